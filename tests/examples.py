@@ -121,7 +121,7 @@ def example_result(
         "rounds": rounds,
         "metrics": metrics_of(procedure.metrics("exchanges"), rounds, procedure),
         "at_least": None if len(rounds) >= procedure.rounds else at_least(rounds, procedure),
-        "traffic_s": sum(one.traffic_s for one in rounds),
+        "traffic_s": sum(round_.traffic_s for round_ in rounds),
         "wall_s": (clock - started).total_seconds(),
         "provenance": {
             "leaselab_version": "0.1.0",
@@ -190,7 +190,7 @@ def confirmed(
     procedure = record.procedure
     began = datetime.fromisoformat(record.finished_at)
     rates = [rate for rate in record.values("max_rate") if rate is not None]
-    rate = int(0.95 * min(one.bracket.lower for one in record.rounds if one.bracket))
+    rate = int(0.95 * min(round_.bracket.lower for round_ in record.rounds if round_.bracket))
     confirm_s, trial_s = procedure.confirm_s or 0, procedure.trial_s
     offers = [(rate, confirm_s, loss)]
     offers.append((4 * rate, trial_s, 1 - overload_completes * min(rates) / (4 * rate)))

@@ -317,8 +317,10 @@ def archived(
     )
     # a formula needs no time, and rounds of one moment are on no clock
     apart = tuple(
-        msgspec.structs.replace(one, started_at=f"2026-11-23T12:{2 * one.index:02d}:00.000Z")
-        for one in found.rounds
+        msgspec.structs.replace(
+            round_, started_at=f"2026-11-23T12:{2 * round_.index:02d}:00.000Z"
+        )
+        for round_ in found.rounds
     )
     found = msgspec.structs.replace(found, rounds=apart)
     store = Store(root)

@@ -174,10 +174,10 @@ def release_archive(root: Path) -> None:
                 scenarios[name], started, "eeee", speed=ratio, rounds=5, chance=chance
             )
             points.append(built(made, name_of(number), subject="Release", described=tag))
-        ids = tuple(one.id for one in points)
+        ids = tuple(point.id for point in points)
         session = Experiment(id=ids[0], points=ids, interleaved=True)
-        for one in points:
-            archive_result(root, replace(one, experiment=session))
+        for point in points:
+            archive_result(root, replace(point, experiment=session))
     long_run = _hour(fixed_load_result([0.0064], started=START + timedelta(days=1)), chance)
     alone = replace(long_run, scenario=scenarios[RELEASED], id=new_id(START, RELEASED, "eeee"))
     archive_result(root, built(alone, name_of(2), described=RELEASES[2]))
@@ -255,7 +255,9 @@ def _record(
         found,
         scenario=scenario,
         servers={"server": server},
-        rounds=tuple(_searched(one, chance) for one in found.rounds) if whole else found.rounds,
+        rounds=tuple(_searched(round_, chance) for round_ in found.rounds)
+        if whole
+        else found.rounds,
     )
 
 

@@ -54,7 +54,7 @@ def good(root):
         built(example_result(), "a" * 40, author_date="2026-11-20T10:00:00+00:00"),
         example_result(scenario="v6-memfile", started=START + timedelta(hours=1)),
     )
-    return [archive_result(root, one).id for one in records]
+    return [archive_result(root, record).id for record in records]
 
 
 def victims(root):
@@ -73,7 +73,7 @@ def victims(root):
         fixed_load_result([0.01, 0.02, 0.03], token="0003", started=START + timedelta(days=3)),
         burst_result(500, [1.0, 2.0, None], token="0004", started=START + timedelta(days=4)),
     )
-    ids = [archive_result(root, one).id for one in records]
+    ids = [archive_result(root, record).id for record in records]
     first = built(example_result(MAX_RATES), "c" * 40)
     return [*ids, *fought(root, first, built(first, "d" * 40), 0.9)]
 
@@ -116,8 +116,8 @@ def _changed(document, way, change):
 def _way(document, chance):
     """A place, the short ways as often as the many long ones."""
     places = list(_places(document))
-    depth = chance.choice(sorted({len(one) for one in places}))
-    return chance.choice([one for one in places if len(one) == depth])
+    depth = chance.choice(sorted({len(place) for place in places}))
+    return chance.choice([place for place in places if len(place) == depth])
 
 
 def _value(place, chance):

@@ -251,7 +251,7 @@ def test_several_files_are_judged_one_by_one(debugging, tmp_path, capsys):
     assert [line.split(":")[1].strip() for line in told] == [debugging, str(bad)]
     assert main(["advise", debugging, plain, "--json"]) == 0
     documents = json.loads(capsys.readouterr().out)
-    assert [one["file"] for one in documents] == [debugging, plain]
+    assert [document["file"] for document in documents] == [debugging, plain]
 
 
 @pytest.mark.usefixtures("results")

@@ -53,7 +53,7 @@ def search(place, hashes, *arguments):
 def test_the_culprit_is_named_by_a_duel_with_its_parent(lab, place, hashes, capsys):
     assert search(place, hashes) == 1
     out, err = capsys.readouterr()
-    short = [one[:10] for one in hashes]
+    short = [digest[:10] for digest in hashes]
     assert f"Slower since {short[CULPRIT]} (Change <8>): -" in err.splitlines()[-1]
     assert f"against {short[CULPRIT - 1]}, its parent" in err.splitlines()[-1]
     lines = {line.split()[0]: line for line in out.splitlines() if line}
@@ -139,7 +139,7 @@ def test_a_commit_that_does_not_build_is_left_out_and_said_so(lab, place, hashes
     out, err = capsys.readouterr()
     assert f"{hashes[UNBUILT][:10]} (Change <6>) is left out: " in err
     assert lab.built.count(hashes[UNBUILT]) == 1
-    (unbuilt,) = (one for one in json.loads(out)["commits"] if one["broken"])
+    (unbuilt,) = (load for load in json.loads(out)["commits"] if load["broken"])
     assert unbuilt["hash"] == hashes[UNBUILT]
     assert BROKEN in unbuilt["broken"]
 

@@ -98,8 +98,8 @@ def test_a_pipe_gets_a_line_for_each_phase_and_each_tenth(builder):
         reading("configure"),
         *(reading("make", step, 100, "a.cc") for step in range(1, 31)),
     ]
-    for one in lines:
-        builder.heard(json.dumps(one))
+    for line in lines:
+        builder.heard(json.dumps(line))
     builder.heard("null")
     builder.heard('{"cut')
     follower.event(NEXT)

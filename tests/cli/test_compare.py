@@ -402,7 +402,7 @@ class TestNamesOfCommits:
         names = ["--repo", str(repository), "--scenario", "v?-memfile"]
         _, out, _, _, cases = compared("v1.0", "main", *names)
         assert "v6-memfile: No verdict on " in out
-        (verdict,) = [one for one in cases if one.get("name") == "v6-memfile verdict"]
+        (verdict,) = [case for case in cases if case.get("name") == "v6-memfile verdict"]
         assert [part.tag for part in verdict] == ["error", "system-out"]
 
     def test_a_scenario_goes_with_a_repository(self, measured, compared):

@@ -72,7 +72,7 @@ def test_a_drop_in_every_layout_is_the_codes_and_in_one_its_place(
     ]
     assert "3 layouts: 6 builds, and 3 duels of at most" in err
     records = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
-    assert sorted(one.layout for one in records) == [1, 1, 2, 2, 3, 3]
+    assert sorted(record.layout for record in records) == [1, 1, 2, 2, 3, 3]
     assert not lab.deployed[6:], "nothing is profiled"
 
 
@@ -101,14 +101,14 @@ def test_each_is_deployed_once_for_both_places_where_they_can_be_up_at_once(lab,
     assert lab.deployed == [of(place, "v1.0"), of(place, "main")]
     assert lab.asked == [(1, 2), (1, 2)]
     records = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
-    assert [one.experiment.both_up for one in records] == [True, True]
+    assert [record.experiment.both_up for record in records] == [True, True]
 
 
 def test_where_the_first_has_one_place_the_second_is_deployed_at_that(lab, place):
     assert live(place, "v1.0", "main", "--no-profile") == 0
     assert lab.asked == [(1, 2), (1,)]
     records = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
-    assert [one.experiment.both_up for one in records] == [False, False]
+    assert [record.experiment.both_up for record in records] == [False, False]
 
 
 def test_a_slower_one_is_a_regression_and_is_profiled(lab, place, capsys, tmp_path):
@@ -118,9 +118,9 @@ def test_a_slower_one_is_a_regression_and_is_profiled(lab, place, capsys, tmp_pa
     out, err = capsys.readouterr()
     assert "Slower: kea" in out
     assert "leaselab: v4-memfile: Slower" in err
-    profiles = [one for one in lab.store.index.rows() if one["procedure"] == "profile"]
-    assert {one["commit"] for one in profiles} == {of(place, "v1.0"), of(place, "main")}
-    (rate,) = {one.rate for one in lab.procedures if one.name == "profile"}
+    profiles = [row for row in lab.store.index.rows() if row["procedure"] == "profile"]
+    assert {profile["commit"] for profile in profiles} == {of(place, "v1.0"), of(place, "main")}
+    (rate,) = {procedure.rate for procedure in lab.procedures if procedure.name == "profile"}
     assert rate == pytest.approx(0.8 * 0.95 * RATE, rel=0.01)
     assert "error budget" in comment.read_text()
 
@@ -128,14 +128,14 @@ def test_a_slower_one_is_a_regression_and_is_profiled(lab, place, capsys, tmp_pa
 def test_a_slower_one_is_not_profiled_where_that_is_not_wanted(lab, place):
     lab.rates[of(place, "main")] = 0.95 * RATE
     assert live(place, "v1.0", "main", "--no-profile") == 1
-    assert "profile" not in {one["procedure"] for one in lab.store.index.rows()}
+    assert "profile" not in {row["procedure"] for row in lab.store.index.rows()}
 
 
 def test_equal_ones_are_profiled_only_when_asked(lab, place):
     assert live(place, "v1.0", "main") == 0
-    assert "profile" not in {one["procedure"] for one in lab.store.index.rows()}
+    assert "profile" not in {row["procedure"] for row in lab.store.index.rows()}
     assert live(place, "v1.0", "main", "--profile") == 0
-    assert "profile" in {one["procedure"] for one in lab.store.index.rows()}
+    assert "profile" in {row["procedure"] for row in lab.store.index.rows()}
 
 
 @pytest.mark.parametrize(
@@ -191,10 +191,13 @@ def test_what_b_is_compared_with_is_no_fault_of_b(lab, place, capsys):
 
 def test_longer_trials_are_fewer_rounds_and_not_more_time(lab, place):
     assert live(place, "v1.0", "main", "--trial-s", "10") == 0
-    (rounds,) = {one.rounds for one in lab.procedures if one.name == "duel"}
+    (rounds,) = {procedure.rounds for procedure in lab.procedures if procedure.name == "duel"}
     assert rounds < 74
     assert live(place, "v1.0", "main", "--trial-s", "2") == 0
-    assert {one.rounds for one in lab.procedures if one.name == "duel"} == {rounds, 74}
+    assert {procedure.rounds for procedure in lab.procedures if procedure.name == "duel"} == {
+        rounds,
+        74,
+    }
 
 
 def test_a_duel_that_was_interrupted_is_resumed_to_the_same_verdict(lab, place, capsys):

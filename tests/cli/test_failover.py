@@ -52,5 +52,5 @@ def test_it_is_a_result_with_the_time_that_the_pair_needs(lab, capsys):
 
 def test_without_a_rate_it_is_half_of_the_max_rate_which_is_measured_first(lab):
     assert main(["run", "--procedure", "event", PAIR, "--runs", "1"]) == 0
-    assert [one.name for one in lab.procedures] == ["max-rate", "event"]
+    assert [procedure.name for procedure in lab.procedures] == ["max-rate", "event"]
     assert lab.procedures[-1].rate == RATE / 2

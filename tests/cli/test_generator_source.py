@@ -96,7 +96,7 @@ def test_a_generator_that_does_not_build_is_no_result_of_a_server(
 )
 def test_what_cannot_be_built_or_measured_with_is_refused(lab, place, arguments, words, capsys):
     lab.made_by = "docker"
-    assert measure("v4-memfile", *(one.format(place=place) for one in arguments)) == 2
+    assert measure("v4-memfile", *(argument.format(place=place) for argument in arguments)) == 2
     assert words in capsys.readouterr().err
     assert (lab.prepared, lab.built) == ([], [])
 

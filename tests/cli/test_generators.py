@@ -37,7 +37,7 @@ def test_a_ceiling_is_a_result_and_later_ones_are_judged_by_it(lab, capsys):
         assert main(["run", name]) == 0
     found = {one.scenario.name: one for one in lab.store.load_readable(lab_ids(lab))}
     assert found["v4-memfile"].ceiling.id == found["v4-mysql"].ceiling.id == row["id"]
-    assert [one.word for one in found["v4-mysql"].reasons] == ["generator-limited"]
+    assert [reason.word for reason in found["v4-mysql"].reasons] == ["generator-limited"]
     assert not found["v4-memfile"].reasons
     assert found["v6-memfile"].ceiling is None, "of another protocol"
     assert "generator-limited" in capsys.readouterr().out
@@ -70,8 +70,8 @@ def test_two_generators_are_measured_in_turn_and_compared(lab, capsys):
     assert found["ceiling_ratio"] == pytest.approx(5, rel=0.01)
     assert found["agreement"] == {"max_rate": pytest.approx(1.01, rel=0.01), "p50_s": 1.0}
     assert found["wall_ratio"] is not None
-    loads = [one for one in lab.procedures if one.name == "fixed-load"]
-    assert [one.rate for one in loads] == [pytest.approx(2500, rel=0.02)] * 2
+    loads = [procedure for procedure in lab.procedures if procedure.name == "fixed-load"]
+    assert [load.rate for load in loads] == [pytest.approx(2500, rel=0.02)] * 2
     rounds = [index for name, index in lab.rounds if name == UNCAPPED]
     assert rounds == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 

@@ -181,16 +181,16 @@ def words(action, chance, paths):
         elif action.type is not None and chance.random() < 0.8:
             kind = NUMBERS
         elif action.choices and chance.random() < 0.7:
-            kind = [str(one) for one in action.choices]
+            kind = [str(choice) for choice in action.choices]
         given.append(chance.choice(kind))
     return given
 
 
 def line(command, chance, paths):
     """A command line."""
-    actions = [one for one in PARSERS[command]._actions if one.dest != "help"]
-    needed = [one for one in actions if one.required or not one.option_strings]
-    others = [one for one in actions if one not in needed]
+    actions = [action for action in PARSERS[command]._actions if action.dest != "help"]
+    needed = [action for action in actions if action.required or not action.option_strings]
+    others = [action for action in actions if action not in needed]
     chosen = [one for one in needed if chance.random() < 0.97]
     chosen += chance.sample(others, min(len(others), chance.randint(0, 3)))
     chance.shuffle(chosen)

@@ -80,7 +80,7 @@ def test_a_named_procedure_has_its_own_parameters_with_the_defaults_of_the_model
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_number_that_help_calls_a_default_is_one(command):
     parser = command.parser()
-    actions = {one.option_strings[-1]: one for one in parser.options}
+    actions = {option.option_strings[-1]: option for option in parser.options}
     for name, told in defaults(parser).items():
         default = actions[name].default
         parameter = actions[name].dest.removeprefix("p_")

@@ -115,7 +115,7 @@ def test_variables_are_data_of_the_same_types_and_in_no_list_of_processes(checko
     assert stats["kept"] == DATA
     assert json.loads((checkout / "ansible" / "told").read_text(encoding="utf-8")) == DATA
     assert "2026-11-21" not in stats["seen"]
-    (file,) = [one for one in stats["found"] if one["path"].endswith(".variables")]
+    (file,) = [stat for stat in stats["found"] if stat["path"].endswith(".variables")]
     assert file["mode"] == "0600"
     assert not Path(file["path"]).exists()
 

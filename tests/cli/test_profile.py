@@ -32,15 +32,17 @@ def two(lab):
 def made(lab):
     """The results of the archive, in the order of the points."""
     records = {row["id"]: lab.store.load(row["id"]) for row in lab.store.index.rows()}
-    (points,) = {one.experiment.points for one in records.values()}
+    (points,) = {record.experiment.points for record in records.values()}
     return [records[point] for point in points]
 
 
 def test_two_tasks_are_profiled_in_turns_at_one_load(lab, session, two):
     profile(session, *two, rate=700, rounds=2)
     records = made(lab)
-    assert [one.scenario.name for one in records] == ["v4-memfile", "v4-memfile-mt"]
-    assert {(one.procedure.name, one.procedure.rate) for one in records} == {("profile", 700)}
+    assert [record.scenario.name for record in records] == ["v4-memfile", "v4-memfile-mt"]
+    assert {(record.procedure.name, record.procedure.rate) for record in records} == {
+        ("profile", 700)
+    }
     assert records[0].experiment == records[1].experiment
     names = [name for name, _ in lab.rounds]
     assert names == ["v4-memfile", "v4-memfile-mt", "v4-memfile-mt", "v4-memfile"]

@@ -171,7 +171,9 @@ class TestShares:
         lab.forget()
         arguments = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
         assert main(["run", "v4-memfile", *arguments]) == 0
-        assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 500)]
+        assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
+            ("fixed-load", 500)
+        ]
 
     @pytest.mark.parametrize("changed", ["environment", "options"])
     def test_one_of_another_environment_or_other_options_is_not_used(self, lab, changed):
@@ -185,10 +187,12 @@ class TestShares:
             lab.set_option("v4-memfile", "queue_size", 1)
         share = ["--procedure", "fixed-load", "--share", "0.8", "--runs", "1"]
         assert main(["run", "v4-memfile", *share]) == 0
-        assert [(one.name, one.rate) for one in lab.procedures if one.name == "fixed-load"] == [
-            ("fixed-load", 4000)
-        ]
-        assert [one.name for one in lab.procedures] == ["max-rate", "fixed-load"]
+        assert [
+            (procedure.name, procedure.rate)
+            for procedure in lab.procedures
+            if procedure.name == "fixed-load"
+        ] == [("fixed-load", 4000)]
+        assert [procedure.name for procedure in lab.procedures] == ["max-rate", "fixed-load"]
 
     def test_of_several_known_ones_that_of_the_same_release_is_taken(self, lab, capsys):
         """Though a newer one is there: releases differ by more than a share."""
@@ -201,7 +205,7 @@ class TestShares:
         capsys.readouterr()
         fixed = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
         assert main(["run", "v4-memfile", *fixed, "--distribution", "bookworm"]) == 0
-        assert [one.rate for one in lab.procedures] == [500]
+        assert [procedure.rate for procedure in lab.procedures] == [500]
         assert "0.5 of 1000/s, the max rate of " in capsys.readouterr().err
 
     def test_without_one_of_the_same_release_it_is_measured_first(self, lab):
@@ -228,7 +232,9 @@ class TestShares:
         lab.forget()
         fixed = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
         assert main(["run", "v4-memfile", *fixed, *place, "--commit", "HEAD"]) == 0
-        assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 1500)]
+        assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
+            ("fixed-load", 1500)
+        ]
         told = f"0.5 of 3000/s, the max rate of {known}: of another build"
         assert told in capsys.readouterr().err
 
@@ -241,7 +247,9 @@ class TestShares:
         fill = ["--procedure", "fill", "--share", "0.5", "--fill", "0.01", "--runs", "1"]
         assert main(["run", "v4-memfile", *fill]) == 0
         assert f"0.5 of 1000/s, the max rate of {known}" in capsys.readouterr().err
-        assert [(one.name, one.rate) for one in lab.procedures] == [("fill", 500)]
+        assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
+            ("fill", 500)
+        ]
 
     def test_all_points_of_a_profile_get_the_same_load_by_the_lowest_max_rate(
         self, lab, capsys
@@ -253,12 +261,16 @@ class TestShares:
         capsys.readouterr()
         profile = ["--procedure", "profile", "--share", "0.5", "--runs", "2"]
         assert main(["run", *names, *profile]) == 0
-        assert [(one.name, one.rate) for one in lab.procedures] == [("profile", 500)] * 2
+        assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
+            ("profile", 500)
+        ] * 2
         assert "the same load for all, by the lowest that is known" in capsys.readouterr().err
 
     def test_a_rate_needs_none(self, lab):
         assert main(["run", "v4-memfile", "--procedure", "fixed-load", "--rate", "700"]) == 0
-        assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 700)]
+        assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
+            ("fixed-load", 700)
+        ]
 
     def test_one_without_a_max_rate_does_not_keep_the_others_from_it(self, lab, capsys):
         lab.faults["v4-memfile", 1] = invalid_measurement("the generator is too slow")
@@ -335,7 +347,7 @@ class TestExperiment:
         command = ["run", few, many, "--runs", "2"]
         lab.faults[many, 2] = lab_broken("no way to the host")
         assert main(command) == 4
-        assert [one.clients for one in lab.procedures] == [1000, 5000]
+        assert [procedure.clients for procedure in lab.procedures] == [1000, 5000]
         lab.faults.clear()
         assert main(["resume", lab.store.running()[0].id]) == 0
         assert lab.rounds == [(few, 1), (many, 1), (many, 2), (many, 2), (few, 2)]
@@ -415,10 +427,10 @@ def test_points_that_set_hosts_are_measured_one_after_the_other_and_say_why(lab,
     why = "a host has one state of its processors at a time"
     assert f"one after the other: {why}" in capsys.readouterr().err
     records = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
-    assert {(one.experiment.interleaved, one.experiment.why) for one in records} == {
+    assert {(record.experiment.interleaved, record.experiment.why) for record in records} == {
         (False, why)
     }
-    assert {str(one.scenario.hosts) for one in records} == {
+    assert {str(record.scenario.hosts) for record in records} == {
         "{'host_tuning': {'smt': 'off', 'governor': 'performance'}}",
         "{'host_tuning': {'smt': 'off', 'governor': 'powersave'}}",
         "{}",

@@ -31,7 +31,7 @@ def test_a_range_is_measured_oldest_first_and_shown_so(lab, place, hashes, capsy
     assert lab.measured == hashes[1:]
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["commit", "date", "subject", "v4-memfile"]
-    assert [line.split()[0] for line in lines[1:4]] == [one[:10] for one in hashes[1:]]
+    assert [line.split()[0] for line in lines[1:4]] == [digest[:10] for digest in hashes[1:]]
 
 
 def test_what_the_archive_has_is_not_measured_again(lab, place, hashes, capsys):
@@ -156,7 +156,7 @@ def test_an_interrupted_range_goes_on_with_the_rounds_it_was_in(lab, place, hash
     lab.forget()
     ids = place.parent / "ids"
     assert measure(place, "--commits", f"{hashes[0]}..main", "--id-file", str(ids)) == 0
-    two, three = [(hashes[2], 2), (hashes[1], 2)], [(one, 3) for one in hashes[1:]]
+    two, three = [(hashes[2], 2), (hashes[1], 2)], [(digest, 3) for digest in hashes[1:]]
     assert lab.rounds == [*two, *three]
     assert sorted(lab.deployed) == sorted(hashes[1:])
     assert [len(kept) for kept in lab.kept[-3:]] == [
@@ -240,5 +240,5 @@ def test_commits_by_their_names_are_measured_in_that_order(lab, place, hashes, t
     names = f"{hashes[3]},{hashes[1][:12]}"
     assert measure(place, "--commits", names, "--id-file", str(ids)) == 0
     assert lab.measured == [hashes[3], hashes[1]]
-    found = [lab.store.load(one) for one in ids.read_text(encoding="utf-8").split()]
+    found = [lab.store.load(part) for part in ids.read_text(encoding="utf-8").split()]
     assert [one.server.commit for one in found] == lab.measured

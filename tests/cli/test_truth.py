@@ -32,7 +32,7 @@ def test_each_generator_is_measured_and_set_beside_the_truth(lab, capsys):
     assert document["kept"] is True
     archived = {row["id"] for row in lab.store.index.rows()}
     assert archived == {row["id"] for row in rows}
-    assert [one.rounds for one in lab.procedures] == [3, 3]
+    assert [procedure.rounds for procedure in lab.procedures] == [3, 3]
 
 
 def test_a_figure_that_is_too_far_off_is_told_by_the_exit_code(lab, capsys):
@@ -64,7 +64,9 @@ def test_shares_are_measured_at_the_load_of_the_scenario(lab, capsys):
     lost, refused, late = told(capsys)["rows"]
     assert (lost["figure"], lost["measured"], lost["within"]) == ("lost", 0.0, False)
     assert (refused["within"], late["within"]) == (True, True)
-    assert [(one.name, one.rate) for one in lab.procedures] == [("fixed-load", 1000)]
+    assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
+        ("fixed-load", 1000)
+    ]
 
 
 def test_all_of_the_family_are_measured_from_whose_settings_something_follows(lab, capsys):

@@ -160,9 +160,13 @@ def unknown_words(model, where=""):
     hints = typing.get_type_hints(type(model).__init__)
     for name, value in vars(model).items():
         hint = hints.get(name)
-        kinds = [one for one in (hint, *typing.get_args(hint)) if isinstance(one, type)]
-        words = [one for one in kinds if issubclass(one, enum.Enum)]
-        if value is not None and words and value not in [one.value for one in words[0]]:
+        kinds = [
+            argument
+            for argument in (hint, *typing.get_args(hint))
+            if isinstance(argument, type)
+        ]
+        words = [kind for kind in kinds if issubclass(kind, enum.Enum)]
+        if value is not None and words and value not in [word.value for word in words[0]]:
             yield f"{where}.{name}: {value}"
         yield from unknown_words(value, f"{where}.{name}")
 

@@ -84,11 +84,11 @@ def test_any_other_folder_has_a_bench_in_each_file_and_variables_for_all(tmp_pat
     variables.mkdir()
     (variables / "bench.yml").write_text("ansible_user: lab\n", encoding="utf-8")
     benches = read_benches(racks, racks / "kept")
-    assert [(one.bench, one.path.name) for one in benches] == [
+    assert [(bench.bench, bench.path.name) for bench in benches] == [
         ("rack1", "rack1.yml"),
         ("rack2", "rack2.yml"),
     ]
-    assert {host.access.user for one in benches for host in one.hosts} == {"lab"}
+    assert {host.access.user for bench in benches for host in bench.hosts} == {"lab"}
 
 
 def test_a_machine_in_two_benches_is_refused(racks):

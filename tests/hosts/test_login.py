@@ -252,7 +252,7 @@ def test_an_inventory_that_does_not_end_is_given_up(tmp_path, monkeypatch):
     states = [Path(f"/proc/{pid}/stat") for pid in pids]
 
     def alive():
-        return any(one.exists() and ") Z " not in one.read_text() for one in states)
+        return any(state.exists() and ") Z " not in state.read_text() for state in states)
 
     limit = time.monotonic() + 10
     while alive() and time.monotonic() < limit:

@@ -114,9 +114,9 @@ def test_it_listens_with_tls_where_queries_come_over_it(played):
 
 def test_the_protocol_is_that_of_the_load(played):
     contracts = [played[name]["contract"] for name in PLAYED]
-    assert [one["udp_port"] for one in contracts] == [67, 547, 53, 53]
-    assert [one["holds"] for one in contracts] == ["leases", "leases", "", ""]
-    assert [one["address"] for one in contracts] == [
+    assert [contract["udp_port"] for contract in contracts] == [67, 547, 53, 53]
+    assert [contract["holds"] for contract in contracts] == ["leases", "leases", "", ""]
+    assert [contract["address"] for contract in contracts] == [
         *("198.18.0.10", "2001:2:0:1::10", "198.18.0.10", "198.18.0.10")
     ]
     argv = contracts[0]["process"]["argv"]

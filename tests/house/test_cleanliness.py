@@ -104,7 +104,7 @@ def test_every_module_of_the_lab_has_its_place_among_them():
     """One without a place ends the collection of all."""
     order = re.search(r"^ORDER = \((.*?)^\)", texts()["tests/lab/conftest.py"], re.M | re.S)[1]
     modules = (re.fullmatch(r"tests/lab/(?:night/)?(test_\w+)\.py", name) for name in texts())
-    assert set(re.findall(r'"(\w+)"', order)) == {one[1] for one in modules if one}
+    assert set(re.findall(r'"(\w+)"', order)) == {module[1] for module in modules if module}
 
 
 def test_results_are_not_in_the_repository():

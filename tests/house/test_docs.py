@@ -232,7 +232,9 @@ def test_the_table_of_procedures_has_their_figures():
         for name, plan in PROCEDURES.items()
     }
     assert shown == {
-        name: [one.name for one in plan.metrics("x") if not one.name.startswith("step_")]
+        name: [
+            metric.name for metric in plan.metrics("x") if not metric.name.startswith("step_")
+        ]
         for name, plan in plans.items()
     }
 

@@ -252,8 +252,10 @@ WITH_BACKENDS = [one for one in roles_of("server") if f"{one}_backend" in option
 @pytest.mark.parametrize("server", WITH_BACKENDS)
 def test_the_backends_of_the_scenarios_are_those_that_the_server_takes(server):
     taken = options(server)[f"{server}_backend"][0]["choices"]
-    scenarios = [one.server for one in SCENARIOS.values() if one.server.kind == server]
-    assert {one.options["backend"] for one in scenarios} == set(taken)
+    scenarios = [
+        scenario.server for scenario in SCENARIOS.values() if scenario.server.kind == server
+    ]
+    assert {scenario.options["backend"] for scenario in scenarios} == set(taken)
 
 
 def lines(pattern, *folders):

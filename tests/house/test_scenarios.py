@@ -34,11 +34,11 @@ def test_no_two_points_of_an_experiment_are_the_same(name):
         )
         for place, one in family.scenarios.items()
     ]
-    factors = [str(sorted(one.factors.items())) for one in family.scenarios.values()]
+    factors = [str(sorted(scenario.factors.items())) for scenario in family.scenarios.values()]
     assert len(set(points)) == len(set(factors)) == len(points)
 
 
 def test_a_variant_can_have_the_name_of_its_scenario():
-    for name in (one for family in FAMILIES.values() for one in family.scenarios):
+    for name in (scenario for family in FAMILIES.values() for scenario in family.scenarios):
         assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name)
         assert len(name) <= LONGEST, name

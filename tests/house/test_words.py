@@ -54,7 +54,7 @@ def shown(path):
         if name in ERRORS:
             given = [*node.args, *(key.value for key in node.keywords)]
         for value in given:
-            yield from ((node.lineno, one) for one in strings(value))
+            yield from ((node.lineno, string) for string in strings(value))
 
 
 def test_help_and_errors_have_words_of_the_field():

@@ -59,7 +59,7 @@ def test_every_job_is_in_a_view():
     patterns = [re.compile(view.findtext("includeRegex")) for view in made().views.values()]
     for name in made().jobs:
         if name != "leaselab":
-            assert [one for one in patterns if one.fullmatch(name)], name
+            assert [pattern for pattern in patterns if pattern.fullmatch(name)], name
 
 
 def test_nights_and_weeks_measure_every_scenario_of_a_server():
@@ -92,7 +92,7 @@ def test_a_release_is_compared_by_all_that_its_server_has():
     of_server = {
         name
         for name, family in load_families(JOBS.parent / "scenarios").items()
-        if {one.server.kind for one in family.scenarios.values()} == {"kea"}
+        if {scenario.server.kind for scenario in family.scenarios.values()} == {"kea"}
     }
     assert set(SETTINGS["release_experiment"]) == of_server
     text = (JOBS / "release.Jenkinsfile").read_text("utf-8")

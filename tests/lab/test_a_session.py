@@ -35,18 +35,20 @@ def test_every_run_of_a_sweep_proves_its_bracket_with_trials_that_count(measured
     assert document["outcome"] == "ok"
     rounds = document["rounds"]
     assert len(rounds) == 2
-    for one in rounds:
-        assert all(trial["traffic_s"] <= 1.6 for trial in one["trials"])
-        bracket = one["bracket"]
-        lower, upper = (one["trials"][bracket[end]] for end in ("lower_trial", "upper_trial"))
+    for round_ in rounds:
+        assert all(trial["traffic_s"] <= 1.6 for trial in round_["trials"])
+        bracket = round_["bracket"]
+        lower, upper = (
+            round_["trials"][bracket[end]] for end in ("lower_trial", "upper_trial")
+        )
         assert lower["valid"]
         assert upper["valid"]
         assert loss_ratio(lower) <= 0.025 < loss_ratio(upper)
         assert (lower["rate"], upper["rate"]) == (bracket["lower"], bracket["upper"])
         assert upper["rate"] * (1 - 0.5) <= lower["rate"] + 1
-        assert lower["rate"] <= one["metrics"]["max_rate"] <= upper["rate"]
-        assert [trial["duration_s"] for trial in one["warm_ups"]] == [1]
-    rates = [one["metrics"]["max_rate"] for one in rounds]
+        assert lower["rate"] <= round_["metrics"]["max_rate"] <= upper["rate"]
+        assert [trial["duration_s"] for trial in round_["warm_ups"]] == [1]
+    rates = [round_["metrics"]["max_rate"] for round_ in rounds]
     figure = document["metrics"][0]
     assert (figure["name"], figure["unit"], figure["n"]) == ("max_rate", "exchanges/s", 2)
     assert figure["value"] == pytest.approx(sum(rates) / 2)
@@ -55,7 +57,7 @@ def test_every_run_of_a_sweep_proves_its_bracket_with_trials_that_count(measured
     assert confirmation["rate"] < figure["value"]
     below, *others, overload = [trial["rate"] for trial in confirmation["trials"]]
     assert below == confirmation["rate"]
-    assert max(others) > max(one["bracket"]["upper"] for one in rounds)
+    assert max(others) > max(round_["bracket"]["upper"] for round_ in rounds)
     assert overload == pytest.approx(4 * below, abs=2)
 
 

@@ -135,7 +135,7 @@ class Controller:
     def resource(self, name: str) -> dict[str, Any]:
         """A resource as it is now: name, labels, note, heldBy."""
         text = (self.home / "resources.json").read_text(encoding="utf-8")
-        (found,) = [one for one in json.loads(text)["resources"] if one["name"] == name]
+        (found,) = [load for load in json.loads(text)["resources"] if load["name"] == name]
         return dict(found)
 
     def start(

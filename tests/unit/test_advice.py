@@ -118,7 +118,7 @@ CASES = {
     ),
     "several-hooks": (
         {"hooks-libraries": [hook(one) for one in ("bootp", "flex_id", "perfmon", "limits")]},
-        {"hooks-libraries": [hook(one) for one in ("bootp", "flex_id", "perfmon", *CMDS)]},
+        {"hooks-libraries": [hook(cmd) for cmd in ("bootp", "flex_id", "perfmon", *CMDS)]},
     ),
     "polling": (
         {"hooks-libraries": [hook("stat_cmds")], "subnet4": subnets(1)},
@@ -237,12 +237,12 @@ def test_the_page_names_each_cost_once():
 def test_a_cost_is_found_where_it_is_and_nowhere_else(tmp_path, name):
     having, lacking, *rest = CASES[name]
     options = rest[0] if rest else {}
-    found = {one.name: one for one in advice(tmp_path, having, **options).findings}
+    found = {finding.name: finding for finding in advice(tmp_path, having, **options).findings}
     assert name not in names(advice(tmp_path, lacking, **options))
-    declared = next(one for one in known_costs()["kea"].costs if one.name == name)
+    declared = next(cost for cost in known_costs()["kea"].costs if cost.name == name)
     costs = found[name].costs
     assert bool(costs) == bool(declared.pairs) or name == "several-hooks"
-    assert all(one.command == f"leaselab run {one.point} {one.base}" for one in costs)
+    assert all(cost.command == f"leaselab run {cost.point} {cost.base}" for cost in costs)
 
 
 def test_each_declared_pair_is_of_scenarios_that_exist_for_each_object():
@@ -251,7 +251,9 @@ def test_each_declared_pair_is_of_scenarios_that_exist_for_each_object():
         for pair in (pair for cost in costs.costs for pair in cost.pairs):
             assert pair.point != pair.base
             for prefixes in costs.objects.values():
-                named = [{f"{one}-{pair.point}", f"{one}-{pair.base}"} for one in prefixes]
+                named = [
+                    {f"{prefix}-{pair.point}", f"{prefix}-{pair.base}"} for prefix in prefixes
+                ]
                 assert any(both <= known for both in named), (prefixes, pair)
 
 
@@ -446,13 +448,13 @@ def test_the_configuration_of_a_kea_2_6_with_databases_and_included_files():
     assert [one.what for one in found.not_judged] == [
         "included file not read: /nowhere/kea/secret.json"
     ]
-    hooks = next(one for one in found.findings if one.name == "several-hooks")
+    hooks = next(finding for finding in found.findings if finding.name == "several-hooks")
     assert (
         hooks.found == "4 hooks that look at packets: bootp, flex_option, perfmon, run_script"
     )
     points = ["v4-hooks-flex-option", "v4-hooks-perfmon", "v4-hooks-bootp"]
     assert [cost.point for cost in hooks.costs] == points
-    pools = next(one for one in found.findings if one.name == "pool-nearly-full")
+    pools = next(finding for finding in found.findings if finding.name == "pool-nearly-full")
     assert pools.found == "65000 clients for 65736 addresses in pools: 99 %"
 
 
@@ -681,7 +683,7 @@ def test_answers_of_servers_are_read(tmp_path, document, paths):
     path = tmp_path / "answer.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     findings = advise(path, SCENARIOS).findings
-    assert [place.path for one in findings for place in one.places] == paths
+    assert [place.path for finding in findings for place in finding.places] == paths
 
 
 @pytest.mark.parametrize(

@@ -116,9 +116,9 @@ def test_a_fixed_load_with_hot_caches_keeps_its_warm_up():
     kept = {"reset": "at-start", "warm_up_s": 2, "warm_up_rate": 12_000}
     point = formula_point(formula_bench(**{**FIXED, "rate": 40_000}, **kept), zones)
     assert zones.resets == 2
-    assert [one.metrics["loss_ratio"] for one in point.rounds] == [0, 0]
+    assert [round_.metrics["loss_ratio"] for round_ in point.rounds] == [0, 0]
     cold = formula_point(formula_bench(**{**FIXED, "rate": 40_000}), Zones(cold=0.5))
-    assert all(one.metrics["loss_ratio"] > 0.01 for one in cold.rounds)
+    assert all(round_.metrics["loss_ratio"] > 0.01 for round_ in cold.rounds)
 
 
 def test_its_adapter_is_found_by_its_name(monkeypatch):
@@ -131,9 +131,9 @@ def test_a_max_rate_with_the_goals_of_dns_is_found_and_confirmed(late_s, wait_s)
     """Half a per cent may be lost: the most that a goal lets through is nearly all."""
     goals = {"loss_ratio": 0.005, "late_s": late_s, "wait_s": wait_s}
     point = formula_point(formula_bench(**{**MAX_RATE, **goals}), Zones())
-    for one in point.rounds:
-        assert one.metrics["max_rate"] == pytest.approx(Flood.per_s / 0.995, rel=0.01)
-        assert one.bracket.width <= 0.01
+    for round_ in point.rounds:
+        assert round_.metrics["max_rate"] == pytest.approx(Flood.per_s / 0.995, rel=0.01)
+        assert round_.bracket.width <= 0.01
     assert point.confirmation.holds
     assert point.confirmation.loss_ratio <= 0.005
 

@@ -91,7 +91,7 @@ def test_it_is_judged_by_the_drop_that_this_search_is_to_find(pair):
 def test_servers_that_were_measured_one_after_the_other_took_both_times(pair):
     records = pair(0, 3)
     apart = msgspec.structs.replace(records[0].experiment, both_up=False)
-    records = [msgspec.structs.replace(one, experiment=apart) for one in records]
+    records = [msgspec.structs.replace(record, experiment=apart) for record in records]
     (duel,) = facts_of(HASHES, records, 0.03).known.duels
     assert duel.minutes == pytest.approx(241 / 60)
 

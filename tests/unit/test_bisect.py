@@ -208,13 +208,13 @@ def test_an_answer_that_chance_has_turned_is_outvoted():
 
     end, steps = search(64, mistaken)
     assert (steps[1].newer, steps[2].newer > 32) == (32, True)
-    assert [one.gap for one in end.culprits] == [Gap(19, 20)]
+    assert [culprit.gap for culprit in end.culprits] == [Gap(19, 20)]
 
 
 def test_two_culprits_are_both_named():
     drops = {10: 0.04, 50: 0.05}
     end, steps = search(64, lambda step, at: truthful(drops, step, at))
-    assert [one.gap for one in end.culprits] == [Gap(9, 10), Gap(49, 50)]
+    assert [culprit.gap for culprit in end.culprits] == [Gap(9, 10), Gap(49, 50)]
     assert end.left is None
     assert sum(step.why is Why.CONFIRM for step in steps) == 2
 
@@ -222,7 +222,7 @@ def test_two_culprits_are_both_named():
 def test_a_gain_between_two_culprits_hides_none_of_them():
     drops = {20: 0.05, 40: -0.03, 50: 0.06}
     end, _ = search(64, lambda step, at: truthful(drops, step, at))
-    assert [one.gap.place for one in end.culprits] == [20, 50]
+    assert [culprit.gap.place for culprit in end.culprits] == [20, 50]
 
 
 def test_commits_that_cannot_be_measured_are_left_out_and_named_with_the_culprit():
@@ -230,7 +230,7 @@ def test_commits_that_cannot_be_measured_are_left_out_and_named_with_the_culprit
         12, lambda step, at: truthful({7: 0.05}, step, at), broken=frozenset({5, 6, 9})
     )
     assert not {step.newer for step in steps} & {5, 6, 9}
-    assert [one.gap for one in end.culprits] == [Gap(4, 7)]
+    assert [culprit.gap for culprit in end.culprits] == [Gap(4, 7)]
 
 
 @pytest.mark.parametrize("place", [0, 12])
@@ -241,7 +241,7 @@ def test_an_end_that_cannot_be_measured_ends_it(place):
 def test_a_range_of_one_commit_takes_one_duel():
     end, steps = search(1, lambda step, at: truthful({1: 0.05}, step, at))
     assert len(steps) == 1
-    assert [one.gap for one in end.culprits] == [Gap(0, 1)]
+    assert [culprit.gap for culprit in end.culprits] == [Gap(0, 1)]
 
 
 def test_what_the_archive_has_is_not_measured_again():

@@ -289,8 +289,8 @@ def test_a_pattern_that_means_nothing_is_refused(folder):
 def test_a_familys_name_means_all_of_it_in_the_order_of_its_axes(folder):
     place = folder(family(axes=[[{"name": "b"}, {"name": "a"}]]), "other.yml")
     folder(family(axes=[[{"name": "one"}]]), "one.yml")
-    assert [one.name for one in match_scenarios(place, ["other"])] == ["b", "a"]
-    assert [one.name for one in match_scenarios(place, ["one"])] == ["one"]
+    assert [scenario.name for scenario in match_scenarios(place, ["other"])] == ["b", "a"]
+    assert [scenario.name for scenario in match_scenarios(place, ["one"])] == ["one"]
     with pytest.raises(LeaselabError, match="did you mean 'other'"):
         match_scenarios(place, ["othr"])
 

@@ -122,7 +122,7 @@ def test_a_result_near_it_says_so_first(share, limited):
     found = under(limit, result)
     assert found.ceiling == limit
     assert found.figure == result.figure
-    assert ("generator-limited" in {one.word for one in found.reasons}) is limited
+    assert ("generator-limited" in {reason.word for reason in found.reasons}) is limited
     words = [flag.word for flag in flags(found)]
     assert (words[0] == "generator-limited") is limited
     assert "no ceiling" not in words

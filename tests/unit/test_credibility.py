@@ -25,7 +25,7 @@ def test_a_good_sweep_has_nothing_to_doubt():
 
 def test_what_was_not_searched_for_or_was_confirmed_is_not_said_to_lack_it():
     record = example_result()
-    rounds = tuple(replace(one, bracket=None) for one in record.rounds)
+    rounds = tuple(replace(round_, bracket=None) for round_ in record.rounds)
     unsearched = words(replace(record, rounds=rounds))
     assert unsearched == words(confirmed(record)) == {"traffic", "no ceiling"}
 

@@ -59,10 +59,11 @@ def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_told(
 
 def test_the_best_is_the_lowest_where_lower_is_better():
     records = [point(2, 0.7), point(4, 0.7005), point(8, 1.0)]
-    curve = curve_of([lower_is_better(one) for one in records])
+    curve = curve_of([lower_is_better(record) for record in records])
     assert told(curve) == [(2, "best"), (4, "no difference seen"), (8, "differs")]
     neither = [
-        replace(one, metrics=(replace(one.figure, better="neither"),)) for one in records
+        replace(record, metrics=(replace(record.figure, better="neither"),))
+        for record in records
     ]
     assert curve_of(neither).best is None
     assert [one.standing for one in curve_of(neither).points] == [None] * 3

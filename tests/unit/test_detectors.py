@@ -61,7 +61,7 @@ def test_a_creep_that_no_two_neighbours_show_is_found_and_is_no_step():
 
 def test_ten_steps_of_1_percent_are_found():
     levels = [1.0] * 20 + [0.99 ** (1 + n // 10) for n in range(100)]
-    assert any(one.sign < 0 for one in shifts(series(levels)))
+    assert any(shift.sign < 0 for shift in shifts(series(levels)))
 
 
 @pytest.mark.parametrize("far", [-0.1, 0.1])
@@ -72,7 +72,7 @@ def test_one_or_two_disturbed_sessions_neither_make_a_change_nor_hide_one(far):
     assert shifts(readings) == []
     dropped = readings + series([0.97] * 6, seed=9)
     dropped[41] = Reading(far, 0.006)
-    assert any(one.detected >= 40 and one.sign < 0 for one in shifts(dropped))
+    assert any(shift.detected >= 40 and shift.sign < 0 for shift in shifts(dropped))
 
 
 def test_more_noise_asks_for_more():

@@ -19,15 +19,15 @@ def test_all_detectors_read_the_same_series():
 
 def test_a_series_is_of_the_true_ratios_with_the_noise_that_is_told():
     readings = history(Kind.INDEPENDENT, 0, np.full(400, math.log(0.97)))
-    values = [math.exp(one.value) for one in readings]
+    values = [math.exp(reading.value) for reading in readings]
     assert np.mean(values) == pytest.approx(0.97, abs=0.001)
     assert np.std(values) == pytest.approx(0.0057, rel=0.1)
-    assert np.mean([one.error for one in readings]) == pytest.approx(0.0055, rel=0.1)
+    assert np.mean([reading.error for reading in readings]) == pytest.approx(0.0055, rel=0.1)
 
 
 def test_drift_cancels_in_ratios_but_for_what_is_within_a_round():
     readings = history(Kind.DRIFTING_MORE, 1, np.zeros(200))
-    assert np.std([one.value for one in readings]) < 0.03
+    assert np.std([reading.value for reading in readings]) < 0.03
 
 
 @pytest.mark.parametrize("name", list(benchmark.DETECTORS))

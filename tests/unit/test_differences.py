@@ -89,7 +89,10 @@ def test_two_builds_with_the_same_settings_have_no_other_configuration():
     changed = built("v4.3c4d", "/opt/builds/3c4d", lifetime=61)
     base = edited(example_result(), one)
     assert differences([base, edited(example_result(), other)]) == []
-    named = [one.field for one in differences([base, edited(example_result(), changed)])]
+    named = [
+        difference.field
+        for difference in differences([base, edited(example_result(), changed)])
+    ]
     assert named == ["server.config_settings_sha256"]
     assert also_changed(base, edited(example_result(), other)) == []
     assert also_changed(base, edited(example_result(), changed)) == [
@@ -104,5 +107,7 @@ def test_older_results_tell_the_configuration_by_the_hash_of_the_whole_file():
     now = edited(example_result(), built("v4.1a2b", "/opt/builds/1a2b"))
     before = edited(example_result(), old)
     assert also_changed(before, now)
-    assert "server.config_sha256" in [one.field for one in differences([before, now])]
+    assert "server.config_sha256" in [
+        difference.field for difference in differences([before, now])
+    ]
     assert not also_changed(example_result(), example_result())

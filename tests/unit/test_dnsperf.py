@@ -99,8 +99,8 @@ def test_every_recording_parses_and_its_seconds_are_the_whole(name):
     found = parse(recorded(name))
     assert sum(found.whole.rcodes.values()) == found.whole.completed
     if name.startswith("2.14"):
-        assert sum(one.sent for one in found.seconds) == found.whole.sent
-        assert sum(one.completed for one in found.seconds) == found.whole.completed
+        assert sum(second.sent for second in found.seconds) == found.whole.sent
+        assert sum(second.completed for second in found.seconds) == found.whole.completed
         assert found.completed == ()
     else:
         assert sum(found.completed) == found.whole.completed

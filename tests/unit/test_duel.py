@@ -223,7 +223,7 @@ def test_other_figures_have_a_smallest_change_of_their_own(name, more, worse):
     found = judge(PLAN, first, second)
     assert found.answer is Answer.SAME
     assert [one.name for one in found.worse] == [name] * worse
-    assert name in [one.name for one in found.others]
+    assert name in [other.name for other in found.others]
 
 
 def test_no_change_is_said_of_what_may_be_a_small_gain_but_not_of_what_looks_like_one():
@@ -556,17 +556,17 @@ def fight(
     points = tuple(
         Point(
             method_of(bench.procedure),
-            trials_of(one, bench),
-            one,
-            one,
-            one,
-            journaled(entry_of(*event) for event in one.events),
+            trials_of(fighter, bench),
+            fighter,
+            fighter,
+            fighter,
+            journaled(entry_of(*event) for event in fighter.events),
             sleep=sleep,
         )
-        for one in fighters
+        for fighter in fighters
     )
     second = replace(bench, servers={"server": replace(bench.server, test_address="place 2")})
-    elsewhere = tuple(trials_of(one, second, slow=slow_place) for one in fighters)
+    elsewhere = tuple(trials_of(fighter, second, slow=slow_place) for fighter in fighters)
     elsewhere = elsewhere if both else None
     Fight(points, elsewhere).run()
     return points, fighters
@@ -602,7 +602,7 @@ def test_a_loop_of_5_percent_is_found_where_servers_slow_down_as_they_fill(loop,
     found, points = filling(9000 / loop, clients_s=1)
     assert found.answer is answer
     assert found.ratio == pytest.approx(1 / loop, abs=0.005)
-    sizes = {one.metrics["clients"] for point in points for one in point.rounds}
+    sizes = {round_.metrics["clients"] for point in points for round_ in point.rounds}
     assert sizes == {math.ceil(0.75 * points[0].rounds[0].trials[-1].rate)}
     hidden, _ = filling(9000 / loop, clients_s=0)
     assert hidden.ratio == 1.0 or hidden.ratio > 1 / loop + 0.01

@@ -38,9 +38,11 @@ def test_the_page_judges_by_the_same_rounds_as_the_command(duel):
         replace(
             record,
             rounds=tuple(
-                replace(one, metrics={**one.metrics, "loss_ratio": 0.005 if odd else 0.05})
-                for one in record.rounds
-                for odd in [one.index % 5 == 0]
+                replace(
+                    round_, metrics={**round_.metrics, "loss_ratio": 0.005 if odd else 0.05}
+                )
+                for round_ in record.rounds
+                for odd in [round_.index % 5 == 0]
             ),
         )
         for record in duel(0.95)
@@ -66,7 +68,8 @@ def judged(both, name, ratio):
         replace(
             record,
             rounds=tuple(
-                replace(one, metrics={**one.metrics, name: 0.2 * of}) for one in record.rounds
+                replace(round_, metrics={**round_.metrics, name: 0.2 * of})
+                for round_ in record.rounds
             ),
         )
         for record, of in zip(both, (1.0, ratio), strict=True)
@@ -108,7 +111,10 @@ def test_what_got_worse_beside_the_rate_is_a_regression_and_named(duel, name, ra
 def capped(both):
     """The same duel, in which B served all that was offered."""
     base, other = both
-    rounds = [replace(one, metrics={**one.metrics, "loss_ratio": 0.0}) for one in other.rounds]
+    rounds = [
+        replace(round_, metrics={**round_.metrics, "loss_ratio": 0.0})
+        for round_ in other.rounds
+    ]
     return [base, replace(other, rounds=tuple(rounds))]
 
 

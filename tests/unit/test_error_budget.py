@@ -124,4 +124,6 @@ def test_it_is_told_in_one_line_and_so_is_that_there_is_none(made):
 def test_a_server_that_was_slowed_down_is_compared_with_no_other(made):
     plain, braked = made[0], made[-1]
     assert incompatibilities(plain[0], braked[0]) == []
-    assert [one.name for one in incompatibilities(plain[1], braked[1])] == ["slowdown"]
+    assert [
+        incompatibility.name for incompatibility in incompatibilities(plain[1], braked[1])
+    ] == ["slowdown"]

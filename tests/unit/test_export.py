@@ -126,7 +126,7 @@ def test_each_procedure_of_a_scenario_has_its_newest_metrics(archive, capfdbinar
 @pytest.mark.usefixtures("archive")
 def test_a_history_of_metrics_has_every_result_at_its_time(capfdbinary):
     text = export(capfdbinary, "--openmetrics", "-", "--history").decode()
-    families = {one.name: one for one in text_string_to_metric_families(text)}
+    families = {family.name: family for family in text_string_to_metric_families(text)}
     times = [float(sample.timestamp) for sample in families["leaselab_max_rate"].samples]
     assert times == sorted(times)
     assert times[1] - times[0] == pytest.approx(86400)
@@ -150,8 +150,8 @@ def with_latency(record):
         name="latency_ms", title="latency", unit="ms", better="lower", how="median", value=1.5
     )
     rounds = tuple(
-        replace(one, metrics={**one.metrics, "latency_ms": 0.5 * one.index})
-        for one in record.rounds
+        replace(round_, metrics={**round_.metrics, "latency_ms": 0.5 * round_.index})
+        for round_ in record.rounds
     )
     return replace(record, metrics=(latency, *record.metrics), rounds=rounds)
 
@@ -182,8 +182,8 @@ def test_metrics_of_other_procedures_come_out_by_their_names(archive, capfdbinar
     assert families["leaselab_latency_seconds"].documentation == "Latency seconds (s)"
     assert "leaselab_latency_seconds_low" not in families  # it has no interval
     runs = families["leaselab_run_latency_seconds"].samples
-    assert [one.value for one in runs[:2]] == pytest.approx([0.0005, 0.001])
-    cpu = {one.value for one in families["leaselab_cpu_seconds"].samples}
+    assert [run.value for run in runs[:2]] == pytest.approx([0.0005, 0.001])
+    cpu = {sample.value for sample in families["leaselab_cpu_seconds"].samples}
     assert max(cpu) == min(cpu) == pytest.approx(155e-6)
     assert families["leaselab_cpu_seconds"].documentation == "Cpu seconds (s per exchange)"
 

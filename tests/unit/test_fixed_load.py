@@ -287,7 +287,7 @@ def test_a_round_is_resumed_where_it_was_killed():
         world = World()
         world.events = whole.events[:cut]
         again = advanced(world.point(ROUNDS))
-        assert [one.metrics for one in again] == [one.metrics for one in rounds]
+        assert [one.metrics for one in again] == [round_.metrics for round_ in rounds]
         assert [len(one.trials) for one in again] == [3, 3]
 
 

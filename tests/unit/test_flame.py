@@ -82,7 +82,7 @@ def test_a_good_trial_has_counts_of_each_second_and_no_latency():
 
 def test_a_flow_keeps_each_of_its_rates():
     """Three seconds each of 500/s, 2000/s and 8000/s, within a report's few milliseconds."""
-    sent = [one.queries for one in parse(recorded("flow"), 9).seconds]
+    sent = [second.queries for second in parse(recorded("flow"), 9).seconds]
     for at, rate in enumerate([500, 2000, 8000]):
         assert sum(sent[3 * at : 3 * at + 3]) == pytest.approx(3 * rate, rel=0.005)
 

@@ -38,17 +38,17 @@ def test_no_rate_is_asked_for_and_the_mean_is_of_all_but_the_first():
     zones = Zones(cold=0.5)
     point = measured(zones)
     assert zones.resets == 2 * 2  # of the probe and the warm-up, and never between floods
-    for one in point.rounds:
-        assert {trial.load for trial in one.trials} == {Load(0, 3, flood=True)}
-        assert len(one.trials) == 5
-        rates = [trial.completed_rate for trial in one.trials]
+    for round_ in point.rounds:
+        assert {trial.load for trial in round_.trials} == {Load(0, 3, flood=True)}
+        assert len(round_.trials) == 5
+        rates = [trial.completed_rate for trial in round_.trials]
         assert rates[0] < 0.9 * rates[1]
-        assert one.metrics["flood_rate"] == pytest.approx(statistics.fmean(rates[1:]))
-        assert one.metrics["flood_rate"] == pytest.approx(Flood.per_s, rel=0.01)
+        assert round_.metrics["flood_rate"] == pytest.approx(statistics.fmean(rates[1:]))
+        assert round_.metrics["flood_rate"] == pytest.approx(Flood.per_s, rel=0.01)
         spread = statistics.stdev(rates[1:]) / statistics.fmean(rates[1:])
-        assert one.metrics["flood_spread"] == pytest.approx(spread)
-        assert one.metrics["loss_ratio"] == 0
-        assert one.trials[1].offered_rate == pytest.approx(rates[1])
+        assert round_.metrics["flood_spread"] == pytest.approx(spread)
+        assert round_.metrics["loss_ratio"] == 0
+        assert round_.trials[1].offered_rate == pytest.approx(rates[1])
 
 
 def test_a_flood_that_a_stall_spoiled_is_made_again(monkeypatch):

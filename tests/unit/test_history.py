@@ -69,7 +69,7 @@ def test_without_an_anchor_the_figures_are_of_one_environment_and_say_that_drift
     records = past(tmp_path, [1.0] * 16, anchor=False, drift=0.002)
     for place, record in enumerate(past(tmp_path / "b", [0.9] * 8, anchor=False, seed=3)):
         later = example_result(
-            [one.metrics["max_rate"] for one in record.rounds],
+            [round_.metrics["max_rate"] for round_ in record.rounds],
             started=START + timedelta(days=20 + place),
             procedure=record.procedure,
         )

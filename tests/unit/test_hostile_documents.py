@@ -79,7 +79,7 @@ def chances(name):
 def test_a_bench_document_is_read_or_refused():
     chance = chances("bench")
     documents = [changed(DOCUMENT, chance) for _ in range(CHANGES)]
-    assert faults(lambda one: parse_bench(one, "bench.json"), documents) == []
+    assert faults(lambda document: parse_bench(document, "bench.json"), documents) == []
 
 
 @pytest.mark.parametrize("name", PROCEDURES)
@@ -104,7 +104,7 @@ def test_text_of_a_procedure_is_json_or_refused():
         '"\\ud8',
         '{"name": "\\ud800"}',
     ]
-    assert faults(lambda one: parse_json(one, "--procedure"), texts) == []
+    assert faults(lambda text: parse_json(text, "--procedure"), texts) == []
 
 
 @pytest.mark.parametrize("family", ["memfile", "hooks", "hardware", "loads/dhcpv4"])
@@ -124,8 +124,8 @@ def test_a_family_of_scenarios_is_read_or_refused(family, tmp_path):
     def read(text):
         path.write_bytes(text)
         families = load_families(tmp_path)
-        for one in families.values():
-            for name, scenario in list(one.scenarios.items())[:3]:
+        for loaded in families.values():
+            for name, scenario in list(loaded.scenarios.items())[:3]:
                 check_fits(scenario, find_procedure(tmp_path, name, {}))
 
     texts = [

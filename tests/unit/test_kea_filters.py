@@ -54,7 +54,7 @@ def test_subnets_that_serve_nobody_overlap_neither_each_other_nor_those_of_a_net
     ordered = sorted(prefixes)
     assert not any(a.overlaps(b) for a, b in itertools.pairwise(ordered))
     served = ipaddress.ip_network({4: "10.0.0.0/8", 6: "2001:2::/48"}[family])
-    assert not any(one.overlaps(served) for one in prefixes)
+    assert not any(prefix.overlaps(served) for prefix in prefixes)
     assert [one["id"] for one in beside][:2] == [1, 4]
 
 

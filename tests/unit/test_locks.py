@@ -59,4 +59,7 @@ def test_the_locks_hold_what_pyproject_asks_for():
     asked = {"run": project["dependencies"], **project["optional-dependencies"]}
     assert asked.keys() == {"run", *EXTRAS}
     for lock, requirements in asked.items():
-        assert {canonical(one) for one in requirements} <= {*pins("run"), *pins(lock)}
+        assert {canonical(requirement) for requirement in requirements} <= {
+            *pins("run"),
+            *pins(lock),
+        }

@@ -60,6 +60,6 @@ def test_no_odd_record_ends_a_command_or_hides_another(
     capsys.readouterr()
     assert main(["list", "--json"]) == 0
     rows = {row["id"]: row["outcome"] for row in json.loads(capsys.readouterr().out)}
-    assert {rows[one] for one in ids} == {"ok"}, told
+    assert {rows[ident] for ident in ids} == {"ok"}, told
     shown, verified = main(["show", odd]), main(["dev", "archive", "verify"])
     assert (shown, verified) in ((0, 0), (0, 3), (2, 3), (3, 3)), told

@@ -30,18 +30,18 @@ def without_times(rounds):
     """Rounds as they are but for when they were made."""
     return [
         msgspec.structs.replace(
-            one,
+            round_,
             started_at=SOME_TIME,
             trials=tuple(
-                msgspec.structs.replace(trial, started_at=SOME_TIME) for trial in one.trials
+                msgspec.structs.replace(trial, started_at=SOME_TIME) for trial in round_.trials
             ),
         )
-        for one in rounds
+        for round_ in rounds
     ]
 
 
 def rates(point):
-    return [one.metrics["max_rate"] for one in point.rounds]
+    return [round_.metrics["max_rate"] for round_ in point.rounds]
 
 
 def ended(world, of=None):
@@ -58,16 +58,16 @@ def ended(world, of=None):
 
 def test_every_run_has_its_bracket_and_the_files_of_its_trials():
     world, point = quiet()
-    assert [one.index for one in point.rounds] == [1, 2, 3]
-    for one in point.rounds:
-        bracket = one.bracket
-        lower, upper = one.trials[bracket.lower_trial], one.trials[bracket.upper_trial]
+    assert [round_.index for round_ in point.rounds] == [1, 2, 3]
+    for round_ in point.rounds:
+        bracket = round_.bracket
+        lower, upper = round_.trials[bracket.lower_trial], round_.trials[bracket.upper_trial]
         assert lower.loss_ratio <= 0.025 < upper.loss_ratio
         assert (lower.rate, upper.rate) == (bracket.lower, bracket.upper)
-        assert bracket.lower <= one.metrics["max_rate"] <= bracket.upper
-        assert abs(one.metrics["max_rate"] - CAPACITY) < 0.1 * CAPACITY
-        assert {trial.raw_file for trial in one.trials} <= set(world.files)
-    assert len(world.files) == sum(len(one.trials) for one in point.rounds)
+        assert bracket.lower <= round_.metrics["max_rate"] <= bracket.upper
+        assert abs(round_.metrics["max_rate"] - CAPACITY) < 0.1 * CAPACITY
+        assert {trial.raw_file for trial in round_.trials} <= set(world.files)
+    assert len(world.files) == sum(len(round_.trials) for round_ in point.rounds)
     assert not world.running
     assert world.stops == len(point.rounds), "a server is started and stopped once a run"
 
@@ -114,15 +114,15 @@ CONFIRMED = {"warm_up_s": 1, "confirm_s": 6}
 def test_a_sweep_warms_up_and_confirms_its_result_and_counts_the_seconds():
     world = World(cold=0.3)
     point = world.measure(bench(**CONFIRMED))
-    assert [len(one.warm_ups) for one in point.rounds] == [1, 1, 1]
-    for one in point.rounds:
-        assert abs(one.metrics["max_rate"] - CAPACITY) < 0.1 * CAPACITY
-        assert one.traffic_s > sum(trial.traffic_s for trial in one.trials)
+    assert [len(round_.warm_ups) for round_ in point.rounds] == [1, 1, 1]
+    for round_ in point.rounds:
+        assert abs(round_.metrics["max_rate"] - CAPACITY) < 0.1 * CAPACITY
+        assert round_.traffic_s > sum(trial.traffic_s for trial in round_.trials)
     found = point.confirmation
     assert found.holds
     assert [trial.rate > found.rate for trial in found.trials] == [False, True, True]
     assert found.trials[0].duration_s == 6
-    assert found.rate <= 0.95 * min(one.bracket.lower for one in point.rounds)
+    assert found.rate <= 0.95 * min(round_.bracket.lower for round_ in point.rounds)
     assert found.traffic_s > 6
     assert not world.running
 
@@ -161,7 +161,7 @@ def test_a_disturbed_lab_is_waited_for_and_the_result_is_that_of_a_quiet_one(sta
     told = [data for name, data in world.events if name == "pause"]
     assert told == [{"s": seconds, "reason": GENERATOR_STALLED} for seconds in pauses]
     assert rates(point) == rates(quiet()[1])
-    bad = [trial for one in point.rounds for trial in one.trials if not trial.valid]
+    bad = [trial for round_ in point.rounds for trial in round_.trials if not trial.valid]
     assert [trial.reason for trial in bad] == [GENERATOR_STALLED] * stalled
     waited = [text for text in world.phases if text.startswith("waiting")]
     assert waited == [
@@ -354,7 +354,7 @@ def test_a_pass_of_a_broken_pair_is_made_again_and_the_pair_settles_first():
     passed = next(n for n, trial in enumerate(first.trials) if trial.loss_ratio <= 0.025)
     world = World(troubles=[*[""] * passed, "hot-standby, the partner partner-down"])
     point = world.measure()
-    trials = [trial for one in point.rounds for trial in one.trials]
+    trials = [trial for round_ in point.rounds for trial in round_.trials]
     bad = [trial for trial in trials if not trial.valid]
     told = [trial.trouble for trial in trials if trial.trouble]
     assert told == ["hot-standby, the partner partner-down"]
@@ -599,26 +599,26 @@ def test_a_round_tells_what_the_server_wrote_per_second_where_it_counts_that():
 
 def test_clients_that_begin_at_once_are_all_served_and_it_is_told_how_long_it_took():
     point = World().measure(bench(**AT_ONCE))
-    for one in point.rounds:
-        (trial,) = one.trials
+    for round_ in point.rounds:
+        (trial,) = round_.trials
         assert (trial.at_once, trial.rate, trial.duration_s) == (700, 0, 5)
-        assert one.metrics["served_s"] == pytest.approx(700 / CAPACITY, rel=0.01)
-        assert one.metrics["served_rate"] == pytest.approx(CAPACITY, rel=0.01)
-        assert (one.metrics["resent"], one.metrics["resent_ratio"]) == (1400, 2.0)
-        assert one.metrics["served_ratio"] == 1.0
-        assert one.metrics["cpu_us"] > 0
+        assert round_.metrics["served_s"] == pytest.approx(700 / CAPACITY, rel=0.01)
+        assert round_.metrics["served_rate"] == pytest.approx(CAPACITY, rel=0.01)
+        assert (round_.metrics["resent"], round_.metrics["resent_ratio"]) == (1400, 2.0)
+        assert round_.metrics["served_ratio"] == 1.0
+        assert round_.metrics["cpu_us"] > 0
         assert sum(second.completed for second in trial.per_second) == 700
     assert point.error is None
 
 
 def test_a_burst_that_is_not_served_in_time_counts_and_has_no_time():
     point = World().measure(bench(**{**AT_ONCE, "limit_s": 2}))
-    for one in point.rounds:
-        (trial,) = one.trials
+    for round_ in point.rounds:
+        (trial,) = round_.trials
         assert (trial.valid, trial.completed, trial.lost) == (True, 600, 100)
-        assert (one.metrics["served_s"], one.metrics["served_rate"]) == (None, None)
-        assert one.metrics["served_ratio"] == pytest.approx(6 / 7)
-        assert (one.metrics["resent"], trial.traffic_s) == (1400, 2.0)
+        assert (round_.metrics["served_s"], round_.metrics["served_rate"]) == (None, None)
+        assert round_.metrics["served_ratio"] == pytest.approx(6 / 7)
+        assert (round_.metrics["resent"], trial.traffic_s) == (1400, 2.0)
     assert point.error is None
 
 
@@ -633,19 +633,19 @@ def test_a_burst_whose_replies_the_generator_dropped_is_made_again():
 
 def test_a_server_is_filled_as_far_as_its_samples_say_and_loaded_by_others():
     point = World().measure(bench(**FILLING))
-    for one in point.rounds:
-        *filling, load = one.trials
+    for round_ in point.rounds:
+        *filling, load = round_.trials
         assert sum(trial.completed for trial in filling) == 1800
         assert max(trial.rate for trial in filling) == 250
         assert max(trial.duration_s for trial in filling) == 3
         assert (load.rate, load.duration_s) == (50, 2)
-        first = [trial.argv[trial.argv.index("-x") :] for trial in one.trials]
+        first = [trial.argv[trial.argv.index("-x") :] for trial in round_.trials]
         assert len(set(first)) == len(first), "each has clients of its own"
-        assert one.metrics["filled"] == 0.9
-        assert one.metrics["filled_after"] == pytest.approx(0.95)
-        assert one.metrics["completed_rate"] == pytest.approx(50, rel=0.01)
-        assert one.metrics["cpu_us"] == load.cpu_us
-        assert one.shown == load
+        assert round_.metrics["filled"] == 0.9
+        assert round_.metrics["filled_after"] == pytest.approx(0.95)
+        assert round_.metrics["completed_rate"] == pytest.approx(50, rel=0.01)
+        assert round_.metrics["cpu_us"] == load.cpu_us
+        assert round_.shown == load
 
 
 def test_the_rule_of_a_half_full_pool_is_lifted_for_a_filling_and_noted():
@@ -698,23 +698,23 @@ def test_a_load_that_a_stall_spoiled_is_offered_again_while_it_fits(again, loads
 def test_a_fixed_load_is_offered_for_its_time_by_other_clients_in_each_trial():
     point = World().measure(bench(**SHORT))
     assert len(point.rounds) == 2
-    for one in point.rounds:
-        assert [trial.rate for trial in one.trials] == [200, 200, 200]
-        assert len({trial.argv[trial.argv.index("-l") :] for trial in one.trials}) == 3
-        assert one.metrics["completed_rate"] == pytest.approx(200, rel=0.01)
-        assert one.metrics["loss_ratio"] < 0.01
-        assert 0 < one.metrics["p50_s"] <= one.metrics["p99_s"]
-        assert (one.bracket, one.shown.rate) == (None, 200)
+    for round_ in point.rounds:
+        assert [trial.rate for trial in round_.trials] == [200, 200, 200]
+        assert len({trial.argv[trial.argv.index("-l") :] for trial in round_.trials}) == 3
+        assert round_.metrics["completed_rate"] == pytest.approx(200, rel=0.01)
+        assert round_.metrics["loss_ratio"] < 0.01
+        assert 0 < round_.metrics["p50_s"] <= round_.metrics["p99_s"]
+        assert (round_.bracket, round_.shown.rate) == (None, 200)
 
 
 def test_a_death_under_load_says_how_long_nobody_was_served_and_what_was_lost():
     world = World(unknown_leases=3)
     point = world.measure(bench(**DEATH))
     assert world.crashes == 2
-    for one in point.rounds:
-        assert one.metrics["outage_s"] == 0.0  # this world's partner is there at once
-        assert one.metrics["missing"] == 3
-        assert len(one.trials) == 1
+    for round_ in point.rounds:
+        assert round_.metrics["outage_s"] == 0.0  # this world's partner is there at once
+        assert round_.metrics["missing"] == 3
+        assert len(round_.trials) == 1
 
 
 @settings(max_examples=10)

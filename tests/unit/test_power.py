@@ -90,7 +90,7 @@ class TestVariable:
     def test_the_examples_are_what_they_say(self):
         readme = (ROOT / "docs/reference/inventory.md").read_text("utf-8")
         blocks = re.findall(r"```yaml\n(leaselab_power.*?)```", readme, re.DOTALL)
-        shown = [yaml.safe_load(one) for one in blocks]
+        shown = [yaml.safe_load(block) for block in blocks]
         kinds = [*power.KINDS[1:], power.KINDS[0]]
         assert [[*one["leaselab_power"]] for one in shown] == [[kind] for kind in kinds]
         rack = (ROOT / "inventory/racks/rack1.yml").read_text("utf-8")

@@ -197,7 +197,7 @@ def test_the_function_that_grew_is_named_first(two):
     assert first.name == "weigh_options"
     assert first.own.difference == pytest.approx(0.8, rel=0.02)
     assert [one.name for one in found.grown] == ["weigh_options"]
-    answer = next(one for one in found.functions if one.name == "answer")
+    answer = next(function for function in found.functions if function.name == "answer")
     assert answer.whole.difference == pytest.approx(0.8, rel=0.02)
     assert answer.own.difference == pytest.approx(0.0, abs=0.01)
 
@@ -221,7 +221,7 @@ def test_of_equal_builds_at_most_one_comparison_in_ten_claims_a_difference():
     rng = random.Random(7)  # noqa: S311  # no secret
     costs = {f"function{number}": 0.5 + number for number in range(20)}
     pairs = [both(rounds(rng, costs), rounds(rng, costs)) for _ in range(60)]
-    assert sum(any(one.seen for one in pair.functions) for pair in pairs) <= 6
+    assert sum(any(function.seen for function in pair.functions) for pair in pairs) <= 6
 
 
 def test_a_function_of_three_per_cent_more_is_named_first_nearly_always():
@@ -303,7 +303,7 @@ def test_a_profile_is_a_median_cost_with_the_share_that_was_sampled(two):
     assert base.figure.name == "cpu_us"
     assert base.figure.value == pytest.approx(12.0)
     assert base.metric("sampled_us").value == pytest.approx(11.0)
-    assert {one.files["stacks"] for one in base.rounds} == {
+    assert {round_.files["stacks"] for round_ in base.rounds} == {
         f"rounds/run-{number}-stacks.folded.gz" for number in range(1, 5)
     }
     assert base.metric("completed_rate").value < Flood.per_s

@@ -52,7 +52,7 @@ def test_hourly_checks_move_the_delay_of_a_push_by_little(benches, nightly):
 
     simulated = observe(lab, asked, 1, 12).delay
     reckoned = [
-        max(one.done_h for one in jobs) - group
+        max(job.done_h for job in jobs) - group
         for week in range(12)
         for group, jobs in _pushes(serve(lab, asked(week)))
     ]
@@ -68,7 +68,7 @@ def _pushes(served):
         if one.job.kind is Kind.COMMIT and COUNTED[0] <= one.job.belongs_h < COUNTED[1]
     ]
     jobs.sort(key=lambda one: one.job.group)
-    for _, group in itertools.groupby(jobs, key=lambda one: one.job.group):
+    for _, group in itertools.groupby(jobs, key=lambda job: job.job.group):
         together = list(group)
         yield together[0].job.began_h, together
 

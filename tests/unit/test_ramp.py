@@ -75,15 +75,15 @@ def test_each_step_has_its_figures_and_a_cache_is_seen_to_warm_up():
     zones = Zones(cold=0.04)
     point = measured(zones, rates=[1000, 1500, 20_000])
     assert zones.resets == 2 * 3  # of the probe, the warm-up, and the end
-    for one in point.rounds:
-        assert [trial.rate for trial in one.trials] == [1000, 1500, 20_000]
-        assert one.metrics["step_1_completed_rate"] == 1000
-        assert one.metrics["step_1_settled_s"] == one.metrics["step_2_settled_s"] == 0
-        assert one.metrics["step_1_loss_ratio"] == one.metrics["step_2_loss_ratio"] == 0
+    for round_ in point.rounds:
+        assert [trial.rate for trial in round_.trials] == [1000, 1500, 20_000]
+        assert round_.metrics["step_1_completed_rate"] == 1000
+        assert round_.metrics["step_1_settled_s"] == round_.metrics["step_2_settled_s"] == 0
+        assert round_.metrics["step_1_loss_ratio"] == round_.metrics["step_2_loss_ratio"] == 0
         cold_s = (CACHED - 6 * 1000 - 6 * 1500) // 2000 + 1
-        assert one.metrics["step_3_settled_s"] == one.metrics["settled_s"] == cold_s
-        assert one.metrics["step_3_loss_ratio"] == pytest.approx(cold_s * 0.9 / 6, abs=0.01)
-        assert one.metrics["cpu_us"] > 0
+        assert round_.metrics["step_3_settled_s"] == round_.metrics["settled_s"] == cold_s
+        assert round_.metrics["step_3_loss_ratio"] == pytest.approx(cold_s * 0.9 / 6, abs=0.01)
+        assert round_.metrics["cpu_us"] > 0
 
 
 def test_a_server_whose_warm_up_is_kept_has_settled_from_the_beginning():
@@ -91,8 +91,8 @@ def test_a_server_whose_warm_up_is_kept_has_settled_from_the_beginning():
     kept = {"reset": "at-start", "warm_up_s": 20, "warm_up_rate": 2000}
     point = measured(zones, rates=[20_000], **kept)
     assert zones.resets == 2  # what proved that it serves
-    assert [one.metrics["settled_s"] for one in point.rounds] == [0, 0]
-    assert [len(one.warm_ups) for one in point.rounds] == [1, 1]
+    assert [round_.metrics["settled_s"] for round_ in point.rounds] == [0, 0]
+    assert [len(round_.warm_ups) for round_ in point.rounds] == [1, 1]
     assert point.rounds[0].warm_ups[0].rate == 2000
 
 

@@ -47,11 +47,11 @@ def test_a_long_run_is_drawn_in_at_most_400_points_and_none_of_its_worst_is_lost
     seconds, points
 ):
     values, _ = panel(seconds, "latency (ms)")
-    worst = [float(one["v"]) for one in values if one["n"] == "99 %"]
+    worst = [float(value["v"]) for value in values if value["n"] == "99 %"]
     assert points <= len(worst) <= points + 1
     assert max(worst) == 1000 * SPIKE_S
     rates, _ = panel(seconds, "exchanges/s")
-    assert {float(one["v"]) for one in rates} == {100.0}
+    assert {float(rate["v"]) for rate in rates} == {100.0}
     assert ("A point stands for 9 s" in seconds_note(run_of(seconds))) is (seconds == 3600)
 
 

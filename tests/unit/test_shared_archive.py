@@ -92,7 +92,7 @@ def python(script, *arguments, before=()):
     paths = os.pathsep.join(str(one) for one in (ROOT, ROOT / "scripts"))
     done = subprocess.run(
         [*AS_ROOT, "env", f"PYTHONPATH={paths}", *before, sys.executable, "-c", script]
-        + [str(one) for one in arguments],
+        + [str(argument) for argument in arguments],
         capture_output=True,
         text=True,
         timeout=60,

@@ -216,7 +216,7 @@ def _colours(store):
     (panel,) = context["panels"]
     (chart,) = [one for one in panel.charts if one.id == "commits"]
     means = next(one for one in chart.spec["layer"] if one.get("name") == "means")
-    return Counter(one["colour"] for one in means["data"]["values"])
+    return Counter(mean["colour"] for mean in means["data"]["values"])
 
 
 def test_the_axis_of_a_history_has_iso_dates_in_utc():

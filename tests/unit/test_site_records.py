@@ -50,7 +50,7 @@ class OneLoad(Procedure, frozen=True, kw_only=True, tag="one-load"):
 def lookups():
     """Rounds of one trial at one load, whose figure is a latency: no search, no bracket."""
     trials = [
-        replace(one.trials[-1], rate=900, duration_s=5) for one in example_result().rounds
+        replace(round_.trials[-1], rate=900, duration_s=5) for round_ in example_result().rounds
     ]
     stage = {"ask-answer": trials[0].latency_s["whole exchange"]}
     record = example_result()
@@ -275,7 +275,7 @@ def test_runs_within_a_minute_have_places_with_seconds_on_the_clock():
     _, (_, runs) = experiment(single_runs(0.5, 0.7, 1, apart_s=20))
     labels = re.findall(r">(2026-[^<]+)<", runs.drawing)
     assert len(set(labels)) == len(labels) > 1
-    assert any(re.fullmatch(r"[-0-9]+ \d\d:\d\d:\d\d", one) for one in labels)
+    assert any(re.fullmatch(r"[-0-9]+ \d\d:\d\d:\d\d", label) for label in labels)
 
 
 def test_values_close_to_each_other_have_their_own_words_on_the_axis():
@@ -366,7 +366,8 @@ def test_the_best_of_points_on_no_curve_is_one_of_those_that_do_the_same_work():
     other = Transaction(name="query", plural="queries", stages=("QUERY-ANSWER",))
     records = [point(place, 1 - 0.1 * place, queue=f"q{place}") for place in range(4)]
     records[2:] = [
-        replace(one, scenario=replace(one.scenario, transaction=other)) for one in records[2:]
+        replace(record, scenario=replace(record.scenario, transaction=other))
+        for record in records[2:]
     ]
     context, _ = experiment(records)
     standings = [shown.standing for shown in context["points"]]
@@ -430,7 +431,7 @@ def test_a_point_that_comes_later_joins_the_page_of_its_experiment(tmp_path):
 
 def test_a_report_of_named_results_has_the_experiment_as_far_as_it_is_named(tmp_path):
     records = [archive_result(tmp_path, point(place, 1, threads=place)) for place in range(3)]
-    named = [one.id for one in records[:2]]
+    named = [record.id for record in records[:2]]
     report = write_site(Store(tmp_path), tmp_path / "site", named).parent
     page = Page(report / "experiment" / "20261121-threads.html")
     assert {link for link in page.links if "sweep/" in link} == {

@@ -101,7 +101,7 @@ def test_cpu_time_of_a_result_is_the_median_of_the_rounds_that_have_it():
         for one, cpu_us in zip(rounds_of(), [1, 2, 3, 4, 500, 600, 700, 800, 900], strict=True)
     ]
     assert metrics(rounds)["cpu_us"].value == 500.0
-    known = [*rounds[:4], *(without(one, "cpu_us") for one in rounds[4:])]
+    known = [*rounds[:4], *(without(round_, "cpu_us") for round_ in rounds[4:])]
     assert (metrics(known)["cpu_us"].value, metrics(known)["cpu_us"].n) == (2.5, 4)
 
 

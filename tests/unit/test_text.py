@@ -146,7 +146,7 @@ def test_an_invalid_sweep_with_all_its_runs_is_not_shown_as_a_result():
 
 def test_a_sweep_that_did_not_begin_has_no_tables():
     record = invalid_result()
-    nothing = tuple(replace(one, value=None) for one in record.metrics)
+    nothing = tuple(replace(metric, value=None) for metric in record.metrics)
     text = plain(replace(record, rounds=(), metrics=nothing, wall_s=0.0))
     assert "Runs" not in text
     assert "Latency" not in text
@@ -204,9 +204,9 @@ def test_a_terminal_of_80_columns_holds_every_line(on_terminal, build):
     assert "\x1b[" in raw
     assert "───" in text
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
-    for one in record.rounds:
-        if one.bracket is not None:
-            assert f"{one.bracket.lower:.0f}-{one.bracket.upper:.0f}" in text
+    for round_ in record.rounds:
+        if round_.bracket is not None:
+            assert f"{round_.bracket.lower:.0f}-{round_.bracket.upper:.0f}" in text
     assert "…" not in text
 
 
@@ -216,9 +216,11 @@ def test_a_narrow_terminal_keeps_runs_brackets_and_what_was_dropped(on_terminal,
     _, text = on_terminal(record, columns, whole=False)
     lines = [line.rstrip() for line in text.splitlines()]
     assert max(map(len, lines)) <= columns
-    for one in record.rounds:
-        bracket = f"{one.bracket.lower:.0f}-{one.bracket.upper:.0f}"
-        assert any(line.split()[:1] == [str(one.index)] and bracket in line for line in lines)
+    for round_ in record.rounds:
+        bracket = f"{round_.bracket.lower:.0f}-{round_.bracket.upper:.0f}"
+        assert any(
+            line.split()[:1] == [str(round_.index)] and bracket in line for line in lines
+        )
     assert text.count("highest") == text.count("lowest") == 2
     assert "confirmed at" in text
     assert "…" not in text
@@ -375,7 +377,7 @@ def test_a_result_says_how_many_leases_its_rate_was_reached_with():
                 trial["held"] = {"server": trial["completed"] + one["index"], "partner": 7}
 
     record = edited(example_result(), hold)
-    lower = [one.shown.held["server"] for one in record.rounds]
+    lower = [round_.shown.held["server"] for round_ in record.rounds]
     expected = f"{sorted(lower)[len(lower) // 2]} held at the lower bound"
     assert expected in plain(record)
 

@@ -134,12 +134,12 @@ def test_an_exchange_is_late_where_its_replies_are_together(least, most):
     """By counting all pairs of many delays."""
     options = {**DEFAULTS, "delay_least_ms": least, "delay_most_ms": most}
     delays = [least + (most - least) * (place + 0.5) / 400 for place in range(400)]
-    late = sum(one + other > 200 for one in delays for other in delays) / 400**2
+    late = sum(delay + other > 200 for delay in delays for other in delays) / 400**2
     found = shares_of(options, 2, 0.2)[LATE]
     assert found == pytest.approx(late, abs=0.005)
     asked = scenario(delay_least_ms=least, delay_most_ms=most)
     facts = [
-        {one.name: one.value for one in truth_of(replace(asked, generator=name), NEAR).facts}
+        {fact.name: fact.value for fact in truth_of(replace(asked, generator=name), NEAR).facts}
         for name in ("leaseload", "perfdhcp")
     ]
     assert facts[0][LATE] == facts[1][LATE] == found, "whichever generator counts it"

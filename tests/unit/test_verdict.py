@@ -191,8 +191,8 @@ def test_an_option_that_an_older_result_lacks_was_at_its_default(untold, names):
         server["untold"] = untold
 
     newer = edited(later(), change)
-    assert [one.name for one in incompatibilities(BASE, newer)] == names
-    assert [one.name for one in incompatibilities(newer, BASE)] == names
+    assert [incompatibility.name for incompatibility in incompatibilities(BASE, newer)] == names
+    assert [incompatibility.name for incompatibility in incompatibilities(newer, BASE)] == names
 
 
 def test_another_version_of_the_database_with_the_same_settings_is_no_incompatibility():

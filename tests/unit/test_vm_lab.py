@@ -80,7 +80,7 @@ def test_the_generator_shares_its_processor_with_nobody(cpus):
 
 
 def test_one_processor_is_everybodys_and_a_chosen_one_is_taken():
-    assert {one["cpus"] for one in machines("0").values()} == {"0"}
+    assert {machine["cpus"] for machine in machines("0").values()} == {"0"}
     assert machines(chosen={"dhcp_server": "0-1"})["c-server"]["cpus"] == "0-1"
     with pytest.raises(AnsibleFilterError, match="no part server"):
         machines(chosen={"server": "0"})
@@ -105,9 +105,9 @@ def test_a_machine_finds_its_name_keys_and_addresses_in_a_tar(tmp_path):
 
 def test_no_two_interfaces_have_one_address_or_one_tap():
     pairs = [
-        (program.mac_of(one, network), program.tap_of(one, network))
-        for one in machines().values()
-        for network in one["networks"]
+        (program.mac_of(machine, network), program.tap_of(machine, network))
+        for machine in machines().values()
+        for network in machine["networks"]
     ]
     assert len({mac for mac, _ in pairs}) == len({tap for _, tap in pairs}) == len(pairs)
     assert all(len(tap) < 16 for _, tap in pairs)

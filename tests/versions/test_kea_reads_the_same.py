@@ -154,9 +154,14 @@ def test_an_expression_that_a_release_takes_is_one(tmp_path, suite):
     expressions = [text for one in (*EXPRESSIONS, *mutants) if (text := printable(one))]
     texts = [
         json.dumps(
-            {"Dhcp4": {"valid-lifetime": 1, "client-classes": [{"name": "a", "test": one}]}}
+            {
+                "Dhcp4": {
+                    "valid-lifetime": 1,
+                    "client-classes": [{"name": "a", "test": expression}],
+                }
+            }
         ).encode()
-        for one in expressions
+        for expression in expressions
     ]
     told = kea_says(suite, 4, texts, tmp_path)
     taken = [

@@ -176,17 +176,17 @@ def main() -> None:
         try:
             for path, text in todo.items():
                 write(path, text)
-            for one in profiles:
-                file = Path(one["file"])
+            for profile in profiles:
+                file = Path(profile["file"])
                 # Whatever was written: somebody may have done so and not loaded it.
                 if before is not None and not (PROFILES / "disable" / file.name).exists():
-                    load(file, one["name"], before)
+                    load(file, profile["name"], before)
         except (Refused, OSError, subprocess.TimeoutExpired) as error:
             module.fail_json(msg=str(error))
     after = loaded() or {}
-    for one in profiles:
-        mode = after.get(one["name"])
-        one["label"] = f"{one['name']} ({mode})" if mode else ""
+    for profile in profiles:
+        mode = after.get(profile["name"])
+        profile["label"] = f"{profile['name']} ({mode})" if mode else ""
     module.exit_json(
         changed=bool(todo) or (before or {}) != after,
         profiles=profiles,

@@ -32,22 +32,22 @@ _KEY = re.compile(r"[0-9a-f]{24}")
 def items(path: Path, keep: set[str], now: float, days: int) -> list[tuple[str, Path]]:
     """Kind and place of what goes; no link among them."""
     found = [
-        ("artifacts", one)
-        for one in _entries(path / "artifacts")
-        if _KEY.fullmatch(one.name) and one.name not in keep
+        ("artifacts", entry)
+        for entry in _entries(path / "artifacts")
+        if _KEY.fullmatch(entry.name) and entry.name not in keep
     ]
-    found += [("logs", one) for one in _entries(path / "logs")]
+    found += [("logs", entry) for entry in _entries(path / "logs")]
     # The files of a commit come before the lock is taken, so they may be of a build to come.
-    found += [("leftovers", one) for one in _entries(path / "sources")]
+    found += [("leftovers", entry) for entry in _entries(path / "sources")]
     old = [one for one in found if now - one[1].lstat().st_mtime >= days * DAY_S]
-    drafts = [one for one in _entries(path / "artifacts") if one.suffix == ".new"]
+    drafts = [entry for entry in _entries(path / "artifacts") if entry.suffix == ".new"]
     return old + [("leftovers", one) for one in (*drafts, *_entries(path / "work"))]
 
 
 def _entries(folder: Path) -> list[Path]:
     if folder.is_symlink() or not folder.is_dir():
         return []
-    return sorted(one for one in folder.iterdir() if not one.is_symlink())
+    return sorted(path for path in folder.iterdir() if not path.is_symlink())
 
 
 def size(path: Path) -> int:

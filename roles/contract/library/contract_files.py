@@ -71,7 +71,9 @@ def write(path: Path, content: bytes, mode: int) -> None:
 def leftovers(folder: Path, wanted: set[Path]) -> list[Path]:
     """Modules in the subfolders of what is wanted that are not wanted."""
     parents = {path.parent for path in wanted if path.parent != folder}
-    return sorted(path for one in parents for path in one.glob("*.py") if path not in wanted)
+    return sorted(
+        path for parent in parents for path in parent.glob("*.py") if path not in wanted
+    )
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ def free_mib(mount_points, folder):
     chroot, or does not say how much it has.
     """
     place = PurePosixPath(folder)
-    above = [str(one) for one in (place, *place.parents)]
+    above = [str(parent) for parent in (place, *place.parents)]
     nearest = next((one for one in above if one in mount_points), None)
     free = None if nearest is None else mount_points[nearest].get("size_available")
     if free is None:

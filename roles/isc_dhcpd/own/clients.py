@@ -64,12 +64,12 @@ class Place:
         pools = [one for one in self.inner if one.name in ("pool", "pool6")]
         for statements, held in [(own, self), *((pool.inner, pool) for pool in pools)]:
             sizes = {"address": 0, "prefix": 0}
-            for one in statements:
-                if one.name in ("range", "range6"):
-                    sizes["address"] += _size(one.words[1:])
-                elif one.name == "prefix6":
-                    low, high = (int(ipaddress.ip_address(end)) for end in one.words[1:3])
-                    length = int("".join(one.words[3:]).strip("/"))
+            for statement in statements:
+                if statement.name in ("range", "range6"):
+                    sizes["address"] += _size(statement.words[1:])
+                elif statement.name == "prefix6":
+                    low, high = (int(ipaddress.ip_address(end)) for end in statement.words[1:3])
+                    length = int("".join(statement.words[3:]).strip("/"))
                     sizes["prefix"] += ((high - low) >> (128 - length)) + 1
             rules = [one for one in [*own, *statements] if one.name in ("allow", "deny")]
             if any(sizes.values()):
@@ -86,7 +86,7 @@ class Clients:
         word = "subnet" if family == 4 else "subnet6"
         self._places = [Place(one, where) for one in every(statements) if one.name == word]
         hosts = [one for one in every(statements) if one.name == "host"]
-        rules = [one for one in statements if one.name in ("allow", "deny")]
+        rules = [statement for statement in statements if statement.name in ("allow", "deny")]
         wanted = sum(_most(sizes) for place in self._places for sizes, *_ in place.pools)
         share = min(POOL_USE, most / wanted) if wanted else 0
         for place in self._places:

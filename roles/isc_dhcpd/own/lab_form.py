@@ -60,7 +60,11 @@ class LabForm:
     @property
     def options(self):
         """Options of the scenario that the file decides."""
-        top = {one.name: one.words[1:] for one in self.statements if one.inner is None}
+        top = {
+            statement.name: statement.words[1:]
+            for statement in self.statements
+            if statement.inner is None
+        }
         lifetime = top.get("default-lease-time", ("",))[0]
         return {
             "sync": top.get("dont-use-fsync", ("false",))[0] not in ("true", "on"),
@@ -69,9 +73,11 @@ class LabForm:
 
     def _kept(self, statements):
         return tuple(
-            one._replace(inner=None if one.inner is None else self._kept(one.inner))
-            for one in statements
-            if not (self._is_the_labs(one) or self._is_left_out(one))
+            statement._replace(
+                inner=None if statement.inner is None else self._kept(statement.inner)
+            )
+            for statement in statements
+            if not (self._is_the_labs(statement) or self._is_left_out(statement))
         )
 
     def _is_the_labs(self, one):

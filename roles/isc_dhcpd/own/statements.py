@@ -89,17 +89,19 @@ def _wrong(what, where, line):
 def text_of(statements, indent=""):
     """Return statements as the text of a file."""
     lines = []
-    for one in statements:
-        words = " ".join(one.words)
-        if one.inner is None:
+    for statement in statements:
+        words = " ".join(statement.words)
+        if statement.inner is None:
             lines.append(f"{indent}{words};\n")
         else:
-            lines.append(f"{indent}{words} {{\n{text_of(one.inner, indent + '  ')}{indent}}}\n")
+            lines.append(
+                f"{indent}{words} {{\n{text_of(statement.inner, indent + '  ')}{indent}}}\n"
+            )
     return "".join(lines)
 
 
 def every(statements):
     """Yield all statements, each before those in its braces."""
-    for one in statements:
-        yield one
-        yield from every(one.inner or ())
+    for statement in statements:
+        yield statement
+        yield from every(statement.inner or ())

@@ -8,10 +8,11 @@ import json
 def isolation_found(results):
     """What hosts heard of others, a sentence part each, from the results of async_status."""
     return [
-        f"{result['item']['item']} heard {one['message']} from {one['address']} ({one['mac']})"
-        + (f", server identifier {one['server_id']}" if one["server_id"] else "")
+        f"{result['item']['item']} heard {load['message']} from {load['address']}"
+        f" ({load['mac']})"
+        + (f", server identifier {load['server_id']}" if load["server_id"] else "")
         for result in results
-        for one in json.loads(result["stdout"])["foreign"]
+        for load in json.loads(result["stdout"])["foreign"]
     ]
 
 

@@ -98,12 +98,14 @@ def kea_host_rows(reservations, database, subnet_id):
     }[database]
     columns = "dhcp_identifier, dhcp_identifier_type, dhcp4_subnet_id, ipv4_address, hostname"
     rows = []
-    for one in reservations:
-        kind = IDENTIFIER_TYPES.index(next(name for name in IDENTIFIER_TYPES if name in one))
-        told = hexadecimal.format(one[IDENTIFIER_TYPES[kind]].replace(":", ""))
-        address = one.get("ip-address")
+    for reservation in reservations:
+        kind = IDENTIFIER_TYPES.index(
+            next(name for name in IDENTIFIER_TYPES if name in reservation)
+        )
+        told = hexadecimal.format(reservation[IDENTIFIER_TYPES[kind]].replace(":", ""))
+        address = reservation.get("ip-address")
         number = int(ipaddress.ip_address(address)) if address else "NULL"
-        name = f"'{one['hostname']}'" if "hostname" in one else "NULL"
+        name = f"'{reservation['hostname']}'" if "hostname" in reservation else "NULL"
         rows.append(f"({told}, {kind}, {subnet_id}, {number}, {name})")
     some = (",\n".join(rows[at : at + AT_A_TIME]) for at in range(0, len(rows), AT_A_TIME))
     texts = [f"INSERT INTO hosts ({columns}) VALUES\n{values};" for values in some]

@@ -25,13 +25,13 @@ class Place:
         levels = [match, *(around[:1] if in_network else ())]
         self.relays = [
             ipaddress.ip_address(address)
-            for one in levels
-            for address in _relays(one.value.get("relay", {}))
+            for level in levels
+            for address in _relays(level.value.get("relay", {}))
         ]
         self.interface_id = _text(match.value.get("interface-id", ""))
         if not self.interface_id and in_network:
             self.interface_id = _text(around[0].value.get("interface-id", ""))
-        self.guards = [guard for one in levels for guard in _guards(one.value)]
+        self.guards = [guard for level in levels for guard in _guards(level.value)]
         self.first_guard = tuple(guard[0] for guard in self.guards)
         self.relay = self.relays[0] if self.relays else self._inside(match.value)
         hosts = match.value.get("reservations", [])

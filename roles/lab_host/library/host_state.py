@@ -241,7 +241,9 @@ def main() -> None:
         supports_check_mode=True,
     )
     listing = json.loads(output("ip", "-json", "address") or "[]")
-    interface = interface_with(listing, [one for one in module.params["addresses"] if one])
+    interface = interface_with(
+        listing, [param for param in module.params["addresses"] if param]
+    )
     module.exit_json(
         changed=False,
         interface=interface,

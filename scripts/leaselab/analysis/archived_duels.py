@@ -43,7 +43,7 @@ def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> F
     whatever they were made to find.
     """
     places = {name: place for place, name in enumerate(hashes)}
-    by_id = {one.id: one for one in records}
+    by_id = {record.id: record for record in records}
     duels: list[Duelled] = []
     spoiled: dict[tuple[int, int], list[str]] = {}
     failures: dict[int, list[str]] = {}
@@ -59,7 +59,7 @@ def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> F
         if base.outcome in BELIEVED:
             failures.setdefault(at[1], []).append(made)
     # What was measured all the same is known to build.
-    measured = {place for one in duels for place in (one.older, one.newer)}
+    measured = {place for duel in duels for place in (duel.older, duel.newer)}
     unbuilt = {
         places[str(one.server.commit)]: _reason(one)
         for one in by_id.values()

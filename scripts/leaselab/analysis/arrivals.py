@@ -129,8 +129,8 @@ def _of_commits(
 ) -> list[Job]:
     """A duel of each scenario for each of these commits, as soon as it is found."""
     return [
-        Job(kind, one.found_h, _duel_h(lab, rng), one.number, one.pushed_h, one)
-        for one in commits
+        Job(kind, commit.found_h, _duel_h(lab, rng), commit.number, commit.pushed_h, commit)
+        for commit in commits
         for _ in range(scenarios)
     ]
 

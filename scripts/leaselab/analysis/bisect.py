@@ -126,7 +126,7 @@ class Known:
     def ordered(self) -> tuple[Duelled, ...]:
         """The duels, as they were made."""
         return tuple(
-            sorted(self.duels, key=lambda one: (one.began, one.older, one.newer, one.mean))
+            sorted(self.duels, key=lambda duel: (duel.began, duel.older, duel.newer, duel.mean))
         )
 
     def of(self, older: int, newer: int) -> list[Duelled]:
@@ -141,7 +141,7 @@ class Known:
     @property
     def places(self) -> frozenset[int]:
         """Places that were in a duel."""
-        return frozenset(place for one in self.duels for place in (one.older, one.newer))
+        return frozenset(place for duel in self.duels for place in (duel.older, duel.newer))
 
     @property
     def minutes(self) -> float:
@@ -153,8 +153,8 @@ class Known:
 
     def round_minutes(self, planned: float) -> float:
         """How long a round takes (min): as planned, or as the duels so far took, if longer."""
-        made = sum(one.rounds for one in self.duels)
-        took = math.fsum(one.minutes for one in self.duels)
+        made = sum(duel.rounds for duel in self.duels)
+        took = math.fsum(duel.minutes for duel in self.duels)
         return max(planned, took / made) if made else planned
 
     def inside(self, gap: Gap) -> list[int]:
@@ -166,7 +166,7 @@ def next_step(known: Known, limits: Limits) -> Step | End:
     """Return the duel that tells most, or how the search ends."""
     if {0, known.count} & known.broken:
         return End(Ending.BROKEN)
-    told = next((one for one in known.ends[::-1] if one.answer is not Answer.UNKNOWN), None)
+    told = next((end for end in known.ends[::-1] if end.answer is not Answer.UNKNOWN), None)
     if told is None:
         return _again(known, limits, Gap(0, known.count), Why.ENDS) or End(Ending.UNKNOWN)
     if told.answer is not Answer.SLOWER:
@@ -205,7 +205,7 @@ class _Search:
         self.known, self.limits = known, limits
         self.changes = Changes(known.count, known.ordered, limits.find / 2)
         self.culprits = tuple(self._confirmed())
-        done = frozenset(one.gap for one in self.culprits)
+        done = frozenset(culprit.gap for culprit in self.culprits)
         self.tired = frozenset(
             gap for gap in self._smallest() if _tries(known, limits, gap) >= TRIES
         )

@@ -235,9 +235,9 @@ def _burst(record: Record) -> Burst | None:
     if cell.known is None:
         return None
     served = [
-        one.trials[one.shown_trial].completed
-        for one in record.rounds
-        if one.shown_trial is not None
+        round_.trials[round_.shown_trial].completed
+        for round_ in record.rounds
+        if round_.shown_trial is not None
     ]
     if not served or any(value is None for value in record.values(SERVED_S)):
         return None

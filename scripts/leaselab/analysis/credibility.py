@@ -54,9 +54,9 @@ def _doubts(record: Record) -> Iterator[Flag]:
     yield from _cold_start(record)
     widest = record.procedure.widest or 0.0
     wide = [
-        one.bracket.width
-        for one in record.rounds
-        if one.bracket and one.bracket.width > widest * 1.001
+        round_.bracket.width
+        for round_ in record.rounds
+        if round_.bracket and round_.bracket.width > widest * 1.001
     ]
     if wide:
         yield Flag(
@@ -83,7 +83,7 @@ def _doubts(record: Record) -> Iterator[Flag]:
 def _cold_start(record: Record) -> Iterator[Flag]:
     """A confirmation that failed at first, after the start, and held later."""
     found = record.confirmation
-    first = next((one for one in found.trials if one.valid), None) if found else None
+    first = next((trial for trial in found.trials if trial.valid), None) if found else None
     if found and found.holds and first and not record.procedure.passes(first):
         yield Flag(
             "doubt",
@@ -119,7 +119,7 @@ def _known(record: Record) -> Iterator[Flag]:
             "each resembles the one before, as on a machine that drifts: the interval is "
             f"{wider:.1f} times as wide as that of independent runs",
         )
-    searched = any(one.bracket for one in record.rounds)
+    searched = any(round_.bracket for round_ in record.rounds)
     if searched and record.figure.value is not None and not record.confirmation:
         yield Flag(
             "known", "not confirmed", "nobody looked whether the server holds it for longer"

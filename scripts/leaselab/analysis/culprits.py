@@ -129,10 +129,10 @@ class Level:
 
 def scatter(duels: Sequence[Duelled], unknown: float) -> float:
     """Return by how much one round of these duels scatters (ratio); `unknown` without any."""
-    df = sum(one.rounds - 2 for one in duels)
+    df = sum(duel.rounds - 2 for duel in duels)
     if not df:
         return unknown
-    squares = math.fsum((one.rounds - 2) * one.rounds * one.error**2 for one in duels)
+    squares = math.fsum((duel.rounds - 2) * duel.rounds * duel.error**2 for duel in duels)
     return math.sqrt(squares / df)
 
 
@@ -147,19 +147,19 @@ class Changes:
         """
         self._duels = duels
         places = sorted(
-            {0, count}.union(place for one in duels for place in (one.older, one.newer))
+            {0, count}.union(place for duel in duels for place in (duel.older, duel.newer))
         )
         self.gaps = tuple(itertools.starmap(Gap, itertools.pairwise(places)))
         self._count = count
         self._cut = math.log1p(-drop)
-        seen = np.array([one.mean for one in duels])
+        seen = np.array([duel.mean for duel in duels])
         self._weights = 1 / np.array(_variances(duels)) if duels else np.zeros(0)
         # Changes are believed to be of the size of what was seen.
         self._size = max(4 * drop, float(np.max(np.abs(seen), initial=0.0)))
         covers = np.array(
             [
-                [one.older <= gap.after and gap.place <= one.newer for gap in self.gaps]
-                for one in duels
+                [duel.older <= gap.after and gap.place <= duel.newer for gap in self.gaps]
+                for duel in duels
             ],
             dtype=float,
         ).reshape(len(duels), len(self.gaps))
@@ -172,7 +172,7 @@ class Changes:
         each = CHANGES / self._count
         # One commit of a gap or several may have changed it; what is seen is their sum.
         chances = [1 - (1 - min(each, 0.5)) ** gap.commits for gap in self.gaps]
-        odds = np.array([math.log(one / (1 - one)) for one in chances])
+        odds = np.array([math.log(chance / (1 - chance)) for chance in chances])
         self._hypotheses: list[
             tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]
         ] = []
@@ -196,7 +196,7 @@ class Changes:
         joined = np.concatenate(logs)
         shares = np.exp(joined - joined.max())
         shares /= shares.sum()
-        self._shares = np.split(shares, np.cumsum([len(one) for one in logs])[:-1])[1:]
+        self._shares = np.split(shares, np.cumsum([len(log) for log in logs])[:-1])[1:]
 
     def first(self, without: frozenset[Gap] = frozenset()) -> list[float]:
         """Return for each gap how likely the first slowdown is in it (0..1).
@@ -273,11 +273,11 @@ def _variances(duels: Sequence[Duelled]) -> list[float]:
     """
     common = scatter(duels, 0.0) ** 2
     return [
-        ((one.rounds - 2) * one.rounds * one.error**2 + _SHRINK * common)
-        / (one.rounds - 2 + _SHRINK)
-        / one.rounds
+        ((duel.rounds - 2) * duel.rounds * duel.error**2 + _SHRINK * common)
+        / (duel.rounds - 2 + _SHRINK)
+        / duel.rounds
         + 2 * BUILD_SD**2
-        for one in duels
+        for duel in duels
     ]
 
 
@@ -285,7 +285,7 @@ def _connected(duels: Sequence[Duelled]) -> set[int]:
     reached, size = {0}, 0
     while len(reached) > size:
         size = len(reached)
-        for one in duels:
-            if {one.older, one.newer} & reached:
-                reached |= {one.older, one.newer}
+        for duel in duels:
+            if {duel.older, duel.newer} & reached:
+                reached |= {duel.older, duel.newer}
     return reached

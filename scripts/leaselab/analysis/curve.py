@@ -58,7 +58,7 @@ class Curve:
     @property
     def best(self) -> Point | None:
         """The best point; None where there is no figure, or none is better than another."""
-        return next((one for one in self.points if one.standing is Standing.BEST), None)
+        return next((point for point in self.points if point.standing is Standing.BEST), None)
 
 
 def curves_of(records: Sequence[Record]) -> list[Curve]:
@@ -105,7 +105,9 @@ def _along(differing: Mapping[str, AbstractSet[Factor | None]]) -> str | None:
     numbers = {
         name: len(values)
         for name, values in differing.items()
-        if all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
+        if all(
+            isinstance(value, int | float) and not isinstance(value, bool) for value in values
+        )
     }
     return max(reversed(numbers), key=numbers.__getitem__, default=None)
 
@@ -119,7 +121,7 @@ def _curve(factor: str, alike: Mapping[str, str], members: Mapping[float, Record
 
 def best_of(records: Sequence[Record]) -> Record | None:
     """The record with the best figure; None where none has one, or none is better."""
-    measured = [one for one in records if runs_of(one) is not None]
+    measured = [record for record in records if runs_of(record) is not None]
     better = records[0].figure.better
     if not measured or better == "neither":
         return None

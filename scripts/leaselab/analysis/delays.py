@@ -65,9 +65,9 @@ def _of_week(
         number = measured[place]
         new = commits[previous.get(number, -1) + 1 : number + 1]
         searched_h = lab.bisect_h(sum(1 + one.skipped for one in new))
-        for one in _first_runs(groups[number]):
-            took_h = max(one.job.measure_h, lab.drop_min / 60) + lab.finish_min / 60
-            told = one.measured_h + took_h
+        for run in _first_runs(groups[number]):
+            took_h = max(run.job.measure_h, lab.drop_min / 60) + lab.finish_min / 60
+            told = run.measured_h + took_h
             named = told
             if searched_h:
                 later = bisect_left(asked_at, told)
@@ -78,8 +78,8 @@ def _of_week(
 
 def _first_runs(jobs: Sequence[Served]) -> list[Served]:
     """The jobs of the first night or week that measured a commit: later ones repeat it."""
-    first = min(one.job.group for one in jobs)
-    return [one for one in jobs if one.job.group == first]
+    first = min(job.job.group for job in jobs)
+    return [job for job in jobs if job.job.group == first]
 
 
 def _delay(hours: Sequence[float]) -> Delay:

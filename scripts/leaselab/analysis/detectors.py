@@ -155,7 +155,8 @@ def size(readings: Sequence[Reading], shift: Shift) -> tuple[float, tuple[float,
     from scipy.special import stdtrit  # noqa: PLC0415  # slow to import, and seldom needed
 
     sides = [
-        [one.value for one in readings[first:last]] for first, last in (shift.old, shift.new)
+        [reading.value for reading in readings[first:last]]
+        for first, last in (shift.old, shift.new)
     ]
     before, after = (math.fsum(values) / len(values) for values in sides)
     moved = math.exp(after - before)
@@ -296,7 +297,7 @@ def _located(readings: Sequence[Reading], start: int, found: _Sum) -> _Alarm:
     A step has a level before and one after; a creep goes down, or up, in a line from where it
     begins.  Whichever leaves the smaller squares is it; a creep has to be clearly better.
     """
-    values = [one.value for one in readings[start:]]
+    values = [reading.value for reading in readings[start:]]
     count, last = len(values), len(readings) - 1
     since = found.since - start
     near = range(max(1, since - _AROUND), min(count - 1, since + _AROUND) + 1)

@@ -40,28 +40,31 @@ def differences(records: Sequence[Record]) -> list[Difference]:
     """
     parts = [
         {
-            "scenario": one.scenario,
-            "procedure": one.procedure,
-            **one.servers,
-            "generator": one.generator,
-            "bench": one.bench,
-            "provenance": one.provenance,
+            "scenario": record.scenario,
+            "procedure": record.procedure,
+            **record.servers,
+            "generator": record.generator,
+            "bench": record.bench,
+            "provenance": record.provenance,
         }
-        for one in records
+        for record in records
     ]
-    roles = {role for one in records for role in one.servers}
+    roles = {role for record in records for role in record.servers}
     known = {
         role
         for role in roles
         if all(
-            role in one.servers and one.servers[role].config_settings_sha256 for one in records
+            role in record.servers and record.servers[role].config_settings_sha256
+            for record in records
         )
     }
     return [
-        one
-        for one in field_differences(parts)
-        if not _EVERY_TIME.fullmatch(one.field)
-        and not ((hashed := _NAMES_BUILDS.fullmatch(one.field)) and hashed["role"] in known)
+        difference
+        for difference in field_differences(parts)
+        if not _EVERY_TIME.fullmatch(difference.field)
+        and not (
+            (hashed := _NAMES_BUILDS.fullmatch(difference.field)) and hashed["role"] in known
+        )
     ]
 
 

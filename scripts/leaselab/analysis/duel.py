@@ -184,7 +184,7 @@ class DuelVerdict:
     @property
     def worse(self) -> tuple[Judged, ...]:
         """The further figures that got worse."""
-        return tuple(one for one in self.others if one.worse)
+        return tuple(other for other in self.others if other.worse)
 
     @property
     def is_change(self) -> bool:
@@ -195,7 +195,7 @@ class DuelVerdict:
     @property
     def cpu(self) -> Judged | None:
         """Server CPU per transaction; None where it is not known."""
-        return next((one for one in self.others if one.name == CPU), None)
+        return next((other for other in self.others if other.name == CPU), None)
 
 
 def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVerdict | None:
@@ -271,7 +271,8 @@ def last_bound(plan: Duel) -> float:
 def _suspicious(others: Sequence[Judged]) -> bool:
     """Whether the CPU time looks like more than counts, and more rounds will tell."""
     return any(
-        one.name == CPU and not one.worse and one.ratio > 1 + one.least / 2 for one in others
+        other.name == CPU and not other.worse and other.ratio > 1 + other.least / 2
+        for other in others
     )
 
 
@@ -416,7 +417,7 @@ def _is_capped(
 
 def _loss(rounds: Sequence[Round], seen: Sequence[int]) -> dict[int, float]:
     """What was lost in the rounds with these indices (0..1)."""
-    of = {one.index: one.metrics.get(LOSS) for one in rounds}
+    of = {round_.index: round_.metrics.get(LOSS) for round_ in rounds}
     return {index: of[index] or 0.0 for index in seen}
 
 
@@ -425,7 +426,8 @@ def _ratios(
 ) -> list[tuple[int, float]]:
     """Index and logarithm of the ratio of a figure, of the rounds that have it."""
     ones, others = (
-        {one.index: one.metrics.get(name) for one in rounds} for rounds in (first, second)
+        {round_.index: round_.metrics.get(name) for round_ in rounds}
+        for rounds in (first, second)
     )
     found: list[tuple[int, float]] = []
     for index in seen:

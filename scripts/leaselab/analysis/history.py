@@ -170,8 +170,8 @@ def histories(
     known = {row["id"]: row for row in rows}
     members = [*_of_results(known), *_of_duels(known, duels)]
     groups: dict[tuple[Any, ...], list[_Member]] = {}
-    for one in members:
-        groups.setdefault(one.key, []).append(one)
+    for member in members:
+        groups.setdefault(member.key, []).append(member)
     found = [_series(group, duels, rules) for group in groups.values()]
     told = [one for one in found if one.enough or not one.of_duels]
     return sorted(told, key=lambda one: (one.scenario, not one.anchor, -len(one.points)))
@@ -210,7 +210,7 @@ def _of_results(known: Mapping[str, Row]) -> Iterator[_Member]:
 
 def _of_duels(known: Mapping[str, Row], duels: Sequence[Duel]) -> Iterator[_Member]:
     for duel in duels:
-        base, row = (known.get(one) for one in duel.ids)
+        base, row = (known.get(ident) for ident in duel.ids)
         # A ratio that is only a limit settles a change, and is no point among ratios.
         if base is None or row is None or duel.first == duel.second or duel.capped:
             continue
@@ -277,13 +277,18 @@ def _series(members: Sequence[_Member], duels: Sequence[Duel], rules: Rules) -> 
 def _doubted(members: Sequence[_Member]) -> list[_Member]:
     """The members, with larger errors where the anchor was off; those of duels as they are."""
     sessions = {}
-    for one in sorted(members, key=lambda one: (one.row["finished_at"], one.row["id"])):
+    for one in sorted(
+        members, key=lambda member: (member.row["finished_at"], member.row["id"])
+    ):
         anchor, build = one.base and one.base["value"], one.row["value"]
         if one.row["procedure"] != DUEL and anchor and min(anchor, build) > 0:
             figures = math.log(anchor), math.log(build)
             sessions[one.row["id"]] = Session(one.reading, *figures)
     known = dict(zip(sessions, doubted(list(sessions.values())), strict=True))
-    return [replace(one, reading=known.get(one.row["id"], one.reading)) for one in members]
+    return [
+        replace(member, reading=known.get(member.row["id"], member.reading))
+        for member in members
+    ]
 
 
 def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Duel]) -> Change:
@@ -321,7 +326,7 @@ def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Due
 
 def _point(results: Sequence[_Member]) -> Point:
     """One build: the mean of its results' logarithms."""
-    rows = [one.row for one in results]
+    rows = [result.row for result in results]
     count = len(rows)
     first = rows[0]
     return Point(
@@ -331,8 +336,8 @@ def _point(results: Sequence[_Member]) -> Point:
         subject=first["subject"] or "",
         commit_date=first["commit_date"] or "",
         reading=Reading(
-            math.fsum(one.reading.value for one in results) / count,
-            math.sqrt(math.fsum(one.reading.error**2 for one in results)) / count,
+            math.fsum(result.reading.value for result in results) / count,
+            math.sqrt(math.fsum(result.reading.error**2 for result in results)) / count,
         ),
         ids=tuple(row["id"] for row in rows),
         at=min(row["finished_at"] for row in rows),

@@ -78,13 +78,13 @@ def family_differences(base: Record, other: Record) -> list[Difference]:
         {**_scenario(one, another), "tuning": _tuning(one)}
         for one, another in ((base, other), (other, base))
     ]
-    told = {one.field for one in factors}
+    told = {factor.field for factor in factors}
     return [
         *factors,
         *(
-            one
-            for one in field_differences(settings)
-            if one.field.removeprefix("server.options.") not in told
+            difference
+            for difference in field_differences(settings)
+            if difference.field.removeprefix("server.options.") not in told
         ),
     ]
 
@@ -100,8 +100,8 @@ def also_changed(base: Record, other: Record) -> list[str]:
     if base.scenario.name == other.scenario.name and _config(was, now) != _config(now, was):
         found.append("the configuration file as rendered")
     found += [
-        f"{one.what} {one.field}: {one.found} instead of {one.wanted}"
-        for one in (
+        f"{part.what} {part.field}: {part.found} instead of {part.wanted}"
+        for part in (
             *_parts("scenario", _scenario(base, other), _scenario(other, base)),
             *_parts("tuning", *map(_tuning, (base, other))),
             *_parts("build", *map(_how_built, (was, now))),
@@ -188,8 +188,10 @@ def _one(what: str, wanted: str | None, found: str | None) -> Iterator[Incompati
 
 
 def _parts(what: str, wanted: object, found: object) -> Iterator[Incompatibility]:
-    for one in field_differences([wanted, found]):
-        yield Incompatibility(what, one.values[1], one.values[0], one.field)
+    for difference in field_differences([wanted, found]):
+        yield Incompatibility(
+            what, difference.values[1], difference.values[0], difference.field
+        )
 
 
 def _scenario(record: Record, other: Record) -> dict[str, Any]:

@@ -17,7 +17,7 @@ def latencies(record: Record) -> dict[str, list[float]]:
     Stages in the trials' order; one that no trial has is left out.
     """
     found: dict[str, list[tuple[float, ...]]] = {}
-    for trial in (one.shown for one in record.rounds):
+    for trial in (round_.shown for round_ in record.rounds):
         for stage, value in trial.latency_s.items() if trial else ():
             seen = found.setdefault(stage, [])
             if value is not None:

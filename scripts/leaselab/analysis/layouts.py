@@ -51,7 +51,7 @@ class OverLayouts:
 
         A slower and an equal layout are an answer, whatever a third one could not tell.
         """
-        answers = {one.answer for one in self.layouts}
+        answers = {layout.answer for layout in self.layouts}
         if answers == {Answer.SLOWER}:
             return Cause.CODE
         if Answer.SLOWER in answers and answers & {Answer.SAME, Answer.FASTER}:
@@ -82,9 +82,9 @@ class OverLayouts:
         """
         if len(self.layouts) < 2:
             return None
-        noise = statistics.fmean(one.error**2 for one in self.layouts)
+        noise = statistics.fmean(layout.error**2 for layout in self.layouts)
         return math.sqrt(max(0.0, statistics.variance(self._logs) - noise))
 
     @property
     def _logs(self) -> Sequence[float]:
-        return [math.log(one.ratio) for one in self.layouts]
+        return [math.log(layout.ratio) for layout in self.layouts]

@@ -250,7 +250,7 @@ def enough(lab: Lab, wish: Wish) -> Enough:
             ),
             None,
         ),
-        hours=next((one for one in hours if choose(replace(lab, open_h=one), able)), None),
+        hours=next((hour for hour in hours if choose(replace(lab, open_h=hour), able)), None),
         scenarios=_most(
             wish.scenarios,
             lambda k: (

@@ -116,12 +116,20 @@ class ProfileDifference:
     @property
     def grown(self) -> Sequence[FunctionChange]:
         """Functions whose growth is seen, the largest first."""
-        return [one for one in self.functions if one.seen and one.own.difference > 0]
+        return [
+            function
+            for function in self.functions
+            if function.seen and function.own.difference > 0
+        ]
 
     @property
     def fallen(self) -> Sequence[FunctionChange]:
         """Functions whose fall is seen, the largest first."""
-        return [one for one in self.functions if one.seen and one.own.difference < 0]
+        return [
+            function
+            for function in self.functions
+            if function.seen and function.own.difference < 0
+        ]
 
 
 def spent_of(record: Record, read: Callable[[str], bytes]) -> list[Spent]:
@@ -130,10 +138,10 @@ def spent_of(record: Record, read: Callable[[str], bytes]) -> list[Spent]:
     `read` returns a file of the result by its name.
     """
     found = []
-    for one in record.rounds:
-        cpu_us, sampled_us = one.metrics.get("cpu_us"), one.metrics.get(SAMPLED_US)
-        if STACKS in one.files and sampled_us:
-            text = gzip.decompress(read(one.files[STACKS])).decode(errors="replace")
+    for round_ in record.rounds:
+        cpu_us, sampled_us = round_.metrics.get("cpu_us"), round_.metrics.get(SAMPLED_US)
+        if STACKS in round_.files and sampled_us:
+            text = gzip.decompress(read(round_.files[STACKS])).decode(errors="replace")
             found.append(spent(text, sampled_us, cpu_us))
     return found
 
@@ -237,7 +245,7 @@ def _order(one: FunctionChange) -> tuple[int, float, str]:
 
 
 def _mean(rounds: Sequence[Spent], of: Callable[[Spent], float]) -> float:
-    return statistics.fmean(of(one) for one in rounds)
+    return statistics.fmean(of(round_) for round_ in rounds)
 
 
 def _all_us(one: Spent) -> float:

@@ -27,10 +27,10 @@ def machine_speeds(rounds: Sequence[Round]) -> list[float]:
     readings, as one may be disturbed for milliseconds and the fastest of few is slower than
     the fastest of many; of several hosts the slowest.  Empty where no trial has it.
     """
-    times = [[_lower_quartile(seconds) for seconds in _work(one)] for one in rounds]
+    times = [[_lower_quartile(seconds) for seconds in _work(round_)] for round_ in rounds]
     if not times or not all(times):
         return []
-    slowest = [max(one) for one in times]
+    slowest = [max(time) for time in times]
     mean = statistics.fmean(slowest)
     return [mean / value for value in slowest]
 
@@ -75,7 +75,7 @@ def cpu_trend(rounds: Sequence[Round]) -> tuple[float, float] | None:
     Kendall's test against the order of the rounds, and the line of Theil and Sen.  None where
     the test sees no trend, which it cannot in fewer than five rounds.
     """
-    values = [value for one in rounds if (value := one.metrics.get("cpu_us"))]
+    values = [value for round_ in rounds if (value := round_.metrics.get("cpu_us"))]
     compared = list(itertools.combinations(enumerate(values), 2))
     falls = sum(late < early for (_, early), (_, late) in compared)
     rises = sum(late > early for (_, early), (_, late) in compared)

@@ -44,7 +44,9 @@ def _metric(
     kind: MetricKind, rounds: Sequence[Round], procedure: Procedure, *, holds: bool
 ) -> Metric:
     known = asdict(kind)
-    values = [value for one in rounds if (value := one.metrics.get(kind.name)) is not None]
+    values = [
+        value for round_ in rounds if (value := round_.metrics.get(kind.name)) is not None
+    ]
     if kind.how == MEDIAN:
         middle = statistics.median(values) if values else None
         return Metric(**known, value=middle, n=len(values))
@@ -75,14 +77,14 @@ def at_least(rounds: Sequence[Round], procedure: MaxRate) -> float | None:
         max(
             (
                 trial.rate
-                for trial in one.trials
+                for trial in round_.trials
                 if trial.duration_s == procedure.trial_s
                 and trial.completed
                 and procedure.counts(trial)
             ),
             default=None,
         )
-        for one in rounds
+        for round_ in rounds
     ]
     known = [float(rate) for rate in passed if rate is not None]
     return min(known) if known and len(known) == len(passed) else None
@@ -96,7 +98,7 @@ def other_cpu_us(rounds: Sequence[Round], procedure: Procedure) -> dict[str, flo
     its last.
     """
     found: dict[str, list[float]] = {}
-    for trial in (trial for one in rounds for trial in one.trials):
+    for trial in (trial for round_ in rounds for trial in round_.trials):
         if procedure.counts(trial) and trial.completed:
             for name, spent in _spent(trial):
                 found.setdefault(name, []).append(1e6 * spent / trial.completed)

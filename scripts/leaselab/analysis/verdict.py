@@ -234,7 +234,7 @@ def verdict(
         raise invalid_measurement(
             "the runs differ so much that the ratio has no interval",
             where=base.id,
-            found=f"{', '.join(f'{one:.0f}' for one in baseline.values)} {base.figure.unit}",
+            found=f"{', '.join(f'{rate:.0f}' for rate in baseline.values)} {base.figure.unit}",
             todo="measure again with more --runs, on a steadier machine",
         )
     higher = other.figure.better == "higher"

@@ -92,7 +92,7 @@ def family_of(folder: Path, name: str) -> Family:
     families = known_families(folder).values()
     held = next((family for family in families if name in family.scenarios), None)
     if held is None:
-        known = [one for family in families for one in family.scenarios]
+        known = [scenario for family in families for scenario in family.scenarios]
         raise unknown("scenario", name, known, "scenarios")
     return held
 
@@ -149,7 +149,9 @@ def measured_by(scenario: Scenario, generator: str | None) -> Scenario:
 
 
 def _scenarios(families: Mapping[str, Family]) -> dict[str, Scenario]:
-    return dict(sorted(pair for one in families.values() for pair in one.scenarios.items()))
+    return dict(
+        sorted(pair for family in families.values() for pair in family.scenarios.items())
+    )
 
 
 def _family(path: Path, loads: dict[Path, Mapping[str, Any]]) -> Family:

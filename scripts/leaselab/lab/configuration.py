@@ -43,7 +43,7 @@ class Level(Mapping[str, Any]):
         """Resolve what is at and around a place."""
         objects = [one for one in (at, *at.around) if isinstance(one.value, Object)]
         self._at = at
-        self._objects = [(one, _settings(one.value, replaced)) for one in objects]
+        self._objects = [(item, _settings(item.value, replaced)) for item in objects]
         self._names = ("", *replaced)
 
     def every(self, key: str) -> list[Any]:

@@ -38,7 +38,11 @@ def judge(
         for name, read in reading["hosts"].items()
         if "probe" in read and contacts[name].error is None
     }
-    used = {name for one in scenarios.values() for name in (one.server.kind, one.generator)}
+    used = {
+        name
+        for scenario in scenarios.values()
+        for name in (scenario.server.kind, scenario.generator)
+    }
     findings: list[Finding] = []
     for host in inventory.hosts:
         name = host.access.name

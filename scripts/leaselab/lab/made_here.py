@@ -33,7 +33,7 @@ def making(kind: str, purpose: str, checkout: Path) -> Iterator[None]:
     `kind` is the role's that makes it, `purpose` what others read.  Raises a broken-lab error
     that names the other command where that does not end soon.
     """
-    path = next(one for one in LOCKS if os.access(one, os.W_OK)) / f"leaselab-{kind}"
+    path = next(lock for lock in LOCKS if os.access(lock, os.W_OK)) / f"leaselab-{kind}"
     with _opened(path) as stream:
         _take(stream, path)
         stream.write(f"{owner_name()} pid {os.getpid()}, {purpose}, in {checkout}")

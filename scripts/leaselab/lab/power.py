@@ -309,7 +309,9 @@ def state_by(power: Power, answer: Mapping[str, Any]) -> str:
     if isinstance(power, CommandPower):
         return repr(str(answer.get("stdout", ""))[-200:])
     if isinstance(power, RedfishPower):
-        systems = [f"{one.get('Id')} {one.get('PowerState')}" for one in _systems(answer)]
+        systems = [
+            f"{system.get('Id')} {system.get('PowerState')}" for system in _systems(answer)
+        ]
         chosen = _systems(answer, power.system)
         choose = "" if len(chosen) == 1 else ", of which `system` has to name one"
         return f"systems {', '.join(systems) or 'none'}{choose}"

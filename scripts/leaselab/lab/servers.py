@@ -39,9 +39,9 @@ class Servers:
         Raises a server-broken error when one does not start, a broken-lab error when it is
         not what was deployed or what it stands on fails.
         """
-        for one in self._others.values():
+        for other in self._others.values():
             with self._no_fault_of_the_server():
-                one.start()
+                other.start()
         started = self.by_role[SERVER].start()
         self.settle()
         return started
@@ -113,9 +113,9 @@ class Servers:
     def _each(self, act: Callable[[ContractServer], None]) -> None:
         """Do it to all, the server under test first; raises the first error after the last."""
         errors = []
-        for one in (self.by_role[SERVER], *self._others.values()):
+        for other in (self.by_role[SERVER], *self._others.values()):
             try:
-                act(one)
+                act(other)
             except LeaselabError as error:
                 errors.append(error)
         if errors:
@@ -127,9 +127,9 @@ class Servers:
         Raises an invalid-measurement error when any of them has died, a broken-lab error when
         that is what serves for the server under test.
         """
-        for one in self._others.values():
+        for other in self._others.values():
             with self._no_fault_of_the_server():
-                one.sample_now()
+                other.sample_now()
         return self.by_role[SERVER].sample_now()
 
     def samples(self) -> Mapping[str, Sequence[Sample]]:

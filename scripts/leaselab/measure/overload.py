@@ -45,10 +45,10 @@ def sighted(plan: Duel, made: Sequence[Trial]) -> int | None:
     usable = [trial for trial in made if trial.valid]
     light, heavy = _bracket(usable)
     # What is not too light, and has a heavier one beside it, is at the limit.
-    for one in _candidates(usable, light):
-        above = _heavier(usable, one)
+    for candidate in _candidates(usable, light):
+        above = _heavier(usable, candidate)
         if above is not None:
-            settled = _settled(plan, made, one, above)
+            settled = _settled(plan, made, candidate, above)
             if settled is not None or len(made) < SIGHTING_TRIALS:
                 return settled
             break
@@ -212,9 +212,9 @@ def _wanted(
     plan: Duel, made: Sequence[Trial], usable: Sequence[Trial], light: int
 ) -> int | None:
     """The load that tells more of a limit that was seen; None where none was."""
-    for one in _candidates(usable, light):
-        above = _heavier(usable, one)
-        pair = _flat_pair(plan, made, one, above) if above is not None else None
+    for candidate in _candidates(usable, light):
+        above = _heavier(usable, candidate)
+        pair = _flat_pair(plan, made, candidate, above) if above is not None else None
         if pair is not None:
             return pair.wanted
     return None

@@ -107,9 +107,9 @@ class Point:
     def __post_init__(self) -> None:
         """Take over the rounds that the journal has."""
         self.paused_s = self.pending.paused_s
-        for one in self.pending.rounds:
-            self.rounds.append(one)
-            self.listener.round_done(one)
+        for round_ in self.pending.rounds:
+            self.rounds.append(round_)
+            self.listener.round_done(round_)
         self.finished = self._all_made
 
     def advance(self) -> None:

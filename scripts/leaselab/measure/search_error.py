@@ -163,7 +163,7 @@ def _last_third(trial: Trial) -> float:
     seconds = trial.per_second[2 * trial.duration_s // 3 : trial.duration_s]
     if not seconds:
         return trial.completed_rate
-    return sum(one.completed for one in seconds) / len(seconds)
+    return sum(second.completed for second in seconds) / len(seconds)
 
 
 def noisy(outcomes: Outcomes) -> SearchError:

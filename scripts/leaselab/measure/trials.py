@@ -299,7 +299,7 @@ def _foreign_doubt(foreign: Sequence[Foreign]) -> tuple[str, str]:
         return "", ""
     replies = [one for one in foreign if one.kind == "reply"]
     word = FOREIGN_REPLY if replies else FOREIGN_REQUEST
-    return word, "; ".join(str(one) for one in replies or foreign)
+    return word, "; ".join(str(reply) for reply in replies or foreign)
 
 
 def _busiest(samples: Sequence[Sample], seconds: int) -> float:

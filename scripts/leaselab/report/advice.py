@@ -33,7 +33,7 @@ def print_advice(advice: Advice, stream: TextIO | None = None) -> None:
 def summary(advice: Advice) -> str:
     """The last line: ``3 known costs, 1 of them measured here; 2 things not judged (…)``."""
     count = len(advice.findings)
-    measured = sum(any(cost.measured for cost in one.costs) for one in advice.findings)
+    measured = sum(any(cost.measured for cost in finding.costs) for finding in advice.findings)
     text = f"{count or 'no'} known cost{'' if count == 1 else 's'}"
     if count:
         text += f", {measured or 'none'} of them measured here"

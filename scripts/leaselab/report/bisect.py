@@ -81,7 +81,7 @@ class Hunted:
     @cached_property
     def culprits(self) -> Mapping[int, Culprit]:
         """What is named, by its place."""
-        return {one.gap.place: one for one in self.end.culprits}
+        return {culprit.gap.place: culprit for culprit in self.end.culprits}
 
     def name(self, place: int) -> str:
         """Short hash and subject of a place."""
@@ -183,7 +183,7 @@ def closing(hunted: Hunted) -> str:
             f"Cannot tell whether the ends differ: {ends} makes {measured}. Give more "
             "--budget, or a steadier machine."
         )
-    parts = [_culprit(hunted, one) for one in end.culprits]
+    parts = [_culprit(hunted, culprit) for culprit in end.culprits]
     if end.ending is Ending.SCATTERED:
         parts.append(
             f"The ends differ ({ends}: {measured}), but no single commit was found that makes "
@@ -192,7 +192,7 @@ def closing(hunted: Hunted) -> str:
     if end.left is not None:
         parts.append(_left(hunted, end.left))
     if len(end.culprits) > 1 or (end.culprits and end.left is not None):
-        product = math.prod(one.ratio for one in end.culprits)
+        product = math.prod(culprit.ratio for culprit in end.culprits)
         parts.append(
             f"The ends differ by {percent(last.ratio)}; what is named makes {percent(product)}."
         )
@@ -278,24 +278,24 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
         "minutes": known.minutes,
         "culprits": [
             {
-                "hash": hunted.commits[one.gap.place].hash,
-                "subject": hunted.commits[one.gap.place].subject,
-                **gap_document(one.gap),
-                "ratio": one.ratio,
-                "ci95": list(one.ci95),
-                "merged": list(hunted.merged.get(one.gap.place, ())) or None,
+                "hash": hunted.commits[culprit.gap.place].hash,
+                "subject": hunted.commits[culprit.gap.place].subject,
+                **gap_document(culprit.gap),
+                "ratio": culprit.ratio,
+                "ci95": list(culprit.ci95),
+                "merged": list(hunted.merged.get(culprit.gap.place, ())) or None,
                 "layouts": (
-                    layouts_document(hunted.layouts[one.gap.place])
-                    if one.gap.place in hunted.layouts
+                    layouts_document(hunted.layouts[culprit.gap.place])
+                    if culprit.gap.place in hunted.layouts
                     else None
                 ),
                 "profile": (
-                    profile_document(hunted.profiles[one.gap.place])
-                    if one.gap.place in hunted.profiles
+                    profile_document(hunted.profiles[culprit.gap.place])
+                    if culprit.gap.place in hunted.profiles
                     else None
                 ),
             }
-            for one in end.culprits
+            for culprit in end.culprits
         ],
         "left": gap_document(end.left) if end.left is not None else None,
         "commits": [

@@ -81,7 +81,10 @@ def loads(demand: Demand) -> list[tuple[str, float, float]]:
 
 def headings(configurations: Sequence[Configuration]) -> list[str]:
     """Headings of the table of configurations; `texts` has its rows."""
-    rate = next((one.rate.cell for one in configurations if one.rate), None)
+    rate = next(
+        (configuration.rate.cell for configuration in configurations if configuration.rate),
+        None,
+    )
     title = heading(rate.title, rate.unit) if rate else "max rate"
     return ["scenario", "durability", "server", title, "head room", "carries it", "restart"]
 
@@ -141,7 +144,10 @@ def notes(demand: Demand, configurations: Sequence[Configuration]) -> Iterator[s
     if not configurations:
         yield NOTHING
         return
-    if any(one.rate and one.rate.low and one.rate.high is None for one in configurations):
+    if any(
+        configuration.rate and configuration.rate.low and configuration.rate.high is None
+        for configuration in configurations
+    ):
         yield "max rate ≥: every run passed this load, and no more could be offered"
     if demand.limit_s is not None:
         yield (
@@ -155,12 +161,19 @@ def notes(demand: Demand, configurations: Sequence[Configuration]) -> Iterator[s
         )
         if isinstance(demand.arrival, Restart):
             yield "no time was given for the restart, so the peak is the steady load"
-    if any(one.carries is Carries.PERHAPS for one in configurations):
+    if any(configuration.carries is Carries.PERHAPS for configuration in configurations):
         yield "perhaps: what is known of the configuration allows both"
     yield "restart: time until all clients, which begin at once, are served"
-    bases = {one.serving.basis for one in configurations if one.serving}
+    bases = {
+        configuration.serving.basis for configuration in configurations if configuration.serving
+    }
     yield from (f"restart {text}" for basis, text in _BASES.items() if basis in bases)
-    yield from conditions([one.rate.cell if one.rate else one.cell for one in configurations])
+    yield from conditions(
+        [
+            configuration.rate.cell if configuration.rate else configuration.cell
+            for configuration in configurations
+        ]
+    )
 
 
 def capacity_document(
@@ -180,7 +193,7 @@ def capacity_document(
         "steady": _flow(demand.steady),
         "peak": _flow(demand.peak),
         "renewal_is": "a whole transaction",
-        "configurations": [_configuration(one) for one in configurations],
+        "configurations": [_configuration(configuration) for configuration in configurations],
     }
 
 

@@ -20,18 +20,18 @@ def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
     """Return the figures of results, for ``--json``; spreads are ratios."""
     return [
         {
-            "scenario": one.scenario.name,
-            "generator": one.generator.name,
-            "metric": one.figure.name,
-            "value": one.figure.value,
-            "unit": one.figure.unit,
-            "spread": one.figure.spread,
-            "runs": one.figure.n,
-            "traffic_share": one.traffic_share,
-            "wall_s": one.wall_s,
-            "id": one.id,
+            "scenario": record.scenario.name,
+            "generator": record.generator.name,
+            "metric": record.figure.name,
+            "value": record.figure.value,
+            "unit": record.figure.unit,
+            "spread": record.figure.spread,
+            "runs": record.figure.n,
+            "traffic_share": record.traffic_share,
+            "wall_s": record.wall_s,
+            "id": record.id,
         }
-        for one in records
+        for record in records
     ]
 
 

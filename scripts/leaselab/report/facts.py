@@ -69,7 +69,7 @@ def shown_where(record: Record) -> str:
     """At which load the trials were that stand for their rounds, as the end of a phrase."""
     if record.procedure.steps:
         return " in the last step"
-    return " at the lower bound" if any(one.bracket for one in record.rounds) else ""
+    return " at the lower bound" if any(round_.bracket for round_ in record.rounds) else ""
 
 
 def confirmation_words(record: Record) -> str:
@@ -102,7 +102,7 @@ def confirming(record: Record) -> Sequence[Trial]:
     """The trials below the lowest bound of the rounds; none where nobody tried."""
     confirmation = record.confirmation
     return (
-        [one for one in confirmation.trials if one.rate == confirmation.rate]
+        [trial for trial in confirmation.trials if trial.rate == confirmation.rate]
         if confirmation
         else []
     )
@@ -112,7 +112,7 @@ def others(record: Record) -> Sequence[Trial]:
     """The trials that offer more than was confirmed: a little, and far more."""
     confirmation = record.confirmation
     return (
-        [one for one in confirmation.trials if one.rate != confirmation.rate]
+        [trial for trial in confirmation.trials if trial.rate != confirmation.rate]
         if confirmation
         else []
     )
@@ -175,7 +175,7 @@ def _kept(record: Record) -> Iterator[str]:
         yield f"durability {record.server.durability}"
     held = [
         trial.held[SERVER]
-        for trial in (one.shown for one in record.rounds)
+        for trial in (round_.shown for round_ in record.rounds)
         if trial and SERVER in trial.held
     ]
     if held:

@@ -62,10 +62,10 @@ class HuntWords:
 
     def found(self, before: Facts, now: Facts) -> Iterator[str]:
         """What a duel told; nothing where it told nothing."""
-        had = {one.id for one in before.known.duels}
-        for one in now.known.duels:
-            if one.id not in had:
-                yield f"{duel_words(one)}; {self._spent(now.known)}"
+        had = {duel.id for duel in before.known.duels}
+        for duel in now.known.duels:
+            if duel.id not in had:
+                yield f"{duel_words(duel)}; {self._spent(now.known)}"
         for place in sorted(now.known.broken - before.known.broken):
             yield f"{self.name(place)} is left out: {now.reasons[place]}"
 

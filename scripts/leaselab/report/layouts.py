@@ -23,8 +23,8 @@ def cost_words(layouts: int, duel_min: float, build_min: float | None) -> str:
 
 def layouts_words(layouts: OverLayouts) -> Iterator[str]:
     """A line for each layout, and what they say together."""
-    for one in layouts.layouts:
-        yield f"layout {one.seed}: {one.answer.value}, {100 * (one.ratio - 1):+.1f} %"
+    for layout in layouts.layouts:
+        yield f"layout {layout.seed}: {layout.answer.value}, {100 * (layout.ratio - 1):+.1f} %"
     yield f"{sentence(layouts.cause.value)}.{_mean(layouts)}"
 
 
@@ -48,7 +48,7 @@ def layouts_document(layouts: OverLayouts) -> dict[str, Any]:
         "ci95": list(layouts.ci95) if layouts.ci95 else None,
         "build_scatter": layouts.scatter,
         "layouts": [
-            {"seed": one.seed, "answer": one.answer.value, "ratio": one.ratio}
-            for one in layouts.layouts
+            {"seed": layout.seed, "answer": layout.answer.value, "ratio": layout.ratio}
+            for layout in layouts.layouts
         ],
     }

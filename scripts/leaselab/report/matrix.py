@@ -43,7 +43,7 @@ def print_table(
 
     To stdout unless given.
     """
-    cells = [cell_of(one) for one in in_shown_units(records)]
+    cells = [cell_of(unit) for unit in in_shown_units(records)]
     print_matrix(cells, markdown=markdown, stream=stream)
     if not markdown:
         print_curves(records, stream)

@@ -45,9 +45,11 @@ def rows(profiles: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
     """
     least = LEAST_SHARE * max(profiles.whole.before, profiles.whole.after)
     worth = [
-        one
-        for one in profiles.functions
-        if one.own.seen or one.whole.seen or max(one.own.before, one.own.after) >= least
+        function
+        for function in profiles.functions
+        if function.own.seen
+        or function.whole.seen
+        or max(function.own.before, function.own.after) >= least
     ]
     for one in worth[:most]:
         yield [
@@ -85,7 +87,9 @@ def growth(profiles: ProfileDifference) -> str:
 
 def _named(what: str, functions: Sequence[FunctionChange]) -> str:
     """Some functions with how much they changed; empty without any."""
-    named = ", ".join(f"{short_name(one.name)} {_signed(one.own)}" for one in functions[:TOLD])
+    named = ", ".join(
+        f"{short_name(function.name)} {_signed(function.own)}" for function in functions[:TOLD]
+    )
     more = f" and {len(functions) - TOLD} more" if len(functions) > TOLD else ""
     return f"{what}: {named}{more}." if named else ""
 
@@ -100,12 +104,12 @@ def notes(profiles: ProfileDifference) -> Iterator[str]:
         f"{profiles.rounds} rounds of each, "
         + ("compared with each other in turn" if profiles.paired else "which did not alternate")
     )
-    if any(one.name == NOT_SAMPLED for one in profiles.functions):
+    if any(function.name == NOT_SAMPLED for function in profiles.functions):
         yield (
             f"{NOT_SAMPLED} is CPU time of the server that no sample stands for: the kernel's, "
             "where perf may sample programs alone"
         )
-    if any(unnamed(one) for one in profiles.functions):
+    if any(unnamed(function) for function in profiles.functions):
         yield (
             "a name in brackets is a file: its functions have no symbols, as in a "
             "distribution's package"
@@ -124,8 +128,12 @@ def profile_document(profiles: ProfileDifference) -> dict[str, Any]:
         "paired": profiles.paired,
         "whole": _document(profiles.whole),
         "functions": [
-            {"name": one.name, "own": _document(one.own), "with_callees": _document(one.whole)}
-            for one in profiles.functions
+            {
+                "name": function.name,
+                "own": _document(function.own),
+                "with_callees": _document(function.whole),
+            }
+            for function in profiles.functions
         ],
     }
 

@@ -31,17 +31,18 @@ def steps_of(record: Record) -> Steps:
     """Return the metrics of each step, in order."""
     steps = []
     for number, title in enumerate(record.procedure.steps, start=1):
-        names = (of_step(one.name, number) for one in record.metrics)
+        names = (of_step(metric.name, number) for metric in record.metrics)
         metrics = tuple(one for name in names if (one := record.metric(name)))
         steps.append(Step(title, metrics))
     first = steps[0] if steps else Step("", ())
     headings = tuple(
-        (one.title.removesuffix(f" in {first.title}"), one.unit) for one in first.metrics
+        (metric.title.removesuffix(f" in {first.title}"), metric.unit)
+        for metric in first.metrics
     )
     return Steps(headings, tuple(steps))
 
 
 def whole_of(record: Record) -> tuple[Metric, ...]:
     """Return the metrics that are not of a step, the one of the procedure first."""
-    of_steps = {one.name for step in steps_of(record).steps for one in step.metrics}
-    return tuple(one for one in record.metrics if one.name not in of_steps)
+    of_steps = {metric.name for step in steps_of(record).steps for metric in step.metrics}
+    return tuple(metric for metric in record.metrics if metric.name not in of_steps)

@@ -234,19 +234,21 @@ def _round_columns(record: Record) -> tuple[list[Column], int]:
     rounds = record.rounds
 
     def column(title: str, metric: Metric) -> Column:
-        return (title, *(_value(one, metric) for one in rounds))
+        return (title, *(_value(round_, metric) for round_ in rounds))
 
-    needed = [("run", *(str(one.index) for one in rounds)), column(figure.title, figure)]
-    if any(one.bracket for one in rounds):
-        needed.append(("bracket", *(_bracket(one, figure) for one in rounds)))
+    needed = [("run", *(str(round_.index) for round_ in rounds)), column(figure.title, figure)]
+    if any(round_.bracket for round_ in rounds):
+        needed.append(("bracket", *(_bracket(round_, figure) for round_ in rounds)))
     alike = [
-        column(_other_words(one, figure), one) for one in others if one.unit == figure.unit
+        column(_other_words(other, figure), other)
+        for other in others
+        if other.unit == figure.unit
     ]
-    trials = ("trials", *(str(len(one.trials)) for one in rounds))
+    trials = ("trials", *(str(len(round_.trials)) for round_ in rounds))
     beside = [
-        column(f"{one.title} {one.unit.partition(' ')[0]}", one)
-        for one in others
-        if one.unit != figure.unit
+        column(f"{other.title} {other.unit.partition(' ')[0]}", other)
+        for other in others
+        if other.unit != figure.unit
     ]
     return [*needed, *alike, trials, *beside], len(needed)
 
@@ -268,7 +270,7 @@ def _steps(record: Record, shape: _Shape) -> list[RenderableType]:
     ]
     for place, (title, unit) in enumerate(known.headings):
         metrics = (step.metrics[place] for step in known.steps)
-        figures = (measured(one.value, one.unit, one.half_width) for one in metrics)
+        figures = (measured(metric.value, metric.unit, metric.half_width) for metric in metrics)
         columns.append((f"{title} {unit.partition(' ')[0]}", *figures))
     fit = shape.fitting(columns, needed=2)
     table = shape.table()

@@ -50,9 +50,9 @@ def in_shown_units(records: Sequence[Record]) -> list[Record]:
     """
     values: dict[Kind, list[float | None]] = {}
     for record in records:
-        for one in record.metrics:
-            known = record.values(one.name) if one.value is None else (one.value,)
-            values.setdefault((one.name, one.unit), []).extend(known)
+        for metric in record.metrics:
+            known = record.values(metric.name) if metric.value is None else (metric.value,)
+            values.setdefault((metric.name, metric.unit), []).extend(known)
     scales = _scales(values)
     return [_shown(record, scales) for record in records]
 
@@ -75,14 +75,14 @@ def _scales(found: Mapping[Kind, Sequence[float | None]]) -> Scales:
 
 
 def _shown(record: Record, scales: Scales) -> Record:
-    scaled = {one.name: scales.get((one.name, one.unit)) for one in record.metrics}
+    scaled = {metric.name: scales.get((metric.name, metric.unit)) for metric in record.metrics}
     factors = {name: scale[1] for name, scale in scaled.items() if scale}
     if not factors:
         return record
     return replace(
         record,
-        metrics=tuple(_shown_metric(one, scaled[one.name]) for one in record.metrics),
-        rounds=tuple(_shown_round(one, factors) for one in record.rounds),
+        metrics=tuple(_shown_metric(metric, scaled[metric.name]) for metric in record.metrics),
+        rounds=tuple(_shown_round(round_, factors) for round_ in record.rounds),
     )
 
 
@@ -123,7 +123,10 @@ def _shown_row(row: Mapping[str, Any], scales: Scales) -> dict[str, Any]:
                 ]
             )
     metrics = {
-        name: [*(_times(one, scales[name, unit][1]) for one in figures), scales[name, unit][0]]
+        name: [
+            *(_times(figure, scales[name, unit][1]) for figure in figures),
+            scales[name, unit][0],
+        ]
         for name, (*figures, unit) in _metrics(row).items()
         if (name, unit) in scales
     }

@@ -115,7 +115,7 @@ def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
         "power": duel.power,
         "correlated": duel.correlated,
         "order": duel.order,
-        "judged": [asdict(one) for one in duel.others],
+        "judged": [asdict(other) for other in duel.others],
         "also_changed": also_changed(base, comparison.other),
         "error_budget": budget_document(comparison.budget),
     }
@@ -196,13 +196,13 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
             f"{faster} served nearly all that the generator could offer, so it is faster by at "
             "least so much"
         )
-    for one in duel.others:
-        low, high = one.ci95
-        answer = "worse" if one.worse else f"no rise bigger than {100 * one.bound:.1f} %"
+    for other in duel.others:
+        low, high = other.ci95
+        answer = "worse" if other.worse else f"no rise bigger than {100 * other.bound:.1f} %"
         yield (
-            f"{judged_title(one, comparison.other)}, B to A: {one.ratio:.3f}, 95 % interval "
-            f"{low:.3f} to {high:.3f} ({signed(one.ratio)}): {answer}; a rise of "
-            f"{100 * one.least:g} % is looked for"
+            f"{judged_title(other, comparison.other)}, B to A: {other.ratio:.3f}, "
+            f"95 % interval {low:.3f} to {high:.3f} ({signed(other.ratio)}): {answer}; "
+            f"a rise of {100 * other.least:g} % is looked for"
         )
     if abs(duel.order - 1) > _ORDER:
         yield (

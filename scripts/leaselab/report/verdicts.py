@@ -38,13 +38,13 @@ def comparisons_document(comparisons: Sequence[Comparison]) -> dict[str, Any]:
     """All comparisons for ``--json``, each as `comparison_document` has one."""
     return {
         "outcome": outcome(comparisons).label,
-        "comparisons": [comparison_document(one) for one in comparisons],
+        "comparisons": [comparison_document(comparison) for comparison in comparisons],
     }
 
 
 def outcome(comparisons: Sequence[Comparison]) -> Outcome:
     """A regression where there is one, else the first outcome that is not well."""
-    outcomes = [one.outcome for one in comparisons]
+    outcomes = [comparison.outcome for comparison in comparisons]
     if Outcome.REGRESSION in outcomes:
         return Outcome.REGRESSION
     return next((one for one in outcomes if one is not Outcome.OK), Outcome.OK)
@@ -52,18 +52,18 @@ def outcome(comparisons: Sequence[Comparison]) -> Outcome:
 
 def rows(comparisons: Sequence[Comparison]) -> Iterator[list[str]]:
     """What stands under `HEADINGS`, a row for each scenario."""
-    for one in comparisons:
-        both = [record for record in (one.base, one.other) if record is not None]
+    for comparison in comparisons:
+        both = [record for record in (comparison.base, comparison.other) if record is not None]
         records = in_shown_units(both)
         figure = records[-1].figure
         figures = [shown(cell_of(record)) for record in records]
         yield [
-            printable(one.other.scenario.name),
-            one.words,
+            printable(comparison.other.scenario.name),
+            comparison.words,
             heading(figure.title, figure.unit),
-            *([_NOTHING] * (one.base is None)),
+            *([_NOTHING] * (comparison.base is None)),
             *figures,
-            *_ratio(one.verdict),
+            *_ratio(comparison.verdict),
         ]
 
 
@@ -72,10 +72,10 @@ def closings(comparisons: Sequence[Comparison]) -> Iterator[str]:
 
     A duel says how large a change it does not exclude.
     """
-    for one in comparisons:
-        verdict = one.verdict
+    for comparison in comparisons:
+        verdict = comparison.verdict
         if verdict is None or verdict.duel is not None or verdict.change is not Change.NONE:
-            yield f"{one.other.scenario.name}: {closing(one)}"
+            yield f"{comparison.other.scenario.name}: {closing(comparison)}"
 
 
 def _ratio(verdict: Verdict | None) -> tuple[str, str]:

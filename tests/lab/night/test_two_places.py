@@ -155,4 +155,4 @@ def test_a_device_of_the_second_place_that_is_gone_is_told_and_made_anew(
     assert caught.value.outcome is Outcome.LAB
     at_both_places(scenario, benches[1].procedure)
     with both_up(*benches, host=hosts["server"]) as targets:
-        assert all(Asked(one, hosts["generator"]).generator.answers() for one in targets)
+        assert all(Asked(target, hosts["generator"]).generator.answers() for target in targets)

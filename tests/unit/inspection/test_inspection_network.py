@@ -104,7 +104,7 @@ class TestInterface:
         ],
     )
     def test_a_route_beyond_the_test_network_is_refused(self, inspect, server, routes, found):
-        server["routes"] += [{"destination": one, "interface": "eth1"} for one in routes]
+        server["routes"] += [{"destination": route, "interface": "eth1"} for route in routes]
         fault = next(one for one in faults(inspect()) if one.check == "test interface")
         assert fault.found == f"eth1 carries {found}"
 
@@ -142,7 +142,7 @@ class TestInterface:
             for host in inventory.hosts
         )
         found = judge(replace(inventory, hosts=hosts), reading, contacts, scenarios)
-        assert {one.found for one in faults(found)} == {
+        assert {fault.found for fault in faults(found)} == {
             "the inventory calls 198.0.0.0/8 the test network"
         }
 
@@ -160,7 +160,7 @@ class TestInterface:
             for host in inventory.hosts
         )
         found = judge(replace(inventory, hosts=hosts), reading, contacts, scenarios)
-        (told,) = {one.found for one in faults(found)}
+        (told,) = {fault.found for fault in faults(found)}
         assert told.startswith("leaselab_test_subnet or leaselab_test_subnet6 not set")
 
     def test_the_default_route_on_it_is_refused(self, inspect, server):

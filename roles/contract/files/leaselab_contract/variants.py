@@ -110,7 +110,7 @@ def stop_all(root):
 
 def prune(root, count, named):
     """Remove all variants but the `count` that were deployed or started last, and `named`."""
-    others = [one for one in names(root) if one not in named]
+    others = [name for name in names(root) if name not in named]
     gone = others[: max(0, len(others) - count)]
     for variant in gone:
         config = settings(root, variant)

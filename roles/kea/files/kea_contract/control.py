@@ -72,7 +72,7 @@ def config_hash(config):
     running.pop("hash", None)
     for section in running.values():
         databases = [section.get("lease-database", {}), *section.get("hosts-databases", [])]
-        for one in databases:
-            one.pop("password", None)
+        for database in databases:
+            database.pop("password", None)
     text = json.dumps(running, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

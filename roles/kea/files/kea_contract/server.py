@@ -139,7 +139,7 @@ class Server(WithDatabase, server.Server):
         ended = super().stop()
         poller = self.config["poller"]
         helpers = [*([poller] if poller else []), *database.links(self.config)]
-        helped = [process.end(one) for one in helpers]
+        helped = [process.end(helper) for helper in helpers]
         return {"was_running": ended["was_running"] or any(helped)}
 
     def processes(self):

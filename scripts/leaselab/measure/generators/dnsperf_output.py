@@ -135,7 +135,7 @@ def parse(text: bytes) -> Output:
             whole,
             tuple(_by_second([*steps, *_rest(whole, steps)])),
             told_until_s=steps[-1].run_s,
-            told_completed=sum(one.completed for one in steps),
+            told_completed=sum(step.completed for step in steps),
             usual_s=usual.p90 if usual else early.mean_latency_s,
         )
     counts, until_s = _completed(traffic)
@@ -166,26 +166,26 @@ def _invariants(whole: Tally) -> Iterator[tuple[str, bool]]:
 
 def _rest(whole: Tally, seconds: list[Tally]) -> Iterator[Tally]:
     """What the sections of the seconds leave of the whole: the second in which it ended."""
-    sent = whole.sent - sum(one.sent for one in seconds)
-    completed = whole.completed - sum(one.completed for one in seconds)
+    sent = whole.sent - sum(second.sent for second in seconds)
+    completed = whole.completed - sum(second.completed for second in seconds)
     if sent <= 0 and completed <= 0:
         return
     spent = whole.completed * whole.mean_latency_s - sum(
-        one.completed * one.mean_latency_s for one in seconds
+        second.completed * second.mean_latency_s for second in seconds
     )
     codes = Counter(whole.rcodes)
     left: Counter[tuple[float, float]] = Counter()
     if whole.histogram is not None:
         left.update({(low, high): int(count) for low, high, count in whole.histogram})
-    for one in seconds:
-        codes.subtract(one.rcodes)
-        if one.histogram is not None:
-            left.subtract({(low, high): int(count) for low, high, count in one.histogram})
+    for second in seconds:
+        codes.subtract(second.rcodes)
+        if second.histogram is not None:
+            left.subtract({(low, high): int(count) for low, high, count in second.histogram})
     buckets = [(low, high, count) for (low, high), count in sorted(left.items()) if count > 0]
     yield Tally(
         sent=max(0, sent),
         completed=max(0, completed),
-        lost=max(0, whole.lost - sum(one.lost for one in seconds)),
+        lost=max(0, whole.lost - sum(second.lost for second in seconds)),
         run_s=whole.run_s,
         mean_latency_s=max(0.0, spent / completed) if completed > 0 else 0.0,
         rcodes={code: count for code, count in codes.items() if count > 0},
@@ -195,7 +195,7 @@ def _rest(whole: Tally, seconds: list[Tally]) -> Iterator[Tally]:
 
 def _by_second(steps: list[Tally]) -> Iterator[Tally]:
     """The steps of each second together, by when they began."""
-    began = [0.0, *(one.run_s for one in steps[:-1])]
+    began = [0.0, *(step.run_s for step in steps[:-1])]
     for _, part in itertools.groupby(
         zip(began, steps, strict=True), key=lambda pair: int(pair[0] + _MOMENT_S)
     ):
@@ -204,19 +204,19 @@ def _by_second(steps: list[Tally]) -> Iterator[Tally]:
 
 def _joined(tallies: list[Tally]) -> Tally:
     """What some steps tell together."""
-    completed = sum(one.completed for one in tallies)
-    waited_s = sum(one.completed * one.mean_latency_s for one in tallies)
+    completed = sum(tally.completed for tally in tallies)
+    waited_s = sum(tally.completed * tally.mean_latency_s for tally in tallies)
     codes: Counter[str] = Counter()
     buckets: Counter[tuple[float, float]] = Counter()
-    for one in tallies:
-        codes.update(one.rcodes)
-        if one.histogram is not None:
-            buckets.update({(low, high): int(count) for low, high, count in one.histogram})
+    for tally in tallies:
+        codes.update(tally.rcodes)
+        if tally.histogram is not None:
+            buckets.update({(low, high): int(count) for low, high, count in tally.histogram})
     rows = [(low, high, count) for (low, high), count in sorted(buckets.items())]
     return Tally(
-        sent=sum(one.sent for one in tallies),
+        sent=sum(tally.sent for tally in tallies),
         completed=completed,
-        lost=sum(one.lost for one in tallies),
+        lost=sum(tally.lost for tally in tallies),
         run_s=tallies[-1].run_s,
         mean_latency_s=waited_s / completed if completed else 0.0,
         rcodes=dict(codes),

@@ -39,7 +39,7 @@ class DnsperfReading(DnsReading):
     @property
     def answered_at(self) -> Histogram:
         """When each query was answered, by the end of its second (s), shape (answered,)."""
-        seconds = [one.completed for one in self.output.seconds]
+        seconds = [second.completed for second in self.output.seconds]
         return by_second(seconds or self.output.completed)
 
     @property
@@ -66,12 +66,12 @@ class DnsperfReading(DnsReading):
             return False
         missing = {True: 0, False: 0}
         before, unanswered = 0.0, 0
-        for one in self.output.seconds or (whole,):
-            until = min(one.run_s, float(self.load.duration_s))
+        for second in self.output.seconds or (whole,):
+            until = min(second.run_s, float(self.load.duration_s))
             span, before = until - before, until
-            unanswered += one.sent - one.completed - one.lost
-            short = round(rate * span) - one.sent
-            missing[self._was_full(one, rate * span, span, unanswered)] += max(0, short)
+            unanswered += second.sent - second.completed - second.lost
+            short = round(rate * span) - second.sent
+            missing[self._was_full(second, rate * span, span, unanswered)] += max(0, short)
         return missing[True] > missing[False]
 
     def _was_full(self, tally: Tally, asked: float, span_s: float, unanswered: int) -> bool:
@@ -156,7 +156,7 @@ class DnsperfReading(DnsReading):
     @property
     def _kept_up_mostly(self) -> bool:
         """Whether it kept its rate in most seconds: then it was held up, not too slow."""
-        sent = [one.sent for one in self.output.seconds]
+        sent = [second.sent for second in self.output.seconds]
         return bool(sent) and statistics.median(sent) >= (1 - MISSING_SHARE) * self.load.rate
 
     def _per_second(self) -> Iterator[Second]:

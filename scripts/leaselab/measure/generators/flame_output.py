@@ -63,7 +63,7 @@ def parse(text: bytes, duration_s: float) -> Output:
     try:
         header, *entries = map(json.loads, text.splitlines())
         version = header["version"]
-        totals = [_total(one) for one in entries if "total_s_count" in one]
+        totals = [_total(entry) for entry in entries if "total_s_count" in entry]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise unreadable("flame", f"{type(error).__name__} {error}", text) from error
     if len(totals) < 3:

@@ -52,9 +52,9 @@ def parse(text: bytes, complaint: str = "") -> Output:
     if whole.responses > whole.queries:
         raise unreadable("kxdpgun", "more responses than queries", text)
     rest = Span(
-        whole.seconds - sum(one.seconds for one in seconds),
-        whole.queries - sum(one.queries for one in seconds),
-        whole.responses - sum(one.responses for one in seconds),
+        whole.seconds - sum(second.seconds for second in seconds),
+        whole.queries - sum(second.queries for second in seconds),
+        whole.responses - sum(second.responses for second in seconds),
     )
     return Output(whole, (*seconds, *([rest] if rest.queries > 0 else [])), errors)
 

@@ -132,8 +132,8 @@ class Report(msgspec.Struct, frozen=True):
     @property
     def answer_bytes(self) -> float:
         """Mean size of the answers (bytes); 0 without any."""
-        count = sum(one.count for one in self.replies.values())
-        return sum(one.bytes for one in self.replies.values()) / count if count else 0.0
+        count = sum(reply.count for reply in self.replies.values())
+        return sum(reply.bytes for reply in self.replies.values()) / count if count else 0.0
 
 
 def report_of(generated: Generated, bench: Bench) -> Report:
@@ -187,7 +187,7 @@ class LeaseloadReading(Reading):
         asked = self.bench.scenario.transaction.stages
         # Renewals and the like have stages of their own; a release has no answer.
         stages = dict.fromkeys(asked)
-        stages |= {one.name: one.latency for one in report.stages if one.latency}
+        stages |= {stage.name: stage.latency for stage in report.stages if stage.latency}
         if len(asked) > 1:
             stages[WHOLE] = report.whole
         return self.judged(

@@ -76,7 +76,7 @@ class OpenLoopReading(DnsReading):
     @property
     def answered_at(self) -> NDArray[np.float64]:
         """When each query was answered, by the end of its second (s), shape (answered,)."""
-        return by_second([one.responses for one in self.output.seconds])
+        return by_second([second.responses for second in self.output.seconds])
 
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load."""

@@ -65,14 +65,14 @@ class Confirming:
     @property
     def rate(self) -> int:
         """Rate that has to hold (transactions/s)."""
-        lowest = min(one.bracket.lower for one in self.rounds if one.bracket)
+        lowest = min(round_.bracket.lower for round_ in self.rounds if round_.bracket)
         least = (1 - FURTHEST) * statistics.median(max_rates(self.rounds))
         return max(1, math.floor(max(lowest * (1 - self._distance), least)))
 
     @property
     def above(self) -> int:
         """Rate that has to fail (transactions/s)."""
-        highest = max(one.bracket.upper for one in self.rounds if one.bracket)
+        highest = max(round_.bracket.upper for round_ in self.rounds if round_.bracket)
         return math.ceil(highest * (1 + self._distance))
 
     @property
@@ -109,7 +109,7 @@ class Confirming:
         overload = [one for one in self.made if one.rate not in (rate, self.above)]
         highest = max(max_rates(self.rounds))
         if any(highest < FAR_BELOW * one.completed_rate for one in overload):
-            brackets = [(one, one.bracket) for one in self.rounds if one.bracket]
+            brackets = [(round_, round_.bracket) for round_ in self.rounds if round_.bracket]
             failing = [one.trials[bracket.upper_trial] for one, bracket in brackets]
             return loses_at_any_load(procedure, [*failing, *overload])
         if not self._stretches():
@@ -235,4 +235,4 @@ def _losses(trial: Trial, span_s: int) -> list[float]:
 
 def max_rates(rounds: Sequence[Round]) -> list[float]:
     """What the rounds that have one came to (transactions/s)."""
-    return [rate for one in rounds if (rate := one.metrics["max_rate"]) is not None]
+    return [rate for round_ in rounds if (rate := round_.metrics["max_rate"]) is not None]

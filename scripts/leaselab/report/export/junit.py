@@ -43,9 +43,9 @@ def junit_of_comparisons(comparisons: Iterable[Comparison]) -> bytes:
     of its kind is skipped: none of them is a pass.
     """
     return _report(
-        (one.other.bench.name, case)
-        for one in comparisons
-        for case in (_case(one.other), _verdict(one))
+        (comparison.other.bench.name, case)
+        for comparison in comparisons
+        for case in (_case(comparison.other), _verdict(comparison))
     )
 
 

@@ -194,12 +194,12 @@ def _of_one_kind(values: Sequence[Any]) -> tuple[type, list[Any]]:
 
 
 def _trials(row: Row, record: Record) -> Iterator[dict[str, Any]]:
-    for one in record.rounds:
-        for number, trial in enumerate(one.trials, start=1):
+    for round_ in record.rounds:
+        for number, trial in enumerate(round_.trials, start=1):
             fields = {name: _OTHERWISE.get(name, name) for name in [*_TRIAL][2:]}
             yield {
                 **row,
-                "run": one.index,
+                "run": round_.index,
                 "trial": number,
                 **{column: getattr(trial, field) for column, field in fields.items()},
             }

@@ -161,10 +161,13 @@ def _column(
         label=f"{cell.scenario}, {label}" if several else label,
         started_at=record.started_at,
         figure=shown(cell) if same else f"{shown(cell)} {record.figure.unit}",
-        metrics=[record.metric(one.name) for one in base.metrics[1:]],
+        metrics=[record.metric(metric.name) for metric in base.metrics[1:]],
         ratio=ratio,
         rests=rests,
         incompatibilities=list(
-            dict.fromkeys(f"another {one.what}" for one in incompatibilities(base, record))
+            dict.fromkeys(
+                f"another {incompatibility.what}"
+                for incompatibility in incompatibilities(base, record)
+            )
         ),
     )

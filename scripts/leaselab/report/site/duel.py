@@ -88,11 +88,16 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
 
 def _pairs(base: Record, other: Record) -> Spec | None:
     """What A and B completed in each round; None without a round of both."""
-    first = {one.index: one.metrics.get(RATE) for one in base.rounds}
+    first = {round_.index: round_.metrics.get(RATE) for round_ in base.rounds}
     values = [
-        {"round": one.index, "A": start, "B": rate, "colour": WORSE if rate < start else BETTER}
-        for one in other.rounds
-        if (rate := one.metrics.get(RATE)) and (start := first.get(one.index))
+        {
+            "round": round_.index,
+            "A": start,
+            "B": rate,
+            "colour": WORSE if rate < start else BETTER,
+        }
+        for round_ in other.rounds
+        if (rate := round_.metrics.get(RATE)) and (start := first.get(round_.index))
     ]
     if not values:
         return None
@@ -104,8 +109,8 @@ def _pairs(base: Record, other: Record) -> Spec | None:
         axis={"tickMinStep": 1, "format": "d"},
     )
     ends = [
-        {"round": one["round"], "rate": one[letter], "server": letter}
-        for one in values
+        {"round": value["round"], "rate": value[letter], "server": letter}
+        for value in values
         for letter in LETTERS
     ]
     tooltip = told(("server", "", ""), ("round", "round", "d"), ("rate", axis, ".6~g"))

@@ -73,27 +73,27 @@ def experiment(
     context = {
         "experiment": first.experiment,
         "duel": fought,
-        "scenarios": list(dict.fromkeys(one.scenario.name for one in records)),
-        "goal": "; ".join(dict.fromkeys(one.procedure.words for one in records)),
+        "scenarios": list(dict.fromkeys(record.scenario.name for record in records)),
+        "goal": "; ".join(dict.fromkeys(record.procedure.words for record in records)),
         "points": points,
-        "missing": len(set(first.experiment.points) - {one.id for one in records}),
+        "missing": len(set(first.experiment.points) - {record.id for record in records}),
         "titles": list(known),
         "metrics": [metric, *_known(first.metrics[1:], records)],
         "latencies": () if _has_latency(first) else tuple(LATENCIES.values()),
         "charts": charts,
         "profiles": sampled,
-        "started_at": min(one.started_at for one in records),
-        "finished_at": max(one.finished_at for one in records),
+        "started_at": min(record.started_at for record in records),
+        "finished_at": max(record.finished_at for record in records),
     }
     return context, [*charts, *(one.figure for one in sampled)]
 
 
 def _known(metrics: Iterable[Metric], records: Sequence[Record]) -> Iterator[Metric]:
     """The metrics of which a point has a figure."""
-    for one in metrics:
-        own = [record.metric(one.name) for record in records]
+    for metric in metrics:
+        own = [record.metric(metric.name) for record in records]
         if any(found is not None and found.value is not None for found in own):
-            yield one
+            yield metric
 
 
 def experiment_line(records: Sequence[Record]) -> dict[str, Any]:
@@ -102,8 +102,8 @@ def experiment_line(records: Sequence[Record]) -> dict[str, Any]:
     return {
         "id": first.experiment.id if first.experiment else first.id,
         "points": len(records),
-        "scenarios": list(dict.fromkeys(one.scenario.name for one in records)),
-        "started_at": min(one.started_at for one in records),
+        "scenarios": list(dict.fromkeys(record.scenario.name for record in records)),
+        "started_at": min(record.started_at for record in records),
     }
 
 
@@ -113,8 +113,12 @@ def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
     Factors, server and bench; the scenario where these do not tell all of them apart.
     """
     known: list[dict[str, Any]] = [
-        {**one.scenario.factors, "server": server_name(one.server), "bench": one.bench.name}
-        for one in records
+        {
+            **record.scenario.factors,
+            "server": server_name(record.server),
+            "bench": record.bench.name,
+        }
+        for record in records
     ]
     names = dict.fromkeys(name for values in known for name in values)
     found = {name: [values.get(name) for values in known] for name in names}
@@ -125,7 +129,7 @@ def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
         tuple(values[place] for values in found.values()) for place in range(len(known))
     }
     if len(told_apart) < len(records):
-        found["scenario"] = [one.scenario.name for one in records]
+        found["scenario"] = [record.scenario.name for record in records]
     return found
 
 
@@ -140,13 +144,15 @@ def _standings(
     if curves:
         return {point.id: point.standing for curve in curves for point in curve.points}
     kinds: dict[tuple[str, str], list[Record]] = {}
-    for one in records:
-        kinds.setdefault((one.scenario.transaction.name, one.figure.name), []).append(one)
+    for record in records:
+        kinds.setdefault((record.scenario.transaction.name, record.figure.name), []).append(
+            record
+        )
     return {
-        one.id: standing(one, best)
+        member.id: standing(member, best)
         for members in kinds.values()
         for best in [best_of(members)]
-        for one in members
+        for member in members
     }
 
 
@@ -171,7 +177,7 @@ def _points(
 
 def _has_latency(record: Record) -> bool:
     """Whether its procedure has latencies among its metrics."""
-    return any(one.title in LATENCIES.values() for one in record.metrics)
+    return any(metric.title in LATENCIES.values() for metric in record.metrics)
 
 
 def _label(told: Iterable[tuple[str, str]]) -> str:

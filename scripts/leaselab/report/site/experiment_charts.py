@@ -120,7 +120,9 @@ def _points_layers(
     look: Spec = {"color": {"value": MEASURED}}
     if standings:
         look = {
-            channel: looks("standing", {one: _LOOKS[one][which] for one in standings})
+            channel: looks(
+                "standing", {standing: _LOOKS[standing][which] for standing in standings}
+            )
             for which, channel in enumerate(("color", "shape"))
         }
     tooltip = told(

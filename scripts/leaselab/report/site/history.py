@@ -63,7 +63,7 @@ def history(
         ],
         "older": max(0, len(line.rows) - _LISTED),
     }
-    return context, [one for panel in panels for one in panel.charts]
+    return context, [chart for panel in panels for chart in panel.charts]
 
 
 def history_line(line: Line) -> dict[str, Any]:

@@ -103,7 +103,7 @@ class Drawing:
             *self._by_commit(rows, place, suffix),
             self._over_time(rows, marks, place, suffix),
         ]
-        return Panel(place, [one for one in charts if one is not None], marks)
+        return Panel(place, [chart for chart in charts if chart is not None], marks)
 
     def _over_time(
         self, rows: Sequence[Row], marks: Sequence[Mark], place: str, suffix: str

@@ -31,7 +31,9 @@ class Matrix:
     @property
     def gains(self) -> Sequence[Column]:
         """The columns that are set against another one."""
-        return [one for one in self.columns if any(row.compared(one) for row in self.rows)]
+        return [
+            column for column in self.columns if any(row.compared(column) for row in self.rows)
+        ]
 
     @property
     def values(self) -> Mapping[str, Sequence[str]]:

@@ -113,7 +113,7 @@ class Pages:
         if self._known.get(name) == fingerprint and page.exists():
             return
         values, figures = context()
-        drawn = [one for one in figures if one is not None]
+        drawn = [figure for figure in figures if figure is not None]
         text = self._environment.get_template(template).render(
             **values,
             page=name,

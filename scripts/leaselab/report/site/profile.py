@@ -47,7 +47,7 @@ def profile_parts(
     points: Sequence[tuple[Record, str, Sequence[Spent]]],
 ) -> list[ProfilePart]:
     """Compare each point that has a profile with the first: records, labels, rounds."""
-    known = [one for one in points if one[2]]
+    known = [point for point in points if point[2]]
     found = []
     for place, (record, label, spent) in enumerate(known[1:], start=1):
         first, first_label, first_spent = known[0]
@@ -93,7 +93,7 @@ def flames(found: ProfileDifference) -> Spec | None:
         return None
     most = max(abs(float(str(box["more"]))) for box in boxes) or 1.0
     depth = 1 + max(int(str(box["row"])) for box in boxes)
-    seen = {short_name(one.name) for one in found.functions if one.seen}
+    seen = {short_name(function.name) for function in found.functions if function.seen}
     for box in boxes:
         box["seen"] = box["name"] in seen
         letters = int(WIDTH * float(str(box["spent"])) / root.after / _LETTER_PX)

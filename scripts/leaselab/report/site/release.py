@@ -44,7 +44,7 @@ def release_report(
     says which have no result.  No report of other results has its name.  Raises usage_error
     where the release or `against` has no result.
     """
-    known = {one.name for scenarios in families.values() for one in scenarios}
+    known = {scenario.name for scenarios in families.values() for scenario in scenarios}
     rows = [row for row in store.index.every() if row["scenario"] in known]
     for one in (release, against):
         if not any(map(one.has, rows)):
@@ -61,7 +61,7 @@ def release_report(
     mine = {
         name: scenarios
         for name, scenarios in families.items()
-        if {one.server.kind for one in scenarios} & of
+        if {scenario.server.kind for scenario in scenarios} & of
     }
     report = Report(release, against, mine, entries)
     context = _context(store, report, _history(store, rows, report, read))
@@ -77,9 +77,11 @@ def _entries(
     name them again.
     """
     ids = dict.fromkeys(row["id"] for match in matches for row in match if row)
-    missing = [one for one in ids if one not in read]
+    missing = [ident for ident in ids if ident not in read]
     read |= {one.id: one for one in store.load_readable(missing)}
-    shown = {one.id: one for one in in_shown_units([read[one] for one in ids if one in read])}
+    shown = {
+        one.id: one for one in in_shown_units([read[ident] for ident in ids if ident in read])
+    }
     anchors = store.anchors_of(*read.values())
     read |= anchors
     found: dict[str, list[Entry]] = {}
@@ -100,7 +102,7 @@ def _history(
     """For each backend, the change of each scenario since `against`, by release."""
     figures = []
     for name in (name for name in BASELINE if name in report.families):
-        scenarios = [one.name for one in report.families[name] if not one.partner]
+        scenarios = [family.name for family in report.families[name] if not family.partner]
         own = [row for row in rows if row["scenario"] in scenarios]
         values = []
         for release in releases_of(row for row in own if not report.against.has(row)):
@@ -130,30 +132,32 @@ def _history(
 def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> dict[str, Any]:
     """What the template gets."""
     entries = [one for each in report.entries.values() for one in each]
-    judged = [one for one in entries if one.look != "unknown"]
+    judged = [entry for entry in entries if entry.look != "unknown"]
     order = ("worse", "better")
-    news = sorted((one for one in entries if one.news), key=lambda one: order.index(one.look))
-    records = [one.other for one in entries]
+    news = sorted(
+        (entry for entry in entries if entry.news), key=lambda entry: order.index(entry.look)
+    )
+    records = [entry.other for entry in entries]
     sides = {
-        report.against.name: next((one.base for one in entries if one.base), None),
+        report.against.name: next((entry.base for entry in entries if entry.base), None),
         report.release.name: records[0] if records else None,
     }
     built = {
         name: dict(facts(one, Path(one.id))) for name, one in sides.items() if one is not None
     }
     sections = list(report.sections())
-    bases = [one.comparison.verdict.basis for one in entries if one.comparison.verdict]
+    bases = [entry.comparison.verdict.basis for entry in entries if entry.comparison.verdict]
     return {
         "name": report.name,
         "release": report.release.name,
         "against": report.against.name,
         "news": news,
-        "slower": next((one.scenario for one in news if one.look == "worse"), ""),
+        "slower": next((new.scenario for new in news if new.look == "worse"), ""),
         "judged": len(judged),
-        "apart": sum(one.comparison.apart for one in entries),
-        "unjudged": sum(one.comparison.verdict is None for one in entries),
+        "apart": sum(entry.comparison.apart for entry in entries),
+        "unjudged": sum(entry.comparison.verdict is None for entry in entries),
         "sections": sections,
-        "missing": [name for one in sections for name in one.missing],
+        "missing": [name for section in sections for name in section.missing],
         "history": [one for one in history if one is not None],
         "benches": _benches(records),
         "built": {
@@ -162,14 +166,14 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
             if any(label in each for each in built.values())
         },
         "sides": list(built),
-        "procedures": sorted({one.procedure.words for one in records}),
+        "procedures": sorted({record.procedure.words for record in records}),
         "bases": [(one.value, bases.count(one)) for one in Basis],
         "attached": _attached(store, report),
         "measured": (
-            min((one.started_at for one in records), default=""),
-            max((one.finished_at for one in records), default=""),
+            min((record.started_at for record in records), default=""),
+            max((record.finished_at for record in records), default=""),
         ),
-        "made": sorted({_made_by(one) for one in records}),
+        "made": sorted({_made_by(record) for record in records}),
     }
 
 
@@ -177,9 +181,9 @@ def _attached(store: Store, report: Report) -> list[dict[str, Any]]:
     """Configurations and generator commands, each distinct one once."""
     found: dict[tuple[str, str], list[str]] = {}
     for name, entries in report.entries.items():
-        for one in entries:
-            text = config_text(one.other, store.place(one.other.id), SERVER) or ""
-            shown = next((each.shown for each in one.other.rounds if each.shown), None)
+        for entry in entries:
+            text = config_text(entry.other, store.place(entry.other.id), SERVER) or ""
+            shown = next((each.shown for each in entry.other.rounds if each.shown), None)
             command = shlex.join(shown.argv) if shown else ""
             names = found.setdefault((text, command), [])
             names += [] if name in names else [name]
@@ -197,7 +201,9 @@ def _attached(store: Store, report: Report) -> list[dict[str, Any]]:
 
 def _benches(records: Iterable[Record]) -> list[tuple[str, str, list[tuple[str, str]]]]:
     """The hosts of each bench and environment, in words."""
-    benches = {(one.bench.name, one.bench.environment or "-"): one.bench for one in records}
+    benches = {
+        (record.bench.name, record.bench.environment or "-"): record.bench for record in records
+    }
     return [
         (
             *place,

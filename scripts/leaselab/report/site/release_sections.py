@@ -178,22 +178,22 @@ class Report:
     ) -> Section:
         wanted = {
             name: [
-                one.name
-                for one in self.families[name]
-                if partner is None or one.partner is partner
+                family.name
+                for family in self.families[name]
+                if partner is None or family.partner is partner
             ]
             for name in names
         }
         parts = tuple(
             self._part(key, name, scenarios) for name, scenarios in wanted.items() if scenarios
         )
-        every = [one for scenarios in wanted.values() for one in scenarios]
+        every = [scenario for scenarios in wanted.values() for scenario in scenarios]
         return Section(
             key, title, parts, (sum(one in self.entries for one in every), len(every))
         )
 
     def _part(self, key: str, name: str, scenarios: Sequence[str]) -> Part:
-        entries = [entry for one in scenarios for entry in self.entries.get(one, ())]
+        entries = [entry for scenario in scenarios for entry in self.entries.get(scenario, ())]
         place = name if key in (name, "others") else f"{key}-{name}"
         figures = [*self._changes(entries, place, name), *self._curves(entries, place)]
         if name == LONG_RUN:
@@ -202,7 +202,7 @@ class Report:
         return Part(title, tuple(_tables(entries)), tuple(figures), self._missing(scenarios))
 
     def _missing(self, scenarios: Sequence[str]) -> str:
-        gone = [one for one in scenarios if one not in self.entries]
+        gone = [scenario for scenario in scenarios if scenario not in self.entries]
         if not gone:
             return ""
         of = f"{len(gone)} of {len(scenarios)} scenarios"
@@ -212,9 +212,9 @@ class Report:
         self, entries: Sequence[Entry], place: str, name: str
     ) -> Iterator[Figure | None]:
         changes = [
-            (one.scenario, found.ratio, found.ci95, one.look)
-            for one in entries
-            if (found := one.comparison.verdict) is not None
+            (entry.scenario, found.ratio, found.ci95, entry.look)
+            for entry in entries
+            if (found := entry.comparison.verdict) is not None
         ]
         title = f"Change from {self.against.name} to {self.release.name}, {name}"
         yield figure(
@@ -228,8 +228,8 @@ class Report:
 
     def _curves(self, entries: Sequence[Entry], place: str) -> Iterator[Figure | None]:
         sides = {
-            self.against.name: curves_of([one.base for one in entries if one.base]),
-            self.release.name: curves_of([one.other for one in entries]),
+            self.against.name: curves_of([entry.base for entry in entries if entry.base]),
+            self.release.name: curves_of([entry.other for entry in entries]),
         }
         for number, curve in enumerate(sides[self.release.name], start=1):
             own = {
@@ -263,7 +263,7 @@ def _tables(entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[dict[str, Any
         return f"{metric.title} in {metric.unit}: {one.other.procedure.words}"
 
     for title, members in groupby(sorted(entries, key=kind), key=kind):
-        yield title, tuple(one.cells for one in members)
+        yield title, tuple(member.cells for member in members)
 
 
 def _seconds(entry: Entry) -> Figure | None:

@@ -82,8 +82,8 @@ def _without_seconds(record: Record) -> Record:
     return replace(
         record,
         rounds=tuple(
-            replace(one, trials=tuple(map(_trial_without_seconds, one.trials)))
-            for one in record.rounds
+            replace(round_, trials=tuple(map(_trial_without_seconds, round_.trials)))
+            for round_ in record.rounds
         ),
         confirmation=found
         and replace(found, trials=tuple(map(_trial_without_seconds, found.trials))),

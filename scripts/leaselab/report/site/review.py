@@ -61,17 +61,20 @@ def review_page(
         for place, series in enumerate(moved)
     ]
     return {
-        "sections": [_section(one, href) for one in reviews],
+        "sections": [_section(review, href) for review in reviews],
         "figures": drawn,
         "listed": [_listed(one, href) for one in (reviews[0].series if reviews else ())],
-        "notes": list(dict.fromkeys(line for one in reviews for line in notes(one))),
+        "notes": list(dict.fromkeys(line for review in reviews for line in notes(review))),
     }, list(drawn)
 
 
 def _moved(reviews: Sequence[Review]) -> list[Series]:
     """The series of which a review tells a change, each once."""
     told_of = {
-        id(series): series for one in reviews for _, found in parts(one) for series, _ in found
+        id(series): series
+        for review in reviews
+        for _, found in parts(review)
+        for series, _ in found
     }
     return list(told_of.values())
 

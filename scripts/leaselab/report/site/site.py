@@ -176,7 +176,7 @@ class _Site:
                 [row["id"] for row in rows],
                 [self._has_page(row["id"]) for row in line.rows],
                 [self._pages.has(experiment_page(row["experiment"] or "")) for row in rows],
-                [(one.page, one.title) for one in others],
+                [(other.page, other.title) for other in others],
             ],
             partial(self._history, line, rows, others),
         )
@@ -208,14 +208,14 @@ class _Site:
             self._pages.write(
                 experiment_page(ident),
                 "experiment.html",
-                [one.id for one in points],
+                [point.id for point in points],
                 partial(self._experiment, points),
             )
             listed.append(experiment_line(points))
         return listed[:EXPERIMENTS]
 
     def _experiment(self, points: Sequence[Record]) -> tuple[Mapping[str, Any], list[Any]]:
-        return experiment(points, [self._results.spent(one) for one in points])
+        return experiment(points, [self._results.spent(point) for point in points])
 
     def _write_summaries(
         self,

@@ -75,17 +75,17 @@ def sweep(
     typical = typical_run(record)
     seconds = [
         figure(
-            f"seconds-{one.index}",
-            f"Run {one.index}, second by second",
-            run_seconds(record, one),
-            note=seconds_note(one) if one is typical else "",
-            at_once=one is typical,
+            f"seconds-{round_.index}",
+            f"Run {round_.index}, second by second",
+            run_seconds(record, round_),
+            note=seconds_note(round_) if round_ is typical else "",
+            at_once=round_ is typical,
         )
-        for one in record.rounds
+        for round_ in record.rounds
     ]
     confirmation = _confirmation(record)
     found = flags(record)
-    made = [trial for one in record.rounds for trial in one.trials]
+    made = [trial for round_ in record.rounds for trial in round_.trials]
     if record.confirmation:
         made += record.confirmation.trials
     context = {
@@ -148,7 +148,7 @@ def run_seconds(record: Record, one: Round, other: str = "") -> Spec | None:
 def typical_run(record: Record) -> Round | None:
     """The run in the middle of all, by the figure: the one to see without scripts."""
     name = record.figure.name
-    known = [one for one in record.rounds if one.metrics.get(name) is not None]
+    known = [round_ for round_ in record.rounds if round_.metrics.get(name) is not None]
     known.sort(key=lambda one: one.metrics[name] or 0.0)
     return known[len(known) // 2] if known else next(iter(record.rounds), None)
 

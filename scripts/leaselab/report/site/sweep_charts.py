@@ -106,7 +106,7 @@ def runs_chart(record: Record) -> Spec | None:
 
 def searched(record: Record) -> bool:
     """Whether its figure is one that brackets prove."""
-    return any(one.bracket for one in record.rounds)
+    return any(round_.bracket for round_ in record.rounds)
 
 
 def runs_note(record: Record) -> str:
@@ -152,7 +152,9 @@ def loss_chart(record: Record) -> Spec | None:
     values = [value for value in values if _near(record, value["rate"])]
     if not values:
         return None
-    verdicts = [one for one in _VERDICTS if any(one == value["verdict"] for value in values)]
+    verdicts = [
+        verdict for verdict in _VERDICTS if any(verdict == value["verdict"] for value in values)
+    ]
     # a root, so that 2.5 % and 25 % both have room
     most = next(one for one in _LOSSES if one >= max(value["loss"] for value in values))
     scale = {"type": "pow", "exponent": 0.5, "domain": [0, max(most, _LEAST_LOSS)]}
@@ -161,8 +163,8 @@ def loss_chart(record: Record) -> Spec | None:
     encoding = {
         "x": number("rate", load, axis={"tickCount": 6}),
         "y": loss,
-        "color": looks("verdict", {one: _VERDICTS[one][0] for one in verdicts}),
-        "shape": looks("verdict", {one: _VERDICTS[one][1] for one in verdicts}),
+        "color": looks("verdict", {verdict: _VERDICTS[verdict][0] for verdict in verdicts}),
+        "shape": looks("verdict", {verdict: _VERDICTS[verdict][1] for verdict in verdicts}),
         "tooltip": told(
             ("run", "", ""),
             ("rate", "offered (1/s)", ".0f"),
@@ -199,7 +201,7 @@ def latency_chart(record: Record) -> Spec | None:
     Loads that are close to each other make one point, the median of their trials.  Trials that
     were not valid say nothing and are left out.
     """
-    values = [one for stage in _stages(record)[:1] for one in _latencies(record, stage)]
+    values = [latency for stage in _stages(record)[:1] for latency in _latencies(record, stage)]
     if not values:
         return None
     name = "Latency percentiles by offered load"
@@ -288,10 +290,10 @@ def _named(record: Record) -> Iterator[tuple[Trial, str]]:
 
     Clients that begin at once are asked for no rate.
     """
-    for one in record.rounds:
-        for place, trial in enumerate(one.trials, start=1):
+    for round_ in record.rounds:
+        for place, trial in enumerate(round_.trials, start=1):
             if not trial.at_once:
-                yield trial, f"run {one.index}, trial {place}"
+                yield trial, f"run {round_.index}, trial {place}"
 
 
 def _loss(trial: Trial, name: str, verdict: str) -> dict[str, Any]:

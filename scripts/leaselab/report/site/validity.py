@@ -91,7 +91,7 @@ def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> 
         "groups": {
             level: found
             for level in ("refused", "doubt", "good")
-            if (found := [one for one in results if one["verdict"] == level])
+            if (found := [result for result in results if result["verdict"] == level])
         },
         "results": len(results),
         "shared": shared,
