@@ -224,6 +224,8 @@ def test_without_a_figure_there_is_a_reason():
     assert (row.measured, row.within) == (None, False)
     assert "could not" in row.why or "started" in row.why
     one = scenario()
+    (row,) = not_measured(Truth((Fact(MAX_RATE, 2000.0, 0.01),)), one, "no such program")
+    assert (row.true, row.tolerance) == (2000.0, 0.01)
     (row,) = not_measured(Truth(doubt=MALFORMED), one, "no such program")
     assert (row.figure, row.true, row.why) == (MALFORMED, None, "no such program")
 
@@ -262,7 +264,7 @@ def test_a_table_has_a_row_for_each_figure_and_why_one_is_missing(capsys):
     assert rate.split()[-7:] == ["2019/s", "2000/s", "-0.94", "%", "±1", "%", "yes"]
     wanted = "lost 0.600 % 0.590 % -1.67 % 0.513 to 0.675 % yes"
     assert " ".join(share.split()).endswith(wanted)
-    assert doubt.split()[-2:] == ["-", "no"]
+    assert doubt.split()[-2:] == ["-", "-"]
     assert why == "v4-memfile, perfdhcp, malformed-replies: no such program"
     document = truth_document(rows, kept=False)
     assert document["rows"][0]["error"] == rows[0].error

@@ -218,7 +218,7 @@ def not_measured(truth: Truth, scenario: Scenario, why: str) -> list[Judged]:
     judged = partial(Judged, scenario.name, scenario.generator, why=why)
     if truth.doubt:
         return [judged(truth.doubt)]
-    return [judged(fact.name, fact.value) for fact in truth.facts]
+    return [judged(fact.name, fact.value, tolerance=fact.tolerance) for fact in truth.facts]
 
 
 def _share(

@@ -165,6 +165,6 @@ def _rows(session: Session, task: Task, truth: Truth, missing: dict[str, str]) -
         if error.outcome is Outcome.LAB:
             if generator == OWN:
                 raise
-            missing[generator] = str(error)
-        return not_measured(truth, task.scenario, str(error))
+            missing[generator] = error.what
+        return not_measured(truth, task.scenario, error.what)
     return judge(truth, session.store.load(str(places[-1])))

@@ -84,7 +84,7 @@ def _cells(row: Judged) -> list[str]:
         _figure(row.measured, is_rate=is_rate),
         _NOTHING if row.error is None else f"{100 * row.error:+.2f} %",
         allowed,
-        "yes" if row.within else "no",
+        "yes" if row.within else _NOTHING if row.why else "no",
     ]
 
 
