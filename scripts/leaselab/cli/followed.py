@@ -74,17 +74,17 @@ class BuildSource:
 
     def __init__(self, store: Store) -> None:
         self._live = LiveReader(store.build_place)
-        self._heard: datetime | None = None
+        self._last_line_at: datetime | None = None
         self.view = LiveView("build")
 
     def refresh(self) -> bool:
         """Take what is new; False once nothing is built any more."""
         for at, entry in self._live.news():
-            self._heard = datetime.fromisoformat(at)
+            self._last_line_at = datetime.fromisoformat(at)
             self.view.happened(at, entry)
-        if self._heard is None or not self._live.exists():
+        if self._last_line_at is None or not self._live.exists():
             return False
-        return (datetime.now(UTC) - self._heard).total_seconds() < _SILENT_S
+        return (datetime.now(UTC) - self._last_line_at).total_seconds() < _SILENT_S
 
     def ending(self) -> str:
         """What to do next."""

@@ -227,7 +227,7 @@ def _culprit(hunted: Hunted, culprit: Culprit) -> str:
         text += f"; it may as well be what came before it and cannot be measured: {between}"
     merged = hunted.merged.get(gap.place)
     if merged is not None:
-        base, last = (one[:SHORT] for one in merged)
+        base, last = (commit[:SHORT] for commit in merged)
         text += f". It is a merge: search on with --good {base} --bad {last}"
     profile = hunted.profiles.get(gap.place)
     if profile is not None and profile.grown:
@@ -315,15 +315,15 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
         ],
         "duels": [
             {
-                "experiment": one.id or None,
-                "older": hunted.commits[one.older].hash,
-                "newer": hunted.commits[one.newer].hash,
-                "answer": one.answer.value,
-                "ratio": one.ratio,
-                "ci95": list(one.ci95),
-                "rounds": one.rounds,
-                "minutes": one.minutes,
+                "experiment": duel.id or None,
+                "older": hunted.commits[duel.older].hash,
+                "newer": hunted.commits[duel.newer].hash,
+                "answer": duel.answer.value,
+                "ratio": duel.ratio,
+                "ci95": list(duel.ci95),
+                "rounds": duel.rounds,
+                "minutes": duel.minutes,
             }
-            for one in known.ordered
+            for duel in known.ordered
         ],
     }

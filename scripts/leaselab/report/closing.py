@@ -105,9 +105,9 @@ def _duel_closing(
         f"(95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
     )
     more = " and ".join(
-        f"{100 * (one.ratio - 1):.1f} % more {judged_title(one, other)} (95 % interval "
-        f"{signed(one.ci95[0])} to {signed(one.ci95[1])})"
-        for one in duel.worse
+        f"{100 * (figure.ratio - 1):.1f} % more {judged_title(figure, other)} (95 % interval "
+        f"{signed(figure.ci95[0])} to {signed(figure.ci95[1])})"
+        for figure in duel.worse
     )
     rate = _rate_closing(verdict, duel, text, other)
     if not more:

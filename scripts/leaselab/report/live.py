@@ -151,9 +151,11 @@ class LiveView:
         traffic = list(traffic_points(run))
         server = list(server_points(run))
         loss = [
-            {**one, "loss": 100 * one["loss"]} for one in traffic if one["loss"] is not None
+            {**point, "loss": 100 * point["loss"]}
+            for point in traffic
+            if point["loss"] is not None
         ]
-        beside = [{"s": one["s"], **one["beside"]} for one in server]
+        beside = [{"s": point["s"], **point["beside"]} for point in server]
         lines = {
             f"{self.holds} gained (1/s)".strip(): _line(server, "gained"),
             "offered (1/s)": _line(traffic, "offered") if self.procedure.steps else [],
@@ -163,7 +165,7 @@ class LiveView:
             "CPUs busy": _line(server, "cpu"),
             **{
                 f"{name} CPUs": _line(beside, name)
-                for name in dict.fromkeys(name for one in server for name in one["beside"])
+                for name in dict.fromkeys(name for point in server for name in point["beside"])
             },
             "memory (MB)": _line(server, "rss_mb"),
             f"{self.holds} held".strip(): _line(server, "held"),

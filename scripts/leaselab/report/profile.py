@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SHOWN = 15
 """Functions that a table shows."""
-TOLD = 3
+NAMED = 3
 """Functions that a sentence names."""
 NAMES = 1
 """Columns of `rows` that are words."""
@@ -51,13 +51,13 @@ def rows(profiles: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
         or function.whole.seen
         or max(function.own.before, function.own.after) >= least
     ]
-    for one in worth[:most]:
+    for function in worth[:most]:
         yield [
-            short_name(one.name),
-            f"{one.own.before:.2f}",
-            f"{one.own.after:.2f}",
-            *_cells(one.own),
-            *_cells(one.whole),
+            short_name(function.name),
+            f"{function.own.before:.2f}",
+            f"{function.own.after:.2f}",
+            *_cells(function.own),
+            *_cells(function.whole),
         ]
 
 
@@ -88,9 +88,9 @@ def growth(profiles: ProfileDifference) -> str:
 def _named(what: str, functions: Sequence[FunctionChange]) -> str:
     """Some functions with how much they changed; empty without any."""
     named = ", ".join(
-        f"{short_name(function.name)} {_signed(function.own)}" for function in functions[:TOLD]
+        f"{short_name(function.name)} {_signed(function.own)}" for function in functions[:NAMED]
     )
-    more = f" and {len(functions) - TOLD} more" if len(functions) > TOLD else ""
+    more = f" and {len(functions) - NAMED} more" if len(functions) > NAMED else ""
     return f"{what}: {named}{more}." if named else ""
 
 
@@ -116,9 +116,9 @@ def notes(profiles: ProfileDifference) -> Iterator[str]:
         )
 
 
-def unnamed(one: FunctionChange) -> bool:
+def unnamed(function: FunctionChange) -> bool:
     """Whether a row stands for all functions of a file that have no symbols."""
-    return one.name.startswith("[")
+    return function.name.startswith("[")
 
 
 def profile_document(profiles: ProfileDifference) -> dict[str, Any]:

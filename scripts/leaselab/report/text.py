@@ -185,13 +185,13 @@ def _cost(record: Record) -> str:
     parts = []
     for metric in whole_of(record)[1:]:
         if metric.value is not None and not metric.unit == record.figure.unit == rate:
-            told = [f"{metric.title} {figure_words(metric)}"]
+            texts = [f"{metric.title} {figure_words(metric)}"]
             if metric.name == CPU:
                 others = other_cpu_us(record.rounds, record.procedure)
-                told += [
+                texts += [
                     f"{_whose(record, name)} {value:.0f} µs" for name, value in others.items()
                 ]
-            parts.append(", ".join(told))
+            parts.append(", ".join(texts))
     took = f"measured in {span(record.wall_s)}"
     if record.traffic_share is not None:
         took += f", {100 * record.traffic_share:.0f} % of it traffic"
@@ -208,8 +208,8 @@ def _rounds(record: Record, shape: _Shape) -> Iterator[RenderableType]:
     """A line for each round, with as many columns as fit."""
     dropped = [place in record.figure.dropped for place in range(len(record.rounds))]
     remarks = [
-        _remark(one, record.figure, dropped=out)
-        for one, out in zip(record.rounds, dropped, strict=True)
+        _remark(round_, record.figure, dropped=out)
+        for round_, out in zip(record.rounds, dropped, strict=True)
     ]
     columns, needed = _round_columns(record)
     longest = max((len(word) for remark in remarks for word in remark.split()), default=0)
@@ -281,8 +281,8 @@ def _steps(record: Record, shape: _Shape) -> list[RenderableType]:
     return [table, *_left_out(columns[fit:])]
 
 
-def _value(one: Round, metric: Metric) -> str:
-    return number(one.metrics.get(metric.name), metric.unit)
+def _value(round_: Round, metric: Metric) -> str:
+    return number(round_.metrics.get(metric.name), metric.unit)
 
 
 def _other_words(metric: Metric, figure: Metric) -> str:
@@ -291,25 +291,25 @@ def _other_words(metric: Metric, figure: Metric) -> str:
     return " ".join(words) or metric.title
 
 
-def _bracket(one: Round, figure: Metric) -> str:
-    if one.bracket is None:
+def _bracket(round_: Round, figure: Metric) -> str:
+    if round_.bracket is None:
         return _NONE
-    ends = (one.bracket.lower, one.bracket.upper)
+    ends = (round_.bracket.lower, round_.bracket.upper)
     return "-".join(number(end, figure.unit) for end in ends)
 
 
-def _remark(one: Round, figure: Metric, *, dropped: bool) -> str:
+def _remark(round_: Round, figure: Metric, *, dropped: bool) -> str:
     remarks = []
-    value = one.metrics.get(figure.name)
+    value = round_.metrics.get(figure.name)
     if dropped and value is not None and figure.value is not None:
         remarks.append(f"dropped: {'highest' if value > figure.value else 'lowest'}")
     otherwise = Counter[str]()
-    for trial in one.trials:
+    for trial in round_.trials:
         otherwise.update(trial.failures)
     if otherwise:
         counted = ", ".join(f"{count} {kind}" for kind, count in otherwise.most_common())
         remarks.append(f"answered otherwise: {counted}")
-    bad = [trial.reason for trial in one.trials if not trial.valid]
+    bad = [trial.reason for trial in round_.trials if not trial.valid]
     if bad:
         remarks.append(f"{len(bad)} not valid: {', '.join(sorted(set(bad)))}")
     return "; ".join(remarks)

@@ -81,15 +81,15 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "metric": other.figure.name,
         "unit": other.figure.unit,
         "differs": {
-            one.field: list(one.values)
-            for one in (family_differences(base, other) if base is not None else ())
+            difference.field: list(difference.values)
+            for difference in (family_differences(base, other) if base is not None else ())
         },
         "a": _result(base) if base is not None else None,
         "b": _result(other),
         "ratio": verdict.ratio if verdict else None,
         "ratio_is": verdict.limit.value if verdict else None,
         # An end without a bound, of a figure that is known badly, is null.
-        "ci95": [one if math.isfinite(one) else None for one in verdict.ci95]
+        "ci95": [end if math.isfinite(end) else None for end in verdict.ci95]
         if verdict
         else None,
         "p": verdict.p if verdict else None,
@@ -256,7 +256,9 @@ def conditions(comparison: Comparison) -> Iterator[str]:
     yield f"{name} on bench {bench.name}, environment {bench.environment or '-'}"
     differing = family_differences(base, other) if base is not None else []
     if differing:
-        fields = [f"{one.field} ({', '.join(one.values)})" for one in differing]
+        fields = [
+            f"{difference.field} ({', '.join(difference.values)})" for difference in differing
+        ]
         yield f"points of one family, which differ in {', '.join(fields)}"
     yield other.procedure.words
     if comparison.verdict is not None and comparison.verdict.duel is not None:

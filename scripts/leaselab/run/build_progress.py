@@ -75,14 +75,14 @@ class BuildFollower:
         stack = ExitStack()
         try:
             host = stack.enter_context(connect(self._access))
-            stack.enter_context(host.follow(self._argv, self._heard))
+            stack.enter_context(host.follow(self._argv, self._on_line))
         except LeaselabError as error:
             stack.close()
             announce(f"the build is not followed: {error}")
         else:
             self._following = stack
 
-    def _heard(self, line: str) -> None:
+    def _on_line(self, line: str) -> None:
         try:
             step = live_entry_of("build", json.loads(line) or {})
         except (msgspec.MsgspecError, ValueError):

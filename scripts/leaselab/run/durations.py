@@ -59,10 +59,10 @@ def durations(store: Store, names: Sequence[str]) -> dict[str, tuple[float, str]
     return known
 
 
-def _mean_of_medians(times: dict[str, list[float]], noun: str) -> tuple[float, str]:
+def _mean_of_medians(times: dict[str, list[float]], singular: str) -> tuple[float, str]:
     """The mean over scenarios of each one's median (min), and where it is from."""
     medians = {name: statistics.median(own) for name, own in times.items()}
-    number = counted(sum(map(len, times.values())), noun)
+    number = counted(sum(map(len, times.values())), singular)
     few = ", ".join(f"{name} {value:.3g}" for name, value in list(medians.items())[:4])
     more = ", …" if len(medians) > 4 else ""
     return (

@@ -81,9 +81,9 @@ class Live:
     def sampler(self, host: str) -> Callable[[str], None]:
         """Return what takes a host's samples as they come, as the lines they are."""
 
-        def heard(line: str) -> None:
+        def on_line(line: str) -> None:
             with suppress(msgspec.MsgspecError, ValueError):  # what measures with it reports it
                 sample = msgspec.json.decode(line, type=Sample)
                 self._feed.write(Sampled(host=host, sample=sample))
 
-        return heard
+        return on_line

@@ -81,16 +81,16 @@ def svg(spec: Spec) -> Markup:
     """
     drawn = vl_convert.vegalite_to_svg(_roomy(spec))
     drawn = _FONT.sub(
-        lambda found: f'font-size="{float(found[1]) / _ROOM:g}px"', drawn
+        lambda match: f'font-size="{float(match[1]) / _ROOM:g}px"', drawn
     ).replace(f'href="{_BASE}', 'href="')
     # with links in it, it is not one image but a group of things to reach
     role = "group" if "<a " in drawn else "img"
     name = f'<svg role="{role}" aria-label="{escape(spec["description"])}"'
-    drawn = _SIZE.sub(lambda found: name + found[1], drawn, count=1)
+    drawn = _SIZE.sub(lambda match: name + match[1], drawn, count=1)
     drawn = _EMPTY.sub("", drawn)
     drawn = _IDLE.sub("", drawn)
     # a tenth of a pixel is enough, and half the bytes
-    drawn = _NUMBERS.sub(lambda found: _PRECISE.sub(r"\1", found[0]), drawn)
+    drawn = _NUMBERS.sub(lambda match: _PRECISE.sub(r"\1", match[0]), drawn)
     return Markup(drawn)  # noqa: S704  # Vega escapes what stands in a text; tested
 
 

@@ -161,7 +161,7 @@ def names(field: str, limit: int) -> Spec:
     return {**place, "axis": {"labelLimit": limit}}
 
 
-def told(*fields: tuple[str, str, str]) -> list[Spec]:
+def tooltip_fields(*fields: tuple[str, str, str]) -> list[Spec]:
     """A tooltip: field, its title, its number format (empty for text)."""
     return [
         {"field": field, "title": _title(title)}
