@@ -1,4 +1,4 @@
-"""``leaselab resume``: go on with a sweep that was interrupted."""
+"""``leaselab resume``: resume an interrupted sweep."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Measure what is left, seal, show; with ``--recover``, dead hosts are cycled first.
+    """Measure the rest, seal, show; with ``--recover``, dead hosts are power-cycled first.
 
-    Of an experiment every unfinished point is gone on with; its outcome is that of the first
-    that was not well.
+    Every unfinished point of an experiment is resumed; the outcome is that of the first that is
+    not ok.
     """
     store, root = open_store(args, existing=True), checkout_root()
     with ExitStack() as stack:
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _give_back(bench: Bench, begun: str, lease: Lease) -> None:
-    """Tune hosts as their inventory says; where that is not here, say who can do it."""
+    """Tune hosts to their inventory's settings; without one here, print the command."""
     try:
         inventory = _inventory(bench, begun)
     except LeaselabError:

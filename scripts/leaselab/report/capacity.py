@@ -1,4 +1,4 @@
-"""What clients ask for, and which configurations carry it: on a terminal, and as a document."""
+"""Clients' demand, and the configurations that carry it: text and JSON."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _ROOM_SIGNS = {
     Basis.SMALLER: "≈ ",
     Basis.MAX_RATE: "≤ ",
 }
-"""The less time, the more room."""
+"""Signs of the head room by the basis of the time: the less time, the more room."""
 _NAMES = 3
-"""Columns of the table of configurations that are words."""
+"""Text columns of the table of configurations."""
 
 
 def print_capacity(
     demand: Demand, configurations: Sequence[Configuration], stream: TextIO | None = None
 ) -> None:
-    """Print what is asked for, and what each configuration makes of it; stdout unless given."""
+    """Print the demand, and how each configuration meets it; to stdout by default."""
     stream = stream or sys.stdout
     stream.write(f"{demand_words(demand)}\n\n")
     kinds = [[kind, number(one, _RATE), number(two, _RATE)] for kind, one, two in loads(demand)]
@@ -58,7 +58,7 @@ def print_capacity(
 
 
 def demand_words(demand: Demand) -> str:
-    """Who asks, in words."""
+    """Words for the clients."""
     population = demand.population
     parts = [
         f"{population.clients} clients",
@@ -104,7 +104,7 @@ def texts(configuration: Configuration) -> list[str]:
 
 
 def rate_words(configuration: Configuration) -> str:
-    """The rate that a configuration serves, as far as it is known."""
+    """The known rate of a configuration, in words."""
     if configuration.rate is None:
         return _NONE
     if configuration.rate.cell.value is None and configuration.rate.low is not None:
@@ -138,7 +138,7 @@ def time_words(seconds: float) -> str:
 
 
 def notes(demand: Demand, configurations: Sequence[Configuration]) -> Iterator[str]:
-    """What has to be known to read the figures, a line each."""
+    """Notes on the figures, a line each."""
     yield (
         "a renewal counts as a whole transaction: it is cheaper for a server, so this is on "
         "the safe side"

@@ -1,4 +1,4 @@
-"""A plan of what a lab measures: on a terminal, and as a document."""
+"""A plan of a lab's measurements: text and JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """A figure that the plan rests on, and where it is from."""
+    """A figure that the plan depends on, and its source."""
 
     name: str
     what: str
@@ -43,7 +43,7 @@ def print_plan(
     assumed: Sequence[Assumed],
     stream: TextIO | None = None,
 ) -> None:
-    """Print what is measured when, what it costs, how soon a drop is told; stdout by default.
+    """Print the schedule, its cost and the time until a drop is reported; stdout by default.
 
     `names` are the scenarios in the order of the wish; `left_out` are those that have no duel.
     """
@@ -58,7 +58,7 @@ def print_plan(
 
 
 def notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
-    """Load of the benches, and what has to be known to read the table."""
+    """Load of the benches, and notes on the table."""
     lab = plan.lab
     benches = counted(lab.benches, "bench")
     yield (
@@ -83,7 +83,7 @@ def notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
 
 
 def counted(number: int, singular: str) -> str:
-    """A number of things in words: ``1 bench``, ``2 benches``."""
+    """A number with its noun in singular or plural: ``1 bench``, ``2 benches``."""
     if number == 1:
         return f"1 {singular}"
     return f"{number} {singular}{'es' if singular.endswith('ch') else 's'}"

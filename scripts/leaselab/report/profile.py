@@ -1,4 +1,4 @@
-"""What two builds spend their CPU time on, in words: a table of functions, and a sentence."""
+"""CPU time of two builds by function: a table and a sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHOWN = 15
 """Functions that a table shows."""
 NAMED = 3
-"""Functions that a sentence names."""
+"""Number of functions in a sentence."""
 NAMES = 1
 """Columns of `rows` that are words."""
 LONGEST = 60
@@ -41,7 +41,7 @@ def headings(profiles: ProfileDifference) -> list[str]:
 def rows(profiles: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
     """What stands under `headings`: functions whose own time grew most, first.
 
-    Those that only call others, and in which nothing is seen, are left out.
+    Functions that only call others, and without a significant change, are left out.
     """
     least = LEAST_SHARE * max(profiles.whole.before, profiles.whole.after)
     worth = [
@@ -95,7 +95,7 @@ def _named(what: str, functions: Sequence[FunctionChange]) -> str:
 
 
 def notes(profiles: ProfileDifference) -> Iterator[str]:
-    """What has to be known to read the table, a line each."""
+    """Notes on the table, a line each."""
     yield (
         f"± is half of an interval; those of all {len(profiles.functions)} functions hold "
         "together with 95 %, that of the whole by itself"

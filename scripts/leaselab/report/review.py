@@ -1,4 +1,4 @@
-"""What moved, by scenario: on a terminal, as a document, in Markdown."""
+"""Changes by scenario: text, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ class Period:
 
     since: str = ""
     until: str = "9999"
-    """The first moment that is no more of it."""
+    """The first moment after the period."""
     words: str = "the whole archive"
 
     def has(self, moment: str) -> bool:
-        """Whether a moment is of it."""
+        """Whether a moment is in the period."""
         return self.since <= moment < self.until
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The series of an archive, and what moved in a period."""
+    """The series of an archive, and their changes in a period."""
 
     period: Period
     series: tuple[Series, ...]
     older: bool = True
-    """Whether changes from before the period are told, too, that are still suspected or were
+    """Whether it includes changes from before the period that are still suspected or were
     settled in it."""
 
     def of(self, *states: State) -> list[tuple[Series, Change]]:
@@ -71,7 +71,7 @@ class Review:
         ]
 
     def _news(self, change: Change) -> bool:
-        """Whether a change from before the period has not been told for good before it."""
+        """Whether a change from before the period was not settled before it."""
         if change.detected_at >= self.period.until:
             return False
         return change.state is State.SUSPECTED or self.period.has(change.settled_at)
@@ -101,9 +101,9 @@ def month(text: str) -> Period:
 def review_of(
     store: Store, patterns: Sequence[str] = ("*",), period: Period | None = None
 ) -> Review:
-    """What the archive says of the scenarios that patterns name.
+    """The review of the scenarios that match patterns.
 
-    A duel that cannot be read is said, and settles nothing.
+    An unreadable duel is reported and settles nothing.
     """
     rows = [row for pattern in patterns for row in store.index.every(pattern)]
     return Review(period or Period(), tuple(series_of(store, rows)))
@@ -187,7 +187,7 @@ def shape_words(change: Change) -> str:
 
 
 def notes(review: Review) -> list[str]:
-    """What to know before these figures."""
+    """Notes on the figures."""
     lines = []
     enough = {series.scenario for series in review.series if series.enough}
     short = {series.scenario for series in review.series} - enough

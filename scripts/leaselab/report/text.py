@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _NONE = "-"
 CPU = "cpu_us"
-"""The metric that what serves beside the server is told with."""
+"""The metric with which the CPU time of companion services is shown."""
 _PIPE_WIDTH = 10_000
 """Columns of a pipe: its lines are never folded, so that grep finds whole ones."""
 _GAP = 2
@@ -53,8 +53,8 @@ def print_result(
 ) -> None:
     """Print a result; `path` is its directory, `stream` stdout unless given.
 
-    The `whole` of it has steps, latency and provenance as well.  Without `why`, only the words
-    of what went wrong: its sentences are told elsewhere.  A terminal gets rules and colours,
+    `whole` adds steps, latency and provenance.  Without `why`, errors are shown by their words
+    only, as the sentences are printed elsewhere.  A terminal gets rules and colours,
     and only the columns that fit; a pipe gets plain lines.
     """
     stream = stream or sys.stdout
@@ -180,7 +180,7 @@ def _how_known(metric: Metric) -> Iterator[str]:
 
 
 def _cost(record: Record) -> str:
-    """The metrics beside the figure, but rates like it, and what the time went to."""
+    """The metrics besides the figure, except rates like it, and how the time was spent."""
     rate = f"{record.scenario.transaction.plural}/s"
     parts = []
     for metric in whole_of(record)[1:]:
@@ -199,7 +199,7 @@ def _cost(record: Record) -> str:
 
 
 def _whose(record: Record, name: str) -> str:
-    """Whose CPU time it is: what serves for the server is told by its kind, not by its host."""
+    """The owner of a CPU time: a supporting service is named by its kind, not by its host."""
     support = record.scenario.support
     return name.replace(PARTNER, support.kind, 1) if support else name
 
@@ -254,7 +254,7 @@ def _round_columns(record: Record) -> tuple[list[Column], int]:
 
 
 def _left_out(columns: Sequence[Column]) -> Iterator[RenderableType]:
-    """Say which columns a terminal is too narrow for."""
+    """Name the columns for which the terminal is too narrow."""
     if columns:
         names = ", ".join(title for title, *_ in columns)
         yield _indented(f"not shown at this width: {names}", style="dim")

@@ -1,7 +1,6 @@
 """The units that figures are shown in: milliseconds, percent, KiB, GiB.
 
-Records, the index and exports have seconds, ratios and bytes; what is changed here is only
-shown.
+Records, the index and exports have seconds, ratios and bytes; converted values are only shown.
 """
 
 from __future__ import annotations

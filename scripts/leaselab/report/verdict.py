@@ -46,9 +46,9 @@ _BEGAN = {
     Basis.SESSIONS: ", {} later: what the machine itself became faster or slower by is part of "
     "the ratio",
 }
-"""How the sessions of two results lie to each other, by what their ratio rests on."""
+"""Words for the relation of two results' sessions, by the basis of their ratio."""
 _ORDER = 0.02
-"""By how much the order of a round has to change its ratio (0..1) to be named."""
+"""Effect of a round's order on its ratio (0..1) from which it is reported."""
 _SUBJECT = 50
 """Letters of a subject that a table shows."""
 
@@ -68,7 +68,7 @@ def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> No
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    """The comparison for ``--json``; what there is none of is None."""
+    """The comparison for ``--json``; missing values are None."""
     base, other, verdict = comparison.base, comparison.other, comparison.verdict
     return {
         "outcome": comparison.word,
@@ -222,7 +222,7 @@ def sureness(comparison: Comparison) -> Iterator[str]:
 
 
 def budget_words(budget: ErrorBudget | None, scenario: str) -> str:
-    """What duels can tell on a bench, in one line; how to find out where nobody knows."""
+    """The error budget of a bench's duels, in one line; how to measure it if unknown."""
     if budget is None:
         return (
             "this bench has no error budget for such duels of this scenario: "
@@ -293,7 +293,7 @@ def _duel_conditions(comparison: Comparison) -> Iterator[str]:
 
 
 def doubts(comparison: Comparison) -> Iterator[str]:
-    """What there is to be careful with, a line each."""
+    """Warnings, a line each."""
     for letter, record in _results(comparison):
         for flag in flags(record):
             if flag.level == "doubt":

@@ -54,7 +54,7 @@ def write_capacity(
 def _context(
     demand: Demand, configurations: Sequence[Configuration], links: Sequence[str]
 ) -> tuple[dict[str, Any], tuple[()]]:
-    """What the template gets; heads of room stand on one logarithmic axis, in shares of it."""
+    """Values for the template; head rooms are on one logarithmic axis, as shares of it."""
     rooms = [
         configuration.head_room for configuration in configurations if configuration.head_room
     ]

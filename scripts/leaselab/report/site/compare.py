@@ -32,7 +32,7 @@ class Column:
 
     id: str
     label: str
-    """What tells it from the others: server and version, or scenario."""
+    """Its distinguishing words: server and version, or scenario."""
     started_at: str
     figure: str
     metrics: Sequence[Metric | None]

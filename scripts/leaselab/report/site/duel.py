@@ -1,4 +1,4 @@
-"""What the page of an experiment tells of a duel: the answer, what changed, and its rounds."""
+"""Duel part of an experiment's page: the answer, the changes, and the rounds."""
 
 from __future__ import annotations
 

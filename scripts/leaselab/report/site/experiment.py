@@ -112,7 +112,7 @@ def experiment_line(records: Sequence[Record]) -> dict[str, Any]:
 def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
     """What points differ in, by its name, and each one's value of it.
 
-    Factors, server and bench; the scenario where these do not tell all of them apart.
+    Factors, server and bench; also the scenario where these do not distinguish all.
     """
     known: list[dict[str, Any]] = [
         {
@@ -183,7 +183,7 @@ def _has_latency(record: Record) -> bool:
 
 
 def _label(values: Iterable[tuple[str, str]]) -> str:
-    """What tells points apart, in words: names, and values that speak for themselves."""
+    """Words that distinguish points: names with values, or values alone."""
     return ", ".join(
         value if name in ("duel", "server", "bench", "scenario") else f"{name} {value}"
         for name, value in values

@@ -39,7 +39,7 @@ _LOOKS = {
 }
 """How a point stands to the best one: colour and shape of its mark."""
 _TICKS = 16
-"""Values of a factor that stand on its axis; of more, some do."""
+"""Most values of a factor that are ticks on its axis."""
 _LOGARITHMIC = 30
 """Highest over lowest value from which on an axis is logarithmic."""
 _WORD, _WIDER = 36, 820
@@ -57,7 +57,7 @@ class Shown:
 
     record: Record
     label: str
-    """What tells it from the others."""
+    """Its distinguishing label."""
     cells: tuple[str, ...]
     """Its values of what the points differ in, in the order of `experiment.varied`."""
     measured: bool

@@ -128,7 +128,7 @@ def families(matrices: Sequence[Matrix], rows: Sequence[Row]) -> list[Family]:
 
 
 def _first(matrix: Matrix, row: Place) -> str:
-    """The value that tells the families of a matrix apart; empty where there is one family."""
+    """The value that distinguishes the families of a matrix; empty for a single family."""
     return str(row.factors[matrix.names[0]]) if len(matrix.names) > 1 else ""
 
 
@@ -170,7 +170,7 @@ def _family(
 
 
 def _label(row: Place, column: Column, names: Sequence[str]) -> str:
-    """What tells a line from the others of its family."""
+    """Label that distinguishes a line in its family."""
     values = [row.factors[name] for name in names]
     words = [
         str(value) if isinstance(value, str) else f"{name} {value}"

@@ -1,7 +1,8 @@
-"""A chart as a page shows it: as SVG, and with what a browser draws it anew from.
+"""A chart of a page: as SVG, and with the description for redrawing in a browser.
 
-One library draws and holds the browser's script, from one description: Vega, which
-vl-convert-python carries inside, so that nothing is fetched and no foreign code lies here.
+One library draws the SVG and provides the browser's script, from one description: Vega, which
+is included in vl-convert-python, so that nothing is fetched and no third-party code is stored
+here.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class Figure:
     title: str
     drawing: Markup
     spec: Spec
-    """What a browser draws it from, where scripts run."""
+    """Description for a browser with scripts."""
     note: str = ""
-    """What has to be known to read it."""
+    """Note on how to read it."""
 
 
 def figure(

@@ -31,7 +31,7 @@ class Step:
     """A commit from which on figures are at another level."""
 
     at: str
-    """The commit, as its points have it."""
+    """The commit, as in its points."""
     words: str
     colour: str
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leaselab.report.review import Review
 
 DAYS = 30
-"""Before the newest result, of which changes are told."""
+"""Days before the newest result whose changes are shown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ def review_page(
 
 
 def _moved(reviews: Sequence[Review]) -> list[Series]:
-    """The series of which a review tells a change, each once."""
+    """The series with a change in the reviews, each once."""
     by_id = {
         id(series): series
         for review in reviews
@@ -192,7 +192,7 @@ def _chart(series: Series) -> Spec:
 
 
 def _place(series: Series, change: Change) -> float:
-    """Where a change stands on the axis: between the builds before and after it."""
+    """Position of a change on the axis: between the builds before and after it."""
     places = [series.points.index(build) for build in (change.before, change.after)]
     return 1 + sum(places) / 2
 

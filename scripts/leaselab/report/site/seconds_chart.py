@@ -44,7 +44,7 @@ _WORST = ("loss", "p50_ms", "p99_ms", "drops")
 _OF_ROLES = SERIES[1:4]
 """Colours of the servers beside the one under test."""
 _BESIDE = SERIES[1:5]
-"""Colours of what serves beside them."""
+"""Colours of companion services."""
 _OF_COUNTERS = SERIES
 """Colours of a server's own counters."""
 
@@ -93,7 +93,7 @@ def seconds_chart(
 
 
 def seconds_note(round_: Round) -> str:
-    """What has to be known to read the chart."""
+    """Note on how to read the chart."""
     text = "Panels have one clock. Gaps are between trials."
     if (step := _step(round_)) > 1:
         text += (
@@ -220,7 +220,7 @@ def _counters(points: Sequence[Point]) -> Iterator[_Line]:
 
 
 def _beside(role: str, points: Sequence[Point], looks: Iterator[str]) -> Iterator[_Line]:
-    """CPU time of what serves beside a server, by whose it is and its name."""
+    """CPU time of companion services, by server and name."""
     for name in dict.fromkeys(name for point in points for name in point["beside"]):
         whose = "its" if role == SERVER else f"{role}'s"
         spent = [{**point, "beside": point["beside"].get(name)} for point in points]

@@ -44,7 +44,7 @@ BENCHES = ("benches", "Benches")
 CAPACITY = ("capacity", "Capacity")
 """The page of what some clients ask for: the archive's report leads to it once it is there."""
 EXPERIMENTS = 20
-"""Newest experiments that have a page, whatever else there is of them."""
+"""Number of newest experiments that have a page in any case."""
 SWEEPS = 3
 """Newest results of each scenario that have a page of their own, unless asked for more."""
 

@@ -110,7 +110,7 @@ def searched(record: Record) -> bool:
 
 
 def runs_note(record: Record) -> str:
-    """What has to be known to read the chart of the runs."""
+    """Note on how to read the chart of the runs."""
     figure = record.figure
     text = f"A dot is a run's {figure.title}"
     if searched(record):
