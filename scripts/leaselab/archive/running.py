@@ -163,7 +163,7 @@ def _gone(sweep: Path, names: Sequence[str]) -> LeaselabError:
         "files of this running sweep were removed",
         where=str(sweep),
         found=f"no {', '.join(names[:5])}{', …' if len(names) > 5 else ''}",
-        wanted="nobody but leaselab changes .running/",
+        wanted="only leaselab changes .running/",
         todo="it cannot be completed: remove what is left of it, and measure again",
     )
 

@@ -82,7 +82,7 @@ def take(args: argparse.Namespace) -> Outcome:
             bench.lease.take()
         write_hold(checkout, inventory.bench, bench.lease.stay(60 * args.minutes))
     given = f" -i {args.inventory}" if args.inventory else ""
-    text = f"bench {inventory.bench} is held; `leaselab lab release{given}` gives it back"
+    text = f"bench {inventory.bench} is held; `leaselab lab release{given}` releases it"
     print_answer(args, {"bench": inventory.bench, "held": True}, text)
     return Outcome.OK
 

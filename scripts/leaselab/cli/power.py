@@ -91,7 +91,7 @@ def _enter(stack: ExitStack, bench: Inventory, host: InventoryHost, verb: str) -
         closed = last_maintenance(bench)
         if keeper.access.name != host.access.name or closed:
             raise lab_broken(
-                "it does not answer, so nobody can say who has the bench",
+                "it does not answer, so the holder of the bench is unknown",
                 where=keeper.access.name,
                 found=f"last seen in maintenance: {closed}" if closed else error.what,
                 wanted="the generator's answer, as it keeps the bench lock",

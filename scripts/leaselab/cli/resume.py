@@ -75,9 +75,9 @@ def _give_back(bench: Bench, begun: str, lease: Lease) -> None:
         inventory = _inventory(bench, begun)
     except LeaselabError:
         print(
-            f"leaselab: hosts of bench {bench.name} keep what the scenario has set: its "
+            f"leaselab: hosts of bench {bench.name} keep the settings of the scenario: its "
             "inventory is not in this checkout; ansible-playbook -i INVENTORY "
-            "ansible/retune.yml gives it back",
+            "ansible/retune.yml restores them",
             file=sys.stderr,
         )
         return

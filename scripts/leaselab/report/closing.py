@@ -131,7 +131,7 @@ def _rate_closing(verdict: Verdict, duel: DuelVerdict, text: str, other: Record)
     if duel.correlated:
         return (
             f"Cannot tell: {text}, but the ratio may go on from one round into the next, so "
-            f"that {duel.rounds} rounds tell little more than a few. Look for what disturbs "
+            f"that {duel.rounds} rounds add little information. Look for what disturbs "
             "one of the two for minutes, or give more --budget."
         )
     plan = other.procedure

@@ -78,7 +78,7 @@ def summary(profiles: ProfileDifference) -> str:
 def growth(profiles: ProfileDifference) -> str:
     """The functions whose own time is known to have changed, in a sentence or two."""
     if profiles.rounds < 2:
-        return "One round tells no growth from noise."
+        return "One round cannot separate growth from noise."
     parts = [_named("Grew most", profiles.grown), _named("Fell most", profiles.fallen)]
     return " ".join(filter(None, parts)) or (
         "No function's own time changed by more than the rounds differ."

@@ -213,7 +213,7 @@ def _note(points: Sequence[Mapping[str, Any]], *, anchored: bool) -> str:
     text = (
         "A small dot is a run, a pale grey one was dropped; a large dot is the figure of "
         "a result, the line through it its 95 % interval. The drift of the machine is in these "
-        "figures. A dashed line is a change of the goal, told below by its number."
+        "figures. A dashed line is a change of the goal, listed below by its number."
     )
     if anchored:
         text += " A grey dot is the anchor."

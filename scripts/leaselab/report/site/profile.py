@@ -24,7 +24,7 @@ DEEPEST = 60
 """Most functions on top of each other that are drawn."""
 _NOTE = (
     "A box is as wide as the CPU time that B spends in a function and in what it calls, which "
-    "stands on top of it; red: more than A, blue: less.  Strong colours: functions whose own "
+    "is on top of it; red: more than A, blue: less.  Strong colours: functions whose own "
     "time is seen to differ."
 )
 _ROW_PX, _LETTER_PX = 17, 6.6

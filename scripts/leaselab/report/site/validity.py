@@ -58,7 +58,7 @@ DOUBTS = {
     "changed leaselab": "not reproducible: uncommitted changes",
     "changed server": "not reproducible: uncommitted changes of the server",
     "lost packets": "packets of transactions that were lost, by the place that dropped them",
-    "no ceiling": "the figure may be that of the generator: leaselab calibrate tells",
+    "no ceiling": "the figure may be that of the generator: measure it by leaselab calibrate",
     "shared processor": "generator and server compete for CPU",
     "clock": "the processor's clock may follow the load, and the figure with it",
     "not confirmed": "no traffic of a minute below the max rate, after the runs",
