@@ -118,7 +118,7 @@ class TestCommand:
         bench.dead = {"gen"}
         assert main(["lab", "power", "cycle", "sut"]) == 4
         said = capsys.readouterr().err
-        assert "gen: it does not answer, so nobody can say who has the bench" in said
+        assert "gen: it does not answer, so the holder of the bench is unknown" in said
         assert "repeat it with --force" in said
         assert bench.switched == ()
         assert main(["lab", "power", "cycle", "gen"]) == 0

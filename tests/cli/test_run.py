@@ -466,7 +466,7 @@ def test_hosts_of_an_inventory_that_is_gone_keep_their_settings_and_the_result_i
     assert main(["resume"]) == 0
     out, err = capsys.readouterr()
     assert HARDWARE[0] in out
-    assert "keep what the scenario has set" in err
+    assert "keep the settings of the scenario" in err
     assert lab.deployed == [HARDWARE[0]]
 
 

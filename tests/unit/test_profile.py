@@ -237,7 +237,7 @@ def test_one_round_has_no_intervals():
     one = [spent("main;answer 30\n", 8.0, 10.0)]
     found = both(one, one)
     assert all(each.own.reach is None and not each.seen for each in found.functions)
-    assert growth(found) == "One round tells no growth from noise."
+    assert growth(found) == "One round cannot separate growth from noise."
 
 
 # --- what is shown --------------------------------------------------------------------

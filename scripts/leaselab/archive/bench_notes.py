@@ -1,8 +1,7 @@
-"""What was last seen of each bench, for tables and pages: notes beside the results.
+"""Notes beside the results on the last seen state of each bench, for tables and pages.
 
-Several control machines share one folder of results, so each sees there what any
-of them saw.  Notes are no truth and no lock: they may be lost, and a folder that cannot
-be written to has none.
+Several control machines share one folder of results, and so these notes.  Notes are neither
+authoritative nor a lock: they may be lost, and a read-only folder has none.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ if TYPE_CHECKING:
 
 FOLDER = ".benches"
 STATUS, CHECK, RECOVERY = "status", "check", "recovery"
-"""The notes of a bench: how it was when somebody asked, what its last check found, and which
-host's power was last cycled as it did not answer."""
+"""The notes of a bench: its state at the last status command, the findings of its last check,
+and the host whose power was last cycled as it did not answer."""
 
 
 def write_note(root: Path, bench: str, kind: str, note: Mapping[str, Any]) -> None:
-    """Keep a note, its `kind` one of the above.  One that cannot be kept is not missed."""
+    """Store a note, its `kind` one of the above.  A failure to store it is ignored."""
     folder = root / FOLDER
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,7 +31,7 @@ def write_note(root: Path, bench: str, kind: str, note: Mapping[str, Any]) -> No
 
 
 def read_note(root: Path, bench: str, kind: str) -> dict[str, Any] | None:
-    """A note of a bench; None where there is none that can be read."""
+    """A note of a bench; None without a readable one."""
     try:
         text = (root / FOLDER / f"{bench}.{kind}.json").read_text(encoding="utf-8")
         note = json.loads(text)

@@ -1,4 +1,4 @@
-"""The ceilings of the archive: the most that generator and path of a bench can do."""
+"""The ceilings of the archive: the highest loads of the generator and path of a bench."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leaselab.model.record import Record
 
 FRESH = timedelta(days=30)
-"""For how long a ceiling is believed."""
+"""Longest validity of a ceiling."""
 
 
 def ceiling_for(store: Store, record: Record) -> Ceiling | None:

@@ -1,7 +1,7 @@
 """SHA256SUMS: the digests of a result's files, in the format of coreutils' sha256sum.
 
-They are never written again.  What `leaselab lab prune` removes later is listed in pruned.json
-beside them, so that a file that was pruned differs from one that was lost.
+They are never rewritten.  Files that `leaselab lab prune` removes later are listed in
+pruned.json beside them, so that a pruned file differs from a lost one.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PRUNED = "pruned.json"
 _LISTS = {SUMS, PRUNED, f"{PRUNED}.part"}
 """Files of a result that have no checksum; a prune that was killed may leave the last."""
 RAW = "raw"
-"""Folder of what generators printed: the one part of a result that no command reads."""
+"""Folder of the generators' output: the only part of a result that no command reads."""
 MEND = "restore its folder from a copy, or remove it"
-"""What to do about a result that cannot be read."""
+"""Advice for a result that cannot be read."""
 
 
 class PrunedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of a result that was removed."""
+    """A removed file of a result."""
 
     bytes: int
     sha256: str
@@ -39,7 +39,7 @@ class PrunedFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was removed of a result; pruned.json."""
+    """The list of a result's removed files; pruned.json."""
 
     at: Moment
     """When (UTC)."""
@@ -50,12 +50,12 @@ class Pruned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """What the check of a whole result came to."""
+    """Outcome of the check of a whole result."""
 
     files: int
-    """Files that are there and match."""
+    """Number of existing files that match."""
     pruned: Pruned | None = None
-    """What was removed of it; None where nothing was."""
+    """Its removed files; None without any."""
 
 
 def write_sums(directory: Path) -> None:
@@ -65,10 +65,10 @@ def write_sums(directory: Path) -> None:
 
 
 def check_file(directory: Path, name: str) -> bytes:
-    """The content of one file of a result, once it matches its checksum.
+    """The content of one file of a result, after a check of its checksum.
 
     Raises invalid_measurement when the file or its checksum cannot be read or the two disagree;
-    the error of a file that was pruned says so.
+    the error of a pruned file reports that.
     """
     wanted = read_sums(directory).get(name)
     if wanted is None:
@@ -117,10 +117,10 @@ def check_all(directory: Path, needed: Iterable[str]) -> Checked:
 
 
 def read_pruned(directory: Path) -> Pruned | None:
-    """What was removed of a result; None where nothing was.
+    """The removed files of a result; None without any.
 
-    Raises invalid_measurement where the file is no such list, or lists what is never pruned
-    or has another checksum: it must not hide a loss.
+    Raises invalid_measurement where the file is not such a list, or lists a file that is never
+    pruned or has another checksum: it must not hide a loss.
     """
     path = directory / PRUNED
     if not path.exists():
@@ -157,7 +157,7 @@ def _digest(path: Path) -> str:
 
 
 def read_sums(directory: Path) -> dict[str, str]:
-    """The digests of a result's files, by path; raises invalid_measurement for no such list."""
+    """The digests of a result's files, by path; raises invalid_measurement if invalid."""
     path = directory / SUMS
     with _explained(path):
         text = content_of(path).decode(errors="backslashreplace")
@@ -188,7 +188,7 @@ def _compare(path: Path, found: str, wanted: str) -> None:
 
 @contextlib.contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """Say of a file that cannot be read that the result is not as it was sealed."""
+    """Turn a read error of a file into the error of a changed result."""
     try:
         yield
     except FileNotFoundError:

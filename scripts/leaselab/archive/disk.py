@@ -1,4 +1,4 @@
-"""Files of the archive: written so that they last, and read only where they are files."""
+"""Files of the archive: written durably, and read only where they are regular files."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_BYTES = 256 * 2**20
-"""Largest file that is read at once."""
+"""Largest file that is read whole."""
 
 
 @contextlib.contextmanager
 def ordinary(path: Path) -> Iterator[BufferedReader]:
     """Open a file to read it.
 
-    Raises OSError also for what is none: a folder, a link (which may lead anywhere), a pipe or
-    a device (which may never end).
+    Raises OSError also for anything but a regular file: a folder, a link (whose target may be
+    anywhere), a pipe or a device (which may never end).
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
@@ -48,7 +48,7 @@ def content_of(path: Path) -> bytes:
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names inside a directory last (a file's own fsync does not)."""
+    """Flush the names inside a directory to the disk (the fsync of a file does not)."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -57,7 +57,7 @@ def sync_directory(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a crash leaves the old content or the new, never a part."""
+    """Write a file atomically: a crash leaves the old content or the new, never a part."""
     part = path.with_name(path.name + ".part")
     try:
         with part.open("wb") as stream:
@@ -72,7 +72,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file for its owner's eyes only, whole or not at all."""
+    """Write a file atomically, readable only by its owner."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
@@ -81,7 +81,7 @@ def write_private(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def explain_full_disk(path: Path, sweep_id: str = "") -> Iterator[None]:
-    """Turn a full disk or quota into lab_broken; it says how a sweep that has begun goes on."""
+    """Turn a full disk or quota into lab_broken, with how to resume a begun sweep."""
     try:
         yield
     except OSError as error:
@@ -105,9 +105,9 @@ def _free_mib(path: Path) -> float:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Write to a place that the user named: one that cannot be written to is bad input.
+    """Turn errors of writing to a path from the user into usage errors.
 
-    A full disk stays what it is.
+    A full disk is reported as such.
     """
     try:
         path.resolve()

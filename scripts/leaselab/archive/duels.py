@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def duels(store: Store, rows: Iterable[Row]) -> Iterator[tuple[Record, Record]]:
-    """Yield the results (A, B) of each duel of which the index's rows have both.
+    """Yield the results (A, B) of each duel with both results among the index's rows.
 
-    They come in the order of the rows.  A duel that cannot be read is named and left out.
+    They come in the order of the rows.  An unreadable duel is reported and left out.
     """
     ids: dict[str, set[str]] = {}
     for row in rows:
@@ -39,7 +39,7 @@ def duels(store: Store, rows: Iterable[Row]) -> Iterator[tuple[Record, Record]]:
 def calibrating(store: Store, scenario: str, place: Place) -> list[tuple[Record, Record]]:
     """Return the duels (A, B) that calibrated a bench in an environment, the newest first.
 
-    Their answer was known beforehand.
+    The answer of such duels is known beforehand.
     """
     rows = [
         row

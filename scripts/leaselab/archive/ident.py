@@ -1,4 +1,4 @@
-"""Names of sweeps: sortable, readable, and telling where a result lies."""
+"""Ids of sweeps: sortable, readable, and sufficient to locate a result."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def new_id(now: datetime, scenario: str, token: str) -> str:
     """The id of a sweep that starts now, such as ``20261121T113005Z-v4-memfile-3f9a``.
 
     `now` has a time zone; `token` is four hexadecimal digits of randomness,
-    which keep two sweeps of one second apart.  Raises usage_error for a
-    scenario that cannot stand in a file name.
+    which keep two sweeps of one second apart.  Raises usage_error for a scenario that cannot be
+    part of a file name.
     """
     if now.utcoffset() is None:
         raise ValueError("an id needs a time with a time zone")

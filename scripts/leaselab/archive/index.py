@@ -1,4 +1,4 @@
-"""The index of results: what is asked of it; never the truth, as it is derived from them."""
+"""Queries of the index of results, which is derived from the results."""
 
 from __future__ import annotations
 
@@ -22,37 +22,37 @@ _PATTERN = frozenset("*?[")
 _SELECT = f"SELECT {names(LISTED)} FROM result"  # noqa: S608  # constants, as all SQL text here
 _SELECT_ALL = f"SELECT {names(COLUMNS)} FROM result"  # noqa: S608
 _SKEW = timedelta(days=1)
-"""How far ahead of this machine's clock another's may be, of which results were copied."""
+"""Permitted lead of another machine's clock, from which results were copied."""
 _CHOSEN = (
     "CREATE TEMP TABLE result AS"
     " SELECT * FROM main.result WHERE id IN (SELECT value FROM json_each(?))"
 )
-"""What stands before the table of the same name, for this connection alone."""
+"""Definition of a temporary view that hides the table of the same name."""
 _log = logging.getLogger(__name__)
 
 
 class Index:
-    """What `list` and `find` ask; brought up to date on every opening."""
+    """The index for `list` and `find`; updated on every opening."""
 
     def __init__(self, root: Path, only: Sequence[str] | None = None) -> None:
         """Open the index of a results folder; it and the folder may be absent.
 
-        Every question is about the results whose ids `only` names, about all without it.
+        `only` limits every query to the results with these ids.
         """
         self._root = root
         self._only = only
         self._file = IndexFile(root, self.say_unreadable)
         self.said: set[str] = set()
-        """Results that were named as ones that cannot be read."""
+        """Ids of unreadable results that were reported."""
 
     def of(self, only: Sequence[str] | None) -> Index:
-        """The same index, asked about the results of these ids alone; None for all."""
+        """The same index, limited to the results of these ids; None for all."""
         index = Index(self._root, only)
         index.said = self.said
         return index
 
     def say_unreadable(self, name: str, why: object) -> None:
-        """Name a result that cannot be read; each is named once, however often it is met."""
+        """Report an unreadable result, once each."""
         if name not in self.said:
             self.said.add(name)
             _log.warning("%s is left out: %s", name, why)
@@ -75,7 +75,7 @@ class Index:
         return self._newest_first(f"{_SELECT}{where}", values, limit)
 
     def every(self, scenario: str | None = None, newest: int | None = None) -> list[Row]:
-        """Results with all that the index has of them, the other way round.
+        """Results with all columns of the index, in reverse order.
 
         `scenario` is a shell pattern; None for all.  `newest` is the highest
         number of rows, of which the oldest are left out.
@@ -107,16 +107,16 @@ class Index:
         return {row["outcome"]: row["n"] for row in self._query(query)}
 
     def without_figure(self, limit: int) -> list[Row]:
-        """The newest results that came to no figure, with all columns, newest first."""
+        """The newest results without a figure, with all columns, newest first."""
         query = f"{_SELECT_ALL} WHERE outcome NOT IN ('ok', 'regression')"
         return self._newest_first(query, [], limit)
 
     def newest_places(self, pattern: str, bench: str | None = None) -> list[Row]:
         """The newest result of each scenario that a pattern names, procedure and durability.
 
-        On one bench or on all; a result without a durability never ran.  One that is dated in
-        the future is the newest where there is no other.  In a session, the fixed reference
-        comes after what was set against it.
+        On one bench or on all; a result without a durability never ran.  A result dated in the
+        future is the newest only where there is no other.  In a session, the fixed reference
+        comes after the results compared with it.
         """
         where = " WHERE durability NOT NULL AND scenario GLOB ? AND (bench = ? OR ? IS NULL)"
         query = (
@@ -137,9 +137,9 @@ class Index:
     def _newest_first(
         self, query: str, values: Sequence[object], limit: int | None, by: str = "started_at"
     ) -> list[Row]:
-        """At most so many results, the latest date first, then those dated in the future.
+        """A limited number of results, the latest first, then those dated in the future.
 
-        A machine whose clock was ahead has made these: none of them is the newest for years.
+        A machine whose clock was ahead has made the latter: they do not count as the newest.
         """
         word = "AND" if " WHERE " in query else "WHERE"
         parts = [
@@ -156,7 +156,7 @@ class Index:
         return self._query(query, [prefix, prefix + "\U0010ffff", limit])
 
     def refresh(self) -> None:
-        """Bring the index up to date now, rather than at the next question."""
+        """Update the index now, rather than at the next query."""
         self._file.opened().close()
 
     def _query(self, query: str, values: Sequence[object] = ()) -> list[Row]:
@@ -181,12 +181,12 @@ class Index:
 
 
 def _soon() -> str:
-    """The moment from which on a date is in the future."""
+    """The time after which a date counts as in the future."""
     return moment.timestamp(datetime.now(UTC) + _SKEW)
 
 
 def _conditions(scenario: str | None, **others: str | None) -> tuple[str, list[object]]:
-    """The conditions that columns have to meet, and their values.
+    """The SQL conditions on columns, and their values.
 
     SQLite finds a scenario's name by its index, a pattern by looking at each row.
     """

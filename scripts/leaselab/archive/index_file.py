@@ -1,9 +1,9 @@
-"""The file of the index: SQLite tables that agree with the results whenever they are opened.
+"""The file of the index: SQLite tables that are updated from the results on every opening.
 
-How staleness is seen without walking the tree: a result appears in or leaves ``<yyyy>/<mm>/``
+Staleness is detected without walking the tree: a result appears in or leaves ``<yyyy>/<mm>/``
 only by a rename or a removal, and both change that folder's modification time.  So the index
-keeps the time of every month folder it has read, and a look costs one ``stat`` a month; only a
-month whose time differs is read again.  Two changes within one tick of the file system's clock
+stores the time of every month folder it has read, and a check costs one ``stat`` a month; only
+a month whose time differs is reread.  Two changes within one tick of the file system's clock
 share a time, so a month that changed within the last two seconds is not noted as read (git
 treats its index the same way).
 
@@ -68,7 +68,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Looked(NamedTuple):
-    """What came of reading a result: its row, and why it cannot be read; empty where it can."""
+    """A result as read: its row, and the reason why it cannot be read, or an empty text."""
 
     path: str
     stamp: str
@@ -80,17 +80,17 @@ class IndexFile:
     """The index of one results folder; it and the folder may be absent."""
 
     def __init__(self, root: Path, say_unreadable: Callable[[str, object], None]) -> None:
-        """`say_unreadable` gets the name of each result that cannot be read, and why."""
+        """`say_unreadable` gets the name of each unreadable result, and the reason."""
         self._root = root
         self._say_unreadable = say_unreadable
 
     @property
     def path(self) -> Path:
-        """Where it lies, or would."""
+        """Path of the file, which may not exist."""
         return self._root / INDEX
 
     def opened(self) -> sqlite3.Connection:
-        """The database, up to date; in memory where the folder cannot be written."""
+        """The updated database; in memory where the folder cannot be written."""
         if not self._root.is_dir():
             return _memory()
         try:
@@ -118,7 +118,7 @@ class IndexFile:
         return database
 
     def _in_memory(self, *, copied: bool) -> sqlite3.Connection:
-        """The index in memory, up to date; `copied` starts it from the file."""
+        """The updated index in memory; `copied` starts it from the file."""
         with _closed_on_error(_memory()) as database:
             if not copied or not self._copy_into(database):
                 _log.warning("%s cannot be written: reading every result", self.path)
@@ -126,7 +126,7 @@ class IndexFile:
         return database
 
     def _copy_into(self, database: sqlite3.Connection) -> bool:
-        """Copy the file into the database; False when there is none to copy."""
+        """Copy the file into the database; False without a usable file."""
         if not _is_file(self.path):
             return False
         address = f"{self.path.absolute().as_uri()}?mode=ro"
@@ -140,7 +140,7 @@ class IndexFile:
         return False
 
     def remade(self, error: Exception) -> sqlite3.Connection:
-        """The index made again, because the old one cannot be used."""
+        """A new index, because the old one cannot be used."""
         _log.warning("%s: %s: making it again from the results", self.path, error)
         try:
             self._unlink()
@@ -153,12 +153,12 @@ class IndexFile:
             (self._root / name).unlink(missing_ok=True)
 
     def _catch_up(self, database: sqlite3.Connection) -> None:
-        """Make the index agree with the results, and name those that cannot be read."""
+        """Update the index from the results, and report those that cannot be read."""
         self._read_changed_months(database)
         unread = database.execute("SELECT path, stamp, why FROM unread ORDER BY path")
         for path, stamp, why in unread.fetchall():
             now = why
-            if _stamp(self._root / path) != stamp:  # somebody mended it, or let us read it
+            if _stamp(self._root / path) != stamp:  # it was repaired, or made readable
                 looked = self._look(path)
                 database.execute("BEGIN IMMEDIATE")
                 with database:
@@ -192,7 +192,7 @@ class IndexFile:
     def _read_month(
         self, database: sqlite3.Connection, month: str, changed: int | None, noted: int | None
     ) -> None:
-        """Make the index agree with a month, whose folder changed when (ns); None: is gone."""
+        """Update the index for a month, given its folder's change time (ns); None: gone."""
         try:
             present = _ids(self._root / month) if changed is not None else set()
         except OSError as error:
@@ -224,7 +224,7 @@ class IndexFile:
 
 
 def _connect(path: Path | str) -> sqlite3.Connection:
-    # Autocommit, so that the transactions are the ones that stand in this file.
+    # Autocommit, so that transactions are only the explicit ones of this file.
     return sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)
 
 
@@ -238,7 +238,7 @@ def _closed_on_error(database: sqlite3.Connection) -> Iterator[sqlite3.Connectio
 
 
 def _is_file(path: Path) -> bool:
-    """Whether it is a file, or could be made."""
+    """Whether it is a regular file, or can be created."""
     try:
         return stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
@@ -265,7 +265,7 @@ def _version(database: sqlite3.Connection) -> int:
 def _create(database: sqlite3.Connection) -> None:
     database.execute("BEGIN IMMEDIATE")
     with database:
-        if _version(database) == 0:  # nobody else was quicker
+        if _version(database) == 0:  # no other process has created it meanwhile
             for statement in _TABLES:
                 database.execute(statement)
 
@@ -279,7 +279,7 @@ def _write(database: sqlite3.Connection, looked: _Looked) -> None:
 
 
 def _stamp(place: Path) -> str:
-    """Which state of a result's file was looked at, and whether we may read it."""
+    """Identity of the state of a result's file, and whether it is readable."""
     path = place / RESULT
     try:
         return f"{path.lstat().st_ctime_ns} {os.access(path, os.R_OK)}"

@@ -1,4 +1,4 @@
-"""The journal of a running sweep: what happened, line by line, surviving any crash."""
+"""The journal of a running sweep: its events, line by line, durable across crashes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _TRIES, _PAUSE_S = 10, 0.02
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing that happened in a sweep: a line of its journal, or of its live file."""
+    """An event of a sweep: a line of its journal, or of its live file."""
 
     seq: int = 0
     """Position in the journal, from 1, without gaps; 0 in a live file."""
     at: str
     """When it was written (UTC, ISO 8601 with ``Z``)."""
     name: str = msgspec.field(name="event")
-    """What happened; `leaselab.model.journal` has the words."""
+    """Name of the event; `leaselab.model.journal` defines the names."""
     data: dict[str, Any]
     """Its fields; JSON values only."""
 
@@ -44,7 +44,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def event_of(line: bytes) -> Event | None:
-    """What a line says; None for one that a full disk or a kill has cut."""
+    """The parsed line; None for a line that a full disk or a kill has cut."""
     try:
         return msgspec.convert(json.loads(line), Event)
     except (msgspec.ValidationError, ValueError, RecursionError):
@@ -54,9 +54,9 @@ def event_of(line: bytes) -> Event | None:
 class Journal:
     """An append-only file of JSON lines with one writer.
 
-    An event that `append` returned is on the disk.  The last line may be torn by a crash:
-    nobody knows of it, so it is cut when the journal is opened again.  Damage before the
-    last line is an error, because an event that somebody relied on would be gone.
+    When `append` returns, the event is on the disk.  A crash may cut the last line: it was
+    never acknowledged, so it is removed when the journal is opened again.  Damage before the
+    last line is an error, because an acknowledged event would be lost.
     """
 
     def __init__(self, path: Path) -> None:
@@ -107,19 +107,19 @@ class Journal:
         return event
 
     def is_in_place(self) -> bool:
-        """Whether what is written still has its name: nobody removed or replaced the file."""
+        """Whether the open file still has its name: it was not removed or replaced."""
         try:
             return os.path.samestat(os.fstat(self._stream.fileno()), self.path.stat())
         except OSError:
             return False
 
     def close(self) -> None:
-        """Let the file go; a second call does nothing."""
+        """Close the file; a second call does nothing."""
         self._stream.close()
 
 
 def read_journal(path: Path) -> tuple[Event, ...]:
-    """The events of a journal that somebody else may be writing.
+    """The events of a journal that another process may be writing.
 
     Raises lab_broken when a line before the last is damaged.
     """
@@ -128,7 +128,7 @@ def read_journal(path: Path) -> tuple[Event, ...]:
 
 
 def entries_of(path: Path, events: Iterable[Event]) -> list[AnyEntry]:
-    """Return what the events of a journal say; lab_broken for those of another release."""
+    """Return the typed events of a journal; lab_broken for those of another release."""
     entries = []
     for event in events:
         try:

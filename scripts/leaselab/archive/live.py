@@ -1,7 +1,7 @@
-"""What happens in a sweep right now: a file beside it that others may follow.
+"""The live file: the present progress of a sweep, for other processes to follow.
 
-The journal holds what was measured, and keeps it; this holds what is being
-measured, and goes away with the sweep's end.
+The journal permanently holds what was measured; the live file holds what is being measured, and
+is removed at the sweep's end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class LiveFeed:
-    """Writes the file.  Nothing depends on it: a sweep goes on when it cannot be written."""
+    """Writes the file.  Nothing depends on it: a sweep continues when it cannot be written."""
 
     def __init__(self, sweep: Path) -> None:
         """Name the sweep's directory, or `Store.build_place`; the file lies beside it."""
@@ -43,7 +43,7 @@ class LiveFeed:
         self._write("ab", Event(at=moment.now(), name=name, data=data).line())
 
     def close(self) -> None:
-        """Remove the file; what is written later is dropped."""
+        """Remove the file; later events are dropped."""
         with self._lock:
             self._lost = True
             self._path.unlink(missing_ok=True)
@@ -69,17 +69,17 @@ class LiveReader:
         self._place = 0
 
     def exists(self) -> bool:
-        """Whether somebody still writes it: it goes away with what it is of."""
+        """Whether it is still written: it is removed at the end of its sweep or build."""
         return self._path.exists()
 
     def news(self) -> list[tuple[str, LiveEntry]]:
-        """Return what was written since the last call, and when (UTC, ISO 8601 with ``Z``).
+        """Return the events since the last call, with their times (UTC, ISO 8601 with ``Z``).
 
-        A line without its end waits; one that is none is left out.
+        An incomplete line is read later; an invalid one is left out.
         """
         try:
             with self._path.open("rb") as stream:
-                if stream.seek(0, 2) < self._place:  # begun again, by a sweep that was resumed
+                if stream.seek(0, 2) < self._place:  # begun again by a resumed sweep
                     self._place = 0
                 stream.seek(self._place)
                 whole, end, _ = stream.read().rpartition(b"\n")
@@ -96,5 +96,5 @@ def _read(lines: bytes) -> Iterator[tuple[str, LiveEntry]]:
 
 
 def live_path(sweep: Path) -> Path:
-    """Where the file of a running sweep lies: beside its directory, no part of the result."""
+    """Path of a running sweep's live file: beside its directory, not part of the result."""
     return sweep.with_name(sweep.name + _SUFFIX)

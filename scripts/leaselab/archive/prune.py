@@ -1,8 +1,8 @@
-"""What grows and may go: raw outputs of old results, and what a checkout keeps to save time.
+"""Pruning of raw outputs of old results, and of a checkout's caches.
 
-A result is never removed, and of its files none but those below ``raw/``, which people may look
-at and no command reads.  What goes is named in its pruned.json first, with checksums, so that a
-kill at any moment leaves a whole result.  Links are not followed.
+A result is never removed, and of its files only those below ``raw/``, which no command reads.
+Files to remove are first listed in its pruned.json, with checksums, so that a kill at any
+moment leaves a consistent result.  Links are not followed.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 LOCK = ".prune.lock"
 RAW_OUTPUTS = "raw outputs"
 IDLE_DAYS = 180
-"""A lab that makes no result for so long is less likely than a clock that was set ahead."""
+"""Days without any result from which a wrong clock is more likely than an idle lab."""
 _DAY_S = 86400.0
 _PATIENCE_S = 60.0
 _POLL_S = 0.1
 _KEY = re.compile(r"[0-9a-f]{24}")
 _GONE = ".gone"
-"""Ends the name of a folder that is being removed."""
+"""Suffix of a folder that is being removed."""
 _WRITABLE = 0o222
 _NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS}
 _used: dict[Path, IO[str]] = {}
@@ -61,20 +61,20 @@ _used: dict[Path, IO[str]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that may go."""
+    """An item that may be removed."""
 
     kind: str
-    """In words, of several."""
+    """Its kind, a plural."""
     path: Path
     used_at: float
     """When it was made or last used (s since the epoch)."""
     needed: bool = False
-    """Whether something still names it."""
+    """Whether it is still referred to."""
 
 
 @dataclass(slots=True)
 class Freed:
-    """What was removed of a kind, or would be."""
+    """Removed items of a kind, or those to be removed."""
 
     items: int = 0
     bytes: int = 0
@@ -82,7 +82,7 @@ class Freed:
 
 
 def clock_trouble(ends: Iterable[float], now: float, days: int) -> str:
-    """Why the clock may be far ahead, so that all looks old; empty where it is right.
+    """Why the clock may be far ahead, so that everything seems old; empty where it is right.
 
     `ends` is when each result was finished, `now` what the clock says (s).  It is right where
     results were made for so many days without a gap as long as `IDLE_DAYS`.
@@ -103,14 +103,14 @@ def _day(at: float) -> str:
 
 
 def may_go(items: Iterable[Item], now: float, days: int) -> list[Item]:
-    """Those that nothing names and that were not used for so many days before `now` (s)."""
+    """Items without references that were not used for a number of days before `now` (s)."""
     return [item for item in items if not item.needed and now - item.used_at >= days * _DAY_S]
 
 
 def remove(items: Iterable[Item], *, dry_run: bool) -> tuple[dict[str, Freed], list[str]]:
-    """Remove them, or only say what that would free: by kind; and what could not be removed.
+    """Remove them, or only report what that would free, by kind; and what could not be removed.
 
-    One that cannot be removed does not keep the others.
+    An item that cannot be removed does not prevent the removal of others.
     """
     freed: dict[str, Freed] = {}
     errors = []
@@ -140,20 +140,20 @@ def results(store: Store) -> Iterator[Item]:
             ended = datetime.fromisoformat(row["finished_at"]).timestamp()
         except (ValueError, OverflowError):
             continue
-        unreadable = row["outcome"] == UNREADABLE  # mending it may need all of it
+        unreadable = row["outcome"] == UNREADABLE  # its repair may need all of it
         if not unreadable and _has_raw(place) and place.resolve() == place:
             yield Item(RAW_OUTPUTS, place, ended, row["id"] in needed)
 
 
 def leftovers(store: Store) -> Iterator[Item]:
-    """What sweeps that were killed have left beside `.running/<id>/`, for nobody any more."""
+    """Leftovers of killed sweeps beside `.running/<id>/`, which no process uses."""
     for path in _files(store.root / ".running", "*.live", "*.access"):
         needed = path.suffix == ".access" and path.with_suffix("").exists()
         yield Item("leftovers", path, path.lstat().st_mtime, needed)
 
 
 def caches(store: Store, checkout: Path) -> Iterator[Item]:
-    """What a checkout keeps in `.leaselab` to save time; results name builds of it."""
+    """Caches of a checkout in `.leaselab`; results refer to some of their builds."""
     folder = checkout / ".leaselab"
     named = store.index.builds()
     places = [*_files(folder / "deployments", "*.json"), *_files(folder, "bench*.json")]
@@ -184,7 +184,7 @@ def caches(store: Store, checkout: Path) -> Iterator[Item]:
 
 @contextlib.contextmanager
 def alone(folder: Path) -> Iterator[bool]:
-    """Whether nobody else prunes in a folder meanwhile, or uses it (`use`)."""
+    """Whether this process has exclusive access to a folder, without other prunes or `use`."""
     with (folder / LOCK).open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -195,9 +195,9 @@ def alone(folder: Path) -> Iterator[bool]:
 
 
 def use(folder: Path) -> None:
-    """Have nothing pruned in a folder until this process ends.
+    """Prevent pruning in a folder until this process ends.
 
-    In a folder that may not be written, the age of what was used has to do.  Raises a
+    In a read-only folder, only the age of used items protects them.  Raises a
     broken-lab error where a prune does not end.
     """
     if folder in _used:
@@ -245,10 +245,10 @@ def _has_raw(place: Path) -> bool:
 
 
 def _free_raw(place: Path, *, dry_run: bool) -> int | None:
-    """Remove the raw outputs of a result; return their size (bytes), None for none.
+    """Remove the raw outputs of a result; return their size (bytes), None without any.
 
-    Files that it was not sealed with, and folders, stay.  What an earlier prune has listed and
-    not removed goes without a second list.
+    Files that were added after sealing, and folders, stay.  Files that an earlier prune has
+    listed and not removed are removed without a second list.
     """
     sums, pruned = read_sums(place), read_pruned(place)
     handle = _open_folder(place / RAW)
@@ -269,7 +269,7 @@ def _free_raw(place: Path, *, dry_run: bool) -> int | None:
                 with _writable(place / RAW):
                     for name in sizes:
                         os.unlink(name.removeprefix(f"{RAW}/"), dir_fd=handle)
-                with contextlib.suppress(OSError):  # something else is in it
+                with contextlib.suppress(OSError):  # it has other files
                     (place / RAW).rmdir()
     finally:
         if handle is not None:
@@ -278,7 +278,7 @@ def _free_raw(place: Path, *, dry_run: bool) -> int | None:
 
 
 def _open_folder(path: Path) -> int | None:
-    """A handle of a folder that is no link; None where it is not there."""
+    """A descriptor of a folder that is not a link; None where it does not exist."""
     try:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -299,7 +299,7 @@ def _sizes(handle: int | None) -> dict[str, int]:
 
 @contextlib.contextmanager
 def _writable(folder: Path) -> Iterator[None]:
-    """Let names in a folder of a result be changed; afterwards it is read-only again."""
+    """Make a folder of a result writable for the context; afterwards it is read-only again."""
     mode = stat.S_IMODE(folder.stat().st_mode)
     folder.chmod(mode | stat.S_IWUSR)
     try:
@@ -317,7 +317,7 @@ def _free(path: Path, *, dry_run: bool) -> int:
     if dry_run:
         return size
     if folder:
-        # Under another name first: killed here, it is no half of a build.
+        # Renamed first, so that a kill does not leave half of a build under its name.
         gone = path.with_name(path.name + _GONE)
         path.rename(gone)
         shutil.rmtree(gone)
@@ -332,7 +332,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What lies in a folder that is no link, without links; nothing where there is none."""
+    """Entries of a folder that is not a link, without links; none where it does not exist."""
     if not _is_folder(folder):
         return []
     return sorted(path for path in folder.iterdir() if not path.is_symlink())

@@ -1,9 +1,9 @@
-"""What of a result others may read: hosts by their roles, and no secret.
+"""The public form of a result: hosts by their roles, and no secrets.
 
-A result is copied, published and kept for years.  Who can log in where, and as whom, is of no
-use to its readers; so it says "server" and "generator", and a repository's address has no
-name, password or token in it.  `published` makes the record of a new result so, and that of
-one that was archived before, each time it is read.
+A result is copied, published and kept for years.  Logins of hosts are of no use to its readers;
+so it has "server" and "generator", and a repository's address has no user name, password or
+token.  `published` converts the record of a new result, and that of an older archived result
+each time it is read.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from leaselab.model.server import Server
 
 _INVENTORIES = "inventory"
-"""The folder of a checkout that inventories lie in."""
+"""The folder of a checkout with inventories."""
 _LOCAL = re.compile(
     r"(?P<option>(?:--?[\w-]+=)?)(?:file://)?(?P<path>[/~].*|\.\.?/.*)", re.DOTALL
 )
@@ -36,9 +36,9 @@ _LOCAL = re.compile(
 
 
 def published(record: Record, names: Mapping[str, str] | None = None) -> Record:
-    """Return a record as others may read it.
+    """Return the public form of a record.
 
-    `names` are words for `by_role`; those that the record itself has are known.
+    `names` are further names to replace by roles, besides those in the record.
     """
     hosts = record.bench.hosts
     known = {
@@ -69,9 +69,9 @@ def published(record: Record, names: Mapping[str, str] | None = None) -> Record:
 
 
 def public_word(word: str) -> str:
-    """Return a word of a command without secrets, and without the way to a place of its own.
+    """Return a word of a command without secrets; of absolute paths only the last name.
 
-    Such a way is that of somebody's home; the last name of it is kept.
+    Such a path may contain the user's home directory.
     """
     parts = _LOCAL.fullmatch(public_address(word))
     if parts is None:
@@ -80,7 +80,7 @@ def public_word(word: str) -> str:
 
 
 def published_bench(bench: Bench) -> Bench:
-    """Return a bench as others may read it: hosts have neither access nor names."""
+    """Return the public form of a bench: hosts have neither access nor names."""
     return dataclasses.replace(
         bench,
         inventory=inventory_name(bench.inventory),
@@ -94,9 +94,9 @@ def _host(host: BenchHost) -> BenchHost:
 
 
 def inventory_name(path: str) -> str:
-    """Return an inventory's place in a checkout, ``inventory/rack1``, or its own name alone.
+    """Return an inventory's path in a checkout, ``inventory/rack1``, or only its name.
 
-    The way to it is that of somebody's home.
+    The rest of the path may contain the user's home directory.
     """
     if not path:
         return path
@@ -108,9 +108,9 @@ def inventory_name(path: str) -> str:
 
 
 def by_role(text: str, names: Mapping[str, str]) -> str:
-    """Return a text in which hosts have other words: `names` are those by what is replaced.
+    """Return a text with host names replaced: `names` are the replacements by name.
 
-    The longest first, and only where they stand as words of their own.
+    The longest are replaced first, and only whole words.
     """
     for name in sorted(filter(None, names), key=len, reverse=True):
         text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", names[name], text)

@@ -1,4 +1,4 @@
-"""The row of a result in the index: what lists, histories and exports ask of it."""
+"""The row of a result in the index, for lists, histories and exports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 """One line of the index, by column name; values are JSON's."""
 UNREADABLE = "unreadable"
-"""Stands for the outcome of a result whose result.json cannot be read."""
+"""Outcome in the row of a result whose result.json cannot be read."""
 _LISTED: Mapping[str, Callable[[Record], object]] = {
     "id": lambda record: record.id,
     "started_at": lambda record: record.started_at,
@@ -35,23 +35,23 @@ _LISTED: Mapping[str, Callable[[Record], object]] = {
     "durability": lambda record: record.server.durability,
     "bench": lambda record: record.bench.name,
     "outcome": lambda record: record.outcome,
-    # what the procedure is about; its value is null where the result came to none
+    # the main metric of the procedure; its value is null without a figure
     "metric": lambda record: record.figure.name,
     "unit": lambda record: record.figure.unit,
     "value": lambda record: record.figure.value,
 }
 _MORE: Mapping[str, Callable[[Record], object]] = {
-    # of a duel that calibrates: by how much B was slowed down
+    # in a calibrating duel: slowdown of B
     "slowdown": lambda record: record.experiment and record.experiment.slowdown,
     "environment": lambda record: record.bench.environment,
     "release": lambda record: record.release,
     "author_date": lambda record: record.source and record.source.author_date,
-    # of the commit: that of the committer, or of the author where only that is known
+    # of the commit: the committer's date, or the author's where only that is known
     "commit_date": lambda record: record.source and record.source.date,
     "subject": lambda record: record.source and record.source.subject,
     # such as the tag of a release, where the commit has one
     "described": lambda record: record.source and record.source.described,
-    # 1: a checkout with changes that no commit has
+    # 1: a checkout with uncommitted changes
     "dirty": lambda record: int(bool(record.source and record.source.dirty)),
     # JSON: the procedure, as far as results of another one are not compared
     "ruler": lambda record: ruler_of(record.procedure),
@@ -81,18 +81,18 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     "titles": lambda record: json.dumps({each.name: each.title for each in record.metrics}),
     "wall_s": lambda record: record.wall_s,
     "experiment": lambda record: record.experiment and record.experiment.id,
-    # id of the result of the fixed reference that its rounds took turns with
+    # id of the result of the fixed reference with which its rounds alternated
     "anchor": lambda record: record.anchor,
-    # keys of the builds that it names
+    # keys of the builds that it refers to
     "builds": lambda record: " ".join(sorted(_builds(record))),
 }
 LISTED = (*_LISTED, "path")
 """Columns of a list."""
 PLACE = ("scenario", "procedure", "durability")
-"""Columns by which results take each other's place: the newest of each is shown."""
+"""Columns that identify a point: only its newest result is shown."""
 _BUILT = re.compile(r"/builds/([0-9a-f]{24})/")
 COLUMNS = (*LISTED, *_MORE)
-"""All columns: what a history shows, so that it reads no result.json."""
+"""All columns, which suffice for a history without reading result.json."""
 
 
 def _builds(record: Record) -> set[str]:
@@ -109,9 +109,9 @@ def row_of(record: Record, path: str) -> Row:
 
 
 def read_row(root: Path, path: str) -> tuple[Row, str]:
-    """The row of the result at `path`, and why it cannot be read; empty where it can.
+    """The row of the result at `path`, and why it cannot be read, or an empty text.
 
-    One that cannot be read has a row that says so.
+    The row of an unreadable result has the outcome `UNREADABLE`.
     """
     name = path.rpartition("/")[2]
     place = root / path / RESULT

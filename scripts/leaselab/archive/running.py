@@ -1,7 +1,8 @@
 """A sweep while it runs: its journal, the files that grow beside it, and how it is sealed.
 
-A resumed sweep needs addresses, users and the places of keys; a result has none of them.  So
-they are in a file beside the sweep, for its owner alone, that goes away with the sweep's end.
+A resumed sweep needs addresses, users and the paths of keys, which a result does not have.
+They are in a file beside the sweep, readable only by its owner, that is removed at the sweep's
+end.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ _ACCESS = ".access"
 class RunningSweep:
     """The directory of an unfinished sweep, held open by the one process that runs it.
 
-    Everything written here is on the disk when the call returns.  A full disk
-    raises lab_broken that says how to go on.
+    Everything written here is on the disk when the call returns.  A full disk raises lab_broken
+    with advice on how to resume.
     """
 
     def __init__(self, path: Path) -> None:
@@ -52,14 +53,14 @@ class RunningSweep:
             self.journal = Journal(path / JOURNAL)
 
     def entries(self) -> list[AnyEntry]:
-        """What happened so far, in order; a resumed sweep starts from these.
+        """The events so far, in order; a resumed sweep starts from them.
 
         Raises lab_broken for a journal that another release wrote.
         """
         return entries_of(self.journal.path, self.journal.events)
 
     def begun(self) -> Begun:
-        """Return the first event, which says what the point is; raises as `entries`."""
+        """Return the first event, which describes the point; raises as `entries`."""
         entries = self.entries()
         if entries and isinstance(entries[0], Begun):
             return entries[0]
@@ -87,7 +88,7 @@ class RunningSweep:
         return self.write_bytes(name, text.encode())
 
     def write_bytes(self, name: str, content: bytes) -> str:
-        """Write what a host has compressed already; `name` says how.  Returns the name."""
+        """Write data that a host has compressed, as the suffix of `name`; return the name."""
         inside = PurePosixPath(name)
         reserved = inside.as_posix() in (JOURNAL, RESULT, SUMS, ".")
         if inside.is_absolute() or ".." in inside.parts or reserved:
@@ -103,7 +104,7 @@ class RunningSweep:
         return inside.as_posix()
 
     def close(self) -> None:
-        """Let the sweep go; it stays unfinished and can be opened again."""
+        """Close the sweep; it stays unfinished and can be opened again."""
         self.journal.close()
 
     def __enter__(self) -> RunningSweep:
@@ -139,7 +140,7 @@ def seal_into(
     if missing or not running.journal.is_in_place():
         raise _gone(source, missing or [JOURNAL])
     with explain_full_disk(source, running.id):
-        for part in source.rglob("*.part"):  # left by a kill in the middle of a write
+        for part in source.rglob("*.part"):  # left by a kill during a write
             part.unlink()
         write_whole(source / RESULT, content)
         write_sums(source)
@@ -157,18 +158,18 @@ def seal_into(
 
 
 def _gone(sweep: Path, names: Sequence[str]) -> LeaselabError:
-    """The error of a sweep from which somebody removed files while it ran."""
+    """The error of a sweep whose files were removed while it ran."""
     return lab_broken(
         "files of this running sweep were removed",
         where=str(sweep),
         found=f"no {', '.join(names[:5])}{', …' if len(names) > 5 else ''}",
-        wanted="nobody but leaselab changes .running/",
+        wanted="only leaselab changes .running/",
         todo="it cannot be completed: remove what is left of it, and measure again",
     )
 
 
 def _sync_tree(source: Path) -> None:
-    """Bring all that is inside to the disk."""
+    """Flush all files inside to the disk."""
     for path in source.rglob("*"):
         if path.is_dir():
             sync_directory(path)
@@ -194,7 +195,7 @@ def keep_access(sweep: Path, bench: Bench) -> None:
 def with_access(bench: Bench, sweep: Path) -> Bench:
     """Return a sweep's bench with how its hosts are reached.
 
-    Raises a broken-lab error where nobody kept that.
+    Raises a broken-lab error where that file is missing.
     """
     path = access_path(sweep)
     try:
@@ -219,5 +220,5 @@ def forget_access(sweep: Path) -> None:
 
 
 def access_path(sweep: Path) -> Path:
-    """Where it lies: beside the directory of the sweep, no part of the result."""
+    """Path of the file: beside the directory of the sweep, not part of the result."""
     return sweep.with_name(sweep.name + _ACCESS)

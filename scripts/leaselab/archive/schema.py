@@ -1,4 +1,4 @@
-"""The file of a result: how a record becomes result.json, and is read again."""
+"""Encoding and decoding of result.json."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ unknown field is an error, so that a misspelt one is noticed.
 
 
 class _Version(msgspec.Struct):
-    """What of a result says how to read the rest."""
+    """Part of a result that identifies its format."""
 
     schema_version: Any
 
@@ -42,8 +42,8 @@ class _Version(msgspec.Struct):
 def decode(content: bytes, where: str) -> Record:
     """Read the record of a result.json, of this schema version.
 
-    Raises usage_error for what is no result, or one of another version, or does not fit its
-    schema; all say `where`.  What decodes can be shown by every page.
+    Raises usage_error for a document that is not a result, has another version, or does not fit
+    its schema; all errors have `where`.  Every page can show a decoded record.
     """
     try:
         version = msgspec.json.decode(content, type=_Version).schema_version
@@ -66,8 +66,8 @@ def decode(content: bytes, where: str) -> Record:
 def encode(record: Record) -> bytes:
     """Write a record as result.json has it; `decode` reads back the same.
 
-    Raises ValueError for a record with a field that its type does not allow, or with a number
-    that JSON has not: the engine is wrong, and no result is written.
+    Raises ValueError for a record with a value that its type does not allow, or with a number
+    that JSON lacks: that is a fault of the engine, and no result is written.
     """
     try:
         msgspec.convert(document_of(record), Record)
@@ -83,7 +83,7 @@ def document_of(record: msgspec.Struct) -> Any:  # noqa: ANN401  # JSON
 
 
 def json_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a result, with the types' own words for each field."""
+    """Return the JSON Schema of a result, with the types' docstring of each field."""
     schema = msgspec.json.schema(Record)
     kinds = {
         name: kind
@@ -97,7 +97,7 @@ def json_schema() -> dict[str, Any]:
         for field, described in definition["properties"].items():
             if field in words:
                 described["description"] = words[field]
-    schema["$defs"]["Record"]["required"].insert(0, "schema_version")  # says how to read on
+    schema["$defs"]["Record"]["required"].insert(0, "schema_version")  # identifies the format
     about = {
         "$schema": _DRAFT,
         "$id": _ID,

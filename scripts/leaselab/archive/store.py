@@ -1,4 +1,4 @@
-"""The store of results: written once, found again, believed only when the checksums agree."""
+"""The store of results: written once, looked up, and read only with matching checksums."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 RUNNING = ".running"
 _LAST = re.compile(r"last(?:~([0-9]{1,9}))?")
 _NEAR = 1000
-"""Newest results among which the nearest name is looked for; more would be slow."""
+"""Number of newest results in which the nearest name is searched; more would be slow."""
 _log = logging.getLogger(__name__)
 
 
 class Store:
     """The results folder.
 
-    Sweeps run in ``.running/<id>/`` and lie in ``<yyyy>/<mm>/<id>/`` when finished.
+    Running sweeps are in ``.running/<id>/``, finished ones in ``<yyyy>/<mm>/<id>/``.
     """
 
     def __init__(self, root: Path) -> None:
@@ -71,7 +71,7 @@ class Store:
         return RunningSweep(path)
 
     def check_room(self) -> None:
-        """Raise, before anything is measured, where no sweep could be written down.
+        """Raise, before anything is measured, where no sweep can be written.
 
         That is a usage error where the folder cannot be written to, lab_broken for a full disk.
         """
@@ -85,7 +85,7 @@ class Store:
 
     @property
     def build_place(self) -> Path:
-        """Beside which the live file of a build under way lies; there is no such directory."""
+        """Path that determines the live file of a build under way; it does not exist."""
         return self.root / RUNNING / "build"
 
     def running(self) -> list[Unfinished]:
@@ -100,9 +100,9 @@ class Store:
         return [sweep for sweep in sweeps if sweep is not None]
 
     def begun(self, sweep: Unfinished) -> Begun | None:
-        """What an unfinished sweep was begun with.
+        """The first event of an unfinished sweep.
 
-        None where it was killed before, or by another release.
+        None where it was killed before that event, or is of another release.
         """
         events = read_journal(sweep.path / JOURNAL)
         try:
@@ -112,7 +112,7 @@ class Store:
         return next((entry for entry in entries if isinstance(entry, Begun)), None)
 
     def open_running(self, ref: str = "last") -> RunningSweep:
-        """Open an unfinished sweep to go on with it.
+        """Open an unfinished sweep to resume it.
 
         `ref` is its id, the unique start of one, or ``last`` for the newest.
         Raises usage_error when there is none, or when a process runs it.
@@ -139,12 +139,12 @@ class Store:
         forget_access(running.path)
         try:
             self.index.refresh()
-        except (OSError, sqlite3.Error) as error:  # the next look catches up
+        except (OSError, sqlite3.Error) as error:  # the next opening updates the index
             _log.warning("%s: the index could not be brought up to date: %s", self.root, error)
         return place
 
     def place(self, sweep_id: str) -> Path:
-        """Where the result of this id lies, or would.  Raises usage_error for no id."""
+        """Path of a result by id, which may not exist; raises usage_error for an invalid id."""
         year, month = month_of(sweep_id)
         return self.root / year / month / sweep_id
 
@@ -170,7 +170,7 @@ class Store:
         return self.place(name)
 
     def load(self, ref: str) -> Record:
-        """The record of one result, once it matches its checksum, as others may read it.
+        """The public record of one result, after a check of its checksum.
 
         Raises usage_error as `find` does, or when it does not fit this version's schema;
         invalid_measurement when it does not match its checksum.
@@ -180,7 +180,7 @@ class Store:
         return published(decode(check_file(directory, RESULT), where))
 
     def load_readable(self, refs: Iterable[str]) -> Iterator[Record]:
-        """The records of results, but for those that cannot be read: each is named, once."""
+        """The records of results; unreadable ones are left out and reported once each."""
         for ref in refs:
             try:
                 yield self.load(ref)
@@ -188,16 +188,16 @@ class Store:
                 self.index.say_unreadable(ref, error)
 
     def anchors_of(self, *records: Record) -> dict[str, Record]:
-        """The anchors that records name, by their ids, and the records themselves.
+        """The anchors of records, by their ids, and the records themselves.
 
-        One that cannot be read is named and left out.
+        An unreadable one is reported and left out.
         """
         known = {record.id: record for record in records}
         missing = {record.anchor for record in records if record.anchor} - known.keys()
         return known | {record.id: record for record in self.load_readable(sorted(missing))}
 
     def read(self, ref: str, name: str) -> bytes:
-        """The content of one file of a result, once it matches its checksum.
+        """The content of one file of a result, after a check of its checksum.
 
         Raises usage_error as `find` does, invalid_measurement where it is missing or changed.
         """
@@ -224,7 +224,7 @@ class Store:
         return self.root / str(row["path"])
 
     def _unknown(self, ref: str) -> str:
-        """What to do about a reference that names no result."""
+        """Advice for a reference that does not match any result."""
         for sweep in self.running():
             if ref and sweep.id.startswith(ref):
                 todo = f"unfinished: `leaselab resume {sweep.id}`"
@@ -233,7 +233,7 @@ class Store:
         return _nearest(ref, names) or "see `leaselab list`"
 
     def _unknown_running(self, ref: str) -> str:
-        """What to do about a reference that names no unfinished sweep."""
+        """Advice for a reference that does not match any unfinished sweep."""
         if is_id(ref) and self.place(ref).exists():
             return f"it is finished: `leaselab show {ref}`"
         names = [sweep.id for sweep in self.running()]
@@ -247,9 +247,9 @@ def newest_of(
 ) -> list[str]:
     """The newest result of each scenario that a pattern names, on one bench or on all; ids.
 
-    One for each procedure and durability: a scenario that was measured in another way, or with
-    other settings, does not replace what it usually is.  A commit whose server never ran has
-    no place, nor has a result that cannot be read.  Raises a usage error for a
+    One for each procedure and durability: a result with another procedure or other settings
+    does not replace the usual one.  Commits whose server never ran and unreadable results are
+    left out.  Raises a usage error for a
     pattern without a result.
     """
     newest: dict[tuple[str, ...], str] = {}
@@ -266,19 +266,19 @@ def newest_of(
 
 
 def _nearest(ref: str, names: Sequence[str]) -> str:
-    """The name that somebody may have meant, as a question; empty where none is near."""
+    """The nearest name, as a question; empty where none is near."""
     near = get_close_matches(ref, names, 1, 0.5)
     return f"did you mean {near[0]}?" if near else ""
 
 
 def needed(record: Record) -> list[str]:
-    """The files that a result has at least: those of the format, and those its record names."""
+    """Required files of a result: those of the format, and those its record refers to."""
     deployed = [BENCH_FILE] if record.generator.host else []
     return sorted({RESULT, JOURNAL, *deployed, *record.files})
 
 
 def _is_file(path: Path) -> bool:
-    """Whether a text that somebody typed is the path of a file; it may be none at all."""
+    """Whether a text from the user is the path of an existing file; it may be no valid path."""
     try:
         return path.is_file()
     except (OSError, ValueError):  # too long, or with a NUL
@@ -301,7 +301,7 @@ def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str
 
 
 def _unfinished(path: Path) -> Unfinished | None:
-    """A sweep that was started; None where it has no journal, or none that we may read."""
+    """A started sweep; None without a readable journal."""
     try:
         active = is_being_written(path / JOURNAL)
         events = len(read_journal(path / JOURNAL))
@@ -310,7 +310,7 @@ def _unfinished(path: Path) -> Unfinished | None:
     except OSError as error:
         _log.warning("%s", error)
         return None
-    except LeaselabError as error:  # opening it to go on says the same and stops
+    except LeaselabError as error:  # opening it for a resume reports this error
         _log.warning("%s", error)
         events = 0
     return Unfinished(id=path.name, path=path, active=active, events=events)

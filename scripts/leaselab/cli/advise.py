@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Print the advice on each file; a regression is raised where `args.strict` asks for it.
 
-    A file that cannot be judged does not keep those after it from being judged.
+    After a file that cannot be judged, the remaining files are still judged.
     """
     store = open_store(args, existing=True)
     judged: list[Advice] = []
@@ -116,14 +116,14 @@ def _advice(file: Path, args: argparse.Namespace) -> Advice:
 
 @expecting("a folder that exists")
 def _folder(text: str) -> Path:
-    """A folder that exists, for argparse."""
+    """The argparse type of an existing folder."""
     if not Path(text).is_dir():
         raise ValueError(text)
     return Path(text)
 
 
 def _measured(advice: Advice, store: Store) -> Advice:
-    """The advice with what the archive says of each cost."""
+    """The advice with the archive's measurements of each cost."""
     return replace(
         advice,
         findings=tuple(

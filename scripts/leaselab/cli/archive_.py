@@ -1,4 +1,4 @@
-"""``leaselab dev archive``: verify results, say where one lies."""
+"""``leaselab dev archive``: verify results, print the path of one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def verify(args: argparse.Namespace) -> Outcome:
-    """Check all, say what is damaged, and go on to the end."""
+    """Check all results, and report each damaged one."""
     store = open_store(args, existing=True)
     refs = args.refs or [row["id"] for row in store.index.rows()]
-    places = [store.find(ref) for ref in refs]  # a mistyped name ends it before the work
+    places = [store.find(ref) for ref in refs]  # a mistyped name is an error before any check
     files = 0
     damaged, pruned, days = [], [], []
     for ref, place in zip(refs, places, strict=True):

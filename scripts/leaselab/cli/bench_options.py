@@ -1,4 +1,4 @@
-"""Options that name a bench, and what one step of a run is of."""
+"""Options that name a bench, and the inputs of one step of a run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def benches_of(args: argparse.Namespace) -> tuple[Inventory, ...]:
 
 
 def inventory_of(args: argparse.Namespace) -> Inventory:
-    """Read one bench: the one named; of several one that is held here, else a free one."""
+    """Read one bench: the named one; of several, one held by this checkout, else a free one."""
     benches = benches_of(args)
     held = [bench for bench in benches if read_hold(checkout_root(), bench.bench)]
     bench = free_bench(held or benches)
@@ -72,14 +72,14 @@ def inventory_of(args: argparse.Namespace) -> Inventory:
 
 
 def check(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:
-    """Refuse what can be refused without touching anything (usage errors)."""
+    """Raise the usage errors that can be found without access to hosts."""
     check_fits(scenario, procedure)
     if scenario.needs_partner:
         inventory.only(PARTNER_GROUP)
 
 
 def asked(args: argparse.Namespace) -> tuple[Scenario, AnyProcedure, Inventory]:
-    """Read what one step of a run is of: scenario, procedure, bench; as `check` wants.
+    """Read the inputs of one step of a run: scenario, procedure, bench; checked by `check`.
 
     For commands with ``SCENARIO`` and the options of `add_inventory` and `add_procedure`.
     """

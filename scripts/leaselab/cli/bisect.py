@@ -109,7 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Search, show, and raise what ends with another code than 0."""
+    """Search, print, and raise an error for an exit code other than 0."""
     markdown_alone(args)
     if args.dry_run:
         idle = ("--markdown", "--id-file", "--no-profile", "--full", "--json")
@@ -159,7 +159,7 @@ def _again() -> str:
 
 
 def _print_hunted(args: argparse.Namespace, hunted: Hunted) -> Outcome:
-    """Write and print what was found."""
+    """Write and print the result."""
     if args.markdown is not None:
         write_output(args.markdown, markdown_of_hunted(hunted).encode())
     if args.json:

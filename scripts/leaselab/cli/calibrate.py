@@ -1,4 +1,4 @@
-"""``leaselab calibrate``: what the generators and the duels of a bench can do."""
+"""``leaselab calibrate``: ceilings of a bench's generators, error rates of its duels."""
 
 from __future__ import annotations
 
@@ -98,16 +98,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Measure ceilings, or make duels whose answer is known, and say how they went."""
+    """Measure ceilings, or make duels whose answer is known, and print the outcome."""
     idle = {*OPTIONS, "--pairs", "--slowdown", "--server", "--repo"} - CEILINGS
     only_with(args, "--error-budget", *sorted(idle))
     return _error_budget(args) if args.error_budget else _ceilings(args)
 
 
 def _ceilings(args: argparse.Namespace) -> Outcome:
-    """Measure what generators can do before a server that is faster, and archive it.
+    """Measure the ceilings of generators with a faster server, and archive them.
 
-    Raises the error of the first that comes to no figure, after all were measured.
+    Raises the error of the first without a figure, after all were measured.
     """
     store, inventory = open_store(args), inventory_of(args)
     folder, like = checkout_root() / "scenarios", None
@@ -139,9 +139,9 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
 
 
 def _error_budget(args: argparse.Namespace) -> Outcome:
-    """Make the duels that the archive lacks, in turn, and say how often all are right.
+    """Make the duels that the archive lacks, in turn, and print how often all are right.
 
-    Raises the error of the first that comes to no verdict: the next would come to none either.
+    Raises the error of the first without a verdict: the next would have none either.
     """
     if args.server in (RELEASE, BRANCH_POINT):
         raise usage_error("both servers are the same", found=args.server, wanted="a commit")
@@ -172,7 +172,7 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
 def _budget(session: Session, task: Task, slowdown: float) -> ErrorBudget | None:
     """What the archive's duels of this scenario, bench and environment show, as is asked now.
 
-    Of whichever build of the server: what scatters is the bench.
+    Any build of the server counts, as the scatter is that of the bench.
     """
     plan = session.procedure(task)
     if not isinstance(plan, Duel):
@@ -183,7 +183,7 @@ def _budget(session: Session, task: Task, slowdown: float) -> ErrorBudget | None
 
 
 def _missing(budget: ErrorBudget | None, pairs: int, slowdown: float) -> Iterator[float]:
-    """Yield the slowdown of each duel that is left to make, equal and slowed ones in turn."""
+    """Yield the slowdown of each remaining duel, equal and slowed ones in turn."""
     sides = (budget.equal, budget.slowed) if budget else (None, None)
     counts = {
         kind: side.duels if side else 0

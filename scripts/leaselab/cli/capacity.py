@@ -1,4 +1,4 @@
-"""``leaselab capacity``: what clients ask for, and which measured configurations carry it."""
+"""``leaselab capacity``: clients' demand, and the measured configurations that carry it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from leaselab.model.record import Record
 
 RENEW_AT = 0.5
-"""Share of the lease time after which clients renew, unless a server says otherwise."""
+"""Share of the lease time after which clients renew, unless a server sets another."""
 
 FAMILY = "family"
 """The key of a load whose clients are given addresses of a family: others hold no lease."""
@@ -122,12 +122,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @expecting("a whole number from 1, or a file .yml")
 def _clients(text: str) -> int | Path:
-    """A number of clients, or the file that has them."""
+    """The number of clients, or a file with them."""
     return Path(text) if Path(text).suffix in (".yml", ".yaml") else whole(1, 10**10)(text)
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Print what is asked for, and what each configuration makes of it."""
+    """Print the demand, and how each configuration meets it."""
     read = read_clients(args.clients) if isinstance(args.clients, Path) else None
     demand = _demand(args, read[0] if read else None)
     store = open_store(args, existing=True)
@@ -148,7 +148,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
-    """What the options say of the clients, or their file."""
+    """The clients, from the options or a file."""
     only_with(args, "--at-once", "--within-s")
     if file is not None:
         return _counted(args, file)
@@ -164,7 +164,7 @@ def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
 
 
 def _counted(args: argparse.Namespace, file: Clients) -> Demand:
-    """What the clients of a file ask for, scaled."""
+    """The scaled demand of the clients of a file."""
     without_effect(
         args, "a number of --clients", "--lease-s", "--renew-at", "--new-per-day", "--rush"
     )

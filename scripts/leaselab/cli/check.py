@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Inspect, show the findings; 4 when one is an error, whatever the warnings.
+    """Inspect, print the findings; 4 when one is an error.
 
-    What is wrong with the inventory itself is refused before any host is asked.
+    Errors of the inventory itself are raised before any host is contacted.
     """
     if args.recover and (args.networks, args.judge) != (None, None):
         raise usage_error(
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _recover(inventory: Inventory) -> None:
-    """Recover dead hosts; what keeps us from it does not keep us from looking."""
+    """Recover dead hosts; an error of the recovery does not prevent the inspection."""
     try:
         recover_alone(inventory)
     except LeaselabError as error:
@@ -97,7 +97,7 @@ def _recover(inventory: Inventory) -> None:
 
 
 def inspect(inventory: Inventory, scenario: str = "") -> dict[str, Any]:
-    """Ask every host of a bench and judge what they say; the document of the findings.
+    """Query every host of a bench and judge the answers; return the findings document.
 
     `scenario` limits the pools that are judged; a usage error for one that is not there.
     """
@@ -113,7 +113,7 @@ def inspect(inventory: Inventory, scenario: str = "") -> dict[str, Any]:
 
 
 def _note(inventory: Inventory, findings: Sequence[Mapping[str, Any]]) -> None:
-    """Keep for `leaselab lab status` what a whole check found, beside the results."""
+    """Store the findings of a full check beside the results, for `leaselab lab status`."""
     roles = {host.access.name: role_of(host.parts) for host in inventory.hosts}
     errors = [
         f"{roles.get(finding['host'], finding['host'])}: {finding['check']}"

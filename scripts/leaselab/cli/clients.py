@@ -1,4 +1,4 @@
-"""``leaselab clients``: the clients of a capture, as a load can have them."""
+"""``leaselab clients``: the clients of a capture, in the format of a load."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Read every file, write what was counted, and say it on stderr."""
+    """Read every file, write the counts, and print them on stderr."""
     reader = Reader(vendors=args.oui)
     for path in args.captures:
         read_source(reader, path)

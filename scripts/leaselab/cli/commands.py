@@ -1,4 +1,4 @@
-"""The tree of commands: their names, what each is for, and their parsers."""
+"""The tree of commands: their names, purposes and parsers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 INTERRUPTED = 130
-"""Exit code of a command that was interrupted, as a shell has it."""
+"""Exit code of an interrupted command, as in a shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Command:
 
     name: str
     help: str
-    """What it is for; a list of commands has what is before the semicolon."""
+    """Its purpose; a list of commands shows the part before the semicolon."""
     place: str = ""
     """Its module; ``MODULE.VERB`` of several, the last word of its name by default.
 
@@ -34,18 +34,18 @@ class Command:
 
     @property
     def short(self) -> str:
-        """What it is for, in a list of commands."""
+        """Its purpose, in a list of commands."""
         return self.help.partition(";")[0]
 
     def parser(self) -> Parser:
-        """Its parser, with what it takes."""
+        """Its parser, with its arguments."""
         parser = Parser(f"leaselab {self.name}", f"{self.help[:1].upper()}{self.help[1:]}.")
         self._part("add_{}", "add_arguments")(parser)
         return parser
 
     @property
     def run(self) -> Callable[[argparse.Namespace], Outcome]:
-        """What it does.  Raises LeaselabError."""
+        """Its function, which raises LeaselabError."""
         run: Callable[[argparse.Namespace], Outcome] = self._part("{}", "run")
         return run
 

@@ -102,9 +102,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Compare, write the files, print; raise what ends with another code than 0.
+    """Compare, write the files, print; raise an error for an exit code other than 0.
 
-    The files are written whatever comes of it, once B can be read.
+    The files are always written if B can be read.
     """
     if args.list:
         return list_commits(args)
@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> Outcome:
 def _print_comparison(
     args: argparse.Namespace, store: Store, comparison: Comparison
 ) -> Outcome:
-    """Show one comparison; raise what ends with another code than 0."""
+    """Print one comparison; raise an error for an exit code other than 0."""
     comparison = with_budget(store, comparison)
     profiles = profiles_of(store, comparison.base, comparison.other)
     _write_files(args, [comparison], profiles)
@@ -169,7 +169,7 @@ def _print_comparison(
 def _print_layouts(
     args: argparse.Namespace, layouts: OverLayouts, comparisons: Sequence[Comparison]
 ) -> Outcome:
-    """Show what duels in several layouts say together; a slower code ends with 1."""
+    """Print the combined result of duels in several layouts; slower code ends with 1."""
     _write_files(args, comparisons)
     lines = [*layouts_words(layouts)]
     if args.json:
@@ -226,7 +226,7 @@ def _each(
 
     Raises a usage error where it has none at all.
     """
-    names.repository.resolve(args.b)  # what names no commit is said once
+    names.repository.resolve(args.b)  # an unknown commit is reported once
     comparisons: list[Comparison] = []
     left_out: list[str] = []
     for scenario in scenarios:
@@ -259,7 +259,7 @@ def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None)
             else load_named(store, args.a, names, other)
         )
     except LeaselabError as error:
-        # B's own failure comes first: it is one whatever A is
+        # B's own failure takes precedence: it does not depend on A
         alone = compare(None, other, args.threshold)
         return replace(alone, error=alone.error or error)
     anchors = store.anchors_of(*(record for record in (base, other) if record is not None))
@@ -276,7 +276,7 @@ def _write_files(
     profiles: ProfileDifference | None = None,
 ) -> None:
     if args.markdown is not None:
-        from leaselab.report.export import markdown  # noqa: PLC0415  # when asked for
+        from leaselab.report.export import markdown  # noqa: PLC0415  # on request
 
         text = markdown.markdown_of_comparisons(comparisons)
         if profiles:

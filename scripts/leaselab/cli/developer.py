@@ -1,4 +1,4 @@
-"""``leaselab dev``: simulations of the project's methods, and what only the launcher has."""
+"""``leaselab dev``: simulations of the project's methods, and commands of the launcher."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from leaselab.model.errors import Outcome, internal_fault, unknown, usage_error
 
 
 def add_launched(parser: argparse.ArgumentParser) -> None:
-    """Take whatever follows ``dev test`` and ``dev lint``."""
+    """Accept all further arguments of ``dev test`` and ``dev lint``."""
     parser.add_argument("rest", nargs=argparse.REMAINDER)
 
 
 def launched(args: argparse.Namespace) -> NoReturn:  # noqa: ARG001  (there is nothing to do with them)
-    """Say how to call it: the launcher installs the tools before it runs them."""
+    """Raise a usage error with the launcher's command, which installs the tools first."""
     raise usage_error(
         "the developers' tools are missing; the launcher installs them",
         found=" ".join(["leaselab", *sys.argv[1:3]]),

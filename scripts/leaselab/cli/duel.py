@@ -52,16 +52,16 @@ OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """What came of ``compare A B --live``."""
+    """Result of ``compare A B --live``."""
 
     comparisons: Sequence[Comparison]
-    """One; of several layouts that of each."""
+    """One comparison; with several layouts, one for each."""
     layouts: OverLayouts | None = None
 
 
 @dataclass(slots=True)
 class Sides:
-    """What A and B are: the names that were given, as tasks."""
+    """A and B: the given names, as tasks."""
 
     repository: Repository | None
     scenario: str
@@ -102,7 +102,7 @@ class Sides:
         return find_scenario(checkout_root() / "scenarios", name, self.generator)
 
     def _commit(self, what: str, other: Commit | None) -> Commit | None:
-        """Return the commit that is meant; None for the packages. `other` is B's, for A."""
+        """Return the selected commit; None for the packages.  `other` is B's, for A."""
         if what in ("", PACKAGE):
             return None
         if what.startswith(BUILD):
@@ -212,7 +212,7 @@ def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def live(args: argparse.Namespace, store: Store) -> Lived:
-    """Measure what ``compare A B --live`` names."""
+    """Measure A and B of ``compare A B --live``."""
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or "", args.generator)
     first, second = sides.tasks(args.a, args.b)

@@ -133,7 +133,7 @@ def _table(args: argparse.Namespace, form: str, store: Store, rows: list[Row]) -
 
 
 def _load(store: Store, row: Row) -> Record | str:
-    """A result's record, or why it cannot be read; that is said, too."""
+    """A result's record, or why it cannot be read, which is also reported."""
     try:
         return store.load(row["id"])
     except LeaselabError as error:

@@ -1,4 +1,4 @@
-"""What `leaselab watch` follows: a sweep that runs, or a build that comes before one."""
+"""What `leaselab watch` follows: a running sweep, or the build before it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
 
 _SILENT_S = 30.0
-"""A build that was silent for so long has died: its builder writes something each second."""
+"""Silence after which a build counts as dead: a builder writes a line each second."""
 
 
 class Source(Protocol):
-    """Where a view comes from."""
+    """Source of a view."""
 
     view: LiveView
 
     def refresh(self) -> bool:
-        """Take what is new; False once there is nothing to follow any more."""
+        """Read new events; False once there is nothing to follow any more."""
 
     def ending(self) -> str:
         """How it ended, or that it goes on, and what to do next."""
@@ -42,7 +42,7 @@ class RunningSource:
         self.view = LiveView(sweep.id)
 
     def refresh(self) -> bool:
-        """Take what is new; False once the sweep runs no more."""
+        """Read new events; False once the sweep does not run any more."""
         journal = self._sweep.path / JOURNAL
         try:
             active = is_being_written(journal)
@@ -74,17 +74,17 @@ class BuildSource:
 
     def __init__(self, store: Store) -> None:
         self._live = LiveReader(store.build_place)
-        self._heard: datetime | None = None
+        self._last_line_at: datetime | None = None
         self.view = LiveView("build")
 
     def refresh(self) -> bool:
-        """Take what is new; False once nothing is built any more."""
+        """Read new events; False once nothing is built any more."""
         for at, entry in self._live.news():
-            self._heard = datetime.fromisoformat(at)
+            self._last_line_at = datetime.fromisoformat(at)
             self.view.happened(at, entry)
-        if self._heard is None or not self._live.exists():
+        if self._last_line_at is None or not self._live.exists():
             return False
-        return (datetime.now(UTC) - self._heard).total_seconds() < _SILENT_S
+        return (datetime.now(UTC) - self._last_line_at).total_seconds() < _SILENT_S
 
     def ending(self) -> str:
         """What to do next."""

@@ -59,8 +59,8 @@ def add_release(parser: argparse.ArgumentParser) -> None:
 def take(args: argparse.Namespace) -> Outcome:
     """Lock a bench, bring a local lab up, inspect it; 4 when it is not well or not free.
 
-    A bench that somebody else has is left at once.  What an earlier command of this checkout
-    held, and was killed, is given back first; hosts that do not answer are recovered.
+    A bench that another user has is an error at once.  A bench that a killed command of this
+    checkout held is released first; hosts that do not answer are recovered.
     """
     inventory = inventory_of(args)
     checkout = checkout_root()
@@ -69,20 +69,20 @@ def take(args: argparse.Namespace) -> Outcome:
         try:
             _give_back(inventory, left)
             left = None
-        except LeaselabError as error:  # the inspection says what is wrong with the bench
+        except LeaselabError as error:  # the inspection reports the fault of the bench
             print(f"leaselab: of an earlier hold: {error}", file=sys.stderr)
     with leased(inventory, args.purpose, take_over=args.take_over) as bench:
         recover(inventory, bench.lease)
         if inventory.made_by:
             bring_up(inventory, take_over=args.take_over, lease=bench.lease)
         _refuse_unfit(inventory)
-        # What kept the earlier hold from being given back may be recovered by now.
+        # The cause that prevented the earlier release may be recovered by now.
         if left is not None and read_hold(checkout, inventory.bench) is not None:
             _give_back(inventory, left)
             bench.lease.take()
         write_hold(checkout, inventory.bench, bench.lease.stay(60 * args.minutes))
     given = f" -i {args.inventory}" if args.inventory else ""
-    text = f"bench {inventory.bench} is held; `leaselab lab release{given}` gives it back"
+    text = f"bench {inventory.bench} is held; `leaselab lab release{given}` releases it"
     print_answer(args, {"bench": inventory.bench, "held": True}, text)
     return Outcome.OK
 
@@ -102,7 +102,7 @@ def _refuse_unfit(inventory: Inventory) -> None:
 
 
 def release(args: argparse.Namespace) -> Outcome:
-    """Stop what runs on the benches that this checkout holds, and free them."""
+    """Stop the processes on the benches that this checkout holds, and release them."""
     freed = []
     for inventory in benches_of(args):
         hold = read_hold(checkout_root(), inventory.bench)
@@ -115,11 +115,11 @@ def release(args: argparse.Namespace) -> Outcome:
 
 
 def _give_back(inventory: Inventory, hold: Hold) -> None:
-    """Stop, free, forget.
+    """Stop the processes, release the bench, remove the hold.
 
-    A bench that was lost to somebody else, as the hold had expired, is forgotten and left
-    alone, and that is an error.  After any other fault it stays held, and may be given back
-    later; if it is not, it expires.
+    Where the hold has expired and another user has the bench, the hold is removed without
+    changes of the bench, and an error is raised.  After any other fault the hold stays, and can
+    be released later or expires.
     """
     with connect(inventory.only(GENERATOR_GROUP).access) as generator:
         try:

@@ -60,7 +60,7 @@ def _made_here(args: argparse.Namespace) -> Inventory:
 def _leased_if_up(
     inventory: Inventory, purpose: str, *, force: bool
 ) -> AbstractContextManager[Lease]:
-    """Have the bench of a lab that is up, unless it is forced; one that is down is nobody's."""
+    """Lease the bench of a lab that is up, unless forced; a lab that is down has no lease."""
 
     def take(lease: Lease) -> None:
         try:
@@ -69,7 +69,7 @@ def _leased_if_up(
             if not force:
                 raise
         except LeaselabError:
-            pass  # it is down, or another checkout's, of which the role asks
+            pass  # it is down, or another checkout's, which the role checks
 
     keeper = inventory.only(GENERATOR_GROUP).access
     return leased(checkout_root(), inventory.bench, keeper, purpose, take)
@@ -101,7 +101,7 @@ def down(args: argparse.Namespace) -> Outcome:
             {
                 f"{role}_remove_images": args.images,
                 f"{role}_take_over": args.take_over,
-                # The role refuses a bench that is held, and here that is by this command.
+                # The role refuses a held bench; here this command is the holder.
                 f"{role}_force": args.force or lease.locked,
             },
             keep=lease.keep,

@@ -37,9 +37,9 @@ _MACHINE = frozenset(
         errno.ENETUNREACH,
     }
 )
-"""Errors of the system that no input and no code of ours is to blame for."""
+"""System errors that are caused neither by input nor by Leaselab's code."""
 _NAMES = frozenset({errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.E2BIG})
-"""Those of names and words, which are the input's."""
+"""System errors caused by paths and words of the input."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +53,7 @@ def _run(arguments: list[str]) -> int:
     logging.basicConfig(
         format="leaselab: %(message)s", level=logging.WARNING, stream=sys.stderr
     )
-    # What it logs as an error it raises as well, and that has our words.
+    # The library also raises what it logs as errors, and Leaselab reports that.
     logging.getLogger("paramiko").setLevel(logging.CRITICAL)
     try:
         return _outcome(arguments)
@@ -97,10 +97,10 @@ def _by_options(error: LeaselabError) -> LeaselabError:
 
 
 def _open_streams() -> None:
-    """Make whatever we were started with three streams that take any text.
+    """Make the three standard streams accept any text.
 
-    A descriptor that was closed would become that of the next file we open, so it leads
-    nowhere; what a terminal's encoding lacks is written as an escape.
+    A closed descriptor would be reused by the next opened file, so it is opened as the null
+    device; characters that a terminal's encoding lacks are written as escapes.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -116,9 +116,9 @@ def _open_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Have what a full disk or a reader that left did not take go nowhere.
+    """Discard output that a full disk or a closed pipe did not accept.
 
-    Python writes it again as it ends, and would end with a code of its own.
+    Otherwise Python writes it again at exit and ends with its own exit code.
     """
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -128,7 +128,7 @@ def _drop_output() -> None:
 
 
 def _check_text(arguments: Sequence[str]) -> None:
-    """Refuse what is no text: it would end in results and journals, which are UTF-8."""
+    """Refuse arguments that are not UTF-8, as results and journals are UTF-8."""
     given = {f"argument {place}": text for place, text in enumerate(arguments, 1)}
     given |= {name: text for name, text in os.environ.items() if name.startswith("LEASELAB_")}
     for where, text in given.items():
@@ -144,17 +144,17 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 
 def _kind_of(error: OSError) -> Callable[..., LeaselabError] | None:
-    """What is to blame for it: the machine, a name of the input, or neither."""
+    """Error class by the cause: the machine, a name of the input, or neither."""
     if error.errno in _MACHINE or isinstance(error, ConnectionError | TimeoutError):
         return lab_broken
     return usage_error if error.errno in _NAMES else None
 
 
 def _hear_signals() -> None:
-    """Let every way of ending us interrupt us, as Python has it for Ctrl-C alone.
+    """Turn every termination signal into an interrupt, as Python does for Ctrl-C only.
 
-    The bench is then freed and the server stopped; a signal that the caller
-    has us ignore (nohup) stays ignored.
+    The bench is then released and the server stopped; a signal that the caller ignores (nohup)
+    stays ignored.
     """
     interrupt = interrupter()
     for number in INTERRUPTS:

@@ -1,4 +1,4 @@
-"""``leaselab lab maintenance``: a keeper takes a bench out of use, and gives it back."""
+"""``leaselab lab maintenance``: take a bench out of use, and return it to use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from leaselab.lab.transport import Connection
 
 VERBS = {"on": "close", "off": "open"}
-"""What the lock's program calls them."""
+"""Names in the lock's program."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Begin or end it; 4 where somebody else has the bench in maintenance."""
+    """Begin or end maintenance; 4 where another user has the bench in maintenance."""
     (inventory,) = benches_of(args)  # the one that was named
     reason = " ".join((args.reason or "").split())
     if (args.state == "on") != bool(reason):
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> Outcome:
 def _asked(
     inventory: Inventory, generator: Connection, verb: str, request: Mapping[str, str]
 ) -> LockStatus:
-    """Ask the lock's program; a bench that lacks it, or has an older one, gets it first."""
+    """Call the lock's program, after an installation where it is missing or outdated."""
     try:
         return ask(generator, verb, request)
     except BenchInUseError:
@@ -81,7 +81,7 @@ def _asked(
 
 
 def _maintained(generator: Connection) -> Maintenance | None:
-    """Whose it is so far; nobody's where the program is not there yet."""
+    """The present holder; none where the program is not installed yet."""
     try:
         return status(generator).maintenance
     except LeaselabError:

@@ -30,7 +30,7 @@ MOST_LAYOUTS = 50
 
 
 def markdown_alone(args: argparse.Namespace) -> bool:
-    """Whether Markdown is all that stdout is to have; a usage error where JSON is as well."""
+    """Whether stdout gets only Markdown; a usage error where it is to get JSON as well."""
     if args.markdown == STDOUT and args.json:
         raise usage_error(
             "only one of two can be written to stdout",
@@ -57,7 +57,7 @@ def _within(kind: Callable[[str], N], least: N, most: N, what: str) -> Callable[
     def read(text: str) -> N:
         with suppress(OverflowError):
             value = kind(digits(text))
-            if least <= value <= most:  # what is no number at all is not
+            if least <= value <= most:  # a text that is not a number is not in bounds
                 return value
         raise ValueError(text)
 
@@ -88,7 +88,7 @@ def only_with(args: argparse.Namespace, option: str, *others: str) -> None:
 
 
 def without_effect(args: argparse.Namespace, wanted: str, *options: str) -> None:
-    """Raise a usage error for the first of some options that was given; it would do nothing.
+    """Raise a usage error for the first given option of some that have no effect.
 
     `wanted` says what it has an effect with.
     """
@@ -135,7 +135,7 @@ def add_id_file(parser: argparse.ArgumentParser) -> None:
 
 
 def write_ids(args: argparse.Namespace, *ids: str) -> None:
-    """Say in the file that was asked for which results were archived, a line each."""
+    """Write the ids of the archived results to the requested file, a line each."""
     if args.id_file is not None:
         write_output(args.id_file, "".join(f"{ident}\n" for ident in ids).encode())
 
@@ -201,7 +201,7 @@ def print_json(value: object) -> None:
 
 
 def print_answer(args: argparse.Namespace, document: object, text: object) -> None:
-    """Print what came of a command: the document with ``--json``, else the text."""
+    """Print the result of a command: the document with ``--json``, else the text."""
     if args.json:
         print_json(document)
     else:
@@ -217,7 +217,7 @@ def read_json(place: str, todo: str = "") -> Any:  # noqa: ANN401  (parsed JSON)
         if place == "-":
             content = sys.stdin.buffer.read(_INPUT_BYTES + 1)
         else:
-            # A FIFO would wait for somebody who writes to it.
+            # A FIFO would block until it has a writer.
             with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise usage_error("not a plain file", where=place, wanted="JSON")
@@ -239,7 +239,7 @@ def parse_json(content: bytes | str, where: str) -> Any:  # noqa: ANN401  (parse
         document = json.loads(content, parse_constant=_no_number, parse_float=_finite)
         json.dumps(
             document, ensure_ascii=False
-        ).encode()  # half of a letter (\ud800) is no text
+        ).encode()  # a lone surrogate (\ud800) is not text
         return document
     except (ValueError, RecursionError) as error:
         raise usage_error(f"not JSON: {error}", where=where, wanted="JSON") from error
@@ -255,7 +255,7 @@ def _finite(text: str) -> float:
 
 
 def write_output(path: Path, content: bytes) -> None:
-    """Write a file that was asked for, whole or not at all: others may read it right now.
+    """Write a requested file atomically, as other processes may read it.
 
     A device or a pipe is written to: it is not replaced by a file; - is stdout.
     """
@@ -266,7 +266,7 @@ def write_output(path: Path, content: bytes) -> None:
         return
     with writing(path):
         if path.exists() and not path.is_file():
-            # Without somebody who reads it, a pipe is an error and no wait.
+            # A pipe without a reader is an error and does not block.
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
             path.write_bytes(content)
             return

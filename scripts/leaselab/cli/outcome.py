@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:
-    """Show sealed results; return the outcome of the first that was not well.
+    """Show sealed results; return the outcome of the first that is not ok.
 
     As JSON it is one document: the record, of several a list of them.
     """
@@ -30,7 +30,7 @@ def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:
         print_json(documents if len(documents) > 1 else documents[0])
     else:
         for record, point in zip(records, ended, strict=True):
-            # the error is printed once, below: the last thing that is read
+            # the error is printed once, below, as the last line
             print_result(record, point.place, why=point.error is None)
     sys.stdout.flush()
     if len(records) == 1 and not as_json:
@@ -42,7 +42,7 @@ def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:
 
 
 def next_words(record: Record) -> str:
-    """Say what one may do next with a result: three commands, a line each."""
+    """Print possible next commands for a result: three, a line each."""
     ref = record.id
     shows = (f"show --all {ref}", "latency and provenance")
     compares = (f"compare previous {ref}", "with the result before it")

@@ -168,7 +168,7 @@ def own_scenario(args: argparse.Namespace) -> str | None:
         return None
     own = read_own(args.config, args.without)
     name = write_own(own, args.config, checkout_root() / "scenarios")
-    print("\n".join(_told(name, own)), file=sys.stderr, flush=True)
+    print("\n".join(_lines(name, own)), file=sys.stderr, flush=True)
     return name
 
 
@@ -185,7 +185,7 @@ def one_with_load(args: argparse.Namespace, scenario: str | None) -> str:
     return names[0]
 
 
-def _told(name: str, own: Own) -> list[str]:
+def _lines(name: str, own: Own) -> list[str]:
     """What the scenario is, in lines: what is left out comes first."""
     kinds = Counter({str(kind["name"]): int(kind["clients"]) for kind in own.kinds})
     lists = {

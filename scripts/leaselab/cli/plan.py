@@ -125,7 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Print the plan; a budget that does not suffice is a usage error that says what would."""
+    """Print the plan; an insufficient budget is a usage error with a sufficient one."""
     store = open_store(args, existing=True)
     must, names, left_out = _names(store, args.each_push, args.pattern)
     lab, assumed = _lab(args, store, names)
@@ -177,7 +177,7 @@ def _names(
 
 
 def _planned(lab: Lab, wish: Wish, within: float | None) -> Plan:
-    """The plan that fits; a usage error that says what would where none does."""
+    """The plan that fits; without one, a usage error with a sufficient budget."""
     counts = choose(lab, wish)
     if counts is None:
         raise _too_little(lab, wish)
@@ -212,7 +212,7 @@ def _slowest(planned: Plan) -> float:
 
 
 def _too_little(lab: Lab, wish: Wish) -> LeaselabError:
-    """What is missing, and what would suffice."""
+    """The missing capacity, and a sufficient one."""
     would = enough(lab, wish)
     if would.minutes_per_commit is not None:
         return usage_error(
@@ -241,7 +241,7 @@ def _too_little(lab: Lab, wish: Wish) -> LeaselabError:
 def _lab(
     args: argparse.Namespace, store: Store, names: Sequence[str]
 ) -> tuple[Lab, list[Assumed]]:
-    """The lab that is planned for, and where each of its figures is from."""
+    """The planned lab, and the source of each of its figures."""
     known = durations(store, names)
     lab = Lab(
         benches=args.benches,

@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Switch the host; after `on` and `cycle`, wait until it answers by SSH.
 
-    4 where somebody has its bench, where that cannot be asked, where what switches it does
-    not do it, and where it does not come back.
+    4 where its bench is leased, where that cannot be checked, where the power switch fails, and
+    where the host does not come back.
     """
     benches = benches_of(args)
     host, places = _find(args.host, benches)
@@ -83,7 +83,7 @@ def _find(name: str, benches: tuple[Inventory, ...]) -> tuple[InventoryHost, lis
 
 
 def _enter(stack: ExitStack, bench: Inventory, host: InventoryHost, verb: str) -> None:
-    """Have the bench to oneself, as far as its lock can be asked."""
+    """Lease the bench, as far as its lock can be reached."""
     keeper = bench.only(GENERATOR_GROUP)
     try:
         stack.enter_context(alone(bench, f"power {verb} of {host.access.name}", [host]))
@@ -91,7 +91,7 @@ def _enter(stack: ExitStack, bench: Inventory, host: InventoryHost, verb: str) -
         closed = last_maintenance(bench)
         if keeper.access.name != host.access.name or closed:
             raise lab_broken(
-                "it does not answer, so nobody can say who has the bench",
+                "it does not answer, so the holder of the bench is unknown",
                 where=keeper.access.name,
                 found=f"last seen in maintenance: {closed}" if closed else error.what,
                 wanted="the generator's answer, as it keeps the bench lock",

@@ -250,7 +250,7 @@ def named_by_options(error: LeaselabError) -> LeaselabError:
     if unfit and unfit[2] in options:
         return _unfit(unfit[1], unfit[2])
     what, where = error.what, WHERE
-    if first := word.match(what):  # elsewhere such as `clients` is a word like any other
+    if first := word.match(what):  # elsewhere, words such as `clients` are not parameters
         where, what = options[first[1]], what[first.end() + 1 :]
     return replace(
         error,

@@ -1,4 +1,4 @@
-"""What a sweep shows while it runs: live on a terminal, lines in a pipe."""
+"""Progress display of a running sweep: live on a terminal, lines in a pipe."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from leaselab.model.trial import Trial
 
 REFRESHES_PER_S = 2
-"""Few: the terminal is drawn by the machine that, in the local lab, is being measured."""
+"""Low, as in the local lab the measured machine also draws the terminal."""
 
 
 @contextmanager
@@ -64,7 +64,7 @@ class PlainProgress:
         self._run = 0
 
     def phase(self, text: str) -> None:
-        """Say what begins."""
+        """Print the phase that begins."""
         self._line(text)
 
     def round_started(self, index: int) -> None:
@@ -75,12 +75,12 @@ class PlainProgress:
         """Nothing: the trial's end has a line."""
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """Say what came of it."""
+        """Print the result of the trial."""
         known = " (from the journal)" if replayed else ""
         self._line(f"{trial_words(trial, self._procedure)}{known}")
 
     def round_done(self, done: Round) -> None:
-        """Say what the run done."""
+        """Print the figures of the run."""
         self._run = done.index
         bracket = done.bracket
         proof = f", bracket {bracket.lower:.0f} to {bracket.upper:.0f}/s" if bracket else ""
@@ -88,7 +88,7 @@ class PlainProgress:
         figure = "-" if value is None else estimate_words([value], self._kind)
         trials = f"{len(done.trials)} trial{'s' * (len(done.trials) > 1)}"
         self._line(f"{self._kind.title} {figure}{proof}, {trials}")
-        self._run = 0  # what follows the last run is none
+        self._run = 0  # the phase after the last run is not a run
 
     def _line(self, text: str) -> None:
         prefix = f"run {self._run}/{self._procedure.rounds}: " if self._run else ""
@@ -130,7 +130,7 @@ class LiveProgress:
         self._phase, self._load, self._since = self._trial_phase, load, time.monotonic()
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """Show what came of it."""
+        """Show the result of the trial."""
         known = ", from the journal" if replayed else ""
         self._last = trial_words(trial, self._procedure) + known
         self._bracket.narrow(trial)

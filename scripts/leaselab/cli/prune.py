@@ -1,4 +1,4 @@
-"""``leaselab lab prune``: remove what grows and is needed no more."""
+"""``leaselab lab prune``: remove files that accumulate and are not needed any more."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def run(args: argparse.Namespace) -> Outcome:
 
     Nothing is removed where the clock may be far ahead: a broken-lab error.
 
-    What is in use and a builder that does not answer are left as they are, which is said and
-    no fault.
+    Items in use and builders that do not answer are left unchanged, which is reported and is
+    not an error.
     """
     store = open_store(args, existing=True)
     folder = checkout_root() / ".leaselab"

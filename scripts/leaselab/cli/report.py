@@ -141,9 +141,9 @@ def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
 def report_after(store: Store) -> None:
     """Bring the archive's report up to date once something was measured.
 
-    The measurement stands whatever becomes of it, so that a report that cannot
-    be written, or that nobody waits for, is said and is not an error.  Nothing is written of an
-    archive without a result, as of an interrupted first measurement.
+    The measurement stays valid, so a report that cannot be written or is interrupted is only
+    reported and is not an error.  An archive without a result, as after an interrupted first
+    measurement, gets no report.
     """
     try:
         if not store.index.rows(limit=1):
@@ -153,7 +153,7 @@ def report_after(store: Store) -> None:
         first = write_site(store, store.root / FOLDER)
     except KeyboardInterrupt:
         print("leaselab: the report was not written: interrupted", file=sys.stderr)
-    except Exception as error:  # noqa: BLE001  # whatever it is, the measurement stands
+    except Exception as error:  # noqa: BLE001  # after any error, the measurement stays valid
         reason = error if isinstance(error, LeaselabError | OSError) else repr(error)
         print(f"leaselab: the report was not written: {reason}", file=sys.stderr)
     else:

@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Read what was measured, then do the same again.
+    """Read the result, then measure the same again.
 
     Raises a usage error when the scenario of that name is another one now:
     the second figure would look like a repetition and be none.
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _measure(store: Store, before: Bench, bench: LeasedBench) -> Ended:
-    """Prepare, build, deploy and measure what was measured before; give hosts back."""
+    """Prepare, build, deploy and measure the same again; restore the hosts."""
     prepare(bench, before.distribution, full=False)
     server = before.server
     key = _build_again(server.name, server.build, bench, store)

@@ -1,4 +1,4 @@
-"""``leaselab resume``: go on with a sweep that was interrupted."""
+"""``leaselab resume``: resume an interrupted sweep."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Measure what is left, seal, show; with ``--recover``, dead hosts are cycled first.
+    """Measure the rest, seal, show; with ``--recover``, dead hosts are power-cycled first.
 
-    Of an experiment every unfinished point is gone on with; its outcome is that of the first
-    that was not well.
+    Every unfinished point of an experiment is resumed; the outcome is that of the first that is
+    not ok.
     """
     store, root = open_store(args, existing=True), checkout_root()
     with ExitStack() as stack:
@@ -70,14 +70,14 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _give_back(bench: Bench, begun: str, lease: Lease) -> None:
-    """Tune hosts as their inventory says; where that is not here, say who can do it."""
+    """Tune hosts to their inventory's settings; without one here, print the command."""
     try:
         inventory = _inventory(bench, begun)
     except LeaselabError:
         print(
-            f"leaselab: hosts of bench {bench.name} keep what the scenario has set: its "
+            f"leaselab: hosts of bench {bench.name} keep the settings of the scenario: its "
             "inventory is not in this checkout; ansible-playbook -i INVENTORY "
-            "ansible/retune.yml gives it back",
+            "ansible/retune.yml restores them",
             file=sys.stderr,
         )
         return

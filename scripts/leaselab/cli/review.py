@@ -1,4 +1,4 @@
-"""``leaselab review``: what moved, by scenario, and between which commits."""
+"""``leaselab review``: changes by scenario, and the commits between which they are."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Print what moved; with ``--confirm``, measure again first what is only suspected."""
+    """Print the changes; with ``--confirm``, first measure suspected ones again."""
     only_with(args, "--confirm", *CONFIRMING)
     alone, period = markdown_alone(args), _period(args)
     patterns = args.pattern or ["*"]
@@ -167,8 +167,8 @@ def _last_month() -> str:
 def _confirm(args: argparse.Namespace, store: Store, review: Review) -> Outcome:
     """Make a duel for each suspected change, on the bench that it was seen on.
 
-    Returns how the first went that was not well.  One that cannot be made does not keep the
-    others from it; a broken lab does, such as a bench that somebody else has.
+    Returns the outcome of the first that is not ok.  A duel that cannot be made does not
+    prevent the others; a broken lab does, such as a bench that another user has.
     """
     benches = {bench.bench: bench for bench in benches_of(args)}
     outcome = Outcome.OK

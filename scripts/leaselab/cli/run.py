@@ -161,7 +161,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _measure_one(session: Session, task: Task, args: argparse.Namespace) -> Outcome:
-    """Measure one task alone, and show its result; what went wrong comes last."""
+    """Measure one task alone, and show its result, with an error last."""
     sealed: list[Ended] = []
     with session.leased(f"{NAME} {task}"):
         session.measure([task], lambda _, ended: sealed.append(ended))
@@ -254,7 +254,7 @@ def _anchored(
 
 
 def _purpose(tasks: Sequence[Task]) -> str:
-    """What others read of who has the bench: the first task, and how many more there are."""
+    """The public purpose of the lease: the first task, and the number of further ones."""
     more = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
     return f"{NAME} {tasks[0]}{more}"
 

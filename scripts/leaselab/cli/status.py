@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
 
 WELL = frozenset({"free", "measuring", "held", "maintenance", "down"})
-"""States that are no fault."""
+"""States that are not faults."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Ask all hosts side by side, and show what they say; 4 when a bench is not well.
+    """Query all hosts in parallel, and show the answers; 4 when a bench is not well.
 
     A lab of this machine of which no host answers is down, which is a state and not a
     fault; so is maintenance.
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _row(store: Store, status: BenchStatus, up_command: str) -> dict[str, Any]:
-    """What a table says of a bench; it is kept for the page."""
+    """The row of a bench, which is also stored for the page."""
     check = read_note(store.root, status.bench, CHECK)
     state, words = state_of(status, check)
     if status.down and up_command and state != "maintenance":
@@ -75,7 +75,7 @@ def _row(store: Store, status: BenchStatus, up_command: str) -> dict[str, Any]:
     keeper = next((host for host in status.hosts if GENERATOR_GROUP in host.parts), None)
     silent = keeper is not None and not keeper.reachable
     if silent and last is not None and last["state"] == "maintenance" and state != "down":
-        # Who opens a machine switches it off: the mark cannot be read then, and still stands.
+        # A machine under repair is switched off: its mark cannot be read, but is still valid.
         state, words = "maintenance", last["told"]
     row = {"at": now(), "state": state, "told": words}
     hosts = [

@@ -1,4 +1,4 @@
-"""What goes to standard output and error: only our own escape codes reach a terminal."""
+"""Standard output and error: only Leaselab's own escape codes reach a terminal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """Print texts of somebody else's without what a terminal would obey in them.
+    """Print untrusted texts without their terminal control characters.
 
-    Whatever is written to ``sys.stdout`` and ``sys.stderr``: versions that servers print,
+    This covers all text on ``sys.stdout`` and ``sys.stderr``: versions that servers print,
     compilers' errors, subjects of commits.
     """
     before = sys.stdout, sys.stderr

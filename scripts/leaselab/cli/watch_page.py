@@ -51,7 +51,7 @@ def serve(source: Source, port: int) -> None:
             while pages.refresh():
                 ended.wait(EVERY_S)
         except KeyboardInterrupt:
-            pass  # the sweep goes on; whoever watched has left
+            pass  # the sweep continues; the viewer has disconnected
         finally:
             server.shutdown()
 
@@ -131,6 +131,6 @@ def _server(pages: _Pages, port: int) -> ThreadingHTTPServer:
             self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # its name
-            """Say nothing: a request a second is no news."""
+            """Log nothing: there is a request each second."""
 
     return ThreadingHTTPServer((LOOPBACK, port), Handler)

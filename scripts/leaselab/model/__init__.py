@@ -1,1 +1,1 @@
-"""Frozen values that every other room speaks in: no I/O, no other room imported."""
+"""Frozen values that all other rooms use: no I/O, no other room imported."""

@@ -6,21 +6,21 @@ from msgspec import Struct
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where something stands in a configuration."""
+    """Position of a setting in a configuration."""
 
     path: str
     """Path of keys and numbers, such as ``Dhcp4.loggers[0]``; empty for an included file."""
     file: str
-    """The file as it was named: an included one by the name in its directive."""
+    """Name of the file as given: an included file by the name in its directive."""
     line: int
     """Line in that file, from 1."""
 
 
 class MeasuredCost(Struct, frozen=True, kw_only=True):
-    """What a cost came to: the point that has it over the point that has not."""
+    """Measured ratio of a cost: the point that has it over the point that has not."""
 
     ratio: float
-    """Figure of the one over that of the other."""
+    """Figure of the point with the cost over that of the point without it."""
     ci95: tuple[float, float] | None
     """95 % interval of the ratio; None where the runs were too few for one."""
     metric: str
@@ -51,7 +51,7 @@ class Cost(Struct, frozen=True, kw_only=True):
     command: str
     """Command that measures both."""
     measured: MeasuredCost | None = None
-    """None where the archive has no two results that can be held against each other."""
+    """None where the archive has no two comparable results."""
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -60,26 +60,26 @@ class Finding(Struct, frozen=True, kw_only=True):
     name: str
     """Name of the cost, such as ``debug-logging``."""
     what: str
-    """What costs."""
+    """What causes the cost."""
     found: str
     """What the configuration says."""
     todo: str
     """What to do about it."""
     places: tuple[Place, ...]
-    """Where it says so, in the order of the file."""
+    """Positions of the settings that cause the cost, in the order of the file."""
     costs: tuple[Cost, ...] = ()
-    """How much it is; empty where no experiment asks."""
+    """Measurements of the cost; empty where no experiment measures it."""
 
 
 class NotJudged(Struct, frozen=True, kw_only=True):
-    """Something that a configuration says, or may say, and whose costs are not known."""
+    """A setting that a configuration has, or may have, and whose costs are not known."""
 
     what: str
     """What it is."""
     why: str
     """Why it is not judged."""
     places: tuple[Place, ...]
-    """Where it stands, in the order of the file."""
+    """Its positions, in the order of the file."""
 
 
 class Advice(Struct, frozen=True, kw_only=True):
@@ -90,8 +90,8 @@ class Advice(Struct, frozen=True, kw_only=True):
     server: str
     """Kind of server that it configures."""
     version: str
-    """Release of the server whose defaults hold for what the file leaves out."""
+    """Release of the server whose defaults apply to settings that the file omits."""
     not_judged: tuple[NotJudged, ...]
-    """What was not judged: it may have costs that are not among the findings."""
+    """Settings that were not judged: they may have costs that are not among the findings."""
     findings: tuple[Finding, ...]
     """The known costs that it has."""

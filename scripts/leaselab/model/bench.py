@@ -1,4 +1,4 @@
-"""Where it is measured: hosts, how to reach them, and what the roles verified there.
+"""The bench: hosts, how to reach them, and what the roles verified there.
 
 These values are what ``bench.json`` holds, the one file between Ansible and
 the engine.
@@ -21,7 +21,7 @@ from leaselab.model.server import Durability
 SCHEMA_VERSION = 2
 """Version of the bench document."""
 START_LIMIT_S = 150.0
-"""How long the start of a server may take that does not say so itself (s)."""
+"""Longest time of a server's start where its role sets none (s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +38,22 @@ class HostAccess:
     sudo: bool = False
     """Whether commands are run by sudo, as `user` is not root."""
     jump: HostAccess | None = None
-    """The host that the connection goes over, which may have one itself; None for none."""
+    """The jump host of the connection, which may have a jump host itself; None without one."""
 
     @property
     def at(self) -> str:
-        """Where it is reached, in words: ``user@address:port``."""
+        """Its address in words: ``user@address:port``."""
         return f"{self.user}@{self.address}:{self.port}"
 
 
 NO_ACCESS = HostAccess("", "", "", "", "")
-"""That of a host in a result, whose readers have no use for it."""
+"""The access that a result has for a host: empty, as readers of a result do not log in."""
 
 
 def public_names(hosts: Mapping[str, HostAccess]) -> dict[str, str]:
-    """Return the words by which others know a bench's hosts: what stands for each in a text.
+    """Return the public words for a bench's hosts: the replacement for each name in a text.
 
-    `hosts` by role.  Where hosts share an address, it stands for none of them.
+    `hosts` are by role.  An address that several hosts share is not replaced.
     """
     names: dict[str, str] = {}
     addresses = [access.address for access in hosts.values()]
@@ -76,10 +76,10 @@ def public_names(hosts: Mapping[str, HostAccess]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class SecondPlace:
-    """Where a host has another variant of a server run beside the first."""
+    """The address at which a host runs a second variant of a server beside the first."""
 
     interface: str
-    """A device of its own on the test interface; the first deployment there makes it."""
+    """A separate device on the test interface; the first deployment there creates it."""
     address: str
     """Its IPv4 address on the test network."""
 
@@ -94,7 +94,7 @@ class BenchHost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     test_address6: str = ""
     """Its first IPv6 address there; empty where it has none."""
     second: SecondPlace | None = None
-    """Its second place on the test network; None where the inventory has none."""
+    """Its second address on the test network; None where the inventory has none."""
     facts: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """Hardware, kernel, network card, tuning and the like, by the names of the result's schema
     (``$defs.host``), where they are copied to."""
@@ -109,7 +109,7 @@ class ServerUnderTest:
     contract: str
     """Path of the server contract's executable on the host."""
     variant: str
-    """By which the contract knows it: several lie side by side on a host."""
+    """Its name in the contract: a host can have several variants installed."""
     config_sha256: str
     """Hash of the configuration file as rendered and validated."""
     running_config_sha256: str
@@ -117,22 +117,20 @@ class ServerUnderTest:
     config_file: str
     """Path of the rendered configuration on the host."""
     holds: str = ""
-    """What it holds, in one word, such as ``leases``; empty where it holds nothing."""
+    """What it stores, in one word, such as ``leases``; empty where it stores nothing."""
     capabilities: tuple[str, ...] = ()
-    """What it can do beyond starting, being sampled, reset and stopped: ``pair``, ``crash``,
-    ``list``, ``reload``, and ``two-addresses``, to run beside another variant of its kind and
-    host."""
+    """Optional operations of its contract: ``pair``, ``crash``, ``list``, ``reload``, and
+    ``two-addresses``, to run beside another variant of the same kind on the same host."""
     load_apart: Mapping[str, Any] = field(default_factory=dict)
-    """What a load has to be, over the scenario's own, so that of two that are up at once only
-    this one hears it."""
+    """Settings of the load, over the scenario's own, so that of two servers that are up at once
+    only this one receives it."""
     test_address: str = ""
     """Its address on the test network in the scenario's family: one of the host's."""
     commit: str | None = None
     package: str = ""
     """Distribution package and its version, empty for a built commit."""
     build: Mapping[str, Any] | None = None
-    """What is known of the build of a commit: its source, options, compiler, artifact; None
-    for a package."""
+    """The build of a commit: its source, options, compiler, artifact; None for a package."""
     program: str | None = None
     """Path of the program that ran when it was deployed; None in benches of older releases."""
     program_sha256: str | None = None
@@ -143,17 +141,18 @@ class ServerUnderTest:
     """AppArmor profile and mode that confined it, such as ``kea-dhcp4 (enforce)``; None where
     the host's kernel has no AppArmor."""
     durability: Durability = Durability.WRITTEN
-    """What the lease backend promises of a lease, as its settings were read back.  Results
+    """Durability that the lease backend guarantees, as its settings were read back.  Results
     older than this field are all of memfile with its file."""
     start_limit_s: float = START_LIMIT_S
-    """How long its start may take (s); one that loads much first says more."""
+    """Longest time its start may take (s); a server that first loads much data has a higher
+    limit."""
     settle_s: float = 0.0
-    """How long the servers of a pair may take to be in the state asked for (s); 0 for one
-    that serves alone."""
+    """How long the servers of a pair may take to reach the requested state (s); 0 for a server
+    without a partner."""
     tuning: Mapping[str, Any] = field(default_factory=dict)
-    """Everything that can move a result, as verified on the host."""
+    """Everything that can change a result, as verified on the host."""
     beside: Mapping[str, Any] = field(default_factory=dict)
-    """What serves beside it, by name, such as its database: name, version, confinement and
+    """Its companion services by name, such as its database: name, version, confinement and
     variables, as they were read back."""
 
 
@@ -165,44 +164,48 @@ class GeneratorTool:
     path: str
     version: str
     launcher: tuple[str, ...] = ()
-    """What runs it, before its path: perfdhcp with a larger receive buffer."""
+    """Command prefix that launches it, such as one that gives perfdhcp a larger receive
+    buffer."""
     threading: str = "multi"
     """perfdhcp's ``-g``: ``single`` suits one processor, ``multi`` more; empty for others."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Environment variables it runs with, such as allocator settings."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """How else it is run, by the names of its role without the role's, such as ``clients``."""
+    """Its further settings, by the role's variable names without the prefix, such as
+    ``clients``."""
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What it reads, by name, such as ``queries``: `path` on its host, `sha256`, and what its
-    role knows of it."""
+    """Its input files by name, such as ``queries``: `path` on its host, `sha256`, and further
+    facts from its role."""
     relays: tuple[str, ...] = ()
     """Addresses of its host that are the relays of DHCPv4 clients, as servers know them."""
     build: Mapping[str, Any] | None = None
-    """What is known of the build of a commit, as `ServerUnderTest.build`; None of what is
-    packaged or installed."""
+    """The build of a commit, as `ServerUnderTest.build`; None for a packaged or installed
+    generator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
     """Everything a sweep needs to know; one ``bench.json``.
 
-    In a result, and in a journal, it has no access to its hosts.
+    In a result and in a journal, the access to its hosts is left out.
     """
 
     name: str
     inventory: str
     environment: str
-    """Version of the lab's own state: a step at a change is the lab's, not the server's."""
+    """Version of the lab's own state: a step of figures where it changes is due to the lab, not
+    to the server."""
     hosts: Mapping[str, BenchHost]
     """By role: ``server``, ``generator`` and, where there is one, ``partner``."""
     servers: Mapping[str, ServerUnderTest]
-    """By role: the server under test and, where the scenario asks for it, what serves on the
+    """By role: the server under test and, where the scenario has one, the service on the
     partner's host."""
     generator: GeneratorTool
     scenario: Scenario
     procedure: AnyProcedure = field(default_factory=MaxRate)
     distribution: str = ""
-    """Release of what serves, where one was asked for of the local lab; else its own."""
+    """Distribution release of the servers' hosts, where one was chosen in the local lab; else
+    its default."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -212,7 +215,7 @@ class Bench:
 
     @property
     def partner(self) -> ServerUnderTest | None:
-        """What serves on the partner's host; None where nothing does."""
+        """The service on the partner's host; None without one."""
         return self.servers.get(PARTNER)
 
     def document(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What values a record may have: its readers can count with them, and show them.
+"""Bounds of a record's values: its readers can calculate with them, and show them.
 
-A record may be anybody's, so these are part of its types: what decodes has no number whose
-square overflows, no text that fills a page, and no path out of its result.
+A record may come from any source, so the bounds are part of its types: a decoded record has no
+number whose square overflows, no text that fills a page, and no path out of its result.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 END: Final = r"$(?!\n)"
-"""Of a pattern: Python's ``$`` alone would allow a line's end after it."""
+"""End of a pattern: Python's ``$`` alone would allow a newline after it."""
 LONGEST: Final = 10_000
-"""Letters of a text, and entries of a table."""
+"""Most characters of a text, and most entries of a table."""
 _MOST, _LEAST = 1e15, 1e-100
-"""Of a number that is not 0: what it is squared and divided by still is a number."""
+"""Bounds of a number that is not 0: its square and its reciprocal are still finite."""
 _DEEPEST = 20
 _SHOWN = 200
-"""Letters of what is wrong with a value: it may be quoted in it."""
+"""Most characters of an error about a value, which it may quote."""
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
-"""As far as other programs read whole numbers exactly."""
+"""Largest whole number that other programs read exactly."""
 Amount = Annotated[float, Meta(ge=0, le=_MOST)]
 """A time, a rate or a ratio; never negative."""
 Figure = Annotated[float, Meta(ge=-_MOST, le=_MOST)]
 Text = Annotated[str, Meta(max_length=LONGEST)]
 Word = Annotated[str, Meta(pattern=f"^[a-z0-9-]{{1,100}}{END}")]
 Name = Annotated[str, Meta(pattern=f"^[A-Za-z0-9][A-Za-z0-9._-]{{0,199}}{END}")]
-"""A name that pages and files are called by: a foreign result's leads nowhere else."""
+"""A name used for pages and files: it cannot lead out of their folder."""
 Processors = Annotated[
     str,
     Meta(pattern=f"^(?:[0-9]{{1,4}}(?:-[0-9]{{1,4}})?(?:,|{END}))*{END}", max_length=LONGEST),
@@ -45,21 +45,21 @@ class OutOfBoundsError(ValueError):
 
 
 class Bounded(Struct, frozen=True, kw_only=True):
-    """What checks its own values, whatever their types allow."""
+    """A struct that checks its own values beyond their types."""
 
     def __post_init__(self) -> None:
-        """Raise OutOfBoundsError where a value is; parts that are structs checked theirs."""
+        """Raise OutOfBoundsError for such a value; nested structs have checked theirs."""
         for name in self.__struct_fields__:
             _check(getattr(self, name), name, _DEEPEST)
 
 
 def clipped(text: str) -> str:
-    """Return a text that a record can hold: of one that is too long its beginning."""
+    """Return a text that a record can hold: the beginning of a text that is too long."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 2]} …"
 
 
 def fitted(value: Any, deep: int = _DEEPEST) -> Any:  # noqa: ANN401  # JSON
-    """Return JSON values with each text `clipped`; keys stay, as a cut one may be another's."""
+    """Return JSON values with each text `clipped`; keys stay, as cut keys could collide."""
     match value:
         case str():
             return clipped(value)
@@ -71,8 +71,8 @@ def fitted(value: Any, deep: int = _DEEPEST) -> Any:  # noqa: ANN401  # JSON
 
 
 def misfit(error: Exception) -> str:
-    """Return what a decoder says of a value that does not fit, in at most 200 letters."""
-    text, pattern, rest = str(error).partition(" matching regex ")  # says nothing to people
+    """Return a decoder's message on a value that does not fit, in at most 200 characters."""
+    text, pattern, rest = str(error).partition(" matching regex ")  # of no use to the user
     if pattern:
         text = f"{text} of another form - at {rest.rpartition(' - at ')[2]}"
     return text[:_SHOWN]

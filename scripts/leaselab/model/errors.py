@@ -1,4 +1,4 @@
-"""How things end: outcomes, their exit codes, and errors that say what to do."""
+"""Outcomes, their exit codes, and errors that say what to do."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NEAREST, _FEW = 3, 10
-"""Names that an error suggests, and the most of which it lists all."""
+"""How many names an error suggests, and up to how many known names it lists all."""
 
 
 class Outcome(enum.Enum):
     """The ways a command can end; the value is the process exit code.
 
-    They are never merged: a broken lab is not a regression, an invalid
-    measurement is not a pass, a commit that does not build is neither, and a
-    fault of Leaselab itself is nobody else's.
+    They are never merged: a broken lab is not a regression, an invalid measurement is not a
+    pass, a commit that does not build is neither, and an internal error of Leaselab has its own
+    outcome.
     """
 
     OK = 0
@@ -29,7 +29,7 @@ class Outcome(enum.Enum):
     LAB = 4
     BUILD = 5
     FAULT = 70
-    """As sysexits.h has it, far from what a child may end with."""
+    """EX_SOFTWARE of sysexits.h, unlike any exit code of a child process."""
 
     @property
     def label(self) -> str:
@@ -38,7 +38,7 @@ class Outcome(enum.Enum):
 
     @property
     def meaning(self) -> str:
-        """What it says to the user, in a few words."""
+        """Its meaning for the user, in a few words."""
         return _WORDS[self][1]
 
 
@@ -52,12 +52,12 @@ _WORDS = {
     Outcome.FAULT: ("internal-error", "a fault of Leaselab"),
 }
 BELIEVED = frozenset({Outcome.OK.label, Outcome.REGRESSION.label})
-"""Outcomes of results whose figure is one."""
+"""Outcomes of results whose figure is valid."""
 
 
 @dataclass
 class LeaselabError(Exception):
-    """A failure that its reader can act on.
+    """A failure that the user can act on.
 
     Every error says what went wrong and where; `found` and `wanted` are given
     where two values disagree, `todo` names the next step.  The outcome decides
@@ -94,7 +94,7 @@ def usage_error(what: str, **fields: str) -> LeaselabError:
 def unknown(what: str, found: str, known: Sequence[str], where: str) -> LeaselabError:
     """Make the usage error for a name that does not exist, naming the nearest three.
 
-    Of few that are `known` and far from it, it names all.
+    Where few names are `known` and none is near, it lists all.
     """
     near = difflib.get_close_matches(found, known, n=_NEAREST, cutoff=0.6)
     near = near or difflib.get_close_matches(found, known, n=1, cutoff=0.4)

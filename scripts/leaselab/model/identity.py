@@ -1,7 +1,7 @@
-"""What a result is of: its subject, and the conditions under which that was measured.
+"""The identity of a result: its subject, and the conditions under which that was measured.
 
 Made from a task, from a bench, from a record, and from a row of the index.
-Every choice among results asks these two.
+Every selection of results compares these two.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Source = tuple[str, str]
 class Subject:
     """What was measured: a scenario, on a commit of its server or on the packaged one.
 
-    Releases of packages differ by the environment, as the hosts are of it.
+    Releases of packages differ by the environment, which includes the hosts.
     """
 
     scenario: Scenario = field(hash=False)  # it has dictionaries
@@ -55,12 +55,12 @@ class Subject:
         return cls(bench.scenario, commit, int(layout))
 
     def same_scenario(self, other: Subject) -> bool:
-        """Whether both are of one scenario with the same settings, whatever the build."""
+        """Whether both have the same scenario and settings; builds may differ."""
         own, others = self.scenario, other.scenario
         return own.name == others.name and own.settings(others) == others.settings(own)
 
     def is_like(self, other: Subject) -> bool:
-        """Whether both are of one build and one scenario with the same settings."""
+        """Whether both have the same build, scenario and settings."""
         same = (self.source, self.layout) == (other.source, other.layout)
         return same and self.same_scenario(other)
 
@@ -104,7 +104,7 @@ class Conditions:
         return self.bench, self.environment
 
     def same_lab(self, other: Conditions) -> bool:
-        """Whether both are of one place and generator, whatever the procedure."""
+        """Whether both have the same place and generator; procedures may differ."""
         return (*self.place, self.generator) == (*other.place, other.generator)
 
 

@@ -1,7 +1,7 @@
-"""The events of a journal, and of the live file beside it.
+"""The events of a journal and of the live file beside it.
 
-The journal of a sweep holds what was measured: a resume follows from it.  The live file holds
-what happens meanwhile.  Both have an event a line: its name, and its fields as `data`.
+The journal of a sweep holds what was measured: a resume starts from it.  The live file holds
+the present progress.  Both have one event a line, with its name and its fields as `data`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Begun(Entry, frozen=True, kw_only=True, tag="point"):
     """A point was begun; the first event of its journal."""
 
     bench: Bench
-    """Without access to its hosts."""
+    """The bench without access to its hosts."""
     elsewhere: Bench | None = None
-    """The same at the second place of the server's host, where both points of a duel are up
-    at once; None elsewhere."""
+    """The same bench at the second address of the server's host, where both points of a duel
+    are up at once; None otherwise."""
     started_at: str
     experiment: Experiment | None = None
     """None where it is measured alone."""
@@ -47,7 +47,7 @@ class RoundBegun(Entry, frozen=True, kw_only=True, tag="round"):
 
 
 class WarmUp(Entry, frozen=True, kw_only=True, tag="warm-up"):
-    """A trial that does not count was made in a round."""
+    """A trial that does not count was made in a round, such as a warm-up."""
 
     index: int
     trial: Trial
@@ -61,7 +61,7 @@ class TrialMade(Entry, frozen=True, kw_only=True, tag="trial"):
 
 
 class RoundDone(Entry, frozen=True, kw_only=True, tag="round-done"):
-    """A round came to its figures."""
+    """A round was completed with its figures."""
 
     index: int
     round: Round
@@ -81,7 +81,7 @@ class Pause(Entry, frozen=True, kw_only=True, tag="pause"):
 
 
 class Fault(Entry, frozen=True, kw_only=True, tag="fault"):
-    """Something stopped the point for now."""
+    """The point was interrupted and can be resumed."""
 
     text: str
 
@@ -90,7 +90,7 @@ AnyEntry = Begun | RoundBegun | WarmUp | TrialMade | RoundDone | Confirming | Pa
 
 
 class Phase(Entry, frozen=True, kw_only=True, tag="phase"):
-    """Something began that is neither a trial nor a round."""
+    """A phase began that is neither a trial nor a round."""
 
     text: str
 
@@ -108,7 +108,7 @@ class TrialBegun(Entry, frozen=True, kw_only=True, tag="trial"):
 
 
 class TrialEnded(Entry, frozen=True, kw_only=True, tag="trial-done"):
-    """It ended; the journal has it."""
+    """The trial ended; its result is in the journal."""
 
     rate: int
 
@@ -122,12 +122,12 @@ class Sampled(Entry, frozen=True, kw_only=True, tag="sample"):
 
 
 class BuildStep(Entry, frozen=True, kw_only=True, tag="build"):
-    """How far the build under way is, as the builder prints it."""
+    """Progress of the build under way, as the builder prints it."""
 
     name: str
-    """Of what is built."""
+    """Name of what is built."""
     described: str
-    """Its commit, in words."""
+    """Words for its commit."""
     commit: str
     phase: str
     step: int | None
@@ -141,7 +141,7 @@ LiveEntry = Phase | RunBegun | TrialBegun | TrialEnded | Sampled | BuildStep
 
 
 def written(entry: Entry) -> tuple[str, dict[str, Any]]:
-    """Return the name and the data of an event, as its line has them."""
+    """Return the name and the data of an event, as written in its line."""
     data: dict[str, Any] = msgspec.to_builtins(entry)
     return data.pop("event"), data
 

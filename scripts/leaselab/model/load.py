@@ -1,4 +1,4 @@
-"""What a generator is asked to offer."""
+"""The load that a generator is to offer."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ SHARES = {
     "inform": "informs",
     "decline": "declines",
 }
-"""Keys of a load of clients that are shares of its exchanges, by what leaseload calls them.
-
-What is left begins with nothing.
+"""Keys of a load of clients that are shares of its exchanges, by leaseload's names for them.
+The remaining clients begin without a lease.
 """
 
 
@@ -27,25 +26,25 @@ class Load:
     """Offered load (transactions begun per second); 0 where clients begin at once, and of a
     flood."""
     duration_s: int
-    """Length of the traffic period (whole seconds: perfdhcp counts in those); of clients that
-    begin at once the longest time for which they go on trying."""
+    """Length of the traffic period (whole seconds, as perfdhcp requires); for clients that
+    begin at once, the longest time for which they retry."""
     first_client: int = 0
-    """Number of the first client, so that loads one after the other have clients of their
-    own."""
+    """Number of the first client, so that successive loads have different clients."""
     clients: int = 0
-    """How many clients there are, which come back in turn; 0: each of them is a new one."""
+    """Number of clients, which return in turn; 0: each client is new."""
     at_once: int = 0
     """Clients that all begin at once and send again until they are served; 0 for a rate."""
     flood: bool = False
-    """Begin transactions as fast as the generator can, with its own limit of those that wait
-    for an answer; no rate is asked for."""
+    """Begin transactions as fast as the generator can, up to its own limit of unanswered ones;
+    no rate is set."""
 
     proof: bool = False
-    """It confirms what a search found: a generator without latency has another one offer it."""
+    """It confirms the result of a search: a generator without latency uses another one for
+    it."""
 
     @property
     def words(self) -> str:
-        """What is offered, in words."""
+        """Words for the offered load."""
         if self.at_once:
             return f"{self.at_once} clients at once, for {self.duration_s} s at most"
         if self.flood:

@@ -1,4 +1,4 @@
-"""Moments as documents have them: real dates, so that its readers can count with it."""
+"""Timestamps of documents: real dates, so that readers can calculate with them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _DAY = (
 _TIME = r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,9})?"
 _ZONE = "(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
 Moment = Annotated[str, Meta(pattern=f"^{_DAY}{_TIME}Z{END}")]
-"""From 1970 to 2199, in UTC: other zones and years do not overflow in its neighbours."""
+"""From 1970 to 2199, in UTC: conversion to other zones and nearby years does not overflow."""
 Zoned = Annotated[str, Meta(pattern=f"^{_DAY}{_TIME}{_ZONE}{END}")]
-"""Likewise, with any zone that Python knows."""
+"""The same range, in any time zone that Python accepts."""
 
 
 def timestamp(moment: datetime) -> str:
@@ -33,11 +33,11 @@ def timestamp(moment: datetime) -> str:
 
 
 def now() -> str:
-    """Write this moment likewise."""
+    """Write the present moment in the same format."""
     return timestamp(datetime.now(UTC))
 
 
 def minutes(began: str, ended: str) -> float:
-    """Return how long it is from one moment to another, as documents have them (min)."""
+    """Return the time from one timestamp to another (min)."""
     span = datetime.fromisoformat(ended) - datetime.fromisoformat(began)
     return span.total_seconds() / 60

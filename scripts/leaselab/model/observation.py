@@ -1,4 +1,4 @@
-"""What hosts report while a sweep runs."""
+"""Values that hosts report while a sweep runs."""
 
 from __future__ import annotations
 
@@ -12,46 +12,46 @@ from leaselab.model.bounds import Amount, Count
 
 
 class ServerStarted(Struct, frozen=True):
-    """What the server contract's `start` reported."""
+    """Report of the server contract's `start`."""
 
     pid: Count
     version: str
     commit: str | None
     running_config_sha256: str = field(name="config_sha256")
     program_sha256: str | None = None
-    """Hash of the program that runs; None where the contract has none."""
+    """Hash of the running program; None where the contract reports none."""
     libraries_sha256: Mapping[str, str] = {}
-    """Hash of every library that it has loaded, by path."""
+    """Hash of every loaded library, by path."""
     confinement: str | None = None
     """AppArmor profile and mode; None where the host's kernel has no AppArmor."""
     start_s: Amount | None = None
     """From the launch of its process until it answered (s); None where the contract has
     none."""
     beside: Mapping[str, Any] = {}
-    """What serves beside it, by name."""
+    """Its companion services, by name."""
 
 
 class Reset(Struct, frozen=True):
-    """What the server contract's `reset` reported."""
+    """Report of the server contract's `reset`."""
 
     held: Count | None
-    """What the server holds after it; None where it holds nothing ever."""
+    """Number of entries that the server stores after it; None where it never stores any."""
     was: Count | None
-    """What it held before; None where it holds nothing ever."""
+    """Number of entries that it stored before; None where it never stores any."""
 
 
 class State(Struct, frozen=True):
-    """What the server contract's `state` reported."""
+    """Report of the server contract's `state`."""
 
     trouble: str
-    """How it differs from the state asked for among several; empty where it does not."""
+    """How it differs from the requested state of several servers; empty where it does not."""
 
 
 class Reloaded(Struct, frozen=True):
-    """What the server contract's `reload` reported."""
+    """Report of the server contract's `reload`."""
 
     reload_s: Amount
-    """How long it took (s)."""
+    """Duration of the reload (s)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,32 +59,34 @@ class Sampled:
     """Where the server's CPU time went, as the contract's `profile` sampled it."""
 
     event: str
-    """What was sampled, such as cpu-clock; it ends in ``:u`` where the kernel was left out."""
+    """Sampled event, such as cpu-clock; it ends in ``:u`` where kernel code was excluded."""
     samples: Count
     sampled_s: Amount
     """CPU time that the samples stand for (s)."""
     lost: Count
-    """Samples that were taken and not kept."""
+    """Samples that were lost."""
     stacks: Mapping[str, Count]
-    """Samples by stack: functions from the outermost to the one that ran, by semicolons."""
+    """Samples by stack: functions from the outermost to the running one, separated by
+    semicolons."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostReading:
-    """One reading of a host, before or after a trial; counts are since it was booted."""
+    """One reading of a host, before or after a trial; counters start at its boot."""
 
     work_s: Amount
-    """Time of a fixed small piece of work on the processors of what is measured (s)."""
+    """Time that a fixed small computation takes on the processors of the measured program
+    (s)."""
     steal_s: Amount
-    """Time for which its hypervisor gave these processors to others (s)."""
+    """Steal time: its hypervisor ran other guests on these processors (s)."""
     throttled_s: Amount | None
-    """Time for which its control group's limit held it back (s); None where it has none."""
+    """Time for which its control group was throttled (s); None without a limit."""
     receive_errors: Count
     """Datagrams dropped for want of receive buffer, of any socket."""
     interface_drops: Count = 0
     """Packets that its interface on the test network dropped or could not send."""
     backlog_drops: Count = 0
-    """Packets that its kernel dropped before any socket, as too many waited."""
+    """Packets that its kernel dropped before any socket, as its backlog queue was full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +99,13 @@ class Foreign:
     """Such as ``DHCPOFFER``."""
     mac: str
     address: str
-    """IP address it came from."""
+    """Source IP address."""
     server_id: str
-    """Identifier of its server; empty without one."""
+    """Its server identifier; empty without one."""
     count: int
 
     def __str__(self) -> str:
-        """Whose it was, in words."""
+        """Words for its sender."""
         server = f", server identifier {self.server_id}" if self.server_id else ""
         times = f", {self.count} times" if self.count > 1 else ""
         return f"{self.message} from {self.address} ({self.mac}){server}{times}"
@@ -111,7 +113,7 @@ class Foreign:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What the generator's process left behind."""
+    """Result of the generator's process."""
 
     status: int
     """Exit status; negative or above 128 for a signal."""

@@ -1,4 +1,4 @@
-"""The pool that clients get their addresses from, part of a scenario's load."""
+"""The address pool of the clients, part of a scenario's load."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _ends(pool: str) -> tuple[Address, Address]:
 
 
 def check_pool(load: Mapping[str, Any], where: str) -> None:
-    """Refuse a load whose `subnet` or `pool` is none, or not of its `family` (usage error)."""
+    """Raise a usage error for an invalid `subnet` or `pool`, or one of another `family`."""
     if "pool" not in load:
         return
     try:

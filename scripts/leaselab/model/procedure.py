@@ -1,7 +1,7 @@
-"""What every procedure has: what is done with a point in each round, by its parameters.
+"""Base of all procedures: what is done with a point in each round, by its parameters.
 
-The classes are what scenario files, options and records say of a procedure; each has a module
-in `procedures`.  How they are carried out is in room `measure`.
+The classes are the procedures of scenario files, options and records; each has a module in
+`procedures`.  Their execution is in room `measure`.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
     from leaselab.model.trial import Trial
 
 TRIMMED_MEAN, MEDIAN = "trimmed mean", "median"
-"""How a metric is got of its values by round; a median also where rounds are missing."""
+"""How a metric is computed from its values by round; a median also where rounds are missing."""
 AFTER_TRIAL: Final = "after-trial"
 AT_START: Final = "at-start"
-"""When a server is made to hold nothing: also after its warm-up and between trials, as the
-procedure says, or by its start alone."""
+"""When a server is emptied: also after its warm-up and between trials, according to the
+procedure, or by its start alone."""
 TRIM_FROM = 5
-"""Rounds from which on one is dropped at each end by default; fewer leave too few."""
+"""Least number of rounds from which one is dropped at each end by default."""
 TRIAL_OVERHEAD_S = 5
 """Time one trial may take beyond traffic and wait, for the bound on a measurement (s)."""
 ROUND_OVERHEAD_S = 60
 """Time starting and stopping the server may take, for the same bound (s)."""
 STALLED_LIMIT = 6
-"""Trials in a row that the generator's stalls may spoil before a round ends, and of a
-confirmation in all."""
+"""Most successive trials that stalls of the generator may invalidate before a round ends; in a
+confirmation, most such trials in all."""
 SPOILED_LIMIT = STALLED_LIMIT + 3
-"""Trials of a confirmation that may not count, for whatever reason."""
+"""Most invalid trials of a confirmation, for any reason."""
 PAUSE_LIMIT_S = 300.0
-"""Time that may be waited in all, between such trials, for the lab to calm down (s)."""
+"""Longest total wait between such trials for a disturbed lab to become quiet (s)."""
 _NOT_COMPARED = frozenset(
     {"rounds", "trim", "start_rate", "max_trials", "confirm_s", "fill_limit_s"}
 )
 """Parameters that may differ between results that are compared.
 
-Rounds and trim have a rule of their own; the others say where to look, when to give up, and
-what is asked of a figure afterwards.  All others are the ruler, and move the figure.
+Rounds and trim have a separate rule; the others set where a search begins, when it gives up,
+and how a figure is confirmed.  All other parameters are the ruler and affect the figure.
 """
 Rounds = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
@@ -57,7 +57,7 @@ ReplyTime = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 """Time for replies (s)."""
 Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 WHERE: Final = "parameters of the measurement"
-"""What an error of a parameter names as its place."""
+"""The place that errors of parameters name."""
 
 
 class MetricKind(msgspec.Struct, frozen=True):
@@ -78,10 +78,10 @@ SERVER_KINDS = (
     MetricKind(MEMORY, "memory", "MiB", "lower", MEDIAN),
     MetricKind(WRITTEN_RATE, "written", "changes/s", "neither", MEDIAN),
 )
-"""What each round says of the server under test, whatever the procedure: from the launch of
-its process until it answered, from the command to read its data again until that was done (of
-a kind that can), its highest resident memory in any sample, and what it wrote to its store in
-the trial that stands for the round."""
+"""Metrics that each round of any procedure has of the server under test: the time from the
+launch of its process until it answered, the time of a reload of its data (of a kind that can
+reload), its highest resident memory in any sample, and its writes to its store in the trial
+that represents the round."""
 LOSS_KIND = MetricKind("loss_ratio", "loss", "ratio", "lower")
 P50_KIND = MetricKind("p50_s", "median latency", "s", "lower")
 P99_KIND = MetricKind("p99_s", "p99 latency", "s", "lower")
@@ -90,31 +90,32 @@ P99_KIND = MetricKind("p99_s", "p99 latency", "s", "lower")
 class Procedure(
     Bounded, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="name"
 ):
-    """What every procedure has; each is a class of its own, known by its `name`."""
+    """Base class of the procedures; each has its own class, identified by its `name`."""
 
     rounds: Rounds = 9
     """Rounds planned."""
     trim: Annotated[int, msgspec.Meta(ge=-1, le=500)] = -1
-    """Rounds dropped at each end before averaging; by default one of five rounds or more."""
+    """Rounds dropped at each end before averaging; by default one, from five rounds on."""
     loss_ratio: Ratio = 0.025
     """Highest loss ratio of a trial that passes (0..1)."""
     late_s: ReplyTime = 2.0
-    """Longest time of a transaction, from its first packet to its last reply, that is in time
-    (s)."""
+    """Longest time of a transaction that counts as completed in time, from its first packet to
+    its last reply (s)."""
     wait_s: ReplyTime = 4.0
     """How long the generator waits for replies after its last packet (s)."""
     warm_up_s: LengthOrNone = 1
-    """Length of the trial that each round begins with and that counts for nothing, as the
-    server was just started (s); 0 for none."""
+    """Length of the warm-up trial of each round, which does not count, as the server was just
+    started (s); 0 for none."""
     warm_up_rate: Rate | None = None
-    """Offered load of that trial (transactions/s); null: that of the procedure's first."""
+    """Offered load of the warm-up trial (transactions/s); null: that of the procedure's first
+    trial."""
     reset: Literal["after-trial", "at-start"] = AFTER_TRIAL
-    """When the server is made to hold nothing.  after-trial: after the warm-up and after each
-    trial, too, except where the procedure needs what the trial before has left.  at-start: by
-    its start alone, so that what it has in its caches from the warm-up on stays there."""
+    """When the server is emptied. after-trial: also after the warm-up and after each trial,
+    except where the procedure needs the state that the previous trial left. at-start: only by
+    its start, so that its caches keep their contents from the warm-up on."""
 
     def __post_init__(self) -> None:
-        """Put in what follows from the other parameters."""
+        """Set the parameters that depend on others."""
         super().__post_init__()
         if self.trim == -1:
             msgspec.structs.force_setattr(self, "trim", int(self.rounds >= TRIM_FROM))
@@ -126,14 +127,14 @@ class Procedure(
 
     @property
     def words(self) -> str:
-        """What was asked of a trial, in words."""
+        """Words for the goal of a trial."""
         return f"replies within {self.late_s:g} s"
 
     @property
     def most_attempted(self) -> float:
-        """Most transactions that a server has to hold at once, from one reset to the next.
+        """Most transactions that a server has to store at once, from one reset to the next.
 
-        Infinite where nothing bounds them.
+        Infinite where they are unbounded.
         """
         raise NotImplementedError
 
@@ -149,7 +150,7 @@ class Procedure(
 
     @property
     def beside_s(self) -> float:
-        """Upper bound of the time that a trial takes beside its traffic (s)."""
+        """Upper bound of the time that a trial takes in addition to its traffic (s)."""
         return self.wait_s + TRIAL_OVERHEAD_S
 
     @property
@@ -164,17 +165,17 @@ class Procedure(
         return 0.0
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return its metrics, the one it is about first; `plural` is that of transactions."""
+        """Return its metrics, the main one first; `plural` is that of transactions."""
         raise NotImplementedError
 
     @property
     def ends_early(self) -> bool:
-        """Whether it ends as soon as it knows enough, before all of its rounds are made."""
+        """Whether it may end before all of its rounds are made, once the answer is known."""
         return False
 
     @property
     def warm_up_words(self) -> str:
-        """The trial that a round begins with, in words."""
+        """Words for the trial that a round begins with."""
         if not self.warm_up_s:
             return "no warm-up"
         at = f" at {self.warm_up_rate}/s" if self.warm_up_rate else ""
@@ -187,69 +188,68 @@ class Procedure(
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What its steps are called, where it has some with metrics of their own.
+        """Names of its steps, where it has steps with separate metrics.
 
-        These are named by `of_step`.
+        Those metrics are named by `of_step`.
         """
         return ()
 
     @property
     def loss_goal(self) -> float | None:
-        """Highest loss ratio asked of a trial (0..1); None where the loss is the answer."""
+        """Highest loss ratio of a trial that passes (0..1); None without a goal."""
         return self.loss_ratio
 
     @property
     def fills(self) -> bool:
-        """Whether it fills what clients are served from, which is a doubt elsewhere."""
+        """Whether it fills the clients' pool on purpose; elsewhere that is a doubt."""
         return False
 
     @property
     def samples(self) -> bool:
-        """Whether it samples the server's processes, which takes a program on their host."""
+        """Whether it samples the server's processes, by a program on their host."""
         return False
 
     @property
     def same_load(self) -> bool:
         """Whether points of one experiment get the same load, also where it is a share.
 
-        Else each gets the share of its own max rate.
+        Otherwise each gets the share of its own max rate.
         """
         return False
 
     @property
     def of_generator(self) -> bool:
-        """Whether the limit of the generator is looked for, which is a doubt elsewhere."""
+        """Whether it searches the generator's limit; elsewhere that is a doubt."""
         return False
 
     @property
     def share_of_max_rate(self) -> float | None:
-        """The share of a max rate that stands for its load (0..1); None where that is known."""
+        """Its load as a share of a max rate (0..1); None for a known load."""
         return None
 
-    def at_max_rate(self, max_rate: float) -> Self:  # noqa: ARG002  # where there is a share
-        """Return it with the load that it stands for, given the max rate (transactions/s)."""
+    def at_max_rate(self, max_rate: float) -> Self:  # noqa: ARG002  # for shares
+        """Return it with its load computed from the max rate (transactions/s)."""
         return self
 
     def check_capacity(self, capacity: int | None, where: str) -> None:
-        """Raise a usage error where what a server can hold is too little for it.
+        """Raise a usage error where the server's capacity is too small for it.
 
-        `capacity` is how much that is, None where nothing bounds it; `where` names the
-        scenario.
+        `capacity` is None where it is unbounded; `where` names the scenario.
         """
 
     def passes(self, trial: Trial) -> bool:
-        """Whether a trial is valid and its loss is what it may be."""
+        """Whether a trial is valid and its loss is within the goal."""
         return trial.valid and trial.loss_ratio <= self.loss_ratio
 
     def counts(self, trial: Trial) -> bool:
-        """Whether a trial shows what the server costs."""
+        """Whether a trial counts for the server's cost."""
         return self.passes(trial)
 
     def cpu_us(self, trials: Sequence[Trial]) -> float | None:
         """Server CPU time for each transaction completed, over the trials that count (us).
 
-        An overloaded server spends time on what it does not complete, so only trials that
-        passed count.  None where none of them has it.
+        An overloaded server spends time on transactions that it does not complete, so only
+        trials that passed count.  None where no such trial has the CPU time.
         """
         counted = [
             trial
@@ -263,16 +263,16 @@ class Procedure(
 
     @property
     def widest(self) -> float | None:
-        """Widest bracket that proves a figure (0..1); None where nothing is bracketed."""
+        """Widest bracket that proves a figure (0..1); None for a procedure without brackets."""
         return None
 
     @property
     def unconfirmed(self) -> str:
-        """Why a result of it is not confirmed, in words."""
+        """Words for why a result of it is not confirmed."""
         return "its figures are of the whole load"
 
     def ruler(self) -> dict[str, Any]:
-        """Parameters that have to agree for a figure to be compared with another's."""
+        """Parameters that have to agree for figures to be compared."""
         known = msgspec.structs.asdict(self)
         return {
             "name": self.name,
@@ -280,9 +280,9 @@ class Procedure(
         }
 
     def check(self) -> None:
-        """Raise a usage error for parameters that do not go together.
+        """Raise a usage error for parameters that contradict each other.
 
-        Each alone is held to its bounds where it is read (`procedure_of`).
+        The bounds of each parameter are checked where it is read (`procedure_of`).
         """
         kept = self.rounds - 2 * self.trim
         setting = f"rounds {self.rounds}, trim {self.trim}"
@@ -306,10 +306,10 @@ class Procedure(
         self.check_replies(1, "replies")
 
     def check_replies(self, stages: int, plural: str) -> None:
-        """Raise a usage error where a transaction of so many stages is not waited for.
+        """Raise a usage error where the wait is too short for a transaction of so many stages.
 
-        Each stage has a reply that may take `late_s`, and begins when the one before has its
-        own.  `plural` is that of transactions.
+        Each stage has a reply that may take `late_s`, and begins with the reply of the one
+        before.  `plural` is that of transactions.
         """
         needed_s = stages * self.late_s
         if self.wait_s < needed_s:
@@ -328,7 +328,7 @@ def of_step(metric: str, number: int) -> str:
 
 
 def completed_kind(plural: str, better: Literal["higher", "neither"] = "higher") -> MetricKind:
-    """Return the metric of what was completed; `plural` is that of transactions."""
+    """Return the metric of the completed rate; `plural` is that of transactions."""
     return MetricKind("completed_rate", "completed rate", f"{plural}/s", better)
 
 
@@ -339,17 +339,17 @@ def cpu_kind(plural: str) -> MetricKind:
 
 
 def refuse(what: str, found: str, wanted: str, todo: str = "") -> NoReturn:
-    """Raise a usage error for parameters that no measurement could meet."""
+    """Raise a usage error for parameters that no measurement can meet."""
     raise usage_error(what, where=WHERE, found=found, wanted=wanted, todo=todo)
 
 
 class Unjudged(Procedure, frozen=True, kw_only=True):
-    """A procedure whose trials count whatever they lost."""
+    """A procedure whose valid trials all count, regardless of their loss."""
 
     @property
     def loss_goal(self) -> None:
-        """Nothing is asked of a trial."""
+        """None: trials have no loss goal."""
 
     def counts(self, trial: Trial) -> bool:
-        """Whether a trial is valid, whatever it lost."""
+        """Whether a trial is valid, regardless of its loss."""
         return trial.valid

@@ -1,10 +1,10 @@
-"""The record of a result: everything that result.json holds, typed.
+"""The record of a result: the typed content of result.json.
 
 This module, with those of its parts, is the one definition of schema version 2, of which
 ``results/schema.json`` is made.  A record is of one point: one scenario on one build of its
-server.  Units stand in the names of fields or in their descriptions; moments are UTC, ISO 8601
-with ``Z``; what cannot be known is null.  Transactions are what a client attempts: a DHCP
-exchange, a DNS query.
+server.  Units are in the names of fields or in their descriptions; times are UTC, ISO 8601 with
+``Z``; unknown values are null.  Transactions are what a client attempts: a DHCP exchange, a DNS
+query.
 
 msgspec decodes and checks records: it needs a tenth of pydantic's time to import, which every
 command would pay, and its structs are plain frozen classes that the engine itself measures in.
@@ -31,42 +31,43 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Final = 2
 SERVER, PARTNER, GENERATOR = "server", "partner", "generator"
-"""Roles of hosts: the server under test, what serves with it or for it, the load's source."""
+"""Roles of hosts: the server under test, its partner or supporting service, the load's
+source."""
 
 
 class Reason(Figures, frozen=True, kw_only=True):
-    """Why an outcome is not ok; of one that is ok, what to know before its figure."""
+    """Why an outcome is not ok; with an ok outcome, a caveat of its figure."""
 
     word: Word
-    """Fixed word, for machines, such as generator-limited."""
+    """Fixed word for programs, such as generator-limited."""
     text: str
-    """The same for people, with the figures."""
+    """The same for users, with figures."""
 
 
 class Metric(Figures, frozen=True, kw_only=True):
     """One figure of a result, over its rounds."""
 
     name: Name
-    """Such as max_rate; the key of `Round.metrics` where rounds have it."""
+    """Name, such as max_rate; the key in `Round.metrics` where rounds have the metric."""
     title: str
-    """The same in words, such as max rate."""
+    """Title, such as max rate."""
     unit: str
-    """Of the figure and of all that is known of it, such as exchanges/s."""
+    """Unit of the figure and of its statistics, such as exchanges/s."""
     better: Literal["higher", "lower", "neither"]
-    """Which way it is better; neither: it is not judged."""
+    """Which direction is better; neither: the metric is not judged."""
     value: Figure | None
-    """The figure; null where the result came to none."""
+    """The figure; null where the result has none."""
     how: str
-    """How it was got of the rounds' values, such as trimmed mean."""
+    """How it was computed from the rounds' values, such as trimmed mean."""
     n: Count = 0
     """Rounds with a value, the dropped ones included."""
     trim: Count = 0
     """Rounds dropped at each end."""
     dropped: tuple[Count, ...] = ()
-    """Which rounds those are, by their position in `rounds`, from 0."""
+    """The dropped rounds, by their position in `rounds`, from 0."""
     ci95: tuple[Figure, Figure] | None = None
     """95 % confidence interval: value ± t(0.975; n - 2 trim - 1) x standard_error, wider where
-    the rounds follow each other; null where one round is left, or none is known."""
+    successive rounds correlate; null where one round is left, or the interval is unknown."""
     standard_error: Amount | None = None
     """Tukey-McLaughlin standard error, from the winsorized variance of all n."""
     spread: Amount | None = None
@@ -84,7 +85,7 @@ class Metric(Figures, frozen=True, kw_only=True):
 
 
 class Bracket(Figures, frozen=True, kw_only=True):
-    """What proves a max rate: a load that passed, and one just above that failed."""
+    """Proof of a max rate: a load that passed, and one just above that failed."""
 
     lower: Amount
     """Highest offered load that passed for the full trial length (transactions/s)."""
@@ -93,7 +94,7 @@ class Bracket(Figures, frozen=True, kw_only=True):
     lower_trial: Count
     """The trial that passed, by its position in the round's trials, from 0."""
     upper_trial: Count
-    """The trial that failed, likewise."""
+    """The trial that failed, by its position likewise."""
 
     @property
     def width(self) -> float:
@@ -102,33 +103,33 @@ class Bracket(Figures, frozen=True, kw_only=True):
 
 
 class Round(Figures, frozen=True, kw_only=True):
-    """The point measured once, on a server that was just started."""
+    """One measurement of the point, on a server that was just started."""
 
     index: Annotated[int, Meta(ge=1)]
     """Position in the result, from 1."""
     started_at: Moment
     """When the server's clean start began (UTC)."""
     metrics: dict[Name, Figure | None]
-    """What it came to, by the metric's name; null where it found no figure."""
+    """Its figures, by the metric's name; null where it found none."""
     bracket: Bracket | None = None
-    """What proves its max rate; null where there is none."""
+    """Bracket of its max rate; null without one."""
     shown_trial: Count | None = None
-    """The trial whose latency stands for the round, by its position in `trials`, from 0: at the
-    lower bound of a max rate; null where there is none."""
+    """The trial whose latency represents the round, by its position in `trials`, from 0: at the
+    lower bound of a max rate; null without one."""
     files: dict[str, File] = {}
-    """What else was kept of it, by what it is: its path within the result.  stacks: samples of
-    where the server's CPU time went, by stack."""
+    """Paths within the result of its further files, by kind. stacks: samples of the server's
+    CPU time, by stack."""
     traffic_s: Amount
     """Sum of the trials' traffic_s, warm-ups among them (s)."""
     wall_s: Amount
     """From the server's start to its stop (s)."""
     warm_ups: tuple[Trial, ...] = ()
-    """Trials right after each start of the server, which count for nothing."""
+    """Trials right after each start of the server, which do not count."""
     trials: tuple[Trial, ...] = ()
     """Every trial, in the order they were made."""
 
     def __post_init__(self) -> None:
-        """See that the trials that it names are there."""
+        """Check that the trials that it refers to exist."""
         super().__post_init__()
         proofs = (self.bracket.lower_trial, self.bracket.upper_trial) if self.bracket else ()
         for place in (self.shown_trial, *proofs):
@@ -142,21 +143,21 @@ class Round(Figures, frozen=True, kw_only=True):
 
 
 class Confirmation(Figures, frozen=True, kw_only=True):
-    """What came of offering, for tens of seconds, a load that every round passed."""
+    """Result of offering, for tens of seconds, a load that every round passed."""
 
     rate: Count
     """Offered load (transactions/s)."""
     loss_ratio: Share
-    """Of the trials at that rate that decide, the last ones (0..1)."""
+    """Loss ratio of the last, deciding trials at that rate (0..1)."""
     holds: bool
-    """Whether that is at or under the goal, a load above the rounds failed, and the last trial
-    completed no more than a server at its limit may."""
+    """Whether that loss is within the goal, a load above the rounds failed, and the last trial
+    completed no more than a server at its limit can."""
     traffic_s: Amount
     """Sum of the trials' traffic_s (s)."""
     wall_s: Amount
     """From the server's start to its stop (s)."""
     trials: tuple[Trial, ...]
-    """Its trials; those at other rates offer more, to see that the figure is a limit."""
+    """Its trials; those at other rates offer more, to check that the figure is a limit."""
 
 
 class Generator(Description, frozen=True, kw_only=True):
@@ -174,22 +175,22 @@ class Generator(Description, frozen=True, kw_only=True):
 
 
 class Bench(Description, frozen=True, kw_only=True):
-    """Where it was measured."""
+    """The bench of the measurement."""
 
     name: str
     """Bench, such as docker."""
     inventory: str | None = None
-    """Inventory that describes it, by its place in the checkout; of one elsewhere its name."""
+    """Its inventory, by the path in the checkout; outside of it, by its name."""
     environment: str | None = None
     """Version of the lab's own state; results of different ones are not compared silently."""
     hosts: dict[str, Host] = {}
-    """By role."""
+    """Its hosts, by role."""
     lock_owner: str | None = None
     """Who held the bench lock."""
 
 
 class Provenance(Description, frozen=True, kw_only=True):
-    """What made a result."""
+    """The program that made a result."""
 
     leaselab_version: str
     """Release of leaselab."""
@@ -202,7 +203,7 @@ class Provenance(Description, frozen=True, kw_only=True):
 
 
 class Experiment(Description, frozen=True, kw_only=True):
-    """The experiment that a result is one point of."""
+    """The experiment of which a result is one point."""
 
     id: Name
     """Its id, which the results of all its points share."""
@@ -214,24 +215,24 @@ class Experiment(Description, frozen=True, kw_only=True):
     why: str = ""
     """Why they did not alternate; empty where they did, or where they were asked not to."""
     slowdown: Share | None = None
-    """Of a duel that calibrates its bench: the share of the time for which B was made to stand
-    still (0..1), 0 where A and B are the same; null of every other experiment."""
+    """In a duel that calibrates its bench: the share of time for which B was paused (0..1), 0
+    where A and B are the same; null in every other experiment."""
     both_up: bool = False
-    """Whether the servers of both points of a duel were up at once, at two addresses, which
-    they changed from round to round."""
+    """Whether the servers of both points of a duel were up at once, at two addresses that they
+    swapped from round to round."""
     anchor: Name | None = None
     """Id of the result of the point that is the fixed reference of this session, one of
-    `points`: each other point stands in a ratio to it, from which the machine's drift cancels.
-    Null where there is none."""
+    `points`: the ratio of each other point to it is free of the machine's drift.  Null without
+    one."""
 
 
 class Ceiling(Figures, frozen=True, kw_only=True):
-    """The most that generator and path of a bench can do, by a server that is faster."""
+    """Highest load of the generator and path of a bench, measured with a faster server."""
 
     rate: Annotated[float, Meta(gt=0)]
     """Load offered and completed (transactions/s)."""
     id: str
-    """Of the result that has it."""
+    """Id of the result with this ceiling."""
 
 
 class Record(Description, frozen=True, kw_only=True):
@@ -249,46 +250,47 @@ class Record(Description, frozen=True, kw_only=True):
     started_at: Moment
     """When it was begun (UTC)."""
     finished_at: Moment
-    """When its last trial, or what ended it, was over (UTC)."""
+    """End of its last trial, or of what ended the measurement (UTC)."""
     outcome: Annotated[
         str, Meta(pattern=f"^(ok|regression|usage|invalid|lab-broken|build-failed){END}")
     ]
     """How it ended."""
     reasons: tuple[Reason, ...] = ()
-    """Why the outcome is not ok; of one that is ok, what to know before its figure."""
+    """Why the outcome is not ok; with an ok outcome, caveats of its figure."""
     scenario: Scenario
-    """What was measured, as it was run: axes and defaults resolved."""
+    """What was measured, with axes and defaults resolved."""
     procedure: AnyProcedure
-    """What was done in each round."""
+    """The procedure of each round."""
     servers: dict[str, Server]
-    """The server under test (server) and what serves on the partner's host (partner): the other
-    one of a pair, or what `Scenario.support` asks for."""
+    """The server under test (server) and the service on the partner's host (partner): the other
+    server of a pair, or the service of `Scenario.support`."""
     generator: Generator
-    """What made the load."""
+    """The traffic generator."""
     bench: Bench
-    """Where it was measured."""
+    """The bench of the measurement."""
     rounds: tuple[Round, ...] = ()
-    """Every round, the dropped ones included; fewer than planned where it was not completed."""
+    """Every round, including dropped ones; fewer than planned where the result is not
+    complete."""
     confirmation: Confirmation | None = None
-    """What came of holding the figure for longer; null where that was not tried."""
+    """Result of the confirmation over a longer time; null without one."""
     metrics: Annotated[tuple[Metric, ...], Meta(min_length=1)]
-    """Its figures; the first is what the procedure is about."""
+    """Its metrics; the first is the main one of the procedure."""
     at_least: Amount | None = None
     """A load that every round passed for the full trial length, where there is no max rate
     (transactions/s)."""
     ceiling: Ceiling | None = None
-    """That of its generator on the bench when it was measured; null where none was known."""
+    """Ceiling of its generator on the bench at the time of the measurement; null if unknown."""
     traffic_s: Amount = 0.0
     """Time in which traffic was offered, all trials (s)."""
     wall_s: Amount = 0.0
-    """Time it was worked on; a pause between a kill and its resume is left out (s)."""
+    """Duration of the measurement, without the pause between a kill and its resume (s)."""
     experiment: Experiment | None = None
     """Null where the point was measured alone."""
     provenance: Provenance
-    """What made it, and how it was asked to."""
+    """The program that made it, with its command line."""
 
     def __post_init__(self) -> None:
-        """See that what it names is there."""
+        """Check that the objects it refers to exist."""
         super().__post_init__()
         if SERVER not in self.servers:
             raise ValueError(f"servers has no {SERVER}")
@@ -300,7 +302,7 @@ class Record(Description, frozen=True, kw_only=True):
 
     @property
     def figure(self) -> Metric:
-        """The metric that the procedure is about; its value is None where there is none."""
+        """The main metric of the procedure; its value is None without a figure."""
         return self.metrics[0]
 
     @property
@@ -321,7 +323,7 @@ class Record(Description, frozen=True, kw_only=True):
 
     @property
     def anchor(self) -> str | None:
-        """Id of the fixed reference that it was measured in turn with, maybe its own.
+        """Id of the fixed reference that alternated with it, possibly its own.
 
         In a duel, that is the first of the two.  None without one.
         """
@@ -332,7 +334,7 @@ class Record(Description, frozen=True, kw_only=True):
 
     @property
     def traffic_share(self) -> float | None:
-        """Traffic seconds over wall seconds (0..1); None where nothing was done."""
+        """Traffic seconds over wall seconds (0..1); None without any work."""
         return min(1.0, self.traffic_s / self.wall_s) if self.wall_s else None
 
     @property
@@ -342,7 +344,7 @@ class Record(Description, frozen=True, kw_only=True):
 
     @property
     def files(self) -> Iterator[str]:
-        """The files beside it that it names, by their paths within the result."""
+        """The further files that it refers to, by their paths within the result."""
         servers = self.servers.values()
         yield from (server.config_file for server in servers if server.config_file)
         for made in self.rounds:
@@ -363,5 +365,5 @@ class Record(Description, frozen=True, kw_only=True):
         return next((metric for metric in self.metrics if metric.name == name), None)
 
     def values(self, name: str) -> tuple[float | None, ...]:
-        """What each round came to of a metric, in order."""
+        """The value of a metric in each round, in order."""
         return tuple(made.metrics.get(name) for made in self.rounds)

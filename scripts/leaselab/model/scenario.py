@@ -10,14 +10,14 @@ from leaselab.model.bounds import Name
 from leaselab.model.trial import Description
 
 _SAID_OTHERWISE = frozenset({"name", "description", "factors", "across"})
-"""Parts of a scenario that are no settings, or say again what these are."""
+"""Parts of a scenario that are not settings, or only repeat settings."""
 
 
 class Transaction(Description, frozen=True, kw_only=True):
-    """What a client attempts, and what counts as done."""
+    """What a client attempts, and what counts as completed."""
 
     name: str
-    """Such as DHCPv4 exchange."""
+    """Name, such as DHCPv4 exchange."""
     plural: str
     """Several of them in one word, such as exchanges: the unit of rates is this word, per
     second."""
@@ -26,15 +26,15 @@ class Transaction(Description, frozen=True, kw_only=True):
 
 
 class ServerOptions(Description, frozen=True, kw_only=True):
-    """The kind of server, and how it was to be configured."""
+    """The kind of server, and its requested configuration."""
 
     kind: str
-    """Which role serves it, such as kea."""
+    """Role that deploys it, such as kea."""
     options: dict[str, Any] = {}
-    """What the scenario asks of it, by the role's options."""
+    """Options that the scenario sets, by the role's names."""
     untold: tuple[str, ...] = ()
-    """The options that the scenario leaves at the role's default.  A new option's default is
-    what was done before it was there, so a result that lacks it had the same."""
+    """The options that the scenario leaves at the role's default.  The default of a new option
+    is the behaviour before it existed, so a result without the option had the same."""
 
 
 class Scenario(Description, frozen=True, kw_only=True):
@@ -43,40 +43,41 @@ class Scenario(Description, frozen=True, kw_only=True):
     name: Name
     """Scenario, such as v4-memfile."""
     description: str = ""
-    """What it is, for people; empty where it says nothing of itself."""
+    """Description for users; may be empty."""
     server: ServerOptions
-    """The server under test, as it was asked for."""
+    """The server under test, as requested."""
     partner: bool = False
-    """Whether a second server serves with it, on the partner's host."""
+    """Whether a second server runs on the partner's host as its pair."""
     support: ServerOptions | None = None
-    """What serves on the partner's host for the server under test, such as its database; null
-    where nothing does."""
+    """Supporting service on the partner's host for the server under test, such as its database;
+    null without one."""
     beside: dict[str, dict[str, Any]] = {}
-    """What serves beside each server, such as its database: by role, the role's variables that
-    differ from their defaults."""
+    """Companion services of each server, such as its database: by role, the role's variables
+    that differ from their defaults."""
     hosts: dict[str, dict[str, Any]] = {}
-    """What it asks of the hosts that serve, such as a governor: by role, the settings that come
-    before those of the inventory."""
+    """Host settings that it requires, such as a governor: by role, the settings that override
+    those of the inventory."""
     generator: str
     """Which generator makes the load, such as perfdhcp."""
     transaction: Transaction
-    """What its clients attempt; all rates and counts are of these."""
+    """What its clients attempt; all rates and counts are of these transactions."""
     load: dict[str, Any] = {}
-    """What the load is like beyond its rate, such as the pool that clients are served from."""
+    """Properties of the load besides its rate, such as the clients' address pool."""
     factors: dict[str, str | int | float | bool] = {}
-    """Where the point stands among others, by axis; tables and curves are drawn along these."""
+    """Values of the point on each axis; tables and curves are drawn along the axes."""
     across: tuple[str, ...] = ()
-    """The factors that a table shows as columns; the others make its rows."""
+    """The factors that a table shows as columns; the others are rows."""
 
     @property
     def transport(self) -> str:
-        """What its messages go over, such as ``tcp``; empty where the load does not say it."""
+        """Transport of its messages, such as ``tcp``; empty where the load does not set it."""
         return str(self.load.get("transport", ""))
 
     def beside_another(self, other: Scenario) -> dict[str, Any]:
-        """Its fields, as far as they can differ from another's; each is any JSON.
+        """Its comparable fields; each is any JSON.
 
-        Without the options that the other lacks and that this one leaves at their default.
+        Options that the other scenario lacks and that this one leaves at the default are left
+        out.
         """
         fields: dict[str, Any] = to_builtins(self)
         for part, others in (("server", other.server), ("support", other.support)):
@@ -89,11 +90,11 @@ class Scenario(Description, frozen=True, kw_only=True):
         return fields
 
     def settings(self, other: Scenario) -> dict[str, Any]:
-        """What it asks of servers, hosts and generator, as far as another may ask else."""
+        """Its settings of servers, hosts and generator, as far as they can differ."""
         known = self.beside_another(other)
         return {name: known[name] for name in known if name not in _SAID_OTHERWISE}
 
     @property
     def needs_partner(self) -> bool:
-        """Whether anything serves on the partner's host, with the server or for it."""
+        """Whether the partner's host runs a pair server or a supporting service."""
         return self.partner or self.support is not None

@@ -1,4 +1,4 @@
-"""A server that was measured, what it was built from, and what a result calls it."""
+"""A measured server, its build, and its name in results."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _NONE = "-"
 
 
 class Durability(enum.Enum):
-    """Where a lease is when its client gets it, strongest first.
+    """Where a lease is stored when its client receives it, strongest first.
 
-    Rates of different ones are not comparable: what lies between them is the disk's
-    doing, up to a factor of ten.
+    Rates of different durabilities are not comparable: the disk makes a difference of up to a
+    factor of ten.
     """
 
     SYNCED = "synced"
     """On the disk: survives loss of power."""
     WRITTEN = "written"
-    """With the operating system: survives the end of the server and its database, but
-    not of their host."""
+    """In the operating system's cache: survives the end of the server and its database, but not
+    of their host."""
     BUFFERED = "buffered"
     """In the database's memory: survives the end of the server, but not of the database."""
     MEMORY = "memory"
-    """Nowhere else: ends with the server."""
+    """In the server's memory only: lost with the server's end."""
 
 
 class Build(Description, frozen=True, kw_only=True):
-    """What a server was built from, and how; one that does not build has its source alone."""
+    """Source and build of a server; one that does not build has only its source."""
 
     source: Commit | None = None
     """The commit."""
@@ -46,15 +46,15 @@ class Build(Description, frozen=True, kw_only=True):
     system: str | None = None
     """Build system of the tree, such as autotools or meson."""
     options: dict[str, Any] = {}
-    """What the recipe was given, by name, such as cxxflags."""
+    """Options of the recipe, by name, such as cxxflags."""
     prefix: str | None = None
-    """Where it is installed; compiled in."""
+    """Installation prefix, which is compiled in."""
     builder: dict[str, Any] = {}
     """Release, architecture, compiler and a hash of all packages of the host that built it."""
     seconds: dict[str, Amount] = {}
-    """How long each phase of the build took, and all of it (total) (s)."""
+    """Duration of each phase of the build, and of the whole build (total) (s)."""
     artifact_sha256: Sha256 | None = None
-    """SHA-256 of what the servers were installed from."""
+    """SHA-256 of the artifact that was installed."""
     artifact_bytes: Count | None = None
     """Its size (bytes)."""
     runtime_packages: dict[str, Any] = {}
@@ -62,20 +62,20 @@ class Build(Description, frozen=True, kw_only=True):
 
 
 class Beside(Description, frozen=True, kw_only=True):
-    """What serves beside a server, such as its database."""
+    """A companion service of a server, such as its database."""
 
     name: str = ""
-    """What it is, such as mysql; empty where it was not said."""
+    """Its kind, such as mysql; empty if unknown."""
     version: str = ""
     """Version it reports."""
     confinement: str | None = None
     """AppArmor profile and mode that confined it; null where its kernel has no AppArmor."""
     variables: dict[str, Any] = {}
-    """Its settings, as they were read back."""
+    """Its settings as read back."""
 
 
 class Server(Description, frozen=True, kw_only=True):
-    """A server that was measured."""
+    """A measured server."""
 
     name: str
     """Server, such as kea."""
@@ -86,7 +86,7 @@ class Server(Description, frozen=True, kw_only=True):
     package: str | None = None
     """Package and version it was installed from; null when built from source."""
     build: Build | None = None
-    """What it was built from; null for a package."""
+    """Its build; null for a package."""
     config_file: File | None = None
     """Its configuration, by its path within the result."""
     config_sha256: Sha256 | None = None
@@ -97,8 +97,7 @@ class Server(Description, frozen=True, kw_only=True):
     running_config_sha256: Sha256 | None = None
     """SHA-256 of the configuration as the running server reported it."""
     variant: str | None = None
-    """Its name among others on its host: names of its files there have it.  Null in older
-    results."""
+    """Name of its variant on its host, which its file names contain.  Null in older results."""
     program: str | None = None
     """Path of its program on its host; null where it is not known."""
     program_sha256: Sha256 | None = None
@@ -108,15 +107,16 @@ class Server(Description, frozen=True, kw_only=True):
     confinement: str | None = None
     """AppArmor profile and mode that confined it; null where its kernel has no AppArmor."""
     durability: str | None = None
-    """What it promised of what it has to keep, by its settings as they were read back.
-    synced: on the disk before the client was answered; written: with the operating system;
-    buffered: in the memory of its database; memory: nowhere else.  Null where it never ran."""
+    """Durability that it guaranteed, according to its settings as read back.
+    synced: on the disk before the client was answered; written: in the operating system's
+    cache; buffered: in the memory of its database; memory: in its own memory only.  Null where
+    it never ran."""
     holds: str = ""
-    """What `Sample.held` counts, in one word, such as leases; empty where it holds nothing."""
+    """What `Sample.held` counts, in one word, such as leases; empty where it stores nothing."""
     tuning: dict[str, Any] = {}
-    """Settings that can move a result, as read back from its host."""
+    """Settings that can affect a result, as read back from its host."""
     beside: dict[str, Beside] = {}
-    """What serves beside it, by name, such as database."""
+    """Its companion services by name, such as database."""
 
     @property
     def made_of(self) -> tuple[str, ...]:
@@ -132,9 +132,9 @@ class Server(Description, frozen=True, kw_only=True):
 
 
 def settings_of(config: str, variant: str | None, prefix: str | None) -> str:
-    """Return a server's configuration without what names its variant, and where its build is.
+    """Return a server's configuration without the names of its variant and build.
 
-    Both are in paths, such as that of its log, and differ between any two builds.
+    Both are in paths, such as that of its log, and differ between builds.
     """
     for name, stands_for in ((variant, "VARIANT"), (prefix, "PREFIX")):
         if name:

@@ -1,4 +1,4 @@
-"""Where a server under test comes from: one commit of its repository."""
+"""The source of a server under test: one commit of its repository."""
 
 from __future__ import annotations
 
@@ -12,60 +12,60 @@ from leaselab.model.bounds import END, Text
 from leaselab.model.moment import Zoned
 
 SHORT = 10
-"""Digits of a hash that people read."""
+"""Digits of a hash that is shown."""
 Hash = Annotated[str, Meta(pattern=f"^[0-9a-f]{{7,64}}{END}")]
-"""Of a commit."""
+"""Digits of a full hash of a commit."""
 _ADDRESS = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30})://(?:(?P<user>[^\s/?#'\"]*)@)?"
     r"(?P<place>[^\s?#'\"]*)(?P<rest>[?#][^\s'\"]*)?"
 )
 _SHELLS = frozenset({"ssh", "git+ssh", "ssh+git"})
-"""Schemes whose user name is no secret: a key is what logs in."""
+"""Schemes whose user name is not a secret, as login is by key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit, named by what never moves: its full hash."""
+    """One commit, identified by its full hash, which never changes."""
 
     repository: Text
-    """Path or address as it was given; it holds no secret."""
+    """Path or address as given, without secrets."""
     ref: Text
-    """What was asked for: a branch, a tag, a hash; where that points may change."""
+    """The requested name: a branch, a tag, a hash; its target may change."""
     hash: Hash
     """Full hash of the commit."""
     tree: Hash
-    """Full hash of its files: two commits with the same one are the same source."""
+    """Full hash of its files: commits with the same tree are the same source."""
     described: Text
-    """Name for people: the nearest tag, the commits since, the short hash."""
+    """Name for users: the nearest tag, the commits since, the short hash."""
     author_date: Zoned | None
-    """ISO 8601, with the author's zone."""
+    """Author date, ISO 8601 with the author's zone."""
     subject: Text
-    """First line of its message; any text, so never markup."""
+    """First line of its message; untrusted text, so never markup."""
     dirty: bool = False
-    """Whether the files are a checkout's with changes that no commit has: `tree` names
-    those files, `hash` the commit they started from."""
+    """Whether the files are a checkout's with uncommitted changes: `tree` names those files,
+    `hash` the commit that they are based on."""
     accepted: bool = False
-    """Whether the repository's main branch or a tag has it: what its keepers took in.  What
-    such a build compiled may serve builds of other commits of the repository."""
+    """Whether the repository's main branch or a tag contains it: its maintainers merged it.
+    Object files of such a build may be reused by builds of other commits of the repository."""
     committer_date: Zoned | None = None
-    """ISO 8601, with the committer's zone: when it came into its branch.  A rebase changes it,
-    and not the author's date."""
+    """Commit date, ISO 8601 with the committer's zone: when it was added to its branch.  A
+    rebase changes it, but not the author's date."""
 
     @property
     def date(self) -> str | None:
-        """When it came into its branch; when it was written, where only that is known."""
+        """When it was added to its branch; its author date where only that is known."""
         return self.committer_date or self.author_date
 
     @property
     def day(self) -> str:
-        """The day of that, in its own zone; in words where it is not known."""
+        """The day of `date`, in its own zone; words where it is not known."""
         return self.date[:10] if self.date else "no date"
 
 
 def public_address(text: str) -> str:
-    """Return a text whose addresses (``scheme://…``) hold nothing that may be a secret.
+    """Return a text with possible secrets removed from its addresses (``scheme://…``).
 
-    A password is one; so may be a user name alone and a query, of which services make tokens.
+    A password is a secret; a user name alone and a query may be tokens of a service.
     """
     return _ADDRESS.sub(_public, text)
 

@@ -1,4 +1,4 @@
-"""Texts that somebody else wrote, as they may be shown: they are read, and do nothing."""
+"""Sanitizing of untrusted texts for display: they are shown and have no effect."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from unicodedata import category
 _SPACE = "Zs"
 """Unicode's category of spaces, such as one that does not break."""
 _FORMULA = re.compile(r"[=+\-@\uff1d\uff0b\uff0d\uff20]")
-"""How a cell begins that spreadsheets compute, in either width."""
+"""First characters of a cell that spreadsheets take as a formula, in either width."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def printable(text: str) -> str:
-    """Return a text in one line, without what a terminal obeys or what reorders its letters."""
+    """Return a text in one line, without control and bidirectional characters."""
     return text if text.isprintable() else "".join(map(_printable, text))
 
 
@@ -25,7 +25,7 @@ def _printable(letter: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return the same of a text in lines, which may have tabs."""
+    """Return the same for a text of several lines, which may have tabs."""
     if text.isprintable():
         return text
     return "".join(letter if letter in "\n\t" else _printable(letter) for letter in text)
@@ -42,19 +42,19 @@ def escaped_json(document: str) -> str:
 
 
 def bounded(text: str, letters: int) -> str:
-    """Return at most so many letters of a text, in one line; an ellipsis stands for more."""
+    """Return a text in one line, cut to a number of characters with an ellipsis."""
     return printable(text if len(text) <= letters else f"{text[: letters - 1]}…")
 
 
 def last_line(text: str) -> str:
-    """Return the last line of what a program has said, where its reason stands."""
+    """Return the last line of a program's output, which has its reason."""
     return (text.strip().splitlines() or ["no reason given"])[-1]
 
 
 def cell(text: str) -> str:
-    """Return a text as a cell of a table that no spreadsheet computes.
+    """Return a text as a cell of a table that no spreadsheet takes as a formula.
 
-    One that begins as a formula has an apostrophe before it; a number stays as it is.
+    A text that begins as a formula gets an apostrophe before it; numbers are unchanged.
     """
     shown = printable(text)
     begins = shown.lstrip()
@@ -62,6 +62,6 @@ def cell(text: str) -> str:
 
 
 class Control(str):
-    """A text of ours that a terminal is to obey."""
+    """A text of Leaselab with terminal control codes."""
 
     __slots__ = ()

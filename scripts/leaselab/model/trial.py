@@ -1,7 +1,7 @@
-"""One trial: a load, and what came of it; the types that records and the engine share.
+"""One trial: a load and its result; the types that records and the engine share.
 
-Units stand in the names of fields or in their descriptions; moments are UTC, ISO 8601 with
-``Z``; what cannot be known is null.  Transactions are what a client attempts.
+Units are in the names of fields or in their descriptions; times are UTC, ISO 8601 with ``Z``;
+unknown values are null.  Transactions are what a client attempts.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ WHOLE = "whole exchange"
 
 
 class Figures(Bounded, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where numbers stand, an unknown field is an error: a misspelt one is noticed."""
+    """Base of structs of numbers: an unknown (such as a misspelt) field is an error."""
 
 
 class Reading(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Likewise, where there are thousands: their types alone bound them."""
+    """The same for structs with thousands of instances: only their types bound them."""
 
 
 class Description(Bounded, frozen=True, kw_only=True):
-    """Where things are described, more fields are welcome, and a reader ignores them."""
+    """Base of descriptive structs: additional fields are allowed, and a reader ignores them."""
 
 
 class Percentiles(Reading, frozen=True, kw_only=True):
-    """Latency of one stage, over what was answered (s)."""
+    """Latency of one stage, over answered transactions (s)."""
 
     p50: Amount
     """Median (s)."""
@@ -50,9 +50,9 @@ class Second(Reading, frozen=True, kw_only=True):
     """One second of a trial's traffic."""
 
     t: Amount
-    """Since the traffic began (s)."""
+    """Time since the traffic began (s)."""
     attempted: Count | None
-    """Transactions begun in it; null where the generator does not say."""
+    """Transactions begun in it; null where the generator does not report them."""
     completed: Count
     """Transactions whose last reply came in it."""
     p50_s: Amount | None
@@ -71,11 +71,11 @@ class Sample(Reading, frozen=True, kw_only=True):
     rss_bytes: Count | None
     """Resident memory (bytes)."""
     udp_drops: Count | None
-    """Packets its sockets have dropped for want of receive buffer; null where the kernel does
-    not say."""
+    """Packets that its sockets have dropped as the receive buffer was full; null where the
+    kernel does not report them."""
     held: Count | None
-    """What it holds, such as leases (`Server.holds` names it); null where it did not answer in
-    time."""
+    """Number of entries that it stores, such as leases (see `Server.holds`); null where it did
+    not answer in time."""
     counters: dict[Text, Count]
     """The server's own counters, under its own names."""
     refused: Count | None = None
@@ -85,25 +85,26 @@ class Sample(Reading, frozen=True, kw_only=True):
     """Changes written to its store since the server started; null where it does not count
     them, or did not answer in time."""
     beside_cpu_s: dict[str, Amount] = {}
-    """CPU time of what serves beside it since it started, such as its database, by name (s)."""
+    """CPU time of its companion services since their start, such as its database, by name
+    (s)."""
 
 
 class HostUse(Reading, frozen=True, kw_only=True):
-    """What happened to a host during a trial."""
+    """Changes of a host's counters during a trial."""
 
     work_s: tuple[Amount, Amount]
-    """Time of a fixed small piece of work on the processors of what is measured, before and
-    after (s)."""
+    """Time that a fixed small computation takes on the processors of the measured program,
+    before and after (s)."""
     steal_s: Amount
-    """Time its hypervisor gave these processors to others (s)."""
+    """Steal time: its hypervisor ran other guests on these processors (s)."""
     throttled_s: Amount
-    """Time for which the limit of its control group held it back (s)."""
+    """Time for which its control group was throttled (s)."""
     receive_errors: Count
-    """Datagrams dropped for want of receive buffer."""
+    """Datagrams dropped as a receive buffer was full."""
     interface_drops: Count = 0
     """Packets that its interface on the test network dropped or could not send."""
     backlog_drops: Count = 0
-    """Packets that its kernel dropped before any socket, as too many waited."""
+    """Packets that its kernel dropped before any socket, as its backlog queue was full."""
 
 
 class EarlyAttempt(Reading, frozen=True, kw_only=True):
@@ -116,7 +117,7 @@ class EarlyAttempt(Reading, frozen=True, kw_only=True):
     late: Count
     """Transactions that were answered too late."""
     lost: Count
-    """Transactions that were never completed, those under way at its end among them."""
+    """Transactions that were never completed, including those under way at its end."""
     started_at: Moment
     """When the generator was started (UTC)."""
     traffic_s: Amount
@@ -130,7 +131,7 @@ class EarlyAttempt(Reading, frozen=True, kw_only=True):
 
 
 class Trial(Figures, frozen=True, kw_only=True):
-    """One load, and what came of it.
+    """One load and its result.
 
     ``completed + late + lost`` and all of `failures` together are `attempted`.
     """
@@ -141,13 +142,13 @@ class Trial(Figures, frozen=True, kw_only=True):
     duration_s: Count
     """Traffic period asked for (s); the longest one where clients began at once."""
     at_once: Count = 0
-    """Clients that were to begin all at once, and to send again until they are served; 0 where
-    a rate was asked for."""
+    """Clients that were to begin all at once and to retry until they are served; 0 where a rate
+    was set."""
     flood: bool = False
-    """Transactions were begun as fast as the generator could; no rate was asked for."""
+    """Transactions were begun as fast as the generator could; no rate was set."""
     attempted: Count
     """Transactions begun: first packets sent; all that were due where the limit of the
-    generator is looked for."""
+    generator is searched."""
     completed: Count
     """Transactions completed in time."""
     late: Count
@@ -163,14 +164,13 @@ class Trial(Figures, frozen=True, kw_only=True):
     traffic_s: Amount
     """How long transactions were really being begun (s)."""
     valid: bool = True
-    """False where the trial says nothing about the server, see `reason`."""
+    """False where the trial is not valid for the server, see `reason`."""
     reason: str = ""
-    """Word that says why the trial is not valid; empty when it is."""
+    """Word for why the trial is not valid; empty when it is."""
     detail: str = ""
-    """What the reason is about, such as whose reply was foreign; empty where the word says it
-    all."""
+    """Details of the reason, such as the sender of a foreign reply; may be empty."""
     waived: tuple[str, ...] = ()
-    """Words of the doubts that its procedure lifts, as what they mean is what it asks for."""
+    """Words of the doubts that its procedure ignores, as it causes them on purpose."""
     aborted: bool = False
     """The generator ended it early, because it could not pass any more."""
     started_at: Moment = "1970-01-01T00:00:00Z"
@@ -185,12 +185,12 @@ class Trial(Figures, frozen=True, kw_only=True):
     samples: dict[str, tuple[Sample, ...]] = {}
     """The servers during the trial, by role."""
     held: dict[str, Count] = {}
-    """What each server held after the trial, counted as it was reset, by role."""
+    """Entries that each server stored after the trial, counted at its reset, by role."""
     trouble: str = ""
-    """How several servers differed from the state asked for as the trial ended; empty when
+    """How several servers differed from the requested state at the end of the trial; empty when
     they did not."""
     hosts: dict[str, HostUse] = {}
-    """What happened to the hosts meanwhile, by role."""
+    """Changes of the hosts' counters meanwhile, by role."""
     cpu_us: Amount | None = None
     """Server CPU time for each transaction completed (us); null when unknown."""
     argv: tuple[Text, ...] = ()
@@ -198,13 +198,13 @@ class Trial(Figures, frozen=True, kw_only=True):
     raw_file: File | None = None
     """The generator's output, gzip, by its path within the result."""
     figures: dict[str, Figure] = {}
-    """Further figures of the trial by the metric's name, such as what an event led to."""
+    """Further figures of the trial by the metric's name, such as the effects of an event."""
     early_attempt: EarlyAttempt | None = None
     """An attempt before it that was ended too early; null where there was none."""
 
     @classmethod
     def of(cls, load: Load, **fields: Any) -> Self:  # noqa: ANN401  # those of the class
-        """Return what came of a load: these further fields."""
+        """Return the trial of a load with these further fields."""
         return cls(
             rate=load.rate,
             duration_s=load.duration_s,
@@ -215,24 +215,24 @@ class Trial(Figures, frozen=True, kw_only=True):
 
     @property
     def load(self) -> Load:
-        """What was asked for, but for the numbers of its clients."""
+        """The requested load without the numbers of its clients."""
         return Load(self.rate, self.duration_s, at_once=self.at_once, flood=self.flood)
 
     @property
     def offered_rate(self) -> float:
-        """Offered load: the rate asked for; of a flood the rate begun (1/s)."""
+        """Offered load: the requested rate; in a flood, the rate begun (1/s)."""
         if self.flood and self.traffic_s:
             return self.attempted / self.traffic_s
         return float(self.rate)
 
     @property
     def failure_words(self) -> str:
-        """What was answered in another way than expected, in words; empty without any."""
+        """Words for unexpected answers; empty without any."""
         return ", ".join(f"{count} {kind}" for kind, count in self.failures.items())
 
     @property
     def loss_ratio(self) -> float:
-        """Share of the transactions begun that did not complete in time (0..1).
+        """Share of the begun transactions that did not complete in time (0..1).
 
         An aborted trial is judged by what it began.
         """
@@ -252,6 +252,6 @@ def loss_ratio_of(trials: Iterable[Trial]) -> float:
 
 
 def completed_rate_of(trials: Iterable[Trial]) -> float:
-    """What trials completed together per second of their traffic (1/s)."""
+    """Completed rate of trials together, per second of their traffic (1/s)."""
     trials = list(trials)
     return sum(trial.completed for trial in trials) / sum(trial.traffic_s for trial in trials)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, Place
 
 _PLACES = 3
-"""Places of a cost that are shown; all of them are in the JSON document."""
+"""Number of positions of a cost that are shown; the JSON document has all."""
 
 
 def print_advice(advice: Advice, stream: TextIO | None = None) -> None:

@@ -1,4 +1,4 @@
-"""All benches of a lab in a table: state, who has which, last result, age of the last check."""
+"""Table of all benches of a lab: state, holder, last result, age of the last check."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bench_table(rows: Sequence[Mapping[str, Any]], now: str) -> list[str]:
     """One line a bench, below a line of headings.
 
     A row has `bench`, `state`, `told`, `last_result` (a row of the index or None) and
-    `check` (a note of a check or None); `now` is a timestamp as documents have it.
+    `check` (a note of a check or None); `now` is a timestamp in the documents' format.
     """
     cells = [
         (

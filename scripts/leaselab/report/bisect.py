@@ -1,4 +1,4 @@
-"""What a search for the commit that made it slower has found: as text, Markdown and JSON."""
+"""Result of a search for the commit that made a server slower: text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 HEADINGS = ("commit", "subject", "what", "ratio to the good end", "95 % interval")
 NAMES = 3
-"""Columns that are words."""
+"""Number of text columns."""
 _SUBJECT = 50
-"""Letters of a subject that a table shows."""
+"""Characters of a subject that a table shows."""
 _INSIDE = 12
-"""About how many commits are measured to look inside a range."""
+"""Approximate number of commits measured to search inside a range."""
 _OUTCOMES = {
     Ending.FOUND: Outcome.REGRESSION,
     Ending.OPEN: Outcome.REGRESSION,
@@ -49,30 +49,30 @@ _OUTCOMES = {
 
 @dataclass(frozen=True)
 class Hunted:
-    """A search that has ended."""
+    """A finished search."""
 
     scenario: str
     bench: str
     commits: Sequence[Commit]
-    """By their places: the good end first, the bad end last."""
+    """Commits of the range: the good end first, the bad end last."""
     known: Known
     limits: Limits
     end: End
     reasons: Mapping[int, str] = field(default_factory=dict)
-    """Why places cannot be measured."""
+    """Reasons why commits cannot be measured, by place."""
     unbuilt: frozenset[int] = frozenset()
-    """Those of them that do not build or do not start."""
+    """Places of commits that do not build or do not start."""
     merged: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    """Of culprits that are merges: where the branch began that they brought in, its last
-    commit (full hashes)."""
+    """For culprits that are merges: start and last commit of the merged branch (full
+    hashes)."""
     profiles: Mapping[int, ProfileDifference] = field(default_factory=dict)
-    """Of culprits that were profiled: what they spend CPU time on, beside their parents."""
+    """Profiles of culprits, compared with their parents."""
     layouts: Mapping[int, OverLayouts] = field(default_factory=dict)
-    """Of culprits that were measured in several layouts beside their parents."""
+    """Verdicts on culprits measured in several layouts, compared with their parents."""
 
     @property
     def outcome(self) -> Outcome:
-        """What the command ends with."""
+        """Outcome of the command."""
         if self.end.ending is Ending.BROKEN:
             broken = {0, self.known.count} & self.known.broken
             return Outcome.BUILD if broken & self.unbuilt else Outcome.INVALID
@@ -80,7 +80,7 @@ class Hunted:
 
     @cached_property
     def culprits(self) -> Mapping[int, Culprit]:
-        """What is named, by its place."""
+        """Places of the culprits."""
         return {culprit.gap.place: culprit for culprit in self.end.culprits}
 
     def name(self, place: int) -> str:
@@ -94,7 +94,7 @@ class Hunted:
 
 
 def print_hunted(hunted: Hunted, stream: TextIO | None = None) -> None:
-    """Print each commit with what is known of it, and last what was found; stdout, or there."""
+    """Print each commit with its state, and last the result; to stdout by default."""
     stream = stream or sys.stdout
     stream.writelines(aligned(HEADINGS, [*rows(hunted)], NAMES))
     stream.writelines(["\n", *(f"{printable(line)}\n" for line in conditions(hunted))])
@@ -106,7 +106,7 @@ def print_hunted(hunted: Hunted, stream: TextIO | None = None) -> None:
 
 
 def markdown_of_hunted(hunted: Hunted) -> str:
-    """The same as Markdown: what was found first."""
+    """The same as Markdown, with the result first."""
     return "".join(
         [
             f"## Leaselab bisect: {hunted.end.ending.value}\n\n",
@@ -120,7 +120,7 @@ def markdown_of_hunted(hunted: Hunted) -> str:
 
 
 def rows(hunted: Hunted) -> Iterator[list[str]]:
-    """What stands under `HEADINGS`, a row for each commit from the good end to the bad one."""
+    """Rows for `HEADINGS`, one for each commit from the good end to the bad one."""
     level_of = levels(hunted.known)
     for place, commit in enumerate(hunted.commits):
         level = level_of.get(place)
@@ -133,7 +133,7 @@ def rows(hunted: Hunted) -> Iterator[list[str]]:
 
 
 def _what(hunted: Hunted, place: int) -> str:
-    """What is to be said of a place, in a few words."""
+    """Words for the state of a place."""
     said = []
     if place == 0:
         said.append("good end")
@@ -149,7 +149,7 @@ def _what(hunted: Hunted, place: int) -> str:
 
 
 def conditions(hunted: Hunted) -> Iterator[str]:
-    """What has to be known to believe it, a line each."""
+    """Notes that qualify the result, a line each."""
     known, limits = hunted.known, hunted.limits
     yield f"{hunted.scenario} on bench {hunted.bench}, commits along first parents"
     yield (
@@ -162,7 +162,7 @@ def conditions(hunted: Hunted) -> Iterator[str]:
 
 
 def closing(hunted: Hunted) -> str:
-    """What was found, in a few sentences."""
+    """The result in a few sentences."""
     end, known = hunted.end, hunted.known
     ends = f"{hunted.short(known.count)} against {hunted.short(0)}"
     if end.ending is Ending.BROKEN:
@@ -200,7 +200,7 @@ def closing(hunted: Hunted) -> str:
 
 
 def _inside(hunted: Hunted) -> str:
-    """How to look for a drop that a gain hides; nothing where no commit is inside."""
+    """How to search a drop that a gain hides; empty where no commit is inside."""
     known, commits = hunted.known, hunted.commits
     if known.count < 2:
         return "There is no commit between them."
@@ -216,7 +216,7 @@ def _inside(hunted: Hunted) -> str:
 
 
 def _culprit(hunted: Hunted, culprit: Culprit) -> str:
-    """What one culprit did, and where to look further."""
+    """The effect of one culprit, and how to continue the search."""
     gap = culprit.gap
     change = change_words(culprit.ratio, culprit.ci95)
     text = f"Slower since {hunted.name(gap.place)}: {change} against {hunted.short(gap.after)}"
@@ -227,7 +227,7 @@ def _culprit(hunted: Hunted, culprit: Culprit) -> str:
         text += f"; it may as well be what came before it and cannot be measured: {between}"
     merged = hunted.merged.get(gap.place)
     if merged is not None:
-        base, last = (one[:SHORT] for one in merged)
+        base, last = (commit[:SHORT] for commit in merged)
         text += f". It is a merge: search on with --good {base} --bad {last}"
     profile = hunted.profiles.get(gap.place)
     if profile is not None and profile.grown:
@@ -255,7 +255,7 @@ def change_words(ratio: float, ci95: tuple[float, float]) -> str:
 
 
 def hunted_document(hunted: Hunted) -> dict[str, Any]:
-    """All of it for ``--json``; what there is none of is None.  Ratios are newer over older."""
+    """The result for ``--json``; missing values are None, ratios newer over older."""
     known, end, level_of = hunted.known, hunted.end, levels(hunted.known)
 
     def gap_document(gap: Gap) -> dict[str, Any]:
@@ -315,15 +315,15 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
         ],
         "duels": [
             {
-                "experiment": one.id or None,
-                "older": hunted.commits[one.older].hash,
-                "newer": hunted.commits[one.newer].hash,
-                "answer": one.answer.value,
-                "ratio": one.ratio,
-                "ci95": list(one.ci95),
-                "rounds": one.rounds,
-                "minutes": one.minutes,
+                "experiment": duel.id or None,
+                "older": hunted.commits[duel.older].hash,
+                "newer": hunted.commits[duel.newer].hash,
+                "answer": duel.answer.value,
+                "ratio": duel.ratio,
+                "ci95": list(duel.ci95),
+                "rounds": duel.rounds,
+                "minutes": duel.minutes,
             }
-            for one in known.ordered
+            for duel in known.ordered
         ],
     }

@@ -53,7 +53,7 @@ def print_by_server(records: Sequence[Record], stream: TextIO | None = None) -> 
 
 
 def by_server_document(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """The rows for ``--json``: a server each, with its results by scenario."""
+    """The rows for ``--json``: one for each server, with its results by scenario."""
     return [
         {
             **row,

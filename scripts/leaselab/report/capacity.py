@@ -1,4 +1,4 @@
-"""What clients ask for, and which configurations carry it: on a terminal, and as a document."""
+"""Clients' demand, and the configurations that carry it: text and JSON."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _ROOM_SIGNS = {
     Basis.SMALLER: "≈ ",
     Basis.MAX_RATE: "≤ ",
 }
-"""The less time, the more room."""
+"""Signs of the head room by the basis of the time: the less time, the more room."""
 _NAMES = 3
-"""Columns of the table of configurations that are words."""
+"""Text columns of the table of configurations."""
 
 
 def print_capacity(
     demand: Demand, configurations: Sequence[Configuration], stream: TextIO | None = None
 ) -> None:
-    """Print what is asked for, and what each configuration makes of it; stdout unless given."""
+    """Print the demand, and how each configuration meets it; to stdout by default."""
     stream = stream or sys.stdout
     stream.write(f"{demand_words(demand)}\n\n")
     kinds = [[kind, number(one, _RATE), number(two, _RATE)] for kind, one, two in loads(demand)]
@@ -58,7 +58,7 @@ def print_capacity(
 
 
 def demand_words(demand: Demand) -> str:
-    """Who asks, in words."""
+    """Words for the clients."""
     population = demand.population
     parts = [
         f"{population.clients} clients",
@@ -89,38 +89,38 @@ def headings(configurations: Sequence[Configuration]) -> list[str]:
     return ["scenario", "durability", "server", title, "head room", "carries it", "restart"]
 
 
-def texts(one: Configuration) -> list[str]:
+def texts(configuration: Configuration) -> list[str]:
     """A row of the table of configurations."""
-    cell = one.cell
+    cell = configuration.cell
     return [
         cell.scenario,
         cell.durability or _NONE,
         cell.server,
-        rate_words(one),
-        room_words(one),
-        one.carries.value,
-        serving_words(one.serving),
+        rate_words(configuration),
+        room_words(configuration),
+        configuration.carries.value,
+        serving_words(configuration.serving),
     ]
 
 
-def rate_words(one: Configuration) -> str:
-    """The rate that a configuration serves, as far as it is known."""
-    if one.rate is None:
+def rate_words(configuration: Configuration) -> str:
+    """The known rate of a configuration, in words."""
+    if configuration.rate is None:
         return _NONE
-    if one.rate.cell.value is None and one.rate.low is not None:
-        return f"≥ {number(one.rate.low, one.rate.cell.unit)}"
-    return shown(one.rate.cell)
+    if configuration.rate.cell.value is None and configuration.rate.low is not None:
+        return f"≥ {number(configuration.rate.low, configuration.rate.cell.unit)}"
+    return shown(configuration.rate.cell)
 
 
-def room_words(one: Configuration) -> str:
+def room_words(configuration: Configuration) -> str:
     """Head room in words, with a sign for what is known of it; large ones are whole."""
-    room = one.head_room
+    room = configuration.head_room
     if room is None:
         return _NONE
-    if one.in_time is not None:
-        sign = _ROOM_SIGNS[one.in_time]
+    if configuration.in_time is not None:
+        sign = _ROOM_SIGNS[configuration.in_time]
     else:
-        sign = "≥ " if one.rate and one.rate.high is None else ""
+        sign = "≥ " if configuration.rate and configuration.rate.high is None else ""
     return sign + (f"{room:.0f}" if room >= 100 else f"{room:.3g}")
 
 
@@ -131,12 +131,14 @@ def serving_words(serving: Serving | None) -> str:
 
 def time_words(seconds: float) -> str:
     """A length of time in its largest unit that gives 1 or more: ``12 h``, ``2.69 min``."""
-    size, unit = next((one for one in _UNITS if seconds >= one[0]), _UNITS[-1])
+    size, unit = next(
+        (candidate for candidate in _UNITS if seconds >= candidate[0]), _UNITS[-1]
+    )
     return f"{seconds / size:.3g} {unit}"
 
 
 def notes(demand: Demand, configurations: Sequence[Configuration]) -> Iterator[str]:
-    """What has to be known to read the figures, a line each."""
+    """Notes on the figures, a line each."""
     yield (
         "a renewal counts as a whole transaction: it is cheaper for a server, so this is on "
         "the safe side"
@@ -201,8 +203,8 @@ def _flow(flow: Flow) -> dict[str, float]:
     return {"new": flow.new, "renewals": flow.renewals, "total": flow.total}
 
 
-def _configuration(one: Configuration) -> dict[str, Any]:
-    cell, rate, serving = one.cell, one.rate, one.serving
+def _configuration(configuration: Configuration) -> dict[str, Any]:
+    cell, rate, serving = configuration.cell, configuration.rate, configuration.serving
     return {
         "scenario": cell.scenario,
         "id": cell.id,
@@ -219,8 +221,10 @@ def _configuration(one: Configuration) -> dict[str, Any]:
             "unit": rate.cell.unit,
             "id": rate.cell.id,
         },
-        "carries": None if one.carries is Carries.UNKNOWN else one.carries.value,
-        "head_room": one.head_room,
+        "carries": None
+        if configuration.carries is Carries.UNKNOWN
+        else configuration.carries.value,
+        "head_room": configuration.head_room,
         "restart": serving
         and {
             "seconds": serving.seconds,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def closing(comparison: Comparison) -> str:
-    """The verdict in one sentence, by the commit that it is on.
+    """The verdict in one sentence that names the commit.
 
     Where a result's machine was unsteady, that comes first.
     """
@@ -69,7 +69,7 @@ def _closing(comparison: Comparison) -> str:
 
 
 def _basis_words(verdict: Verdict, base: Record, other: Record) -> str:
-    """What the ratio rests on, behind it; empty where the two were measured in turn."""
+    """Suffix with the basis of the ratio; empty where the two were measured in turn."""
     if verdict.basis is Basis.ANCHOR:
         return f" {Basis.ANCHOR.value} {verdict.anchor}"
     if verdict.basis is Basis.TURNS:
@@ -105,9 +105,9 @@ def _duel_closing(
         f"(95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
     )
     more = " and ".join(
-        f"{100 * (one.ratio - 1):.1f} % more {judged_title(one, other)} (95 % interval "
-        f"{signed(one.ci95[0])} to {signed(one.ci95[1])})"
-        for one in duel.worse
+        f"{100 * (figure.ratio - 1):.1f} % more {judged_title(figure, other)} (95 % interval "
+        f"{signed(figure.ci95[0])} to {signed(figure.ci95[1])})"
+        for figure in duel.worse
     )
     rate = _rate_closing(verdict, duel, text, other)
     if not more:
@@ -131,7 +131,7 @@ def _rate_closing(verdict: Verdict, duel: DuelVerdict, text: str, other: Record)
     if duel.correlated:
         return (
             f"Cannot tell: {text}, but the ratio may go on from one round into the next, so "
-            f"that {duel.rounds} rounds tell little more than a few. Look for what disturbs "
+            f"that {duel.rounds} rounds add little information. Look for what disturbs "
             "one of the two for minutes, or give more --budget."
         )
     plan = other.procedure
@@ -175,7 +175,7 @@ def _percent(ratio: float) -> str:
 
 
 def _judged(verdict: Verdict, text: str) -> str:
-    """The verdict on what was told."""
+    """The verdict on the change described by `text`."""
     chance = p_words(verdict.p)
     if verdict.change is Change.REGRESSION:
         return f"Regression: {text} ({chance}); {_allowed(verdict)}."
@@ -189,7 +189,7 @@ def _judged(verdict: Verdict, text: str) -> str:
 
 
 def _server_words(record: Record) -> str:
-    """What a result is of: the commit it was built from, hash and subject, or the package."""
+    """Words for a result's build: hash and subject of its commit, or the package."""
     server, source = record.server, record.source
     if not server.commit:
         package = f" ({server.package})" if server.package else ""
@@ -201,7 +201,7 @@ def _server_words(record: Record) -> str:
 
 
 def _measured(verdict: Verdict, figure: Metric) -> str:
-    """The change in words, such as ``8.0 % slower``; what is no rate is higher or lower."""
+    """The change in words: ``8.0 % slower``; for units that are not rates, ``lower``."""
     text = pace_words(verdict.ratio, figure.unit)
     if verdict.limit is Limit.AT_LEAST and verdict.ratio < 1:
         return f"at most {text}"
@@ -219,7 +219,7 @@ def _allowed(verdict: Verdict) -> str:
 
 
 def sight_words(verdict: Verdict) -> str:
-    """How small a change for the worse would have shown."""
+    """The smallest change for the worse that would have been seen."""
     worse = "drop" if verdict.higher_is_better else "rise"
     change = f"{100 * verdict.smallest_seen:.1f} %"
     least = f"The smallest {worse} that runs with this scatter could have shown is {change}"

@@ -1,4 +1,4 @@
-"""Rich's console, for texts that somebody else wrote."""
+"""Rich's console, for untrusted texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Console(console.Console):  # noqa: TID251
-    """One that takes texts as they are: no markup, and no escape codes but its own."""
+    """A console that takes texts literally: no markup, and no escape codes but its own."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  (rich's own)
         super().__init__(markup=False, emoji=False, **options)
@@ -24,6 +24,6 @@ class Console(console.Console):  # noqa: TID251
         renderable: console.RenderableType,
         options: console.ConsoleOptions | None = None,
     ) -> Iterable[Segment]:
-        """Render as rich does, with every text printable."""
+        """Render as rich does, with all texts made printable."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else printable_lines(text), style, control)

@@ -1,4 +1,4 @@
-"""What made a result, in words: server and its configuration, goal, confirmation, hosts."""
+"""Provenance of a result in words: server, configuration, goal, confirmation, hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NONE = "-"
 
 
 def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:
-    """Yield what made a result, a label and its words each; `path` is its directory."""
+    """Yield the provenance of a result as labels and words; `path` is its directory."""
     server, bench, made = record.server, record.bench, record.provenance
     yield "server", ", ".join(filter(None, (server_name(server), server.package)))
     yield from _build(server)
@@ -99,7 +99,7 @@ def confirmation_words(record: Record) -> str:
 
 
 def confirming(record: Record) -> Sequence[Trial]:
-    """The trials below the lowest bound of the rounds; none where nobody tried."""
+    """Words for the trials below the lowest bound of the rounds; empty without any."""
     confirmation = record.confirmation
     return (
         [trial for trial in confirmation.trials if trial.rate == confirmation.rate]
@@ -163,7 +163,7 @@ def _program(server: Server) -> Iterator[str]:
 
 
 def _support(server: Server) -> Iterator[str]:
-    """What serves for the server on the partner's host, with its settings."""
+    """The supporting service on the partner's host, with its settings."""
     yield f"{server_name(server)} on the partner's host"
     if server.package:
         yield server.package
@@ -179,5 +179,5 @@ def _kept(record: Record) -> Iterator[str]:
         if trial and SERVER in trial.held
     ]
     if held:
-        # what a rate is worth where a server searches all that it holds for each packet
+        # matters where a server searches all of its entries for each packet
         yield f"{statistics.median(held):.0f} held{shown_where(record)}"

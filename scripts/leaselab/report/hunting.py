@@ -1,4 +1,4 @@
-"""What is told of a search for a culprit while it goes on, a line for each thing."""
+"""Progress lines of a search for a culprit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HuntWords:
     limits: Limits
 
     def cost(self, facts: Facts, build_s: float | None) -> Iterator[str]:
-        """What is known before it starts, and its cost; `build_s` is one build's (s)."""
+        """The known facts before it starts, and its cost; `build_s` is per build (s)."""
         known = facts.known
         cost = expected_cost(known, self.limits)
         by = "by the plan of a duel"
@@ -61,7 +61,7 @@ class HuntWords:
         )
 
     def found(self, before: Facts, now: Facts) -> Iterator[str]:
-        """What a duel told; nothing where it told nothing."""
+        """The result of a duel; nothing where it has none."""
         had = {duel.id for duel in before.known.duels}
         for duel in now.known.duels:
             if duel.id not in had:
@@ -82,7 +82,7 @@ class HuntWords:
 
 
 def duel_words(duel: Duelled) -> str:
-    """What one duel has told, in one line."""
+    """The result of one duel, in one line."""
     return (
         f"{sentence(duel.answer.value)}: {change_words(duel.ratio, duel.ci95)}, "
         f"{duel.rounds} rounds, {duel.minutes:.1f} min"

@@ -1,4 +1,4 @@
-"""What duels over several layouts have told: sentences, and JSON."""
+"""Results of duels over several layouts: sentences and JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def cost_words(layouts: int, duel_min: float, build_min: float | None) -> str:
-    """What is to be built and measured; times of a duel at most, and of a build (min)."""
+    """The builds and duels to make; longest time of a duel, time of a build (min)."""
     each = "" if build_min is None else f" of about {build_min:.1f} min each if not kept"
     return (
         f"{layouts} layouts: {2 * layouts} builds{each}, and {layouts} duels of at most "
@@ -22,7 +22,7 @@ def cost_words(layouts: int, duel_min: float, build_min: float | None) -> str:
 
 
 def layouts_words(layouts: OverLayouts) -> Iterator[str]:
-    """A line for each layout, and what they say together."""
+    """A line for each layout, and their combined result."""
     for layout in layouts.layouts:
         yield f"layout {layout.seed}: {layout.answer.value}, {100 * (layout.ratio - 1):+.1f} %"
     yield f"{sentence(layouts.cause.value)}.{_mean(layouts)}"

@@ -1,7 +1,7 @@
-"""Figures, times and texts of somebody else's in words, and lists as lines of text.
+"""Formatting of figures, times and untrusted texts, and lists as lines of text.
 
-Plain formatting, not a table of rich: a list of 100 000 results has to come at
-once, in a pipe as on a terminal.
+Plain formatting, not a table of rich: a list of 100 000 results has to be printed without
+delay, in a pipe as on a terminal.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _NONE = "-"
 _RATE = "/s"
 """How the unit of a rate ends."""
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|&@~#!]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
-"""What Markdown, or a code host's kind of it, would obey; addresses without brackets, too."""
+"""Characters that Markdown or a code host's dialect interprets, also in bare addresses."""
 
 
 def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One line a result, below a line of headings; rows are the index's.
 
-    The id tells time and scenario, so they have no columns of their own.  Figures of several
-    kinds have their units with them.
+    The id contains time and scenario, so they have no separate columns.  Figures of several
+    kinds are shown with their units.
     """
     if not rows:
         yield "no results"
@@ -94,7 +94,7 @@ def commit_lines(commits: Sequence[Commit]) -> Iterator[str]:
 
 
 def number(value: float | None, unit: str | None = None, like: float | None = None) -> str:
-    """A figure as people read it: rates are whole, others have three digits or more.
+    """A figure for display: rates are whole, others have three digits or more.
 
     It has the decimals of `like`, such as the figure whose interval it is an end of.
     """
@@ -141,5 +141,5 @@ def sentence(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """The text in one line, with no letter that Markdown, HTML or a terminal would obey."""
+    """The text in one line, with Markdown, HTML and control characters escaped."""
     return _SPECIAL.sub(r"\\\1", printable(" ".join(text.split())))

@@ -1,4 +1,4 @@
-"""A running sweep or build as it is now, from its journal and its live file; pure."""
+"""Present state of a running sweep or build, from its journal and its live file; no I/O."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _WINDOW = 12
 
 
 class LiveView:
-    """What is known of a running sweep; grows by `journaled` and `happened`."""
+    """State of a running sweep; updated by `journaled` and `happened`."""
 
     def __init__(self, ref: str) -> None:
         self.id = ref
@@ -55,11 +55,11 @@ class LiveView:
         """The words for what clients attempt and for what the server holds."""
         self.run = 0
         self.values: list[float] = []
-        """What the runs that are done came to."""
+        """Figures of the finished runs."""
         self.load: Load | None = None
         """Of the trial under way."""
         self.build: BuildStep | None = None
-        """How far the build under way is, of one; there is no sweep yet then."""
+        """Progress of a build under way, before the sweep begins."""
         self.last = ""
         self._trial_phase = _MEASURING
         self._run_started = ""
@@ -70,7 +70,7 @@ class LiveView:
         """The trial under way, as far as it is known."""
 
     def journaled(self, entry: AnyEntry) -> None:
-        """Take an event of the journal."""
+        """Process an event of the journal."""
         match entry:
             case Begun():
                 self.procedure = entry.bench.procedure
@@ -97,7 +97,7 @@ class LiveView:
         return self.procedure.metrics(self.plural)[0]
 
     def happened(self, at: str, entry: LiveEntry) -> None:
-        """Take a line of the live file."""
+        """Process a line of the live file."""
         match entry:
             case Phase():
                 self.phase = entry.text
@@ -151,9 +151,11 @@ class LiveView:
         traffic = list(traffic_points(run))
         server = list(server_points(run))
         loss = [
-            {**one, "loss": 100 * one["loss"]} for one in traffic if one["loss"] is not None
+            {**point, "loss": 100 * point["loss"]}
+            for point in traffic
+            if point["loss"] is not None
         ]
-        beside = [{"s": one["s"], **one["beside"]} for one in server]
+        beside = [{"s": point["s"], **point["beside"]} for point in server]
         lines = {
             f"{self.holds} gained (1/s)".strip(): _line(server, "gained"),
             "offered (1/s)": _line(traffic, "offered") if self.procedure.steps else [],
@@ -163,7 +165,7 @@ class LiveView:
             "CPUs busy": _line(server, "cpu"),
             **{
                 f"{name} CPUs": _line(beside, name)
-                for name in dict.fromkeys(name for one in server for name in one["beside"])
+                for name in dict.fromkeys(name for point in server for name in point["beside"])
             },
             "memory (MB)": _line(server, "rss_mb"),
             f"{self.holds} held".strip(): _line(server, "held"),
@@ -271,7 +273,7 @@ def figure_words(value: float) -> str:
 
 
 def build_words(step: BuildStep) -> str:
-    """How far a build is: ``make, 120 of 545, 3 min 20 s: Compiling …``."""
+    """Progress of a build: ``make, 120 of 545, 3 min 20 s: Compiling …``."""
     count = f", {step.step} of {step.steps}" if step.steps else ""
     doing = f": {step.doing}" if step.doing else ""
     return f"{step.phase}{count}, {span(step.elapsed_s)}{doing}"
@@ -286,7 +288,7 @@ def _line(points: Iterable[Mapping[str, Any]], field: str) -> list[tuple[float, 
 
 
 def trial_words(trial: Trial, procedure: Procedure) -> str:
-    """Say in a line what came of a trial."""
+    """Describe the result of a trial in a line."""
     parts = [
         f"{trial.completed} of {trial.attempted} in time",
         f"loss {100 * trial.loss_ratio:.2f} %",

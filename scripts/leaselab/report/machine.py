@@ -89,14 +89,14 @@ def _buffers(sysctls: Mapping[str, str | None]) -> Iterator[str]:
 
 def _tuning(tuning: Mapping[str, HostSetting]) -> Iterator[str]:
     for name, setting in tuning.items():
-        found, words = setting.found, name.replace("_", " ")
-        if found is None:
+        read_back, words = setting.found, name.replace("_", " ")
+        if read_back is None:
             yield f"{words} not available"
-        elif isinstance(found, dict):
-            counts = Counter(str(value) for value in found.values() if value is not None)
+        elif isinstance(read_back, dict):
+            counts = Counter(str(value) for value in read_back.values() if value is not None)
             text = " + ".join(f"{count} on {value}" for value, count in sorted(counts.items()))
             yield f"{words} {text or 'none there'}"
-        elif isinstance(found, list):
-            yield f"{words} on {' '.join(map(str, found))}"
+        elif isinstance(read_back, list):
+            yield f"{words} on {' '.join(map(str, read_back))}"
         else:
-            yield f"{words} {found}"
+            yield f"{words} {read_back}"

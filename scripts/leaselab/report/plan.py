@@ -1,4 +1,4 @@
-"""A plan of what a lab measures: on a terminal, and as a document."""
+"""A plan of a lab's measurements: text and JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """A figure that the plan rests on, and where it is from."""
+    """A figure that the plan depends on, and its source."""
 
     name: str
     what: str
@@ -43,7 +43,7 @@ def print_plan(
     assumed: Sequence[Assumed],
     stream: TextIO | None = None,
 ) -> None:
-    """Print what is measured when, what it costs, how soon a drop is told; stdout by default.
+    """Print the schedule, its cost and the time until a drop is reported; stdout by default.
 
     `names` are the scenarios in the order of the wish; `left_out` are those that have no duel.
     """
@@ -58,7 +58,7 @@ def print_plan(
 
 
 def notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
-    """Load of the benches, and what has to be known to read the table."""
+    """Load of the benches, and notes on the table."""
     lab = plan.lab
     benches = counted(lab.benches, "bench")
     yield (
@@ -82,11 +82,11 @@ def notes(plan: Plan, left_out: Sequence[str]) -> Iterator[str]:
         )
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things in words: ``1 bench``, ``2 benches``."""
+def counted(number: int, singular: str) -> str:
+    """A number with its noun in singular or plural: ``1 bench``, ``2 benches``."""
     if number == 1:
-        return f"1 {noun}"
-    return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
+        return f"1 {singular}"
+    return f"{number} {singular}{'es' if singular.endswith('ch') else 's'}"
 
 
 def _rows(plan: Plan, names: Sequence[str]) -> Table:
@@ -144,8 +144,12 @@ def _assumptions(assumed: Sequence[Assumed]) -> Table:
     table.add_column("assumed")
     table.add_column("", justify="right")
     table.add_column("from")
-    for one in assumed:
-        table.add_row(one.what, f"{one.value:.3g} {one.unit}".strip(), printable(one.source))
+    for assumption in assumed:
+        table.add_row(
+            assumption.what,
+            f"{assumption.value:.3g} {assumption.unit}".strip(),
+            printable(assumption.source),
+        )
     return table
 
 
@@ -177,7 +181,7 @@ def plan_document(
         "sweeps": {"a_night": lab.nightly, "bench_h_a_day": plan.sweeps_h},
         "bisects": {"bench_h_a_day": plan.bisects_h},
         "left_out": [*left_out],
-        "assumed": [asdict(one) for one in assumed],
+        "assumed": [asdict(assumption) for assumption in assumed],
     }
 
 

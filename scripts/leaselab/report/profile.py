@@ -1,4 +1,4 @@
-"""What two builds spend their CPU time on, in words: a table of functions, and a sentence."""
+"""CPU time of two builds by function: a table and a sentence."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 SHOWN = 15
 """Functions that a table shows."""
-TOLD = 3
-"""Functions that a sentence names."""
+NAMED = 3
+"""Number of functions in a sentence."""
 NAMES = 1
 """Columns of `rows` that are words."""
 LONGEST = 60
@@ -41,7 +41,7 @@ def headings(profiles: ProfileDifference) -> list[str]:
 def rows(profiles: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
     """What stands under `headings`: functions whose own time grew most, first.
 
-    Those that only call others, and in which nothing is seen, are left out.
+    Functions that only call others, and without a significant change, are left out.
     """
     least = LEAST_SHARE * max(profiles.whole.before, profiles.whole.after)
     worth = [
@@ -51,13 +51,13 @@ def rows(profiles: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
         or function.whole.seen
         or max(function.own.before, function.own.after) >= least
     ]
-    for one in worth[:most]:
+    for function in worth[:most]:
         yield [
-            short_name(one.name),
-            f"{one.own.before:.2f}",
-            f"{one.own.after:.2f}",
-            *_cells(one.own),
-            *_cells(one.whole),
+            short_name(function.name),
+            f"{function.own.before:.2f}",
+            f"{function.own.after:.2f}",
+            *_cells(function.own),
+            *_cells(function.whole),
         ]
 
 
@@ -78,7 +78,7 @@ def summary(profiles: ProfileDifference) -> str:
 def growth(profiles: ProfileDifference) -> str:
     """The functions whose own time is known to have changed, in a sentence or two."""
     if profiles.rounds < 2:
-        return "One round tells no growth from noise."
+        return "One round cannot separate growth from noise."
     parts = [_named("Grew most", profiles.grown), _named("Fell most", profiles.fallen)]
     return " ".join(filter(None, parts)) or (
         "No function's own time changed by more than the rounds differ."
@@ -88,14 +88,14 @@ def growth(profiles: ProfileDifference) -> str:
 def _named(what: str, functions: Sequence[FunctionChange]) -> str:
     """Some functions with how much they changed; empty without any."""
     named = ", ".join(
-        f"{short_name(function.name)} {_signed(function.own)}" for function in functions[:TOLD]
+        f"{short_name(function.name)} {_signed(function.own)}" for function in functions[:NAMED]
     )
-    more = f" and {len(functions) - TOLD} more" if len(functions) > TOLD else ""
+    more = f" and {len(functions) - NAMED} more" if len(functions) > NAMED else ""
     return f"{what}: {named}{more}." if named else ""
 
 
 def notes(profiles: ProfileDifference) -> Iterator[str]:
-    """What has to be known to read the table, a line each."""
+    """Notes on the table, a line each."""
     yield (
         f"± is half of an interval; those of all {len(profiles.functions)} functions hold "
         "together with 95 %, that of the whole by itself"
@@ -116,9 +116,9 @@ def notes(profiles: ProfileDifference) -> Iterator[str]:
         )
 
 
-def unnamed(one: FunctionChange) -> bool:
+def unnamed(function: FunctionChange) -> bool:
     """Whether a row stands for all functions of a file that have no symbols."""
-    return one.name.startswith("[")
+    return function.name.startswith("[")
 
 
 def profile_document(profiles: ProfileDifference) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What moved, by scenario: on a terminal, as a document, in Markdown."""
+"""Changes by scenario: text, JSON and Markdown."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ class Period:
 
     since: str = ""
     until: str = "9999"
-    """The first moment that is no more of it."""
+    """The first moment after the period."""
     words: str = "the whole archive"
 
     def has(self, moment: str) -> bool:
-        """Whether a moment is of it."""
+        """Whether a moment is in the period."""
         return self.since <= moment < self.until
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The series of an archive, and what moved in a period."""
+    """The series of an archive, and their changes in a period."""
 
     period: Period
     series: tuple[Series, ...]
     older: bool = True
-    """Whether changes from before the period are told, too, that are still suspected or were
+    """Whether it includes changes from before the period that are still suspected or were
     settled in it."""
 
     def of(self, *states: State) -> list[tuple[Series, Change]]:
@@ -65,13 +65,13 @@ class Review:
         return [
             (series, change)
             for series in self.series
-            for change in sorted(series.changes, key=lambda one: one.detected_at)
+            for change in sorted(series.changes, key=lambda change: change.detected_at)
             if change.state in states
             and (self.period.has(change.detected_at) or (self.older and self._news(change)))
         ]
 
     def _news(self, change: Change) -> bool:
-        """Whether a change from before the period has not been told for good before it."""
+        """Whether a change from before the period was not settled before it."""
         if change.detected_at >= self.period.until:
             return False
         return change.state is State.SUSPECTED or self.period.has(change.settled_at)
@@ -83,10 +83,10 @@ class Review:
         Where there is no change at all it is one of the whole period.
         """
         months = sorted(
-            {change.detected_at[:7] for one in self.series for change in one.changes},
+            {change.detected_at[:7] for series in self.series for change in series.changes},
             reverse=True,
         )
-        return [replace(self, period=month(one), older=False) for one in months] or [self]
+        return [replace(self, period=month(name), older=False) for name in months] or [self]
 
 
 def month(text: str) -> Period:
@@ -101,9 +101,9 @@ def month(text: str) -> Period:
 def review_of(
     store: Store, patterns: Sequence[str] = ("*",), period: Period | None = None
 ) -> Review:
-    """What the archive says of the scenarios that patterns name.
+    """The review of the scenarios that match patterns.
 
-    A duel that cannot be read is said, and settles nothing.
+    An unreadable duel is reported and settles nothing.
     """
     rows = [row for pattern in patterns for row in store.index.every(pattern)]
     return Review(period or Period(), tuple(series_of(store, rows)))
@@ -119,7 +119,7 @@ def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
     """What each duel of the rows, by their ids, says of the builds of its two servers."""
     clean = [row for row in rows.values() if not row["dirty"]]
     for both in duels(store, clean):
-        first, second = (rows[one.id] for one in both)
+        first, second = (rows[record.id] for record in both)
         try:
             verdict = compare(*both).verdict
         except LeaselabError as error:
@@ -187,17 +187,17 @@ def shape_words(change: Change) -> str:
 
 
 def notes(review: Review) -> list[str]:
-    """What to know before these figures."""
+    """Notes on the figures."""
     lines = []
-    enough = {one.scenario for one in review.series if one.enough}
-    short = {one.scenario for one in review.series} - enough
+    enough = {series.scenario for series in review.series if series.enough}
+    short = {series.scenario for series in review.series} - enough
     if short:
         lines.append(
             f"too few builds for a history, of which {LEARNT + 1} or more are needed: "
             f"{', '.join(sorted(short))}"
         )
-    changed = [one for one, _ in review.of(*State)]
-    if any(not one.anchor for one in changed):
+    changed = [series for series, _ in review.of(*State)]
+    if any(not series.anchor for series in changed):
         lines.append(f"{Basis.SESSIONS.value}: {NO_ANCHOR}")
     if any(change.moved_lab for _, change in review.of(*State)):
         lines.append("† the environment of the lab is another one after it")
@@ -212,7 +212,7 @@ def headline(review: Review) -> str:
 def counts(review: Review) -> str:
     """How many changes of each kind there are, and of how much."""
     changes = ", ".join(f"{len(review.of(state))} {state.value}" for state in State)
-    builds = sum(len(one.points) for one in review.series)
+    builds = sum(len(series.points) for series in review.series)
     return f"{changes}; {len(review.series)} series with {builds} builds"
 
 
@@ -246,9 +246,11 @@ def print_review(review: Review, stream: TextIO | None = None) -> None:
     """Print it; stdout unless given."""
     stream = stream or sys.stdout
     stream.write(f"{headline(review)}\n")
-    for title, series in parts(review):
+    for title, changes in parts(review):
         stream.write(f"\n{title}\n")
-        stream.writelines(aligned(HEADINGS, (cells(*one) for one in series), len(HEADINGS)))
+        stream.writelines(
+            aligned(HEADINGS, (cells(*change) for change in changes), len(HEADINGS))
+        )
     remarks = notes(review)
     stream.writelines(["\n" * bool(remarks), *(f"{printable(line)}\n" for line in remarks)])
 
@@ -261,9 +263,9 @@ def markdown_of_review(review: Review) -> str:
     ]
     if not review.of(State.CONFIRMED):
         lines.append("\nNo change was confirmed.\n")
-    for title, series in parts(review):
+    for title, changes in parts(review):
         lines.append(f"\n### {title}\n\n")
-        lines += markdown_table(HEADINGS, (cells(*one) for one in series), len(HEADINGS))
+        lines += markdown_table(HEADINGS, (cells(*change) for change in changes), len(HEADINGS))
     lines += [f"\n{escaped(line)}\n" for line in notes(review)]
     return "".join(lines)
 
@@ -273,7 +275,7 @@ def review_document(review: Review) -> dict[str, Any]:
     return {
         "since": review.period.since or None,
         "until": review.period.until if review.period.until != "9999" else None,
-        "series": [_series_document(one) for one in review.series],
+        "series": [_series_document(series) for series in review.series],
         "changes": [
             {
                 "scenario": series.scenario,

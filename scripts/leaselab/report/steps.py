@@ -32,7 +32,7 @@ def steps_of(record: Record) -> Steps:
     steps = []
     for number, title in enumerate(record.procedure.steps, start=1):
         names = (of_step(metric.name, number) for metric in record.metrics)
-        metrics = tuple(one for name in names if (one := record.metric(name)))
+        metrics = tuple(metric for name in names if (metric := record.metric(name)))
         steps.append(Step(title, metrics))
     first = steps[0] if steps else Step("", ())
     headings = tuple(

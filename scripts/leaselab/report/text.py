@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _NONE = "-"
 CPU = "cpu_us"
-"""The metric that what serves beside the server is told with."""
+"""The metric with which the CPU time of companion services is shown."""
 _PIPE_WIDTH = 10_000
 """Columns of a pipe: its lines are never folded, so that grep finds whole ones."""
 _GAP = 2
@@ -53,8 +53,8 @@ def print_result(
 ) -> None:
     """Print a result; `path` is its directory, `stream` stdout unless given.
 
-    The `whole` of it has steps, latency and provenance as well.  Without `why`, only the words
-    of what went wrong: its sentences are told elsewhere.  A terminal gets rules and colours,
+    `whole` adds steps, latency and provenance.  Without `why`, errors are shown by their words
+    only, as the sentences are printed elsewhere.  A terminal gets rules and colours,
     and only the columns that fit; a pipe gets plain lines.
     """
     stream = stream or sys.stdout
@@ -180,18 +180,18 @@ def _how_known(metric: Metric) -> Iterator[str]:
 
 
 def _cost(record: Record) -> str:
-    """The metrics beside the figure, but rates like it, and what the time went to."""
+    """The metrics besides the figure, except rates like it, and how the time was spent."""
     rate = f"{record.scenario.transaction.plural}/s"
     parts = []
     for metric in whole_of(record)[1:]:
         if metric.value is not None and not metric.unit == record.figure.unit == rate:
-            told = [f"{metric.title} {figure_words(metric)}"]
+            texts = [f"{metric.title} {figure_words(metric)}"]
             if metric.name == CPU:
                 others = other_cpu_us(record.rounds, record.procedure)
-                told += [
+                texts += [
                     f"{_whose(record, name)} {value:.0f} µs" for name, value in others.items()
                 ]
-            parts.append(", ".join(told))
+            parts.append(", ".join(texts))
     took = f"measured in {span(record.wall_s)}"
     if record.traffic_share is not None:
         took += f", {100 * record.traffic_share:.0f} % of it traffic"
@@ -199,7 +199,7 @@ def _cost(record: Record) -> str:
 
 
 def _whose(record: Record, name: str) -> str:
-    """Whose CPU time it is: what serves for the server is told by its kind, not by its host."""
+    """The owner of a CPU time: a supporting service is named by its kind, not by its host."""
     support = record.scenario.support
     return name.replace(PARTNER, support.kind, 1) if support else name
 
@@ -208,8 +208,8 @@ def _rounds(record: Record, shape: _Shape) -> Iterator[RenderableType]:
     """A line for each round, with as many columns as fit."""
     dropped = [place in record.figure.dropped for place in range(len(record.rounds))]
     remarks = [
-        _remark(one, record.figure, dropped=out)
-        for one, out in zip(record.rounds, dropped, strict=True)
+        _remark(round_, record.figure, dropped=out)
+        for round_, out in zip(record.rounds, dropped, strict=True)
     ]
     columns, needed = _round_columns(record)
     longest = max((len(word) for remark in remarks for word in remark.split()), default=0)
@@ -254,7 +254,7 @@ def _round_columns(record: Record) -> tuple[list[Column], int]:
 
 
 def _left_out(columns: Sequence[Column]) -> Iterator[RenderableType]:
-    """Say which columns a terminal is too narrow for."""
+    """Name the columns for which the terminal is too narrow."""
     if columns:
         names = ", ".join(title for title, *_ in columns)
         yield _indented(f"not shown at this width: {names}", style="dim")
@@ -281,8 +281,8 @@ def _steps(record: Record, shape: _Shape) -> list[RenderableType]:
     return [table, *_left_out(columns[fit:])]
 
 
-def _value(one: Round, metric: Metric) -> str:
-    return number(one.metrics.get(metric.name), metric.unit)
+def _value(round_: Round, metric: Metric) -> str:
+    return number(round_.metrics.get(metric.name), metric.unit)
 
 
 def _other_words(metric: Metric, figure: Metric) -> str:
@@ -291,25 +291,25 @@ def _other_words(metric: Metric, figure: Metric) -> str:
     return " ".join(words) or metric.title
 
 
-def _bracket(one: Round, figure: Metric) -> str:
-    if one.bracket is None:
+def _bracket(round_: Round, figure: Metric) -> str:
+    if round_.bracket is None:
         return _NONE
-    ends = (one.bracket.lower, one.bracket.upper)
+    ends = (round_.bracket.lower, round_.bracket.upper)
     return "-".join(number(end, figure.unit) for end in ends)
 
 
-def _remark(one: Round, figure: Metric, *, dropped: bool) -> str:
+def _remark(round_: Round, figure: Metric, *, dropped: bool) -> str:
     remarks = []
-    value = one.metrics.get(figure.name)
+    value = round_.metrics.get(figure.name)
     if dropped and value is not None and figure.value is not None:
         remarks.append(f"dropped: {'highest' if value > figure.value else 'lowest'}")
     otherwise = Counter[str]()
-    for trial in one.trials:
+    for trial in round_.trials:
         otherwise.update(trial.failures)
     if otherwise:
         counted = ", ".join(f"{count} {kind}" for kind, count in otherwise.most_common())
         remarks.append(f"answered otherwise: {counted}")
-    bad = [trial.reason for trial in one.trials if not trial.valid]
+    bad = [trial.reason for trial in round_.trials if not trial.valid]
     if bad:
         remarks.append(f"{len(bad)} not valid: {', '.join(sorted(set(bad)))}")
     return "; ".join(remarks)

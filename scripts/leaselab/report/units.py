@@ -1,7 +1,6 @@
 """The units that figures are shown in: milliseconds, percent, KiB, GiB.
 
-Records, the index and exports have seconds, ratios and bytes; what is changed here is only
-shown.
+Records, the index and exports have seconds, ratios and bytes; converted values are only shown.
 """
 
 from __future__ import annotations
@@ -68,9 +67,9 @@ def rows_in_shown_units(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     return [_shown_row(row, scales) for row in rows]
 
 
-def _scales(found: Mapping[Kind, Sequence[float | None]]) -> Scales:
+def _scales(values_by_kind: Mapping[Kind, Sequence[float | None]]) -> Scales:
     """The unit and the factor of each kind that is shown in another one."""
-    scales = {kind: scale_of(kind[1], values) for kind, values in found.items()}
+    scales = {kind: scale_of(kind[1], values) for kind, values in values_by_kind.items()}
     return {kind: scale for kind, scale in scales.items() if scale[0] != kind[1]}
 
 
@@ -102,11 +101,11 @@ def _shown_metric(metric: Metric, scale: tuple[str, float] | None) -> Metric:
     )
 
 
-def _shown_round(one: Round, factors: Mapping[str, float]) -> Round:
+def _shown_round(round_: Round, factors: Mapping[str, float]) -> Round:
     metrics = {
-        name: _times(value, factors.get(name, 1.0)) for name, value in one.metrics.items()
+        name: _times(value, factors.get(name, 1.0)) for name, value in round_.metrics.items()
     }
-    return replace(one, metrics=metrics)
+    return replace(round_, metrics=metrics)
 
 
 def _shown_row(row: Mapping[str, Any], scales: Scales) -> dict[str, Any]:

@@ -46,9 +46,9 @@ _BEGAN = {
     Basis.SESSIONS: ", {} later: what the machine itself became faster or slower by is part of "
     "the ratio",
 }
-"""How the sessions of two results lie to each other, by what their ratio rests on."""
+"""Words for the relation of two results' sessions, by the basis of their ratio."""
 _ORDER = 0.02
-"""By how much the order of a round has to change its ratio (0..1) to be named."""
+"""Effect of a round's order on its ratio (0..1) from which it is reported."""
 _SUBJECT = 50
 """Letters of a subject that a table shows."""
 
@@ -68,7 +68,7 @@ def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> No
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    """The comparison for ``--json``; what there is none of is None."""
+    """The comparison for ``--json``; missing values are None."""
     base, other, verdict = comparison.base, comparison.other, comparison.verdict
     return {
         "outcome": comparison.word,
@@ -81,15 +81,15 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "metric": other.figure.name,
         "unit": other.figure.unit,
         "differs": {
-            one.field: list(one.values)
-            for one in (family_differences(base, other) if base is not None else ())
+            difference.field: list(difference.values)
+            for difference in (family_differences(base, other) if base is not None else ())
         },
         "a": _result(base) if base is not None else None,
         "b": _result(other),
         "ratio": verdict.ratio if verdict else None,
         "ratio_is": verdict.limit.value if verdict else None,
         # An end without a bound, of a figure that is known badly, is null.
-        "ci95": [one if math.isfinite(one) else None for one in verdict.ci95]
+        "ci95": [end if math.isfinite(end) else None for end in verdict.ci95]
         if verdict
         else None,
         "p": verdict.p if verdict else None,
@@ -222,7 +222,7 @@ def sureness(comparison: Comparison) -> Iterator[str]:
 
 
 def budget_words(budget: ErrorBudget | None, scenario: str) -> str:
-    """What duels can tell on a bench, in one line; how to find out where nobody knows."""
+    """The error budget of a bench's duels, in one line; how to measure it if unknown."""
     if budget is None:
         return (
             "this bench has no error budget for such duels of this scenario: "
@@ -256,7 +256,9 @@ def conditions(comparison: Comparison) -> Iterator[str]:
     yield f"{name} on bench {bench.name}, environment {bench.environment or '-'}"
     differing = family_differences(base, other) if base is not None else []
     if differing:
-        fields = [f"{one.field} ({', '.join(one.values)})" for one in differing]
+        fields = [
+            f"{difference.field} ({', '.join(difference.values)})" for difference in differing
+        ]
         yield f"points of one family, which differ in {', '.join(fields)}"
     yield other.procedure.words
     if comparison.verdict is not None and comparison.verdict.duel is not None:
@@ -291,7 +293,7 @@ def _duel_conditions(comparison: Comparison) -> Iterator[str]:
 
 
 def doubts(comparison: Comparison) -> Iterator[str]:
-    """What there is to be careful with, a line each."""
+    """Warnings, a line each."""
     for letter, record in _results(comparison):
         for flag in flags(record):
             if flag.level == "doubt":

@@ -47,7 +47,7 @@ def outcome(comparisons: Sequence[Comparison]) -> Outcome:
     outcomes = [comparison.outcome for comparison in comparisons]
     if Outcome.REGRESSION in outcomes:
         return Outcome.REGRESSION
-    return next((one for one in outcomes if one is not Outcome.OK), Outcome.OK)
+    return next((outcome for outcome in outcomes if outcome is not Outcome.OK), Outcome.OK)
 
 
 def rows(comparisons: Sequence[Comparison]) -> Iterator[list[str]]:

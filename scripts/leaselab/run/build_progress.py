@@ -1,4 +1,4 @@
-"""How far a build is, as its builder prints it: shown while a playbook builds."""
+"""Progress of a build, as its builder prints it, shown while a playbook builds."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from leaselab.model.bench import HostAccess
 
 BUILDING = ("build", "Build the commit")
-"""Role and name of the one task that compiles; by then the builder has its contract."""
+"""Role and name of the task that compiles; the builder has its contract by then."""
 _CLEAR = Control("\r\x1b[K")
 _SHARES = 10
 _EVERY_S = 60.0
 
 
 class BuildFollower:
-    """Follows the builder for as long as the task that compiles runs.
+    """Follows the builder while the compiling task runs.
 
-    What cannot be followed is said once, and the build goes on.
+    A failure to follow it is reported once, and the build continues.
     """
 
     def __init__(
@@ -45,9 +45,9 @@ class BuildFollower:
         feed: LiveFeed,
         stream: TextIO | None = None,
     ) -> None:
-        """`server` names the build contract; `feed` and `stream` get how far it is.
+        """`server` names the build contract; `feed` and `stream` get the progress.
 
-        A builder builds one commit at a time: where it is not `commit` (a hash), that waits.
+        A builder builds one commit at a time: while it builds another, `commit` (a hash) waits.
         """
         self._access = access
         self._argv = [f"/opt/leaselab/build-{server}", "progress"]
@@ -57,7 +57,7 @@ class BuildFollower:
         self._following: ExitStack | None = None
 
     def event(self, event: Event) -> None:
-        """Take an event of the playbook: begin with the task that builds, end with the next."""
+        """Process a playbook event: begin with the building task, end with the next."""
         self._lines.clear()
         if event["event"] == "task":
             self.close()
@@ -75,18 +75,18 @@ class BuildFollower:
         stack = ExitStack()
         try:
             host = stack.enter_context(connect(self._access))
-            stack.enter_context(host.follow(self._argv, self._heard))
+            stack.enter_context(host.follow(self._argv, self._on_line))
         except LeaselabError as error:
             stack.close()
             announce(f"the build is not followed: {error}")
         else:
             self._following = stack
 
-    def _heard(self, line: str) -> None:
+    def _on_line(self, line: str) -> None:
         try:
             step = live_entry_of("build", json.loads(line) or {})
         except (msgspec.MsgspecError, ValueError):
-            return  # nothing is built, or it is cut short by the end of the connection
+            return  # nothing is built, or the end of the connection has cut the line
         if isinstance(step, BuildStep):
             if step.commit != self._commit:
                 other = f"{step.name} {step.commit[:SHORT]}"
@@ -97,10 +97,10 @@ class BuildFollower:
 
 
 class _Lines:
-    """Prints readings: one line that changes on a terminal, in a pipe a line now and then.
+    """Prints progress: a line that is updated on a terminal, occasional lines in a pipe.
 
-    A pipe gets one for each phase, for each tenth of a phase that counts its steps, and
-    at least one a minute.
+    A pipe gets a line for each phase, for each tenth of a phase that counts its steps, and at
+    least one line a minute.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -123,7 +123,7 @@ class _Lines:
             self._shown, self._at = shown, now
 
     def clear(self) -> None:
-        """Make room for another line where one stands that changes."""
+        """End the updated line before another line is printed."""
         if self._stream.isatty():
             self._stream.write(_CLEAR)
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""Scenarios that show what a generator can do, and the ceilings that come of them."""
+"""Scenarios that measure the ceiling of a generator, and their results."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from leaselab.run.session import Session
 
 RUNS = 3
-"""Of a ceiling, by default."""
+"""Default rounds of a ceiling."""
 
 
 def ceiling_tasks(
     like: Scenario | None = None, generators: Sequence[str | None] = (None,)
 ) -> list[Task]:
-    """Return what shows the ceiling of each generator, a server that is faster than it.
+    """Return the scenarios that measure the ceilings of generators, with a faster server.
 
-    Of every protocol, or of the transaction and transport of a scenario.  Raises a usage error
-    where there is none.
+    They are of every protocol, or of the transaction and transport of a scenario.  Raises a
+    usage error without any.
     """
     folder = checkout_root() / "scenarios"
     scenarios = [
@@ -48,18 +48,18 @@ def ceiling_tasks(
 
 
 def _way(scenario: Scenario) -> tuple[object, ...]:
-    """What a ceiling depends on beside the generator."""
+    """Properties besides the generator that a ceiling depends on."""
     return scenario.transaction, scenario.transport
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of tasks that were measured in turn."""
+    """Results of tasks that were measured in turn."""
 
     records: Sequence[Record]
-    """Those with a figure."""
+    """Records with a figure."""
     errors: Sequence[LeaselabError]
-    """Why others have none."""
+    """Errors of those without a figure."""
 
 
 def measured(session: Session, tasks: Sequence[Task]) -> Measured:

@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DuelResult:
-    """What came of a duel."""
+    """Result of a duel."""
 
     comparison: Comparison
     ids: tuple[str, ...]
-    """Ids of the results of A and B; of one alone where that does not build."""
+    """Ids of the results of A and B; only one where that does not build."""
     refused: LeaselabError | None = None
-    """Why A does not build or does not start: B is not measured then, and not to blame."""
+    """Why A does not build or does not start: B is not measured then, and is not at fault."""
 
 
 def duel(
     session: Session, first: Task, second: Task, slowdown: float | None = None
 ) -> DuelResult:
-    """Measure two tasks in turn, and judge them; what does not build is no error here.
+    """Measure two tasks in turn, and judge them; a failed build is not an error here.
 
-    A duel of the two that was interrupted is gone on with.  `slowdown` is for duels that
-    calibrate: for which share of the time B is made to stand still (0..1).
+    An interrupted duel of the two is resumed.  `slowdown` is for calibrating duels: the share
+    of time for which B is paused (0..1).
     Raises for a broken lab and for an interrupt: what was measured can be resumed.
     """
     sealed: list[tuple[Task, Ended]] = []
@@ -64,7 +64,7 @@ def duel(
 
 
 def with_budget(store: Store, comparison: Comparison) -> Comparison:
-    """Add how often duels are right on the bench of a comparison, where it is one of a duel."""
+    """Add the error budget of the bench's duels to a comparison of a duel."""
     record = comparison.other
     plan, place = record.procedure, Conditions.of_record(record).place
     if comparison.verdict is None or not isinstance(plan, Duel):
@@ -74,7 +74,7 @@ def with_budget(store: Store, comparison: Comparison) -> Comparison:
 
 
 def check_layouts(tasks: Sequence[Task], session: Session) -> None:
-    """Raise a usage error for a server that is not built of a commit's files."""
+    """Raise a usage error for a server that is not built from a commit."""
     for task in tasks:
         if task.commit is None or task.commit.tree not in session.files:
             raise usage_error(
@@ -87,7 +87,7 @@ def check_layouts(tasks: Sequence[Task], session: Session) -> None:
 
 
 def say_cost(session: Session, task: Task, layouts: int) -> None:
-    """Say what the duels of two commits in so many layouts cost."""
+    """Print the expected cost of duels of two commits in a number of layouts."""
     plan, scenario = session.procedure(task), task.scenario.name
     if not isinstance(plan, Duel):
         raise AssertionError(f"{plan.name} is no duel")
@@ -98,7 +98,7 @@ def say_cost(session: Session, task: Task, layouts: int) -> None:
 def over_layouts(
     make: Callable[[Task, Task], Comparison], first: Task, second: Task, layouts: int
 ) -> tuple[OverLayouts, list[Comparison]]:
-    """Have a duel made in each layout.
+    """Make a duel in each layout.
 
     Raises what `make` raises, the error of a server that does not build or start in a layout,
     and an invalid-measurement error of a duel without a verdict.
@@ -124,7 +124,7 @@ def _verdict(seed: int, comparison: Comparison) -> LayoutVerdict:
             where=f"layout {seed}",
             todo=f"see: leaselab show {comparison.other.id}",
         )
-    # Also where it is another figure that is worse.
+    # Also where another figure is worse.
     slower = comparison.outcome is Outcome.REGRESSION
     answer = Answer.SLOWER if slower else verdict.answer
     return LayoutVerdict(seed, answer, verdict.ratio, verdict.error)

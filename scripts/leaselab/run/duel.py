@@ -1,4 +1,4 @@
-"""The rounds of a duel: two points in turn, until their rounds have an answer."""
+"""The rounds of a duel: two points in turn, until there is an answer."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Fight:
-    """Two points, of which each round measures both.
+    """Two points, both of which each round measures.
 
-    Which of them begins, and how long is waited before a round, is up to chance: so nothing
-    that comes again and again meets the same one each time.
+    The order and the pause before a round are random, so that a periodic disturbance does not
+    always affect the same point.
     """
 
     points: tuple[Point, Point]
     """A and B."""
     elsewhere: tuple[Trials, Trials] | None = None
-    """How each is asked at the second place, where both are up at once; None where one is
+    """Measures each point at the second address, where both are up at once; None where one is
     started after the other."""
     _here: tuple[Trials, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        """Remember how each is asked at the first place.
+        """Keep the measuring object of each point at the first address.
 
-        Whether all rounds are made is a matter of both.
+        The number of rounds depends on both.
         """
         self._here = tuple(point.trials for point in self.points)
         for point in self.points:
@@ -54,8 +54,8 @@ class Fight:
     def run(self) -> None:
         """Make rounds until there is an answer; both points are finished then.
 
-        A server that fails ends both: its own point with the error.  Raises the error of a
-        broken lab, and what is journaled can be gone on with.
+        A server that fails ends both points, its own with the error.  Raises the error of a
+        broken lab; the journaled rounds can be resumed.
         """
         while not all(point.finished for point in self.points):
             try:
@@ -89,9 +89,9 @@ class Fight:
         return both >= self._plan.rounds or (verdict is not None and verdict.final)
 
     def _see_places(self) -> None:
-        """Raise an invalid-measurement error where one place is far slower than the other.
+        """Raise an invalid-measurement error where one address is far slower than the other.
 
-        Then each round has one of the servers far from its limit, or far beyond it.
+        Otherwise one server of each round would be far below or far beyond its limit.
         """
         apart = places_differ(*(point.rounds for point in self.points))
         if apart is not None and apart > MOST_APART:
@@ -107,12 +107,12 @@ class Fight:
             )
 
     def _round(self) -> None:
-        """Make the next round of both, or of the one that a kill has left without it."""
+        """Make the next round of both points, or of the one that lacks it after a kill."""
         first, second = self.points
         index = min(len(first.rounds), len(second.rounds)) + 1
         sides = [side for side in (0, 1) if len(self.points[side].rounds) < index]
         swapped = order_of(index)
-        # The lots have the first round begin with A, as it is A whose load is looked for.
+        # The first round always begins with A, whose load is searched.
         order = sides[::-1] if swapped else sides
         if self.elsewhere:
             for side, point in enumerate(self.points):
@@ -134,7 +134,7 @@ class Fight:
                 point.end(error if side == at.side else None)
 
     def _together(self, index: int, order: Sequence[int], at: _Failing) -> None:
-        """Have both up, and change between them from trial to trial (A B B A …)."""
+        """Run both at once, and alternate between them from trial to trial (A B B A …)."""
         with ExitStack() as stack:
             opened: dict[int, OpenRound] = {}
             for side in order:
@@ -157,7 +157,7 @@ class Fight:
             self.points[side].complete(opened[side], answers[side])
 
     def _alone(self, index: int, side: int, at: _Failing) -> None:
-        """Have one up alone, for all of its trials of a round."""
+        """Run one point alone, for all of its trials of a round."""
         at.side = side
         with self._serving(index, side, at) as current:
             rate = self._load({side: current}, at)
@@ -169,18 +169,18 @@ class Fight:
         self.points[side].complete(current, answer)
 
     def _clients(self, rate: int) -> int:
-        """How many clients come back in turn; as many in all rounds, 0 where each is new."""
+        """Number of returning clients, the same in all rounds; 0 where each is new."""
         made = self.points[0].rounds
         first = made[0].trials[-1].rate if made else rate
         return self._method(0).clients(first) * self._come_back
 
     @property
     def _come_back(self) -> bool:
-        """Whether clients can come back in turn."""
+        """Whether clients can return in turn."""
         return all(point.trials.generator.takes_clients for point in self.points)
 
     def _ready(self, side: int, current: OpenRound, rate: int, clients: int) -> None:
-        """Have a server warm, and hold as much as it will in all trials."""
+        """Warm a server up, and fill it to the level of all trials."""
         if not clients:
             current.warm_up(rate)
             return
@@ -211,8 +211,8 @@ class Fight:
     def _load(self, opened: Mapping[int, OpenRound], at: _Failing) -> int:
         """The load of the round: the same for both servers.
 
-        Where it is not known, A looks for its own, and B for one that is more than it serves,
-        too, both with trials that count for nothing.
+        Where it is not known, A searches its own load, and B one that also exceeds its
+        capacity, both with trials that do not count.
         """
         first, second = (point.rounds for point in self.points)
         if len(first) != len(second):  # one of them has made this round already
@@ -228,7 +228,7 @@ class Fight:
         return self._lift(opened[1], at, rate) if 1 in opened else rate
 
     def _sight(self, sighting: OpenRound, at: _Failing) -> int:
-        """Have A look for a load that is a little more than it serves."""
+        """Search a load slightly above the capacity of A."""
         at.side = 0
         looked = len(sighting.warm_ups)
         while (rate := sighted(self._plan, sighting.warm_ups[looked:])) is None:
@@ -237,7 +237,7 @@ class Fight:
         return rate
 
     def _lift(self, sighting: OpenRound, at: _Failing, rate: int) -> int:
-        """Have B look for one that is more than it serves, too."""
+        """Search a load that also exceeds the capacity of B."""
         at.side = 1
         looked = len(sighting.warm_ups)
         while not (lift := lifted(self._plan, rate, sighting.warm_ups[looked:]))[1]:
@@ -249,7 +249,7 @@ class Fight:
         sighting.prepare(load, "looking for a load")
 
     def _lifted(self, first: Round, second: Round) -> int:
-        """The load that B has looked for in the first round, which may have been lighter."""
+        """The load that B searched in the first round, which may have been lower."""
         rate = first.trials[-1].rate
         looked = [
             trial
@@ -261,6 +261,6 @@ class Fight:
 
 @dataclass(slots=True)
 class _Failing:
-    """Whose turn it is: whose an error is."""
+    """The point whose turn it is: errors are attributed to it."""
 
     side: int = 0

@@ -1,4 +1,4 @@
-"""How long sweeps, duels and builds took, as the archive has them."""
+"""Durations of sweeps, duels and builds in the archive."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from leaselab.archive.store import Store
 
 _BUILDS = 40
-"""Newest results whose builds are looked at."""
+"""Number of newest results whose builds are read."""
 
 
 def durations(store: Store, names: Sequence[str]) -> dict[str, tuple[float, str]]:
-    """What sweeps, duels and builds of these scenarios took (min), each with its source.
+    """Durations of sweeps, duels and builds of these scenarios (min), each with its source.
 
-    By the field of a lab: `measure_min`, `duel_min`, `build_warm_min`; without what no result
-    says.
+    By the field of a lab: `measure_min`, `duel_min`, `build_warm_min`, as far as results have
+    them.
     """
     known = {}
     sweeps: dict[str, list[float]] = {}
@@ -59,10 +59,10 @@ def durations(store: Store, names: Sequence[str]) -> dict[str, tuple[float, str]
     return known
 
 
-def _mean_of_medians(times: dict[str, list[float]], noun: str) -> tuple[float, str]:
-    """The mean over scenarios of each one's median (min), and where it is from."""
+def _mean_of_medians(times: dict[str, list[float]], singular: str) -> tuple[float, str]:
+    """The mean over scenarios of their medians (min), and its source."""
     medians = {name: statistics.median(own) for name, own in times.items()}
-    number = counted(sum(map(len, times.values())), noun)
+    number = counted(sum(map(len, times.values())), singular)
     few = ", ".join(f"{name} {value:.3g}" for name, value in list(medians.items())[:4])
     more = ", …" if len(medians) > 4 else ""
     return (
@@ -74,8 +74,8 @@ def _mean_of_medians(times: dict[str, list[float]], noun: str) -> tuple[float, s
 def _span_min(rows: Sequence[dict[str, Any]]) -> float:
     """Lab time of an experiment (min).
 
-    That is from the beginning of its first result to the end of its last, unless it was
-    interrupted or its clock was set: it is at most what was spent on each of them.
+    From the beginning of its first result to the end of its last; at most the sum of their
+    durations, in case of an interruption or a changed clock.
     """
     began = min(row["started_at"] for row in rows)
     span = moment.minutes(began, max(row["finished_at"] for row in rows))
@@ -84,7 +84,7 @@ def _span_min(rows: Sequence[dict[str, Any]]) -> float:
 
 
 def _builds(store: Store, ids: Sequence[str]) -> list[float]:
-    """What the builds behind these results took, each once (min)."""
+    """Durations of the builds of these results, each once (min)."""
     seconds: dict[str, float] = {}
     for record in store.load_readable(ids):
         build = record.server.build

@@ -1,4 +1,4 @@
-"""What the archive has of tasks already: results, and measurements that can be gone on with."""
+"""Existing results of tasks in the archive, and measurements that can be resumed."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
     from leaselab.run.task import Task
 
 _SETTLED = frozenset({Outcome.OK.label, Outcome.BUILD.label})
-"""Outcomes of which a second measurement of the same would say nothing new."""
+"""Outcomes that a repeated measurement would not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierResults:
-    """Results of a bench as it is now, by the parameters that were asked for."""
+    """Results of a bench in its present state, with the requested parameters."""
 
     store: Store
     bench: str
     environment: str
     """The lab's own state."""
     overrides: Mapping[str, Any]
-    """Parameters of the procedure that were asked for."""
+    """Requested parameters of the procedure."""
     generator: str | None
-    """Hash of the generator's commit that tasks are measured with; None for what is there."""
+    """Hash of the generator's commit for the tasks; None for the installed generator."""
 
     def unfinished(self) -> dict[str, Begun]:
-        """What unfinished measurements that nobody works on were begun with, by their ids."""
+        """First events of unfinished measurements that no process runs, by their ids."""
         return {
             sweep.id: begun
             for sweep in self.store.running()
@@ -44,13 +44,13 @@ class EarlierResults:
         }
 
     def conditions(self, procedure: AnyProcedure) -> Conditions:
-        """Those of a measurement that would be made now."""
+        """Conditions of a measurement that is made now."""
         return Conditions.by((self.bench, self.environment), self.generator, procedure)
 
     def measured(self, task: Task, anchor: Task | None = None) -> str:
-        """Id of a result of the same commit, settings, parameters and bench, or none.
+        """Id of a result of the same commit, settings, parameters and bench, or None.
 
-        With an `anchor`: one that alternated with that; what does not build needs none.
+        With an `anchor`, the result has to have alternated with it, unless it does not build.
         """
         commit = task.commit.hash if task.commit else None
         wanted = task.procedure(self.overrides)
@@ -61,7 +61,7 @@ class EarlierResults:
         for record in self.store.load_readable(settled):
             if not self.is_like(task, record, wanted):
                 continue
-            # A commit that does not build has no figure that rounds or an anchor could move.
+            # A commit that does not build has no figure that rounds or an anchor could affect.
             if record.outcome == Outcome.BUILD.label or (
                 record.procedure.rounds == wanted.rounds
                 and (anchor is None or self._is_made_of(record.anchor or "", anchor))
@@ -70,9 +70,9 @@ class EarlierResults:
         return ""
 
     def is_like(self, task: Task, record: Record, procedure: AnyProcedure) -> bool:
-        """Whether a result is of a task on the bench as it is now, whatever its rounds.
+        """Whether a result is of a task on the bench in its present state; rounds may differ.
 
-        One that does not build was measured with no settings and no parameters.
+        The result of a commit that does not build has no settings and no parameters.
         """
         subject, conditions = Subject.of_record(record), Conditions.of_record(record)
         wanted = self.conditions(procedure)
@@ -91,7 +91,7 @@ class EarlierResults:
     def is_beside(self, begun: Begun, anchor: Task, unfinished: Mapping[str, Begun]) -> bool:
         """Whether an unfinished measurement alternates with this anchor.
 
-        `begun` is what it was begun with; `unfinished` is what that method returns.
+        `begun` is its first event; `unfinished` is the value of that method.
         """
         name = (begun.experiment.anchor if begun.experiment else None) or ""
         if name in unfinished:
@@ -101,10 +101,10 @@ class EarlierResults:
     def experiments_of(
         self, tasks: Sequence[Task]
     ) -> Iterator[tuple[str, dict[str, Task], Begun]]:
-        """Unfinished experiments of just these tasks, in their order.
+        """Unfinished experiments of exactly these tasks, in their order.
 
-        Of each: the id of an unfinished point, the tasks of all that are unfinished, and what
-        that point was begun with.  Others of its points may be sealed.
+        For each: the id of an unfinished point, the tasks of all unfinished points, and the
+        first event of that point.  Other points may be sealed.
         """
         unfinished = self.unfinished()
 

@@ -1,7 +1,7 @@
-"""An experiment as it lies on the disk: a folder and a journal for each of its points.
+"""The files of an experiment: a folder and a journal for each of its points.
 
-Each point becomes a record of its own.  Which round of which point comes next follows from how
-many each has: so an experiment is resumed like a single point, from the journals alone.
+Each point becomes a separate record.  The next round follows from the number of rounds of each
+point, so an experiment is resumed like a single point, from the journals alone.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def begin(
 ) -> list[RunningSweep]:
     """Create a folder for each point by its id, journaled before anything is touched.
 
-    `experiment` is what the points are of, None for one alone; `root` is the checkout;
-    `elsewhere` has the benches of the same points at the host's second place, where both
-    points of a duel are up at once.  Raises a usage error, and creates nothing, where a
-    scenario cannot hold its procedure; as `check_recordable` likewise.
+    `experiment` is None for a single point; `root` is the checkout; `elsewhere` has the benches
+    of the same points at the host's second address, where both points of a duel are up at once.
+     Raises a usage error, and creates nothing, where a scenario's capacity is too small for its
+    procedure; also raises as `check_recordable`.
     """
     started_at, provenance = moment.now(), own_provenance(root, command())
     second = {at: published_bench(bench) for at, bench in (elsewhere or {}).items()}
@@ -85,9 +85,9 @@ def begin(
 def archive_failure(
     store: Store, record: Record, log: Path | None, inventory: Inventory
 ) -> Path:
-    """Seal the result of a commit that came to no measurement.
+    """Seal the result of a commit that was not measured.
 
-    `log` is that of its build, where that is what failed.
+    `log` is that of its build, where the build failed.
     """
     with store.create(record.id) as running:
         if log:
@@ -96,9 +96,9 @@ def archive_failure(
 
 
 def open_experiment(store: Store, ref: str) -> list[RunningSweep]:
-    """Open all unfinished points of the experiment that an unfinished point is of.
+    """Open all unfinished points of the experiment of an unfinished point.
 
-    Raises usage_error as `Store.open_running`, where one of them is being measured, too.
+    Raises usage_error as `Store.open_running`, also where one of them is being measured.
     """
     first = store.open_running(ref)
     points = first.begun().points(first.id)

@@ -1,4 +1,4 @@
-"""The search for the commits of a range that made a server slower: by duels, to the end."""
+"""The complete search, by duels, for the commits of a range that made a server slower."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ if TYPE_CHECKING:
     from leaselab.run.session import Session
 
 _RECENT = 20
-"""Newest results of commits that say how long a build takes."""
+"""Number of newest results of commits from which the duration of a build is estimated."""
 
 
 @dataclass(slots=True)
 class Search:
-    """The search in one range: what the archive has of it, and the duels that are made."""
+    """The search in one range: its duels in the archive, and those that are made."""
 
     session: Session
     scenario: Scenario
     repository: Repository
     commits: Sequence[Commit]
-    """By their places."""
+    """Reasons of commits that cannot be measured, by their places."""
     plan: Duel
     limits: Limits
     ids: list[str] = field(default_factory=list)
-    """Of the results that this search has made."""
+    """Ids of the results that this search has made."""
     _read: dict[str, Record | None] = field(default_factory=dict)
     _layouts: dict[int, OverLayouts] = field(default_factory=dict)
-    """Of culprits that were measured in several layouts."""
+    """Verdicts on culprits that were measured in several layouts."""
 
     def run(self) -> End:
         """Make duels until the search ends.
 
-        Raises as `Session.measure`, and an invalid-measurement error where duels of the same
-        two commits come to no verdict.
+        Raises as `Session.measure`, and an invalid-measurement error where repeated duels of
+        two commits have no verdict.
         """
         facts, words = self._facts(), self._words
         _say(*words.cost(facts, self._build_s()))
@@ -70,7 +70,7 @@ class Search:
         return step
 
     def foresee(self) -> None:
-        """Say what the archive knows, what is next and what that may cost."""
+        """Print what the archive knows, the next step and its possible cost."""
         facts, words = self._facts(), self._words
         _say(*words.cost(facts, self._build_s()))
         step = next_step(facts.known, self.limits)
@@ -107,7 +107,7 @@ class Search:
         return HuntWords(self.commits, self.limits)
 
     def _no_verdict(self, step: Step, before: Facts, now: Facts) -> str:
-        """Say that a duel had no verdict; raise where that is no use to repeat."""
+        """Report that a duel had no verdict; raise where a repetition is useless."""
         pair = step.older, step.newer
         texts = now.spoiled.get(pair, ())
         if len(texts) >= FAILURES or texts == before.spoiled.get(pair, ()):
@@ -120,7 +120,7 @@ class Search:
         return f"no verdict, so it is measured again: {texts[-1]}"
 
     def hunted(self, end: End, facts: Facts | None = None) -> Hunted:
-        """Return all that is known, from the archive unless it was read just now."""
+        """Return all known facts, from the archive unless they were just read."""
         facts = facts or self._facts()
         gaps = [culprit.gap for culprit in end.culprits]
         merged = {gap.place: self.repository.merged(self.commits[gap.place]) for gap in gaps}
@@ -143,7 +143,7 @@ class Search:
         )
 
     def _confirmed(self, known: Known, gap: Gap) -> tuple[Record, Record]:
-        """The results of the last duel that named a culprit: of its parent, and its own."""
+        """The results of the last duel that identified a culprit: its parent's and its own."""
         base = self._record(known.of(gap.after, gap.place)[-1].id)
         if base.experiment is None:
             raise AssertionError(f"{base.id} is of no duel")
@@ -162,7 +162,7 @@ class Search:
         return Task(self.scenario, commit)
 
     def _fight(self, step: Step) -> None:
-        """Make the duel of a step, or go on with it where it was interrupted."""
+        """Make the duel of a step, or resume an interrupted one."""
         first, second = self._task(step.older), self._task(step.newer)
         session = replace(
             self.session, overrides={**self.session.overrides, "rounds": step.rounds}
@@ -170,7 +170,7 @@ class Search:
         session.complete((first, second), lambda _, ended: self.ids.append(ended.place.name))
 
     def _facts(self) -> Facts:
-        """Read the duels between commits of the range, and which of them fail."""
+        """Read the duels between commits of the range, and which commits fail."""
         tasks = {commit.hash: Task(self.scenario, commit) for commit in self.commits}
         records = []
         for row in self.session.store.index.rows(
@@ -193,7 +193,7 @@ class Search:
         return self._read[ref]
 
     def _build_s(self) -> float | None:
-        """How long builds of the scenario's server took, by the newest results (s)."""
+        """Durations of builds of the scenario's server, by the newest results (s)."""
         rows = self.session.store.index.rows(scenario=self.scenario.name, limit=_RECENT)
         took = [
             build.seconds["total"]

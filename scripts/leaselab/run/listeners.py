@@ -1,4 +1,4 @@
-"""Listeners of a sweep beside its own progress: several at once, and the live file."""
+"""Listeners of a sweep: a list of several, and the live file."""
 
 from __future__ import annotations
 
@@ -21,69 +21,69 @@ if TYPE_CHECKING:
 
 
 class Several:
-    """Tells each of several listeners."""
+    """Forwards each event to several listeners."""
 
     def __init__(self, *listeners: Listener) -> None:
         self._listeners: Sequence[Listener] = listeners
 
     def phase(self, text: str) -> None:
-        """Tell each."""
+        """Forward the phase to each listener."""
         for listener in self._listeners:
             listener.phase(text)
 
     def round_started(self, index: int) -> None:
-        """Tell each."""
+        """Forward the start of a round to each listener."""
         for listener in self._listeners:
             listener.round_started(index)
 
     def trial_started(self, load: Load) -> None:
-        """Tell each."""
+        """Forward the start of a trial to each listener."""
         for listener in self._listeners:
             listener.trial_started(load)
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """Tell each."""
+        """Forward the end of a trial to each listener."""
         for listener in self._listeners:
             listener.trial_done(trial, replayed=replayed)
 
     def round_done(self, done: Round) -> None:
-        """Tell each."""
+        """Forward the end of a round to each listener."""
         for listener in self._listeners:
             listener.round_done(done)
 
 
 class Live:
-    """Writes what happens to the live file; what came of trials and runs is in the journal."""
+    """Writes events to the live file; results of trials and runs are in the journal."""
 
     def __init__(self, feed: LiveFeed) -> None:
         self._feed = feed
 
     def phase(self, text: str) -> None:
-        """Write it."""
+        """Write the phase."""
         self._feed.write(Phase(text=text))
 
     def round_started(self, index: int) -> None:
-        """Write it."""
+        """Write the start of the round."""
         self._feed.write(RunBegun(index=index))
 
     def trial_started(self, load: Load) -> None:
-        """Write it."""
+        """Write the start of the trial."""
         self._feed.write(TrialBegun(load=load))
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """Write that it has ended."""
+        """Write the end of the trial."""
         if not replayed:
             self._feed.write(TrialEnded(rate=trial.rate))
 
     def round_done(self, done: Round) -> None:
-        """Nothing: the journal has it."""
+        """Do nothing: the journal has it."""
 
     def sampler(self, host: str) -> Callable[[str], None]:
-        """Return what takes a host's samples as they come, as the lines they are."""
+        """Return the function that receives the lines of a host's samples as they arrive."""
 
-        def heard(line: str) -> None:
-            with suppress(msgspec.MsgspecError, ValueError):  # what measures with it reports it
+        def on_line(line: str) -> None:
+            with suppress(msgspec.MsgspecError, ValueError):  # the measurement reports it
                 sample = msgspec.json.decode(line, type=Sample)
                 self._feed.write(Sampled(host=host, sample=sample))
 
-        return heard
+        return on_line

@@ -1,4 +1,4 @@
-"""The max rates of a bench that the archive knows, and the loads that follow from them."""
+"""The max rates of a bench in the archive, and the loads that follow from them."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ if TYPE_CHECKING:
     from leaselab.run.task import Task
 
 HEADROOM = 1.15
-"""First offered load over the max rate measured last: a trial that loses something
-says how much is too much, one that loses nothing only says "more"."""
+"""First offered load relative to the last max rate: the loss of a trial shows how far a load is
+too high, while a trial without loss only shows that more is possible."""
 _RECENT = 20
-"""Newest results among which the last max rate of a bench is looked for."""
+"""Number of newest results that are searched for the last max rate of a bench."""
 
 
 @dataclass(frozen=True, slots=True)
 class _MaxRateFound:
-    """A max rate of the archive."""
+    """A max rate from the archive."""
 
     rate: float
-    """Transactions/s."""
+    """The max rate (transactions/s)."""
     id: str
-    """Of its result."""
+    """Id of its result."""
     of_task: bool
-    """Whether it is of the same commit, and not of another one."""
+    """Whether it is of the same commit."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaxRates:
-    """The max rates of a bench that were measured, for the loads of tasks."""
+    """The measured max rates of a bench, for the loads of tasks."""
 
     earlier: EarlierResults
     together: Sequence[Task] = ()
     """The points of the experiment that is being measured."""
 
     def ready(self, task: Task, procedure: AnyProcedure) -> AnyProcedure:
-        """Return a procedure with the load that it stands for, or where its search begins.
+        """Return a procedure with its load set, or the start of its search.
 
-        A search begins a little above the bench's last max rate: it saves the first round's
-        scouts; what the round finds, it still proves itself.  Raises a usage error where a
-        load is a share of a max rate that nobody has measured.
+        A search begins slightly above the bench's last max rate, which saves the first round's
+        scouts; the round still proves its own result.  Raises a usage error where a load is a
+        share of a max rate that was not measured.
         """
         known = self._max_rate_for(task, procedure)
         if isinstance(procedure, MaxRate):
@@ -84,11 +84,11 @@ class MaxRates:
         return procedure.at_max_rate(known.rate)
 
     def lacks(self, task: Task) -> bool:
-        """Whether nobody has measured a max rate that the load of a task may be a share of."""
+        """Whether the load of a task is a share of a max rate that was not measured."""
         return self._last_max_rate(task) is None
 
     def _max_rate_for(self, task: Task, procedure: AnyProcedure) -> _MaxRateFound | None:
-        """The max rate that a task's load follows: its own, or the lowest of its experiment."""
+        """The max rate for a task's load: its own, or the lowest of its experiment."""
         tasks = self.together if procedure.same_load and task in self.together else (task,)
         rates = [rate for each in tasks if (rate := self._last_max_rate(each)) is not None]
         return min(rates, key=lambda known: known.rate, default=None)
@@ -96,7 +96,7 @@ class MaxRates:
     def _last_max_rate(self, task: Task) -> _MaxRateFound | None:
         """The newest max rate of a task's scenario under the same conditions; None without one.
 
-        One of the same commit comes before newer ones of others.
+        Results of the same commit take precedence over newer ones of other commits.
         """
         wanted = self.earlier.conditions(task.procedure(self.earlier.overrides))
         commit = task.commit.hash if task.commit else None

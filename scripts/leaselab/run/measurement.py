@@ -67,13 +67,13 @@ def finish(
     *,
     lease: Lease,
 ) -> list[Ended]:
-    """Measure what is left of an experiment, and seal each point as it is finished.
+    """Measure the remaining rounds of an experiment, and seal each point as it is finished.
 
-    `sealed` gets each point that is.  `show(bench, name)` returns a context with the
-    listener that shows a point's progress; `name` is empty where there is but one.  `lease` is
-    that of the bench.  When the lab breaks, or the user interrupts, what is not sealed stays
-    as it is and can be resumed: that error is raised.  An invalid measurement or a server that
-    does not start is a result as well and is sealed with its reason.
+    `sealed` gets each sealed point.  `show(bench, name)` returns a context with the listener
+    that shows a point's progress; `name` is empty for a single point.  `lease` is that of the
+    bench.  When the lab breaks or the user interrupts, the error is raised, and unsealed points
+    can be resumed.  An invalid measurement or a server that does not start is also a result and
+    is sealed with its reason.
     """
     with ExitStack() as stack:
         for running in points:
@@ -87,11 +87,11 @@ def finish(
 
 
 def next_point(made: Sequence[int | None], *, interleaved: bool) -> int | None:
-    """Return which point comes next, by the rounds that each has; None where all are finished.
+    """Return the next point, by the rounds that each has; None where all are finished.
 
-    `made` has None for a finished point.  Interleaved points take turns, every other time
-    backwards (A B B A …), so that a steady drift of the machine falls on all alike; else each
-    is finished before the next begins.
+    `made` has None for a finished point.  Interleaved points alternate, every other time in
+    reverse order (A B B A …), so that a steady drift of the machine affects all equally;
+    otherwise each is finished before the next begins.
     """
     left = [(rounds, place) for place, rounds in enumerate(made) if rounds is not None]
     if not left:
@@ -144,7 +144,7 @@ def _measure(
                 lock=lock,
                 watch=watch if hears_anybody(part.bench.scenario.generator) else None,
             )
-        # What a killed measurement left running would refuse the first start.
+        # A server that a killed measurement left running would prevent the first start.
         most = max(parts, key=lambda part: len(part.bench.servers))
         if most.point is not None:
             most.point.trials.server.clear()
@@ -174,7 +174,7 @@ def _point(
     lock: BenchLock,
     watch: Watch | None,
 ) -> Point:
-    """Return a point that goes on where its journal ends, on connected hosts."""
+    """Return a point that continues where its journal ends, on connected hosts."""
     running = part.running
     trials = _trials(part.bench, running, hosts, live, watch)
     method = method_of(part.bench.procedure, trials.generator.capacity)
@@ -188,7 +188,7 @@ def _trials(
     live: Live,
     watch: Watch | None,
 ) -> Trials:
-    """Return what makes trials of a point as it lies there, on connected hosts."""
+    """Return the object that makes trials of a deployed point, on connected hosts."""
     servers = Servers(
         {
             role: ContractServer(hosts[role], server, live.sampler(role))
@@ -233,7 +233,7 @@ def _fight(
 def run_points(
     points: Sequence[Point], *, interleaved: bool, done: Callable[[int], object]
 ) -> None:
-    """Advance the points in turn until all are finished; `done` gets each that is."""
+    """Advance the points in turn until all are finished; `done` gets each finished point."""
 
     def made(point: Point) -> int | None:
         return None if point.finished else len(point.rounds)
@@ -271,7 +271,7 @@ def _seal(store: Store, part: Part, owner: str, root: Path) -> Ended:
 def _connected(
     stack: ExitStack, parts: Sequence[Part], listener: Listener
 ) -> dict[str, Connection]:
-    """Connect the hosts of all points, by role, and see that they are tuned as they were."""
+    """Connect the hosts of all points, by role, and check that their tuning is unchanged."""
     hosts: dict[str, Connection] = {}
     for part in parts:
         for role in (GENERATOR, *part.bench.servers):
@@ -283,7 +283,7 @@ def _connected(
 
 
 def _journal_fault(parts: Sequence[Part], fault: BaseException, root: Path) -> None:
-    """Journal what stopped an experiment for now, and say how it goes on."""
+    """Journal the interruption of an experiment, and print how to resume it."""
     left = [part for part in parts if part.ended is None]
     if not left:
         return
@@ -299,7 +299,7 @@ def _journal_fault(parts: Sequence[Part], fault: BaseException, root: Path) -> N
 
 
 def _distrust(bench: Bench, fault: LeaselabError, root: Path) -> None:
-    """Have the next run deploy again where what failed is a host that serves."""
+    """Make the next run deploy again where a server's host has failed."""
     serving = {bench.hosts[role].access.name for role in bench.servers}
     if fault.where in serving and fault.outcome is not Outcome.INVALID:
         distrust_deployment(root, bench.name)

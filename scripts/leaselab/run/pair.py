@@ -1,4 +1,4 @@
-"""Which two results are compared: as somebody named them."""
+"""Selection of the two results of a comparison, by the names that the user gave."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 PREVIOUS = "previous"
 VERSION = "version:"
-"""Before the version of a server, whose newest result is meant."""
+"""Prefix of a server's version; it selects the newest result of that version."""
 
 _MAY_DIFFER = frozenset({"scenario", "durability"})
-"""Incompatibilitys that two scenarios which are compared on purpose may have."""
+"""Incompatibilities that are allowed where two scenarios are compared on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitNames:
-    """Names of a repository's commits, each of which stands for a result of one scenario."""
+    """Names of a repository's commits, each of which selects a result of one scenario."""
 
     repository: Repository
     scenario: str
 
 
 def commit_names(repo: str | None, scenario: str | None) -> CommitNames | None:
-    """Open the repository whose names are meant; None where results are named.
+    """Open the repository of the given names; None where results are named.
 
     Raises a usage error for one of the two without the other, and what
     `open_repository` raises.
@@ -65,13 +65,12 @@ def load_named(
 ) -> Record:
     """The record of a result; with `names`, `ref` is a branch, a tag or a hash.
 
-    A commit may have several results: the one meant is of the experiment of `beside`, else of
-    its anchor, else of its bench and procedure, else the newest.  With `against`, another
-    commit, it is the newest of which that one has a result that compares with it, if there is
-    any; those with an anchor in common come first.  A profile is meant only where there is
-    nothing else.
+    A commit may have several results: the selected one is of the experiment of `beside`, else
+    of its anchor, else of its bench and procedure, else the newest.  With `against`, another
+    commit, it is the newest that is comparable with a result of that commit, if any; pairs with
+    a common anchor take precedence.  A profile is selected only without other results.
 
-    Raises a usage error for what names none, and what `Store.load` raises.
+    Raises a usage error for a name without a result, and what `Store.load` raises.
     """
     if names is None:
         return store.load(ref)
@@ -92,12 +91,12 @@ def load_named(
 
 
 def load_previous(store: Store, other: Record) -> Record | None:
-    """The newest result of another server before `other` that it can be compared with.
+    """The newest comparable result of another server before `other`.
 
-    Those with an anchor in common come first, and of these the anchor's own last.  It has a
+    Results with a common anchor take precedence, with the anchor's own last.  The result has a
     figure and an interval, or was faster than its bench and that suffices for a verdict, and
-    the same scenario, bench, environment and procedure.  One that cannot be read is said and
-    passed over.  None where there is none.
+    the same scenario, bench, environment and procedure.  An unreadable result is reported and
+    skipped.  None without such a result.
     """
     rows = store.index.every(other.scenario.name)
     anchors = _anchors(rows)
@@ -119,10 +118,10 @@ def load_previous(store: Store, other: Record) -> Record | None:
 
 
 def load_version(store: Store, other: Record, version: str) -> Record:
-    """The newest result that compares with `other` of a server that reports a version.
+    """The newest result, comparable with `other`, of a server that reports a version.
 
-    A fixed one, such as a release, against which changes add up.  Those with an anchor in
-    common come first.  Raises a usage error where there is none.
+    The version is fixed, such as a release, so that the comparison shows the sum of all
+    changes.  Results with a common anchor take precedence.  Raises a usage error without any.
     """
     rows = store.index.every(other.scenario.name)
     anchors = _anchors(rows)
@@ -144,11 +143,11 @@ def load_version(store: Store, other: Record, version: str) -> Record:
 
 
 def load_pair(store: Store, point: str, base: str) -> tuple[Record, Record] | None:
-    """The newest results of two scenarios that can be held against each other; None without.
+    """The newest comparable results of two scenarios; None without any.
 
-    They are of one server, bench, environment and procedure, and each has a figure; points of
-    one experiment come before newer ones of two.  What the scenarios say, and what a server
-    promises of its leases, may differ.  One that cannot be read is said and passed over.
+    They have the same server, bench, environment and procedure, and each has a figure; points
+    of one experiment take precedence over newer ones of two.  Settings of the scenarios and
+    durabilities may differ.  An unreadable result is reported and skipped.
     """
     # Sorting is stable: the newest stay first among those that alternated, and the others.
     both = sorted(_alike(store, point, base), key=lambda pair: not _together(*pair))
@@ -163,9 +162,9 @@ def load_pair(store: Store, point: str, base: str) -> tuple[Record, Record] | No
 
 
 def _alike(store: Store, point: str, base: str) -> Iterator[tuple[Row, Row]]:
-    """Each result of `point`, newest first, with one of `base` whose row agrees with it.
+    """Results of `point`, newest first, each with one of `base` whose row agrees with it.
 
-    That is the one of its experiment, else the newest.
+    That is the result of the same experiment, else the newest.
     """
 
     def same(row: Row) -> tuple[object, ...]:
@@ -192,7 +191,7 @@ def _together(row: Row, two: Row) -> bool:
 
 
 def _has_figure(record: Record, other: Record) -> bool:
-    """Whether a result can be compared with: it has a figure, or proves enough without."""
+    """Whether a result is comparable: it has a figure, or a sufficient bound."""
     runs = runs_of(record)
     if runs is not None:
         return runs.kept > 1
@@ -200,7 +199,7 @@ def _has_figure(record: Record, other: Record) -> bool:
 
 
 def _anchors(rows: Sequence[Row]) -> dict[str, tuple[object, ...]]:
-    """By the id of each result that has an anchor: that one's build and conditions."""
+    """Build and conditions of the anchor, by the id of each result that has one."""
     known = {row["id"]: row for row in rows}
     return {
         ident: (*build_of(base), *_conditions(base))
@@ -210,12 +209,12 @@ def _anchors(rows: Sequence[Row]) -> dict[str, tuple[object, ...]]:
 
 
 def _common(ident: str, other: str, anchors: Mapping[str, object]) -> bool:
-    """Whether two results have an anchor in common."""
+    """Whether two results have a common anchor."""
     return ident in anchors and anchors[ident] == anchors.get(other)
 
 
 def _candidates(rows: Sequence[Row], other: Record) -> Iterator[Row]:
-    """Rows before `other` that may be it, newest first: most are left out unread."""
+    """Candidate rows before `other`, newest first: most are excluded unread."""
     moment = (other.started_at, other.id)
     conditions = Conditions.of_record(other)
     for row in reversed(rows):
@@ -253,18 +252,18 @@ def _compared_by(store: Store, ref: str, names: CommitNames) -> list[Row]:
     try:
         return _of_commit(store, ref, names)
     except LeaselabError:
-        return []  # that is said where the commit itself is asked for
+        return []  # reported where the commit itself is requested
 
 
 def _conditions(row: Row) -> tuple[object, ...]:
-    """In what two results agree that are compared."""
+    """Conditions and metric, which two compared results have in common."""
     return Conditions.of_row(row), row["metric"]
 
 
 def _farther(
     row: Row, beside: Record | None, anchors: Mapping[str, object]
 ) -> tuple[bool, ...]:
-    """Sorts the results of a commit, of which the newest come first: the least is meant."""
+    """Sort key of a commit's results, which come newest first: the least is selected."""
     without = row["outcome"] not in BELIEVED
     if beside is None:
         return (without,)

@@ -34,7 +34,7 @@ class Ended:
     """A point that is sealed."""
 
     error: LeaselabError | None
-    """What ended it for good before its last round; None when nothing did."""
+    """Error that ended it before its last round; None without one."""
     place: Path
 
 
@@ -44,19 +44,19 @@ class Part:
 
     running: RunningSweep
     begun: Begun
-    """What the first event of its journal says."""
+    """The first event of its journal."""
     bench: Bench
     elsewhere: Bench | None = None
-    """The same at the host's second place; None where it is up alone."""
+    """Its bench at the host's second address; None where it is up alone."""
     point: Point | None = None
     ended: Ended | None = None
     configs: Mapping[str, KeptConfig] = field(default_factory=dict)
-    """By role: the configuration as deployed, as a file of the result."""
+    """Deployed configurations as files of the result, by role."""
     setup_s: float = 0.0
 
     @classmethod
     def of(cls, running: RunningSweep) -> Part:
-        """Return the point as its journal says; raises as `RunningSweep.begun`."""
+        """Return the point of a journal; raises as `RunningSweep.begun`."""
         begun = running.begun()
         bench = with_access(begun.bench, running.path)
         if begun.elsewhere is None:
@@ -66,14 +66,14 @@ class Part:
 
     @property
     def experiment(self) -> Experiment | None:
-        """The experiment that it is of; None where it is measured alone."""
+        """Its experiment; None where it is measured alone."""
         return self.begun.experiment
 
     @property
     def title(self) -> str:
         """Its name among the other points: the scenario, the commit, the release.
 
-        The points of a duel are A and B, whatever they are.
+        The points of a duel are always A and B.
         """
         commit = self.bench.server.commit
         letter = ""
@@ -85,14 +85,14 @@ class Part:
 
     @property
     def names(self) -> dict[str, str]:
-        """The words by which others know its hosts."""
+        """The public words for its hosts."""
         return public_names({role: host.access for role, host in self.bench.hosts.items()})
 
 
 def fetch_config(
     running: RunningSweep, deployed: ServerUnderTest, host: Connection, role: str
 ) -> KeptConfig:
-    """Keep a server's configuration with the result; it must be the one deployed."""
+    """Store a server's configuration with the result; it must be the deployed one."""
     path = deployed.config_file
     done = host.run(["cat", path], timeout_s=10.0)
     digest = hashlib.sha256(done.stdout).hexdigest()

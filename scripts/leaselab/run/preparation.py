@@ -1,4 +1,4 @@
-"""Bringing a bench to the point where a sweep can begin: the playbooks, in order."""
+"""Preparation of a bench for a sweep: the playbooks, in order."""
 
 from __future__ import annotations
 
@@ -43,29 +43,29 @@ if TYPE_CHECKING:
     from leaselab.lab.playbook import Event, PlaybookStats
 
 _POLL_S = 0.2
-"""Time between two looks at a build under way (s)."""
+"""Interval of checks of a build under way (s)."""
 
 
 @dataclass(slots=True)
 class LeasedBench:
-    """A bench that this command has for itself; no other one is changed by playbooks."""
+    """A bench that this command has leased; playbooks change no other bench."""
 
     inventory: Inventory
     lease: Lease
     just_up: bool = False
-    """Whether this command has just brought it up, with servers of the default release."""
+    """Whether this command has just brought it up, with hosts of the default release."""
 
 
 @contextmanager
 def leased(
     inventory: Inventory, purpose: str, *, take_over: bool = False
 ) -> Iterator[LeasedBench]:
-    """Have a bench from entering to leaving, before anything is changed; others read `purpose`.
+    """Lease a bench for the context, before anything is changed; `purpose` is public.
 
-    A generator that is down is brought up first, or recovered, and one that lacks the lock's
-    program gets it; `take_over` is that of ``lab take``.  What a killed command of this
-    checkout has left running is stopped.  Raises a broken-lab error where somebody else has
-    the bench.
+    A generator that is down is brought up first, or recovered, and the lock's program is
+    installed where it is missing; `take_over` is that of ``lab take``.  Processes that a killed
+    command of this checkout left running are stopped.  Raises a broken-lab error where another
+    user has the bench.
     """
     keeper = inventory.only(GENERATOR_GROUP).access
 
@@ -78,7 +78,7 @@ def leased(
     with locked.leased(checkout_root(), inventory.bench, keeper, purpose, take) as lease:
         if lease.killed is not None:
             say_killed(lease)
-            with suppress(LeaselabError):  # what follows names a host that does not answer
+            with suppress(LeaselabError):  # a later step reports a host that does not answer
                 stop_leftovers(inventory)
         yield LeasedBench(inventory, lease, just_up)
 
@@ -105,7 +105,7 @@ def _take(inventory: Inventory, lease: Lease, *, take_over: bool = False) -> boo
 
 
 def say_killed(lease: Lease) -> None:
-    """Say what a killed command of this checkout had the bench for, and how that goes on."""
+    """Print the purpose of a killed command of this checkout, and how to resume it."""
     killed = lease.killed
     if killed is not None:
         text = f"bench {lease.bench}: {killed.name} was killed in {killed.purpose}"
@@ -117,10 +117,10 @@ def say_killed(lease: Lease) -> None:
 def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) -> str:
     """Bring the bench up and provision it, for any scenario; return its environment.
 
-    Hosts that do not answer get their power cycled first, where something switches them.
+    Hosts that do not answer get their power cycled first, where they have a power switch.
 
-    `distribution` is the release of what serves, for the local lab; its default without.
-    Unless `full`, nothing is played where hosts, inventory and roles are what they were.
+    `distribution` is the release of the servers' hosts in the local lab; empty for its default.
+     Unless `full`, playbooks are skipped where hosts, inventory and roles are unchanged.
     """
     root, inventory = checkout_root(), bench.inventory
     recover(inventory, bench.lease)
@@ -137,7 +137,7 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
     forget_deployment(root, inventory.bench)
     if inventory.made_by and (distribution or not bench.just_up):
         bring_up(inventory, distribution, lease=bench.lease)
-        _take(inventory, bench.lease)  # the generator may be a new one
+        _take(inventory, bench.lease)  # the generator may be a new host
     bench.just_up = False
     with _generator_built(inventory, bench.lease):
         environment = str(play("provision", inventory, {}, bench.lease).custom["environment"])
@@ -149,15 +149,15 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
 
 
 def _has_generator(inventory: Inventory) -> bool:
-    """Whether the generator is built; without a builder there is none to be built."""
+    """Whether the generator is built; without a builder none is built."""
     return not inventory.group(BUILDER_GROUP) or bool(built_key(_builds()))
 
 
 @contextmanager
 def _generator_built(inventory: Inventory, lease: Lease) -> Iterator[None]:
-    """Have the generator built on the builder, where there is one, beside something else.
+    """Build the generator on the builder, where there is one, in parallel to the context.
 
-    Raises what that raises, and else what the build ends with.
+    Raises the context's error, or else that of the build.
     """
     if not inventory.group(BUILDER_GROUP):
         yield
@@ -196,7 +196,7 @@ def bring_up(
     force: bool = False,
     lease: Lease | None = None,
 ) -> int:
-    """Bring a lab of this machine up; return how many changes that took.
+    """Bring a lab of this machine up; return the number of changes.
 
     Parameters as those of `prepare` and of ``lab up``; `lease` is None for a lab that is down.
     Raises as `making`.
@@ -210,7 +210,7 @@ def bring_up(
 
 
 def environment_of(inventory: Inventory) -> str:
-    """Return the environment that provisioning a bench last named; empty if it never was."""
+    """Return the environment of a bench's last provisioning; empty if there was none."""
     path = _provisioned(inventory)
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
@@ -220,7 +220,7 @@ def _provisioned(inventory: Inventory) -> Path:
 
 
 def install_lock(inventory: Inventory) -> None:
-    """Install the bench lock's program, on a generator that has none: nobody can have it."""
+    """Install the bench lock's program on a generator without it, which cannot be locked."""
     play("take", inventory, {}, None)
 
 
@@ -233,12 +233,12 @@ def build_commit(
     *,
     layout: int = 0,
 ) -> Mapping[str, Any]:
-    """Build a commit of a server or generator, or find it built, showing how far it is.
+    """Build a commit of a server or generator, unless it is built, and show the progress.
 
-    `files` is the tar of its files, `place` where `leaselab watch` looks for a build under
-    way.  `layout` is the seed of the order in which functions are linked; 0 for the linker's
-    own.  Returns what is known of the artifact: its `key`, whether it was `cached`, how
-    many `seconds` it took.
+    `files` is the tar of its files, `place` where `leaselab watch` looks for a build under way.
+     `layout` is the seed of the order in which functions are linked; 0 for the linker's own.
+    Returns facts of the artifact: its `key`, whether it was `cached`, the `seconds` of the
+    build.
     """
     source = {
         "server": server,
@@ -260,21 +260,21 @@ def build_commit(
 
 
 def build_log(commit: Commit) -> Path:
-    """Where the log of a commit's last build lies, once it was built."""
+    """Path of the log of a commit's last build, if any."""
     return _builds() / f"{commit.tree}.log.gz"
 
 
 def is_kept(build_key: str) -> bool:
-    """Whether what was built under this key can be deployed without building it again."""
+    """Whether the artifact with this key can be deployed without another build."""
     try:
         read_record(_builds(), build_key)
-    except LeaselabError:  # such as what an older release built
+    except LeaselabError:  # such as an artifact of an older release
         return False
     return True
 
 
 def built_commit(build_key: str) -> Commit:
-    """Return the commit that was built under a key; a usage error where nothing was."""
+    """Return the commit of the artifact with a key; raises a usage error without one."""
     return Commit(**read_record(_builds(), build_key)["source"])
 
 
@@ -300,10 +300,10 @@ def play(
     lease: Lease | None,
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> PlaybookStats:
-    """Run one playbook or several, saying what each is about and how long it took.
+    """Run one playbook or several, and print the purpose and duration of each.
 
-    What it changes is in its log.  `lease` is kept meanwhile, and proves to the playbooks that
-    the bench is this command's; None where nobody can have the bench: a lab that is down, a
+    Changes are in its log.  `lease` is renewed meanwhile, and proves to the playbooks that this
+    command holds the bench; None where the bench cannot be leased: a lab that is down, a
     generator without a lock.
     """
     phases = Phases()
@@ -320,7 +320,7 @@ def play(
 
 
 class Phases:
-    """Says which playbook begins, and at its end its seconds and the tasks with changes."""
+    """Prints the start of each playbook, and at its end its duration and number of changes."""
 
     def __init__(self) -> None:
         self._name = ""
@@ -328,7 +328,7 @@ class Phases:
         self._changes = 0
 
     def event(self, event: Event) -> None:
-        """Take an event of a playbook."""
+        """Process an event of a playbook."""
         if event["event"] == "playbook":
             self.end()
             self._name, self._began, self._changes = event["name"], time.monotonic(), 0
@@ -337,17 +337,17 @@ class Phases:
             self._changes += 1
 
     def end(self) -> None:
-        """Say how the playbook that has ended went."""
+        """Print the outcome of the playbook that has ended."""
         if self._name:
             _say_end(self._began, self._changes)
 
 
 def _say_end(began: float, changes: int) -> None:
-    """Say how long what has ended took, from `began` on (monotonic), and what it changed."""
+    """Print the duration since `began` (monotonic), and the changes."""
     seconds = time.monotonic() - began
     say(f"  {seconds:.0f} s, {changes} change{'s' * (changes != 1)}")
 
 
 def _proof(lease: Lease) -> dict[str, Any]:
-    """The variables that prove to a playbook that the bench is this command's."""
+    """The variables that prove to a playbook that this command holds the bench."""
     return {"bench_lock_hold": str(lease.file)}

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 PROFILED = 0.8
-"""Load of a profile, over what the slower server of a duel completed (ratio)."""
+"""Load of a profile relative to the completed rate of the slower server of a duel (ratio)."""
 ROUNDS = 12
-"""Rounds of each server in a profile that has trials as short as those of a duel."""
+"""Rounds of each server in a profile with trials as short as those of a duel."""
 
 
 def explain(
@@ -37,11 +37,11 @@ def explain(
 ) -> Sequence[str]:
     """Profile the two servers of a duel, whose results are `base` and `other`.
 
-    Returns the ids of the results that this made.  The load is below what the slower of them
-    completed, in trials of the same length: a longer one would have more clients, and some
-    servers take longer for each client the more there are.  A profile of them that the archive
-    has is not made again.  It explains a verdict and does not change it: where there is none,
-    one line on standard error says why.
+    Returns the ids of the new results.  The load is below the completed rate of the slower
+    server, in trials of the same length: a longer trial would have more clients, and some
+    servers take longer per client with more clients.  A profile in the archive is not made
+    again.  It explains a verdict and does not change it: without a profile, one line on
+    standard error gives the reason.
     """
     measured = [record for record in (base, other) if record is not None]
     known = [record.figure.value for record in measured if record.figure.value]
@@ -56,11 +56,11 @@ def explain(
 
 
 def profile(session: Session, a: Task, b: Task, **parameters: int) -> Sequence[str]:
-    """Profile two tasks in turns, at the same load, or go on with that.
+    """Profile two tasks in turns, at the same load, or resume such a profile.
 
-    Returns the ids of the results that this made.  `parameters` are those of the procedure that
-    differ from their defaults, such as `rate`.  Where there is no profile, one line on standard
-    error says why.
+    Returns the ids of the new results.  `parameters` are those of the procedure that differ
+    from their defaults, such as `rate`.  Without a profile, one line on standard error gives
+    the reason.
     """
     again = replace(
         session, overrides={"name": PROFILE, **parameters}, begun=set(), together=()
@@ -87,9 +87,9 @@ def _none(why: str) -> None:
 
 
 def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDifference | None:
-    """Compare the profiles of two results, of a duel those made after it; None without any.
+    """Compare the profiles of two results; of a duel, those made after it; None without any.
 
-    Raises invalid_measurement where a file of theirs is missing or was changed.
+    Raises invalid_measurement where one of their files is missing or was changed.
     """
     if base is None:
         return None

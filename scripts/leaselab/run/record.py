@@ -1,4 +1,4 @@
-"""The record of a point, put together from everything that can move it."""
+"""The record of a point, assembled from everything that can affect it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class KeptConfig:
-    """The configuration of a server, as it is kept with the result."""
+    """The configuration of a server, as stored with the result."""
 
     file: str
     """Its path within the result."""
@@ -61,7 +61,7 @@ def record_of(
     experiment: Experiment | None,
     provenance: Provenance,
 ) -> Record:
-    """Build the record of a point that is finished, well or with an error.
+    """Build the record of a point that is finished, with or without an error.
 
     `setup_s` is the time before its first round (s); `configs` are the configurations as
     files of the result, by role.
@@ -94,7 +94,7 @@ def record_of(
         moving = unsteady(record.rounds, record.figure, bench.procedure.relative_width)
         if moving and point.error is None:
             record = replace(record, reasons=(Reason(word=UNSTEADY, text=moving),))
-        # What did not hold after the rounds is no bound, though each of them passed it.
+        # A load that failed the confirmation is not a bound, although each round passed it.
         if record.figure.value is None and record.confirmation is None:
             record = replace(record, at_least=at_least(record.rounds, bench.procedure))
     return record
@@ -103,8 +103,8 @@ def record_of(
 def check_recordable(bench: Bench) -> None:
     """Refuse a bench that no record can describe, before anything is measured on it.
 
-    Texts of its hosts may be of any length, as a record has their beginning.  Raises a
-    broken-lab error for anything else that does not fit.
+    Texts of its hosts may have any length, as a record keeps their beginning.  Raises a
+    broken-lab error for any other value out of bounds.
     """
     parts: dict[str, Callable[[], object]] = {
         **{
@@ -183,12 +183,12 @@ def _bench(bench: Bench, owner: str) -> record.Bench:
 
 
 def _how_it_ran(tool: GeneratorTool) -> dict[str, Any]:
-    """Return how a generator was run: what it has of such settings."""
+    """Return the settings with which a generator was run."""
     return {
         "path": tool.path,
         **({"threading": tool.threading} if tool.threading else {}),
         "environment": dict(tool.environment),
-        # Without one, nothing is said of it, as in results of older releases.
+        # Left out where there is none, as in results of older releases.
         **({"launcher": list(tool.launcher)} if tool.launcher else {}),
         **tool.settings,
         **({"files": dict(tool.files)} if tool.files else {}),
@@ -196,9 +196,9 @@ def _how_it_ran(tool: GeneratorTool) -> dict[str, Any]:
 
 
 def command() -> list[str]:
-    """Return the command as the user gave it, as others may read it (`public_word`).
+    """Return the user's command line without private parts (`public_word`).
 
-    Raises a usage error for a LEASELAB_COMMAND that is none.
+    Raises a usage error for an invalid LEASELAB_COMMAND.
     """
     text = os.environ.get("LEASELAB_COMMAND", "")
     try:
@@ -214,7 +214,7 @@ def command() -> list[str]:
 
 
 def own_provenance(root: Path, command: Sequence[str]) -> Provenance:
-    """Return which leaselab this is: version, commit, and whether files differ from it."""
+    """Return this leaselab's version and commit, and whether files differ from the commit."""
     head = _git(root, "rev-parse", "HEAD")
     changes = _git(root, "status", "--porcelain", "--untracked-files=no")
     return Provenance(
@@ -232,7 +232,7 @@ def _metrics(
     confirmation: Confirmation | None,
 ) -> tuple[record.Metric, ...]:
     kinds = (*procedure.metrics(scenario.transaction.plural), *SERVER_KINDS)
-    # few servers count what they write, or read their data again
+    # few servers count their writes, or reload their data
     missing = {
         name
         for name in (RELOAD_S, WRITTEN_RATE)

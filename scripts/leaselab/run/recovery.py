@@ -1,7 +1,7 @@
 """Recovery of a bench between sweeps: hosts that do not answer get their power cycled, once.
 
-Whoever has the bench is asked first, and nobody begins on it meanwhile.  Where that cannot
-be known, nothing is switched: what looks dead from here may be measuring.
+The bench lock is checked first and held meanwhile.  Where the holder is unknown, nothing is
+switched: a host that does not answer this machine may be measuring.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _SWITCH_S = 600
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """What was done to one host."""
+    """The recovery of one host."""
 
     before: str
-    """Its power as it was found, ``on`` or ``off``."""
+    """Its power before, ``on`` or ``off``."""
     now: str
-    """As it was read back."""
+    """Its power as read back."""
     boot: str = ""
-    """Which boot it was in; empty where it did not answer."""
+    """Its boot id before; empty where it did not answer."""
     at: float = 0.0
-    """When that was done, by the monotonic clock."""
+    """Time of the switch (monotonic clock)."""
 
 
 def switch(inventory: Inventory, host: InventoryHost, verb: str) -> Switched:
-    """Switch a host and read the state back; the caller has asked the bench lock.
+    """Switch a host and read the state back; the caller has checked the bench lock.
 
-    Raises a usage error for what cannot be used of the inventory's variable, and a
-    broken-lab error with the words of what switches the host.
+    Raises a usage error for an invalid variable of the inventory, and a broken-lab error with
+    the message of the power switch.
     """
     boot = boot_of(host.access) if verb == "cycle" else ""
     asked = {"power_host": host.access.name, "power_action": verb, "power_force": True}
@@ -58,15 +58,15 @@ def switch(inventory: Inventory, host: InventoryHost, verb: str) -> Switched:
 
 
 def wait(host: InventoryHost, switched: Switched) -> float:
-    """Wait until it answers by SSH; return how long it took since it was switched (s)."""
+    """Wait until the host answers by SSH; return the time since it was switched (s)."""
     return wait_for_boot(host.access, host.boot_s, switched.boot, switched.at)
 
 
 def revive(inventory: Inventory) -> bool:
     """Cycle the power of a generator that does not answer; return whether it answers now.
 
-    Its reboot frees the lock, and then that can be asked.  Nothing is done where it has no
-    switch, or where it is unknown who has the bench; what is wrong is then for the caller.
+    Its reboot frees the lock, which can then be checked.  Nothing is done without a power
+    switch, or where the holder of the bench is unknown; the caller then reports the fault.
     """
     keeper = inventory.only(GENERATOR_GROUP)
     if not any(host.power for host in inventory.hosts):
@@ -81,7 +81,7 @@ def revive(inventory: Inventory) -> bool:
 
 
 def recover(inventory: Inventory, lease: Lease) -> None:
-    """Cycle the power of hosts that do not answer, wait for them, and say so.
+    """Cycle the power of hosts that do not answer, wait for them, and report it.
 
     Raises a broken-lab error for a host that does not come back.
     """
@@ -96,7 +96,7 @@ def recover(inventory: Inventory, lease: Lease) -> None:
 
 
 def recover_alone(inventory: Inventory) -> None:
-    """Recover a bench that is not leased yet; raises where somebody else has it."""
+    """Recover a bench that is not leased yet; raises where another user has it."""
     if revive(inventory):
         with _leased(inventory, "power cycle") as lease:
             recover(inventory, lease)
@@ -105,10 +105,10 @@ def recover_alone(inventory: Inventory) -> None:
 def _is_hidden(
     inventory: Inventory, dead: Sequence[InventoryHost], keeper: InventoryHost
 ) -> bool:
-    """Whether it is unknown who has the bench, and cannot be found out; then it is said."""
+    """Whether the holder of the bench cannot be determined; then that is reported."""
     if len(dead) == len(inventory.hosts):
         if inventory.made_by:
-            return True  # a lab that is down, and is brought up next
+            return True  # the lab is down, and is brought up next
         why = "no host answers, so it may be the way there that is broken"
     elif keeper in dead and not keeper.power:
         why = f"{keeper.access.name} keeps the bench lock, does not answer and has no switch"
@@ -126,7 +126,7 @@ def _is_hidden(
 
 
 def _cycle(inventory: Inventory, hosts: Sequence[InventoryHost]) -> None:
-    """Cycle them one after the other; they boot side by side."""
+    """Cycle their power one after the other; they boot in parallel."""
     done = []
     for host in hosts:
         announce(f"{host.access.name} does not answer: its power is cycled")
@@ -141,9 +141,9 @@ def _cycle(inventory: Inventory, hosts: Sequence[InventoryHost]) -> None:
 
 @contextmanager
 def alone(inventory: Inventory, purpose: str, hosts: Sequence[InventoryHost]) -> Iterator[None]:
-    """Have the bench while hosts are switched and boot; a broken-lab error where one cannot.
+    """Lease the bench while hosts are switched and boot; raises a broken-lab error otherwise.
 
-    The generator itself cannot keep it while it boots: then nobody may have it before.
+    The generator cannot hold its lock while it boots: the bench must be free before.
     """
     with _leased(inventory, purpose) as lease:
         if inventory.only(GENERATOR_GROUP) not in hosts:
@@ -154,7 +154,7 @@ def alone(inventory: Inventory, purpose: str, hosts: Sequence[InventoryHost]) ->
 
 
 def _leased(inventory: Inventory, purpose: str) -> AbstractContextManager[Lease]:
-    """A bench as it is; one that was never provisioned has no lock, and nobody can have it."""
+    """The state of a bench; one that was never provisioned has no lock and cannot be leased."""
 
     def take(lease: Lease) -> None:
         with suppress(NoLockError):
@@ -165,12 +165,12 @@ def _leased(inventory: Inventory, purpose: str) -> AbstractContextManager[Lease]
 
 
 def _longest_s(hosts: Sequence[InventoryHost]) -> int:
-    """How long it may take to switch and boot them (s)."""
+    """Longest time to switch and boot the hosts (s)."""
     return round(max(host.boot_s for host in hosts)) + _SWITCH_S
 
 
 def last_maintenance(inventory: Inventory) -> str:
-    """Who had the bench in maintenance when it was last seen; empty where nobody had."""
+    """Words for a bench's maintenance when it was last seen; empty without maintenance."""
     last = read_note(usual_results(), inventory.bench, STATUS)
     return str(last["told"]) if last is not None and last["state"] == "maintenance" else ""
 

@@ -1,4 +1,4 @@
-"""What one command measures: one task, or several as an experiment, and what came of each."""
+"""The tasks that one command measures, alone or as an experiment, and their results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Series:
-    """What one command measures: one task, or several as an experiment, and a table of all."""
+    """The tasks that one command measures, alone or as an experiment, and a table of all."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Series:
         again: bool,
         anchor: Task | None = None,
     ) -> None:
-        """`again`: measure also what the archive has; `anchor`: beside this, as the first."""
+        """`again`: repeat also archived results; `anchor`: measured with the others, first."""
         self._session = session
         self._tasks = [*([anchor] if anchor else []), *tasks]
         self._anchor = anchor
@@ -39,24 +39,24 @@ class Series:
 
     @property
     def ids(self) -> list[str]:
-        """Ids of what was measured, or found measured, so far, in the order of the tasks."""
+        """Ids of the results made or found so far, in the order of the tasks."""
         return [record.id for record in self.records]
 
     @property
     def records(self) -> list[Record]:
-        """What was measured, or found measured, so far, in that order."""
+        """Records of the results made or found so far, in that order."""
         return [self._measured[task] for task in self._tasks if task in self._measured]
 
     def measure(self, *, sequential: bool = False) -> Outcome:
         """Measure all.
 
-        One that cannot be measured does not keep the others from it; a broken
-        lab and an interrupt do.  The outcome is that of the first that was not well.
+        A task that cannot be measured does not stop the others; a broken lab and an interrupt
+        do.  The outcome is that of the first task that was not ok.
         """
         try:
             left = list(self._tasks) if self._again else self._unmeasured()
             if self._anchor is not None and not set(left) - {self._anchor}:
-                left = []  # there is nothing to be set against it
+                left = []  # there is nothing to compare with it
             why = "" if sequential else separate(left) or None
             if left:
                 names = ", ".join(map(str, left))
@@ -79,14 +79,14 @@ class Series:
             self._note(task, ended.error)
 
     def _unmeasured(self) -> list[Task]:
-        """The tasks that the archive has no result of; unfinished ones are finished first."""
+        """The tasks without a result in the archive; unfinished ones are finished first."""
         left = []
         for task in self._tasks:
             if task in self._measured:
                 continue  # with another point of its experiment
             self._session.prepare(task.distribution)
             if task == self._anchor:
-                left.append(task)  # in every session
+                left.append(task)  # the anchor is part of every session
                 continue
             known = self._session.earlier.measured(task, self._anchor)
             if known:
@@ -106,7 +106,7 @@ class Series:
             self._outcome = error.outcome
 
     def _rest(self) -> list[str]:
-        """What to say of tasks that were not come to, if there are any.
+        """Message on tasks that were not reached, if there are any.
 
         One whose measurement was begun can be resumed, and is not among them.
         """

@@ -1,4 +1,4 @@
-"""Experiments of tasks on a bench: begun, gone on with, and kept."""
+"""Experiments of tasks on a bench: begun, resumed, and archived."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from leaselab.run.task import Task
 
 _QUICK_ROUNDS = 3
-"""Rounds of a max rate that is measured only as something else is a share of it."""
+"""Rounds of a max rate that is measured only as the reference of a load share."""
 
 
 @dataclass(slots=True)
 class Session(Workplace):
-    """Where tasks are measured, and how; one for all of a command."""
+    """Bench and settings of all measurements of a command."""
 
     show: Show = field(kw_only=True)
-    """What shows a measurement while it is made, as `finish` takes it."""
+    """Display of a measurement's progress, as `finish` takes it."""
     begun: set[Task] = field(default_factory=set)
     """Tasks whose measurement was begun: from then on it can be resumed."""
 
@@ -53,14 +53,14 @@ class Session(Workplace):
     ) -> None:
         """Build, deploy, tune, measure and archive; `sealed` gets each result.
 
-        Several tasks are the points of an experiment, which alternate round by round; `why`
-        says why they do not (empty: as that was asked for).  `anchor` is the one of them that
-        is the fixed reference; `slowdown` is that of `Experiment`, for a duel.  A commit that
-        does not build, or whose server does not start, is a result; of a duel nothing is
-        measured then.  `refused` gets each task whose settings the hosts cannot have, and the
-        others are measured; without it, that is raised.  At the end, hosts are what their
-        inventory says; where the lab breaks they stay as they are, so that the measurement can
-        be resumed.  Raises for a broken lab, and what `finish` raises.
+        Several tasks are the points of an experiment, which alternate round by round; `why` is
+        the reason why they do not (empty: on request).  `anchor` is the task that is the fixed
+        reference; `slowdown` is that of `Experiment`, for a duel.  A commit that does not
+        build, or whose server does not start, is a result; a duel then measures nothing.
+        `refused` gets each task whose settings the hosts cannot have, and the others are
+        measured; without it, the error is raised.  At the end, hosts are restored to the
+        settings of their inventory; where the lab breaks they are left unchanged, so that the
+        measurement can be resumed.  Raises for a broken lab, and what `finish` raises.
         """
         self.together = tasks = self._with_known_rates(tasks, sealed, why, refused)
         ids = [fresh_id(task.scenario.name) for task in tasks]
@@ -92,10 +92,10 @@ class Session(Workplace):
         sealed: Callable[[Task, Ended], object],
         slowdown: float | None = None,
     ) -> None:
-        """Measure tasks in turns, or go on with an unfinished experiment of just these.
+        """Measure tasks in turns, or resume an unfinished experiment of exactly these.
 
-        Some points of that may be sealed, but of a duel none.  Parameters and errors as those
-        of `measure`.
+        Some of its points may be sealed, except in a duel.  Parameters and errors as those of
+        `measure`.
         """
         self.prepare(tasks[0].distribution)  # else it is not known whether it is the same lab
         wanted = (slowdown, _errors(self.procedure(tasks[0])))
@@ -126,7 +126,7 @@ class Session(Workplace):
                     return
         if not placed:
             return
-        # The load of a duel follows A, and begins where A's is: both have the same parameters.
+        # The load of a duel follows A and begins at A's load: both have the same parameters.
         procedure = next(iter(placed.values()))[0].procedure
         if experiment is not None and isinstance(procedure, Duel):
             both_up = min(map(len, placed.values())) > 1
@@ -144,11 +144,11 @@ class Session(Workplace):
         self._finish(points, of, sealed)
 
     def _beside(self, placed: Mapping[str, Sequence[Bench]], task: Task) -> list[Bench]:
-        """Deploy a task beside what lies there; a duel's at both places, where it can be."""
+        """Deploy a task beside other variants; in a duel at both addresses, where possible."""
         keep = [bench.server.variant for benches in placed.values() for bench in benches]
         if not isinstance(self.procedure(task), Duel):
             return self.deployed(task, keep)
-        # Where A is at one place only they are up in turn, so B needs no more than that.
+        # Where A has one address only, both are up in turn, so B needs only one as well.
         places = min(map(len, placed.values()), default=len(PLACES))
         return self.deployed(task, keep, PLACES[:places])
 
@@ -158,7 +158,7 @@ class Session(Workplace):
         of: Mapping[str, Task],
         sealed: Callable[[Task, Ended], object],
     ) -> None:
-        """Measure what is left of begun points; `sealed` has each result that is of a task.
+        """Measure the rest of begun points; `sealed` gets each result that is of a task.
 
         `of` has the tasks by the ids of their points.
         """
@@ -177,10 +177,10 @@ class Session(Workplace):
         sealed: Callable[[Task, Ended], object],
         anchor: Task | None = None,
     ) -> bool:
-        """Go on with an unfinished measurement of the same task; False without one.
+        """Resume an unfinished measurement of the same task; False without one.
 
-        With an `anchor`: with one that alternates with that.  All unfinished points of its
-        experiment are gone on with; `sealed` gets each result that is of one of `tasks`.
+        With an `anchor`, the measurement has to alternate with it.  All unfinished points of
+        its experiment are resumed; `sealed` gets each result that is of one of `tasks`.
         """
         earlier = self.earlier
         unfinished = earlier.unfinished()
@@ -203,7 +203,7 @@ class Session(Workplace):
     def _go_on(
         self, point_id: str, of: Mapping[str, Task], sealed: Callable[[Task, Ended], object]
     ) -> None:
-        """Measure what is left of the experiment of a point; `of` are its unfinished points."""
+        """Measure the rest of the experiment of a point; `of` are its unfinished points."""
         placed: dict[str, list[Bench]] = {}
         for unfinished, task in of.items():
             placed[unfinished] = self._beside(placed, task)
@@ -217,10 +217,10 @@ class Session(Workplace):
         why: str | None,
         refused: Callable[[Task, LeaselabError], object] | None,
     ) -> Sequence[Task]:
-        """Measure the max rates that loads are a share of, where the archive has none.
+        """Measure the max rates for loads that are a share, where the archive has none.
 
-        Returns the tasks whose loads are known then; `sealed` gets the results of those
-        that came to no max rate.  `why` and `refused` are as in `measure`.
+        Returns the tasks whose loads are then known; `sealed` gets the results of those without
+        a max rate.  `why` and `refused` are as in `measure`.
         """
         unknown = [task for task in tasks if self._lacks_rate(task)]
         if not unknown:
@@ -245,7 +245,7 @@ class Session(Workplace):
         return [task for task in tasks if task not in failed]
 
     def _lacks_rate(self, task: Task) -> bool:
-        """Whether the load of a task is a share of a max rate that nobody has measured."""
+        """Whether the load of a task is a share of a max rate that was not measured."""
         if self.procedure(task).share_of_max_rate is None:
             return False
         self.prepare(task.distribution)  # else it is not known whether it is the same lab
@@ -253,10 +253,10 @@ class Session(Workplace):
 
 
 def _errors(plan: AnyProcedure) -> tuple[float, ...]:
-    """As those of a duel; empty for another procedure."""
+    """Settings of a duel; empty for another procedure."""
     return plan.errors if isinstance(plan, Duel) else ()
 
 
 def _of_hosts(step: Sequence[tuple[Task, str]], error: LeaselabError) -> bool:
-    """Whether a task was refused for what it asks of hosts, before anything was changed."""
+    """Whether a task was refused for its host settings, before anything was changed."""
     return len(step) == 1 and bool(step[0][0].scenario.hosts) and error.outcome is Outcome.USAGE

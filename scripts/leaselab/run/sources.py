@@ -1,4 +1,4 @@
-"""Repositories whose commits are measured, and where files of commits are kept."""
+"""Repositories whose commits are measured, and the folder for files of commits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorSource:
-    """A commit of a generator that is to be built, and measured with."""
+    """A commit of a generator that is to be built and used."""
 
     name: str
     """The generator's, and its role's."""
@@ -27,7 +27,7 @@ class GeneratorSource:
 
 
 def source_folder() -> Path:
-    """Where the files of commits are kept for the builder."""
+    """Folder of the files of commits for the builder."""
     return kept_folder("sources")
 
 

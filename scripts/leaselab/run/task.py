@@ -1,4 +1,4 @@
-"""What is to be measured: a scenario, on a commit of its server or on the packaged one."""
+"""A task to measure: a scenario, with a commit of its server or the packaged server."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A scenario and, where it is not the distribution's server, a commit."""
+    """A scenario and, unless it is the distribution's server, a commit."""
 
     scenario: Scenario = field(hash=False)  # it has dictionaries
     commit: Commit | None = None
     distribution: str = ""
-    """Release of what serves, where one was asked for; else the bench's own."""
+    """Requested distribution release of the servers' hosts; empty for the bench's default."""
     layout: int = 0
     """Seed of the order in which the commit's functions are linked; 0 for the linker's own."""
 
@@ -38,25 +38,25 @@ class Task:
         return f"{self.scenario.name}{commit}{layout}{release}"
 
     def procedure(self, overrides: Mapping[str, Any]) -> AnyProcedure:
-        """Return the procedure that its file says, with the parameters that were asked for."""
+        """Return the procedure of its file, with the requested parameters."""
         folder = checkout_root() / "scenarios"
         return find_procedure(folder, self.scenario.name, overrides)
 
     @property
     def subject(self) -> Subject:
-        """What results of it are of."""
+        """The subject of its results."""
         return Subject.of_commit(self.scenario, self.commit, self.layout)
 
 
 def separate(tasks: Sequence[Task]) -> str:
-    """Return why tasks cannot lie side by side on a bench; empty where they can."""
+    """Return why tasks cannot be deployed together on a bench; empty where they can."""
     if len({task.distribution for task in tasks}) > 1:
         return "the bench has one host for servers, and each release needs its own"
     return apart(task.scenario for task in tasks)
 
 
 def by_hosts(steps: Sequence[tuple[Task, str]]) -> list[tuple[Task, str]]:
-    """Put tasks together that need the same of the hosts: these are set less often."""
+    """Group tasks that need the same host settings, so that these are changed less often."""
     needs = [(task.distribution, task.scenario.hosts) for task, _ in steps]
     return [
         steps[place]

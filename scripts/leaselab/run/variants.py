@@ -1,4 +1,4 @@
-"""The variants of a server on a prepared bench: deployed and tuned, or left as they are."""
+"""The variants of a server on a prepared bench: deployed and tuned, or left unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from leaselab.run.preparation import LeasedBench
 
 PLACES = (1, 2)
-"""The places on the test network where a variant of the same build can be up."""
+"""The addresses on the test network at which variants of the same build can be up."""
 
 
 def deploy(
@@ -50,16 +50,15 @@ def deploy(
     keep: Sequence[str] = (),
     places: Sequence[int] = PLACES[:1],
 ) -> list[Bench]:
-    """Deploy and tune a scenario on a prepared bench; return it at each place.
+    """Deploy and tune a scenario on a prepared bench; return its bench at each address.
 
-    `build_key` names what `build_commit` built; the distribution's packages without,
-    in the version that the inventory wants or, on a `distribution` that was asked for, in
-    the one that it has.  `generator_build` names what was built of the generator; what is
-    packaged or installed without.  `places` on the test network are the first, or both
-    `PLACES`: the second is left out where the server cannot be up at both at once
-    (`leaselab.lab.servers.can_have_company`).  Of the variants that lie there those to `keep`
-    stay, whatever else has to make room.  Unless `full`, nothing is played for a place where
-    the last deployment was of the same and still stands.
+    `build_key` is that of `build_commit`; without it, the distribution's packages are used, in
+    the version of the inventory or, on a requested `distribution`, in its own version.
+    `generator_build` is the build of the generator; without it, the packaged or installed one
+    is used.  `places` on the test network are the first, or both `PLACES`: the second is left
+    out where the server cannot be up at both at once (`leaselab.lab.servers.can_have_company`).
+     Deployed variants to `keep` are never removed for others.  Unless `full`, playbooks are
+    skipped for an address where the last deployment was the same and is still valid.
     """
     root, inventory = checkout_root(), bench.inventory
     asked = (msgspec.to_builtins(chosen), build_key, generator_build, distribution)
@@ -89,7 +88,7 @@ def deploy(
     try:
         made = _tuned(bench, variables, distribution, "deploy", "tune")
     except LeaselabError as error:
-        # Refused before anything was changed; `stands` looks whether that is so.
+        # Refused before anything was changed; `stands` checks that.
         if record is not None and error.outcome is Outcome.USAGE:
             write_deployment(root, inventory.bench, record)
         raise
@@ -113,7 +112,7 @@ def deploy(
 
 
 def _missing(places: Sequence[int], lying: Mapping[int, Bench]) -> list[int]:
-    """Those of some places where nothing lies, and that what lies there can be up at, too."""
+    """The free addresses among some, at which the deployed variants can also be up."""
     missing = [at for at in places if at not in lying]
     first = lying.get(places[0])
     alone = first is not None and not can_have_company(first)
@@ -121,7 +120,7 @@ def _missing(places: Sequence[int], lying: Mapping[int, Bench]) -> list[int]:
 
 
 def _same_generator(deployed: Bench, build_key: str) -> bool:
-    """Whether the generator of another deployment lies there still, after that of a build.
+    """Whether the generator of another deployment is still installed, after that of a build.
 
     A host keeps one build of a generator.
     """
@@ -132,7 +131,7 @@ def _same_generator(deployed: Bench, build_key: str) -> bool:
 def install(
     scenario: Scenario, bench: LeasedBench, procedure: AnyProcedure, build_key: str = ""
 ) -> None:
-    """Install a scenario's server on a prepared bench and prove that it serves."""
+    """Install a scenario's server on a prepared bench and check that it serves."""
     with _still_prepared(bench.inventory):
         chosen = _deploying(scenario, procedure, build_key)
         play("deploy", bench.inventory, chosen, bench.lease)
@@ -148,7 +147,7 @@ def tune(
 
 
 def give_back(bench: LeasedBench) -> None:
-    """Tune hosts as their inventory says, after scenarios that have set something on them."""
+    """Tune hosts to the settings of their inventory, after scenarios that changed some."""
     with _still_prepared(bench.inventory, {}):
         play("retune", bench.inventory, {}, bench.lease)
 
@@ -157,9 +156,9 @@ def give_back(bench: LeasedBench) -> None:
 def _still_prepared(
     inventory: Inventory, settings: Mapping[str, Mapping[str, Any]] | None = None
 ) -> Iterator[None]:
-    """Change what is deployed; the hosts stay prepared, where they were and all goes well.
+    """Change the deployment; hosts that were prepared stay so unless an error occurs.
 
-    `settings` is what is on the hosts then, None where that stays as it was.
+    `settings` are those of the hosts afterwards, None where they are unchanged.
     """
     root = checkout_root()
     record = read_deployment(root, inventory.bench)
@@ -190,7 +189,7 @@ def _deploying(
 def _tuned(
     bench: LeasedBench, variables: Mapping[str, Any], distribution: str, *playbooks: str
 ) -> list[Bench]:
-    """Play what ends with `tune`; return what its bench documents say, one or two."""
+    """Run playbooks that end with `tune`; return its bench documents, one or two."""
     first = checkout_root() / ".leaselab" / BENCH_FILE
     second = first.with_name("bench-at2.json")
     second.unlink(missing_ok=True)

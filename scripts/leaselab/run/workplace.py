@@ -1,4 +1,4 @@
-"""A bench and an archive that a command works with: prepared, built for, deployed to."""
+"""A bench and an archive that a command uses: preparation, builds and deployments."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Prepared:
-    """What was done to a bench by now; the sessions of a command share it."""
+    """Present state of a bench's preparation; the sessions of a command share it."""
 
     environment: str = ""
     """The lab's own state; known once it is prepared."""
     distribution: str | None = None
-    """Debian release of the server's host; empty for the bench's own, None before it is
+    """Debian release of the server's host; empty for the bench's default, None before it is
     prepared."""
     changed_hosts: bool = False
-    """Whether the scenario tuned last has settings of its own for hosts."""
+    """Whether the scenario tuned last has host settings."""
     generator_key: str = ""
     """Key of the generator's artifact, once it is built."""
     leased: LeasedBench | None = None
@@ -50,28 +50,28 @@ class Prepared:
 
 @dataclass(slots=True)
 class Workplace:
-    """A bench and an archive, and what was asked for; one for all of a command."""
+    """A bench, an archive and the requested parameters, shared by all of a command."""
 
     store: Store
     inventory: Inventory
     overrides: Mapping[str, Any]
-    """Parameters of the procedure that were asked for."""
+    """Requested parameters of the procedure."""
     files: Mapping[str, Path] = field(default_factory=dict)
     """By tree: the tar of a commit's files."""
     full: bool = True
-    """Whether to play everything again, also where it still stands as it was left."""
+    """Whether to run all playbooks again, also where their result is still valid."""
     generator: GeneratorSource | None = None
-    """The commit of the generator that tasks are measured with; None for what is there."""
+    """The commit of the generator for the tasks; None for the installed generator."""
     built: dict[tuple[Commit, int], str | LeaselabError] = field(default_factory=dict)
-    """Key of the artifact by commit and layout, or why there is none.  Filled as commits are
-    built."""
+    """Key of the artifact by commit and layout, or the error of its build.  Filled as commits
+    are built."""
     lab: Prepared = field(default_factory=Prepared)
     together: Sequence[Task] = ()
     """The points of the experiment that is being measured."""
 
     @contextmanager
     def leased(self, purpose: str) -> Iterator[None]:
-        """Have the bench for all that is done with it; others read `purpose`."""
+        """Lease the bench for the context; `purpose` is public."""
         self.store.check_room()
         with leased(self.inventory, purpose) as bench:
             self.lab.leased = bench
@@ -87,7 +87,7 @@ class Workplace:
 
     @property
     def earlier(self) -> EarlierResults:
-        """What the archive has of tasks on the bench as it is now."""
+        """Archived results of tasks on the bench in its present state."""
         generator = self.generator.commit.hash if self.generator else None
         return EarlierResults(
             self.store, self.inventory.bench, self.lab.environment, self.overrides, generator
@@ -95,22 +95,22 @@ class Workplace:
 
     @property
     def max_rates(self) -> MaxRates:
-        """The max rates that were measured on the bench."""
+        """The measured max rates of the bench."""
         return MaxRates(self.earlier, self.together)
 
     def procedure(self, task: Task) -> AnyProcedure:
-        """The procedure of a task: what its file says, and what was asked for."""
+        """The procedure of a task: that of its file, with the requested parameters."""
         return task.procedure(self.overrides)
 
     def prepare(self, distribution: str) -> None:
-        """Bring it up and provision it, once for as long as the release stays the same."""
+        """Bring the bench up and provision it, once for each change of the release."""
         if distribution != self.lab.distribution:
             self.lab.environment = prepare(self.bench, distribution, full=self.full)
             self.lab.distribution = distribution
-            self.built.clear()  # for another release it is another artifact
+            self.built.clear()  # another release needs another artifact
 
     def give_back(self) -> None:
-        """Tune hosts as their inventory says, where a scenario has set something else."""
+        """Tune hosts to the settings of their inventory, where a scenario has changed some."""
         if self.lab.changed_hosts:
             give_back(self.bench)
             self.lab.changed_hosts = False
@@ -120,8 +120,8 @@ class Workplace:
     ) -> list[Bench]:
         """Build, deploy and tune beside the variants to `keep`.
 
-        There is one for each of `places`, and fewer where the server cannot be up at two, as
-        `leaselab.run.variants.deploy` says.
+        Returns one bench for each of `places`, or one where the server cannot be up at two (see
+        `leaselab.run.variants.deploy`).
         """
         benches = deploy(
             task.scenario,
@@ -146,12 +146,12 @@ class Workplace:
     ) -> Path:
         """Seal the result of a commit that does not build or whose server does not start.
 
-        Raises the error again where it is of another kind, or not of a commit as it is.
+        Raises the error again where it is of another kind, or not of an unchanged commit.
         """
         if task.commit is None or task.layout or error.outcome is not Outcome.BUILD:
             raise error
         log = build_log(task.commit) if error in self.built.values() else None
-        # Where the playbook's own output lies on this machine is of no use to other readers.
+        # The path of the playbook's output on this machine is of no use to other readers.
         todo = f"its whole log: {BUILD_LOG} of the result" if log else ""
         record = failed_record(
             point_id or fresh_id(task.scenario.name),
@@ -170,7 +170,7 @@ class Workplace:
     def artifact(self, task: Task) -> str:
         """Return the key of the task's artifact, none for packages.
 
-        Raises what the build ended with; so it does for another task of the same commit.
+        Raises the error of the build, also for further tasks of the same commit.
         """
         commit = task.commit
         if commit is None:
@@ -187,7 +187,7 @@ class Workplace:
     def _generator_artifact(self) -> str:
         """Return the key of the generator's artifact; none where no commit of it was named.
 
-        Raises a broken-lab error for one that does not build: no server is to blame.
+        Raises a broken-lab error for a failed build, as it is not the server's fault.
         """
         source = self.generator
         if source is None:

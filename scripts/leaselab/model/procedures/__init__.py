@@ -1,4 +1,4 @@
-"""Every procedure, and what builds one of parameters."""
+"""Every procedure, and the function that builds one from parameters."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ PROCEDURES: dict[str, type[AnyProcedure]] = {
 
 
 def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
-    """Build a procedure from parameters that differ from their defaults, checked.
+    """Build and check a procedure from the parameters that differ from their defaults.
 
-    `name` says which, max-rate without it.  Raises a usage error for an unknown name (with
-    the nearest), a value of another type, or parameters that no measurement could meet.
+    `name` is max-rate by default.  Raises a usage error for an unknown name (with the nearest),
+    a value of another type, or parameters that no measurement can meet.
     """
     if not isinstance(parameters, Mapping):
         given = repr(parameters)[:80]
@@ -71,7 +71,7 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
 
 
 def _bounds(kind: msgspec.inspect.Type) -> str:
-    """The values that a parameter may have, in words; empty for what is no number."""
+    """Words for the allowed values of a parameter; empty where it is not a number."""
     if isinstance(kind, msgspec.inspect.UnionType):
         return next(filter(None, map(_bounds, kind.types)), "")
     if isinstance(kind, msgspec.inspect.VarTupleType):

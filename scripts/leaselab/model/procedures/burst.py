@@ -16,18 +16,18 @@ from leaselab.model.procedure import (
 )
 
 RESENT = "resent"
-"""Metric of a burst, and figure of its trials: packets sent again, as no reply had come."""
+"""Metric of a burst and of its trials: packets sent again after no reply."""
 
 
 class Burst(Unjudged, frozen=True, kw_only=True, tag="burst"):
-    """Clients that all begin at once, as after a power cut, and try until they are served."""
+    """Clients that all begin at once, as after a power cut, and retry until they are served."""
 
     rounds: Rounds = 3
     """Rounds planned."""
     clients: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)] = 1000
-    """How many begin at once."""
+    """Number of clients that begin at once."""
     limit_s: Length = 120
-    """Longest time for which they go on trying (s): some wait a minute before the next try."""
+    """Longest time for which clients retry (s): some wait a minute before the next attempt."""
 
     @property
     def words(self) -> str:
@@ -46,7 +46,7 @@ class Burst(Unjudged, frozen=True, kw_only=True, tag="burst"):
         return (STALLED_LIMIT + 1) * (self.limit_s + self.beside_s)
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return how long it took until all were served, and what that cost."""
+        """Return the metrics: time until all clients were served, and its cost."""
         until = "time until all are served"
         return (
             MetricKind("served_s", until, "s", "lower"),

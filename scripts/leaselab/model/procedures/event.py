@@ -1,4 +1,4 @@
-"""Event: one load, and something that happens under it."""
+"""Event: one load, and an event under it, such as a crash."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from leaselab.model.procedures.one_load import OneLoad
 EVENT: Final = "event"
 """Name of the procedure."""
 AFTER_SLACK_S = 20
-"""Traffic after the event beyond the delay after which the other server counts it as down."""
+"""Traffic after the event beyond the delay after which the other server declares it down."""
 
 
 class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
-    """One load, and something that happens under it: a server of several dies."""
+    """One load, and an event under it: one of several servers fails."""
 
     event: Literal["crash"] = "crash"
-    """What happens: the server under test ends as by a crash."""
+    """The event: the server under test is killed, as by a crash."""
     before_s: Length = 10
     """Traffic before it (s)."""
     after_s: Length = 30
-    """Traffic after it (s); longer than the other server takes to notice."""
+    """Traffic after it (s); longer than the other server takes to detect the event."""
 
     @property
     def usual_share(self) -> float:
@@ -48,7 +48,7 @@ class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
         return self.longest_trial_s + self.beside_s
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return how long nobody was served, and what the other server lacked then."""
+        """Return the metrics: time without service, and leases missing on the other server."""
         other = "the other server"
         return (
             MetricKind("outage_s", "outage", "s", "lower", MEDIAN),

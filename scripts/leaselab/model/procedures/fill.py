@@ -1,4 +1,4 @@
-"""Fill: a load on a server that holds a part of all that it can."""
+"""Fill: a load on a server whose storage is partly filled."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from leaselab.model.trial import Trial
 
 FILLED, FILLED_AFTER = "filled", "filled_after"
-"""Metrics of a filling: the share that the server held before and after the load (0..1)."""
+"""Metrics of a filling: the filled share of the capacity before and after the load (0..1)."""
 
 
 class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
-    """One load on a server that holds a part of all that it can, or nearly all.
+    """One load on a server that is filled to a share of its capacity, up to nearly all.
 
     New clients fill it up to `fill` first, and nothing is reset before the load.
     """
 
     fill: Ratio = 0.5
-    """Share of what it can hold that it holds before the load (0..1)."""
+    """Filled share of its capacity before the load (0..1)."""
     fill_rate: Rate | None = None
-    """Offered load while it is filled (transactions/s); null: that of the load."""
+    """Offered load while the server is filled (transactions/s); null: that of the load."""
     fill_limit_s: Length = 1200
-    """Longest time that filling may take (s): after it the round has failed."""
+    """Longest time of the filling (s): after it the round fails."""
     trial_s: Length = 30
-    """Longest trial while it is filled (s)."""
+    """Longest trial of the filling (s)."""
     duration_s: Length = 5
     """Traffic of the load (s), in one trial."""
 
@@ -59,7 +59,7 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
 
     @property
     def offered(self) -> int:
-        """Transactions of the load itself; 0 while its rate is not known."""
+        """Transactions of the load without the filling; 0 while its rate is not known."""
         return (self.rate or 0) * self.duration_s
 
     @property
@@ -68,7 +68,7 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
         return self.fill_rate or self.rate or 0
 
     def to_fill(self, capacity: int) -> int:
-        """How much the server is to hold before the load, of `capacity` at most."""
+        """Number of entries to store before the load, of `capacity` at most."""
         return math.ceil(self.fill * capacity)
 
     def check_capacity(self, capacity: int | None, where: str) -> None:
@@ -111,10 +111,10 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
         return filling + (STALLED_LIMIT + 1) * (self.duration_s + self.beside_s)
 
     def cpu_us(self, trials: Sequence[Trial]) -> None:
-        """None: what it costs to fill says nothing of the load.  The method has the load's."""
+        """None: the cost of filling is not the cost of the load, which the method computes."""
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return the rate completed, the latency, and how full the server really was."""
+        """Return the metrics: completed rate, latency, and the actual filled shares."""
         return (
             completed_kind(plural),
             P99_KIND,

@@ -18,13 +18,13 @@ from leaselab.model.procedures.one_load import OneLoad
 
 
 class FixedLoad(OneLoad, frozen=True, kw_only=True, tag="fixed-load"):
-    """One load for seconds to hours: latency, what is lost, and how both drift."""
+    """One load for seconds to hours: latency, loss, and the drift of both."""
 
     duration_s: Length = 60
     """Traffic of a round (s)."""
     trial_s: Length = 60
-    """Longest trial (s): a longer load is offered in trials one after the other, without a
-    reset between them and with other clients in each."""
+    """Longest trial (s): a longer load is offered in successive trials, without a reset between
+    them and with different clients in each."""
 
     @property
     def words(self) -> str:
@@ -47,7 +47,7 @@ class FixedLoad(OneLoad, frozen=True, kw_only=True, tag="fixed-load"):
         return traffic_s + trials * self.beside_s
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return latency, loss, what was completed, what it costs, and the drifts."""
+        """Return the metrics: latency, loss, completed rate, cost, and the drifts."""
         return (
             P99_KIND,
             P50_KIND,

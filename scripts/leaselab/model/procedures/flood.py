@@ -1,4 +1,4 @@
-"""Flood: as much as the generator can offer, several times one after the other."""
+"""Flood: the highest load that the generator can offer, several times in succession."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from leaselab.model.procedure import (
 )
 
 DROPPED = 1
-"""Floods at the beginning of a round that count for nothing: the server warms up."""
+"""Floods at the beginning of a round that do not count: the server warms up."""
 
 
 class Flood(Unjudged, frozen=True, kw_only=True, tag="flood"):
-    """As much as the generator can offer, as ISC's performance lab measures BIND 9.
+    """The highest load that the generator can offer, as ISC's performance lab measures BIND 9.
 
-    No rate is asked for: the generator sends whenever fewer transactions wait for an answer
-    than it lets wait.  The first flood of a round counts for nothing.
+    No rate is set: the generator sends whenever fewer transactions than its limit are
+    unanswered.  The first flood of a round does not count.
     """
 
     rounds: Rounds = 3
     """Rounds planned."""
     floods: Annotated[int, msgspec.Meta(ge=DROPPED + 2, le=1000)] = 30
-    """How many one after the other in a round, nothing reset between them."""
+    """Floods of a round, without a reset between them."""
     flood_s: Length = 30
     """Length of each (s)."""
 
@@ -46,7 +46,7 @@ class Flood(Unjudged, frozen=True, kw_only=True, tag="flood"):
 
     @property
     def most_attempted(self) -> float:
-        """Nothing bounds it: no rate is asked for."""
+        """Infinite: no rate is set."""
         return math.inf
 
     @property
@@ -58,7 +58,7 @@ class Flood(Unjudged, frozen=True, kw_only=True, tag="flood"):
         return (self.floods + STALLED_LIMIT) * (self.flood_s + self.beside_s)
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return the rate answered, how much it varies, the loss, the latency and the cost."""
+        """Return the metrics: answered rate, its variation, loss, latency and cost."""
         return (
             MetricKind("flood_rate", "flood rate", f"{plural}/s", "higher"),
             MetricKind("flood_spread", "spread of the floods", "ratio", "lower"),

@@ -1,4 +1,4 @@
-"""Max rate: a search for the highest load that a server serves."""
+"""Max rate: a search for the highest load that a server serves within the loss goal."""
 
 from __future__ import annotations
 
@@ -21,33 +21,34 @@ from leaselab.model.procedure import (
 )
 
 STRETCHES = (1, 2, 4)
-"""Lengths of the stretches that may confirm a result, one after the other, over the first."""
+"""Lengths of the successive periods that may confirm a result, relative to the first."""
 
 
 class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
-    """The highest load that the server serves: a search for it in each round."""
+    """The highest load that the server serves within the loss goal, searched in each round."""
 
     relative_width: Ratio = 0.01
     """Widest bracket that ends a search, (upper - lower) / upper (0..1)."""
     trial_s: Length = 5
-    """Length of a trial that can stand in a bracket (s)."""
+    """Length of a trial that can be an end of a bracket (s)."""
     scout_s: Length = 1
-    """Length of a trial that only says where to look (s)."""
+    """Length of a scout trial, which only narrows the search (s)."""
     min_rate: Rate = 10
-    """Lowest offered load worth a trial (transactions/s)."""
+    """Lowest offered load that is tried (transactions/s)."""
     max_rate: Rate = 200_000
-    """Highest offered load that may be tried (transactions/s)."""
+    """Highest offered load that is tried (transactions/s)."""
     start_rate: Rate = 2_000
     """First offered load of the first round (transactions/s)."""
     max_trials: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 40
     """Trials of one round after which the search gives up."""
     confirm_s: LengthOrNone | None = 60
-    """Traffic without a rest for which the result has to hold in the end (s), more where that
-    does not decide; 0: switched off, null: the release that measured did not do it yet."""
+    """Length of the continuous traffic that confirms the result (s), longer where that is not
+    conclusive; 0: switched off, null: the measuring release had no confirmation yet."""
 
     limit: Literal["server", "generator"] = "server"
-    """Whose limit is looked for.  generator: that of the generator and of the path, by a server
-    that is faster; what the generator could not begin in time is lost, and no doubt."""
+    """Whose limit is searched. generator: that of the generator and of the path, with a faster
+    server; transactions that the generator could not begin in time count as lost and not as a
+    doubt."""
 
     @property
     def of_generator(self) -> bool:
@@ -106,7 +107,7 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
         return self.confirm_s + 1.0 + 2.0 * (self.trial_s + 1.0)
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return the max rate, the rate completed at its lower bound, and what that costs."""
+        """Return the metrics: max rate, completed rate at its lower bound, and cost there."""
         max_rate = MetricKind("max_rate", "max rate", f"{plural}/s", "higher")
         return max_rate, completed_kind(plural), cpu_kind(plural)
 

@@ -1,4 +1,4 @@
-"""What procedures with one load have: a rate, or a share of the max rate."""
+"""Base of procedures with one load: a rate, or a share of the max rate."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from leaselab.model.procedure import Procedure, Rate, Rounds, Unjudged
 
 
 class OneLoad(Unjudged, frozen=True, kw_only=True):
-    """A procedure with one load: a rate, or a share of what the server can serve."""
+    """A procedure with one load: a rate, or a share of the server's max rate."""
 
     rounds: Rounds = 3
     """Rounds planned."""
     rate: Rate | None = None
     """Offered load (transactions/s)."""
     share: Annotated[float, msgspec.Meta(gt=0, le=10)] | None = None
-    """Offered load over the max rate that was measured before; null where a rate was asked
-    for, and 0.8 where neither was."""
+    """Offered load relative to the max rate measured before; null where a rate was given, and
+    0.8 where neither was."""
 
     @property
     def load_words(self) -> str:
@@ -29,14 +29,14 @@ class OneLoad(Unjudged, frozen=True, kw_only=True):
         return f"{self.share:g} of the max rate{' (' * bool(rate)}{rate}{')' * bool(rate)}"
 
     def __post_init__(self) -> None:
-        """Put in what follows from the other parameters."""
+        """Set the parameters that depend on others."""
         Procedure.__post_init__(self)
         if self.rate is None and self.share is None:
             msgspec.structs.force_setattr(self, "share", self.usual_share)
 
     @property
     def usual_share(self) -> float:
-        """The share of the max rate where neither rate nor share was asked for."""
+        """The share of the max rate where neither rate nor share was given."""
         return 0.8
 
     @property
@@ -50,6 +50,6 @@ class OneLoad(Unjudged, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, rate=max(1, round(share * max_rate)))
 
     def ruler(self) -> dict[str, Any]:
-        """As of every procedure; a rate that is a share of a max rate is no parameter."""
+        """As in the base class; a rate that is a share of a max rate is not a parameter."""
         known = Procedure.ruler(self)
         return known if self.share is None else {**known, "rate": None}

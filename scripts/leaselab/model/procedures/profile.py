@@ -20,22 +20,23 @@ from leaselab.model.procedures.one_load import OneLoad
 PROFILE: Final = "profile"
 """Name of the procedure."""
 STACKS = "stacks"
-"""What `Round.files` calls the samples by stack."""
+"""Key in `Round.files` of the samples by stack."""
 SAMPLED_US = "sampled_us"
-"""Name of the metric of how much CPU time the samples of a round stand for."""
+"""Name of the metric of the CPU time that the samples of a round represent."""
 
 
 class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
     """One load below the max rate, while the server's processes are sampled.
 
-    It says where CPU time goes, and is no measurement of how much the server can: sampling
-    costs the server something.
+    It shows how CPU time is spent; it does not measure the server's capacity, as sampling
+    itself has a cost.
     """
 
     rounds: Rounds = 8
-    """Rounds planned: each function's intervals rest on them, and there are many functions."""
+    """Rounds planned: the intervals of the many functions are computed from them."""
     trim: Annotated[int, msgspec.Meta(ge=0, le=500)] = 0
-    """No round is dropped: each round of one point is compared with that of another."""
+    """No round is dropped: each round of one point is compared with the same round of
+    another."""
     duration_s: Length = 8
     """Traffic of a round (s)."""
 
@@ -67,7 +68,7 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
         return True
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return the cost, how much of it was sampled, and what was served."""
+        """Return the metrics: cost, its sampled part, and what was served."""
         cost = cpu_kind(plural)
         return (
             cost,

@@ -22,9 +22,9 @@ from leaselab.model.procedure import (
 COMPLETED, LOSS, P99, SETTLED = "completed_rate", "loss_ratio", "p99_s", "settled_s"
 """Metrics of a ramp as a whole; those of a step are named by `of_step`."""
 ATTEMPTS = 3
-"""How often a round begins its ramp, where stalls of the generator spoil it."""
+"""Most attempts of a round's ramp, where stalls of the generator invalidate it."""
 SETTLED_FOR_S = 3
-"""Seconds in a row that a step has to stay near the rate that it ends with."""
+"""Successive seconds for which a step has to stay near its final rate."""
 
 
 class Ramp(Unjudged, frozen=True, kw_only=True, tag="ramp"):
@@ -53,12 +53,12 @@ class Ramp(Unjudged, frozen=True, kw_only=True, tag="ramp"):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """What each step is called: ``step 1 (10000/s)``."""
+        """Names of the steps: ``step 1 (10000/s)``."""
         return tuple(f"step {number} ({rate}/s)" for number, rate in enumerate(self.rates, 1))
 
     @property
     def steps_words(self) -> str:
-        """The loads of the steps, in words."""
+        """Words for the loads of the steps."""
         return ", ".join(f"{rate}/s" for rate in self.rates)
 
     @property

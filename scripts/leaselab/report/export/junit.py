@@ -31,8 +31,8 @@ def junit(results: Iterable[tuple[Row, Record | str]]) -> bytes:
     the outcome as its type: an invalid measurement is no pass.
     """
     return _report(
-        (row["bench"], _unreadable(row, one) if isinstance(one, str) else _case(one))
-        for row, one in results
+        (row["bench"], _unreadable(row, record) if isinstance(record, str) else _case(record))
+        for row, record in results
     )
 
 

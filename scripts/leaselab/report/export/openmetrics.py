@@ -17,15 +17,15 @@ from leaselab.model.source import SHORT
 from leaselab.report.site.anchors import anchor_of, to_anchor
 
 _LABELS = ("scenario", "procedure", "server", "durability", "bench", "environment")
-"""What one line of a history has in common; version and commit are `leaselab_result_info`'s."""
+"""Labels common to a line of a history; version and commit are in `leaselab_result_info`."""
 _ENDS = {
     "": "",
     "_low": ", lower end of its 95 % interval",
     "_high": ", upper end of its 95 % interval",
 }
-"""What a metric's figure and the ends of its interval are called, and told by."""
+"""Name suffixes and fields of a metric's figure and of the ends of its interval."""
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
-"""How names of metrics that are times end, and their unit in seconds."""
+"""Suffixes of the names of times, and their unit in seconds."""
 _Sample = tuple[str, str, str, float | None, Mapping[str, str]]
 _INFO = ("id", "version", "commit", "release", "outcome")
 
@@ -99,7 +99,7 @@ class _Results(Collector):
 
 
 def _newest(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The newest of each line in whatever environment: a lab that is gone says nothing."""
+    """The newest result of each line in any environment, as old labs do not count."""
     newest = {}
     for row in sorted(rows, key=lambda row: str(row["finished_at"])):
         newest[tuple(row[name] for name in (*PLACE, "server", "bench"))] = row

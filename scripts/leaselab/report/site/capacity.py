@@ -29,44 +29,53 @@ _VERDICTS = {"yes": "good", "no": "refused", "perhaps": "doubt"}
 """How the page shows each word."""
 
 
-def write_capacity(folder: Path, demand: Demand, found: Sequence[Configuration]) -> Path:
+def write_capacity(
+    folder: Path, demand: Demand, configurations: Sequence[Configuration]
+) -> Path:
     """Write the page beside what else the report has; return it.
 
     It leads to the pages that are there.  `write_site` keeps it, and links it from then on.
     """
-    nav = [one for one in (*NAV, REVIEW, BENCHES) if (folder / f"{one[0]}.html").exists()]
+    nav = [page for page in (*NAV, REVIEW, BENCHES) if (folder / f"{page[0]}.html").exists()]
     pages = Pages(folder, (*nav, CAPACITY))
     pages.keep(lambda _: True)
     links = [
-        f"{page}.html" if pages.has(page := sweep_page(one.cell.id)) else "" for one in found
+        f"{page}.html" if pages.has(page := sweep_page(configuration.cell.id)) else ""
+        for configuration in configurations
     ]
-    source = [capacity_document(demand, found), links]
-    pages.write(CAPACITY[0], "capacity.html", source, lambda: _context(demand, found, links))
+    source = [capacity_document(demand, configurations), links]
+    pages.write(
+        CAPACITY[0], "capacity.html", source, lambda: _context(demand, configurations, links)
+    )
     pages.finish()
     return folder / f"{CAPACITY[0]}.html"
 
 
 def _context(
-    demand: Demand, found: Sequence[Configuration], links: Sequence[str]
+    demand: Demand, configurations: Sequence[Configuration], links: Sequence[str]
 ) -> tuple[dict[str, Any], tuple[()]]:
-    """What the template gets; heads of room stand on one logarithmic axis, in shares of it."""
-    rooms = [one.head_room for one in found if one.head_room]
+    """Values for the template; head rooms are on one logarithmic axis, as shares of it."""
+    rooms = [
+        configuration.head_room for configuration in configurations if configuration.head_room
+    ]
     axis = Axis(min(1.0, *rooms), max(1.0, *rooms), logarithmic=True) if rooms else None
-    carry = sum(one.carries is Carries.YES for one in found)
+    carry = sum(configuration.carries is Carries.YES for configuration in configurations)
     return {
         "words": demand_words(demand),
         "loads": loads(demand),
-        "headings": headings(found) if found else [],
+        "headings": headings(configurations) if configurations else [],
         "rows": [
             {
-                "texts": texts(one),
+                "texts": texts(configuration),
                 "href": href,
-                "at": axis.at(one.head_room) if axis and one.head_room else None,
-                "verdict": _VERDICTS.get(one.carries.value, ""),
+                "at": axis.at(configuration.head_room)
+                if axis and configuration.head_room
+                else None,
+                "verdict": _VERDICTS.get(configuration.carries.value, ""),
             }
-            for one, href in zip(found, links, strict=True)
+            for configuration, href in zip(configurations, links, strict=True)
         ],
-        "notes": list(notes(demand, found)),
+        "notes": list(notes(demand, configurations)),
         "just": axis.at(1.0) if axis else 0.0,
         "carry": carry,
         "clients": demand.population.clients,

@@ -17,7 +17,7 @@ from leaselab.report.site.vega import (
     lines,
     names,
     number,
-    told,
+    tooltip_fields,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def changes_chart(
     y = names("label", _LABEL_WIDTH)
     x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 6})
     ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": OWN_COLOUR}
-    tooltip = told(
+    tooltip = tooltip_fields(
         ("label", "", ""),
         ("change", axis, "+.2f"),
         ("low", "from", "+.2f"),

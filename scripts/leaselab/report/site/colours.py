@@ -1,8 +1,8 @@
 """Colours of marks in charts: one colour, one meaning.
 
 They are of Okabe and Ito's palette, shifted so that each can be read on white and on dark
-ground; colour-blind eyes tell them apart.  Worse and better differ in more than colour where
-they are words.  Text, axes and grid are left to the style sheet.
+ground; they are distinguishable with colour blindness.  Worse and better also differ in their
+words.  Text, axes and grid are left to the style sheet.
 """
 
 MEASURED = "#3a87c8"

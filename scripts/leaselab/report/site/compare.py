@@ -32,7 +32,7 @@ class Column:
 
     id: str
     label: str
-    """What tells it from the others: server and version, or scenario."""
+    """Its distinguishing words: server and version, or scenario."""
     started_at: str
     figure: str
     metrics: Sequence[Metric | None]
@@ -42,7 +42,7 @@ class Column:
     rests: str
     """What that rests on, in words."""
     incompatibilities: Sequence[str]
-    """Why it is not compared as like with like; empty when it is."""
+    """Why it is not comparable; empty when it is."""
 
 
 @dataclass(frozen=True, slots=True)

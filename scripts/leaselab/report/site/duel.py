@@ -1,4 +1,4 @@
-"""What the page of an experiment tells of a duel: the answer, what changed, and its rounds."""
+"""Duel part of an experiment's page: the answer, the changes, and the rounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from leaselab.report.site.vega import (
     lines,
     looks,
     number,
-    told,
+    tooltip_fields,
 )
 from leaselab.report.verdict import conditions, figures
 
@@ -39,18 +39,18 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure 
     if len(records) != len(LETTERS) or not one_duel(*records):
         return None, []
     base, other = records
-    found = compare(base, other)
+    comparison = compare(base, other)
     context = {
-        "title": duel_title(found),
+        "title": duel_title(comparison),
         "sides": ", ".join(
-            f"{letter}: {server_name(one.server)}"
-            for letter, one in zip(LETTERS, records, strict=True)
+            f"{letter}: {server_name(record.server)}"
+            for letter, record in zip(LETTERS, records, strict=True)
         ),
-        "text": closing(found),
-        "word": found.word,
-        "lines": [*figures(found), *conditions(found)],
+        "text": closing(comparison),
+        "word": comparison.word,
+        "lines": [*figures(comparison), *conditions(comparison)],
     }
-    drawn = _moved(found.verdict, other) if found.verdict is not None else None
+    drawn = _moved(comparison.verdict, other) if comparison.verdict is not None else None
     return context, [
         figure(
             "moved",
@@ -72,14 +72,19 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure 
 
 def _moved(verdict: Verdict, other: Record) -> Spec | None:
     """The change of each figure that the duel judged, in percent."""
-    found = verdict.duel
-    if found is None:
+    judged = verdict.duel
+    if judged is None:
         return None
     looks = {Answer.SLOWER: "worse", Answer.FASTER: "better"}
-    changes = [("completed rate", found.ratio, found.ci95, looks.get(found.answer, "same"))]
+    changes = [("completed rate", judged.ratio, judged.ci95, looks.get(judged.answer, "same"))]
     changes += [
-        (judged_title(one, other), one.ratio, one.ci95, "worse" if one.worse else "same")
-        for one in found.others
+        (
+            judged_title(figure, other),
+            figure.ratio,
+            figure.ci95,
+            "worse" if figure.worse else "same",
+        )
+        for figure in judged.others
     ]
     return changes_chart(
         changes, "Change of each figure from A to B", axis="change from A to B (%)"
@@ -113,7 +118,9 @@ def _pairs(base: Record, other: Record) -> Spec | None:
         for value in values
         for letter in LETTERS
     ]
-    tooltip = told(("server", "", ""), ("round", "round", "d"), ("rate", axis, ".6~g"))
+    tooltip = tooltip_fields(
+        ("server", "", ""), ("round", "round", "d"), ("rate", axis, ".6~g")
+    )
     y = number("rate", axis, scale={"padding": 12})
     of = {
         "color": looks("server", dict(zip(LETTERS, (ASIDE, MEASURED), strict=True))),

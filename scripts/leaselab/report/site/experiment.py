@@ -85,14 +85,16 @@ def experiment(
         "started_at": min(record.started_at for record in records),
         "finished_at": max(record.finished_at for record in records),
     }
-    return context, [*charts, *(one.figure for one in sampled)]
+    return context, [*charts, *(part.figure for part in sampled)]
 
 
 def _known(metrics: Iterable[Metric], records: Sequence[Record]) -> Iterator[Metric]:
     """The metrics of which a point has a figure."""
     for metric in metrics:
         own = [record.metric(metric.name) for record in records]
-        if any(found is not None and found.value is not None for found in own):
+        if any(
+            point_metric is not None and point_metric.value is not None for point_metric in own
+        ):
             yield metric
 
 
@@ -110,7 +112,7 @@ def experiment_line(records: Sequence[Record]) -> dict[str, Any]:
 def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
     """What points differ in, by its name, and each one's value of it.
 
-    Factors, server and bench; the scenario where these do not tell all of them apart.
+    Factors, server and bench; also the scenario where these do not distinguish all.
     """
     known: list[dict[str, Any]] = [
         {
@@ -121,16 +123,16 @@ def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
         for record in records
     ]
     names = dict.fromkeys(name for values in known for name in values)
-    found = {name: [values.get(name) for values in known] for name in names}
-    found = {name: values for name, values in found.items() if len(set(values)) > 1}
+    varying = {name: [values.get(name) for values in known] for name in names}
+    varying = {name: values for name, values in varying.items() if len(set(values)) > 1}
     if len(records) == len(LETTERS) and one_duel(*records):
-        return {"duel": list(LETTERS), **found}
-    told_apart = {
-        tuple(values[place] for values in found.values()) for place in range(len(known))
+        return {"duel": list(LETTERS), **varying}
+    combinations = {
+        tuple(values[place] for values in varying.values()) for place in range(len(known))
     }
-    if len(told_apart) < len(records):
-        found["scenario"] = [record.scenario.name for record in records]
-    return found
+    if len(combinations) < len(records):
+        varying["scenario"] = [record.scenario.name for record in records]
+    return varying
 
 
 def _standings(
@@ -162,16 +164,16 @@ def _points(
     standings: Mapping[str, Standing | None],
 ) -> list[Shown]:
     points: list[Shown] = []
-    for place, one in enumerate(records):
+    for place, record in enumerate(records):
         cells = tuple(
             "-" if each[place] is None else str(each[place]) for each in known.values()
         )
         label = _label(zip(known, cells, strict=True))
         if not label or any(point.label == label for point in points):
             label = f"{label} #{place + 1}".strip()
-        measured, whole = runs_of(one) is not None, whole_latency(one)
+        measured, whole = runs_of(record) is not None, whole_latency(record)
         latency = tuple(1000 * whole[name] if whole else None for name in LATENCIES)
-        points.append(Shown(one, label, cells, measured, standings[one.id], latency))
+        points.append(Shown(record, label, cells, measured, standings[record.id], latency))
     return points
 
 
@@ -180,11 +182,11 @@ def _has_latency(record: Record) -> bool:
     return any(metric.title in LATENCIES.values() for metric in record.metrics)
 
 
-def _label(told: Iterable[tuple[str, str]]) -> str:
-    """What tells points apart, in words: names, and values that speak for themselves."""
+def _label(values: Iterable[tuple[str, str]]) -> str:
+    """Words that distinguish points: names with values, or values alone."""
     return ", ".join(
         value if name in ("duel", "server", "bench", "scenario") else f"{name} {value}"
-        for name, value in told
+        for name, value in values
     )
 
 
@@ -194,7 +196,9 @@ def _curve_figure(
     """The chart of one curve."""
     at = {point.id: point.at for point in curve.points}
     marks = [
-        _mark(one, at[one.record.id]) for one in points if one.measured and one.record.id in at
+        _mark(point, at[point.record.id])
+        for point in points
+        if point.measured and point.record.id in at
     ]
     title = f"{sentence(curve.title)} by {curve.factor}"
     if label := _label(curve.alike.items()):
@@ -231,20 +235,20 @@ def _mark(point: Shown, at: float | None) -> dict[str, Any]:
 
 def _note(marks: Sequence[Mapping[str, Any]], *, interleaved: bool) -> str:
     standings = {mark["standing"] for mark in marks}
-    told = []
+    sentences = []
     if any(mark["low"] is not None for mark in marks):
-        told.append("The line through a point is its 95 % interval.")
+        sentences.append("The line through a point is its 95 % interval.")
     if Standing.BEST in standings:
-        told.append("The diamond is the best point.")
+        sentences.append("The diamond is the best point.")
     if Standing.ALIKE in standings:
-        told.append("A circle may be as good: no difference was seen at 5 %.")
+        sentences.append("A circle may be as good: no difference was seen at 5 %.")
     if Standing.UNTOLD in standings:
-        told.append(
+        sentences.append(
             "A square has too few runs to tell whether it is as good: one run has no interval."
         )
     if interleaved and standings & {Standing.ALIKE, Standing.OTHER}:
-        told.append(
+        sentences.append(
             "Points are compared round by round, so that intervals may overlap although they "
             "differ."
         )
-    return " ".join(told)
+    return " ".join(sentences)

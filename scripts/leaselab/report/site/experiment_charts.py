@@ -23,7 +23,7 @@ from leaselab.report.site.vega import (
     moments,
     names,
     number,
-    told,
+    tooltip_fields,
 )
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _LOOKS = {
 }
 """How a point stands to the best one: colour and shape of its mark."""
 _TICKS = 16
-"""Values of a factor that stand on its axis; of more, some do."""
+"""Most values of a factor that are ticks on its axis."""
 _LOGARITHMIC = 30
 """Highest over lowest value from which on an axis is logarithmic."""
 _WORD, _WIDER = 36, 820
@@ -57,7 +57,7 @@ class Shown:
 
     record: Record
     label: str
-    """What tells it from the others."""
+    """Its distinguishing label."""
     cells: tuple[str, ...]
     """Its values of what the points differ in, in the order of `experiment.varied`."""
     measured: bool
@@ -116,7 +116,9 @@ def _points_layers(
     marks: Sequence[Mapping[str, Any]], place: Spec, interval: Spec, value: Spec, axis: str
 ) -> list[Spec]:
     """Intervals and points; `place`, `interval` and `value` say where they stand."""
-    standings = [one for one in _LOOKS if any(mark["standing"] == one for mark in marks)]
+    standings = [
+        standing for standing in _LOOKS if any(mark["standing"] == standing for mark in marks)
+    ]
     look: Spec = {"color": {"value": MEASURED}}
     if standings:
         look = {
@@ -125,7 +127,7 @@ def _points_layers(
             )
             for which, channel in enumerate(("color", "shape"))
         }
-    tooltip = told(
+    tooltip = tooltip_fields(
         ("label", "", ""),
         ("value", axis, ".6~g"),
         ("low", "from", ".6~g"),
@@ -150,15 +152,15 @@ def rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
     """The runs of all points on one clock; None without any that has a figure."""
     values = [
         {
-            "at": one.started_at,
+            "at": round_.started_at,
             "value": value,
             "label": point.label,
-            "run": one.index,
+            "run": round_.index,
             "dropped": place in point.record.figure.dropped,
         }
         for point in points
-        for place, one in enumerate(point.record.rounds)
-        if (value := one.metrics.get(point.record.figure.name)) is not None
+        for place, round_ in enumerate(point.record.rounds)
+        if (value := round_.metrics.get(point.record.figure.name)) is not None
     ]
     if not values:
         return None
@@ -172,7 +174,7 @@ def rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
             legend={"columns": _legend_columns(labels), "labelLimit": _LABEL_WIDTH},
         ),
         "opacity": {"condition": {"test": "datum.dropped", "value": 0.35}, "value": 1},
-        "tooltip": told(
+        "tooltip": tooltip_fields(
             ("label", "", ""), ("run", "run", ""), ("at", "at", ""), ("value", axis, ".6~g")
         ),
     }

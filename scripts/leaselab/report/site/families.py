@@ -52,7 +52,8 @@ class Axis:
     def at(self, value: float) -> float:
         """The place of a figure (% of the width)."""
         low, high, value = (
-            math.log(one) if self.logarithmic else one for one in (self.low, self.high, value)
+            math.log(figure) if self.logarithmic else figure
+            for figure in (self.low, self.high, value)
         )
         share = (value - low) / (high - low) if high > low else 0.5
         return round(_MARGIN + (100 - 2 * _MARGIN) * share, 2)
@@ -66,16 +67,16 @@ class Axis:
         if most <= 0.0:
             return [(self.at(self.low), f"{self.low:.4g}")]
         exponents = range(math.floor(math.log10(least)) - 1, math.ceil(math.log10(most)) + 2)
-        found = [step * 10.0**exponent for exponent in exponents for step in _STEPS]
+        candidates = [step * 10.0**exponent for exponent in exponents for step in _STEPS]
         if not self.logarithmic:
-            step = next(one for one in found if one >= wanted)
+            step = next(figure for figure in candidates if figure >= wanted)
             first = math.ceil(self.low / step)
-            found = [step * place for place in range(first, first + _TICKS + 1)]
+            candidates = [step * place for place in range(first, first + _TICKS + 1)]
         ticks: list[tuple[float, str]] = []
-        for one in found:
-            apart = not ticks or self.at(one) - ticks[-1][0] >= _APART
-            if self.low <= one <= self.high and apart:
-                ticks.append((self.at(one), f"{one:.10g}"))
+        for figure in candidates:
+            apart = not ticks or self.at(figure) - ticks[-1][0] >= _APART
+            if self.low <= figure <= self.high and apart:
+                ticks.append((self.at(figure), f"{figure:.10g}"))
         return ticks
 
 
@@ -118,16 +119,16 @@ def families(matrices: Sequence[Matrix], rows: Sequence[Row]) -> list[Family]:
     by_place: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         by_place.setdefault(_place(row), []).append(row)
-    found = [
+    made = [
         _family(matrix, first, list(places), known, by_place)
         for matrix in matrices
         for first, places in groupby(matrix.rows, key=partial(_first, matrix))
     ]
-    return sorted(found, key=lambda family: -len(family.lines))
+    return sorted(made, key=lambda family: -len(family.lines))
 
 
 def _first(matrix: Matrix, row: Place) -> str:
-    """The value that tells the families of a matrix apart; empty where there is one family."""
+    """The value that distinguishes the families of a matrix; empty for a single family."""
     return str(row.factors[matrix.names[0]]) if len(matrix.names) > 1 else ""
 
 
@@ -169,7 +170,7 @@ def _family(
 
 
 def _label(row: Place, column: Column, names: Sequence[str]) -> str:
-    """What tells a line from the others of its family."""
+    """Label that distinguishes a line in its family."""
     values = [row.factors[name] for name in names]
     words = [
         str(value) if isinstance(value, str) else f"{name} {value}"

@@ -1,7 +1,8 @@
-"""A chart as a page shows it: as SVG, and with what a browser draws it anew from.
+"""A chart of a page: as SVG, and with the description for redrawing in a browser.
 
-One library draws and holds the browser's script, from one description: Vega, which
-vl-convert-python carries inside, so that nothing is fetched and no foreign code lies here.
+One library draws the SVG and provides the browser's script, from one description: Vega, which
+is included in vl-convert-python, so that nothing is fetched and no third-party code is stored
+here.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class Figure:
     title: str
     drawing: Markup
     spec: Spec
-    """What a browser draws it from, where scripts run."""
+    """Description for a browser with scripts."""
     note: str = ""
-    """What has to be known to read it."""
+    """Note on how to read it."""
 
 
 def figure(
@@ -81,16 +82,16 @@ def svg(spec: Spec) -> Markup:
     """
     drawn = vl_convert.vegalite_to_svg(_roomy(spec))
     drawn = _FONT.sub(
-        lambda found: f'font-size="{float(found[1]) / _ROOM:g}px"', drawn
+        lambda match: f'font-size="{float(match[1]) / _ROOM:g}px"', drawn
     ).replace(f'href="{_BASE}', 'href="')
     # with links in it, it is not one image but a group of things to reach
     role = "group" if "<a " in drawn else "img"
     name = f'<svg role="{role}" aria-label="{escape(spec["description"])}"'
-    drawn = _SIZE.sub(lambda found: name + found[1], drawn, count=1)
+    drawn = _SIZE.sub(lambda match: name + match[1], drawn, count=1)
     drawn = _EMPTY.sub("", drawn)
     drawn = _IDLE.sub("", drawn)
     # a tenth of a pixel is enough, and half the bytes
-    drawn = _NUMBERS.sub(lambda found: _PRECISE.sub(r"\1", found[0]), drawn)
+    drawn = _NUMBERS.sub(lambda match: _PRECISE.sub(r"\1", match[0]), drawn)
     return Markup(drawn)  # noqa: S704  # Vega escapes what stands in a text; tested
 
 

@@ -16,7 +16,7 @@ from leaselab.report.site.vega import (
     lines,
     moments,
     number,
-    told,
+    tooltip_fields,
 )
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Step:
     """A commit from which on figures are at another level."""
 
     at: str
-    """The commit, as its points have it."""
+    """The commit, as in its points."""
     words: str
     colour: str
 
@@ -70,7 +70,9 @@ def history_chart(
     its interval, `colour` and `runs` (value of each, and whether it was dropped).  `axis` says
     what the figures are, `steps` which commits changed them.  None where no result has one.
     """
-    places = {at: place for place, at in enumerate(dict.fromkeys(one["at"] for one in points))}
+    places = {
+        at: place for place, at in enumerate(dict.fromkeys(point["at"] for point in points))
+    }
     x = _SEQUENCE if by_commit else moments("at", "started (UTC)")
     means = [_mean(point, places) for point in points if point["mean"] is not None]
     if not means:
@@ -105,7 +107,7 @@ def history_chart(
                 "color": OWN_COLOUR,
                 "href": {"field": "href"},
                 "description": {"field": "label"},
-                "tooltip": told(
+                "tooltip": tooltip_fields(
                     ("at", "at", ""),
                     ("label", "server", ""),
                     ("mean", axis, ".6~g"),
@@ -136,7 +138,7 @@ def _steps(steps: Sequence[Step], places: Mapping[str, int], x: Spec) -> Iterato
             {
                 "x": x,
                 "color": OWN_COLOUR,
-                "tooltip": told(("at", "commit", ""), ("words", "change", "")),
+                "tooltip": tooltip_fields(("at", "commit", ""), ("words", "change", "")),
             },
         )
 
@@ -167,7 +169,7 @@ def _marks(marks: Sequence[Mark], x: Spec) -> Iterator[Spec]:
         {"at": mark.at, "number": str(mark.number), "label": mark.label} for mark in marks
     ]
     colour = {"value": DOUBT}
-    tooltip = told(("label", "goal", ""), ("at", "from", ""))
+    tooltip = tooltip_fields(("label", "goal", ""), ("at", "from", ""))
     yield layer(
         values,
         {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},

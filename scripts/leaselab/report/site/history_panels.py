@@ -210,30 +210,30 @@ def _goal_change(before: Row, row: Row) -> str:
 
 
 def _note(points: Sequence[Mapping[str, Any]], *, anchored: bool) -> str:
-    told = (
+    text = (
         "A small dot is a run, a pale grey one was dropped; a large dot is the figure of "
         "a result, the line through it its 95 % interval. The drift of the machine is in these "
-        "figures. A dashed line is a change of the goal, told below by its number."
+        "figures. A dashed line is a change of the goal, listed below by its number."
     )
     if anchored:
-        told += " A grey dot is the anchor."
+        text += " A grey dot is the anchor."
     if any(point["colour"] not in (MEASURED, ASIDE) for point in points):
-        told += f" {_COLOURED}"
+        text += f" {_COLOURED}"
     if len(points) > _DRAWN:
-        told += (
+        text += (
             f" The newest {_DRAWN} of {len(points)} are drawn; with scripts allowed, all are."
         )
-    return told
+    return text
 
 
 def _commit_note(line: Line, anchor: str, count: int) -> str:
-    told = "Commits stand in the order of their commit dates, not of their measurement"
+    text = "Commits stand in the order of their commit dates, not of their measurement"
     if count > _DRAWN:
-        told += f"; the newest {_DRAWN} results of {count} are shown"
+        text += f"; the newest {_DRAWN} results of {count} are shown"
     rests = (
         f"Each is the ratio of the {line.title} to {anchor}, which took turns with it: the "
         "drift of the machine cancels."
         if anchor
         else "Without an anchor, the drift of the machine is in these figures."
     )
-    return f"{told}. {rests} {_COLOURED} A dashed line is such a change."
+    return f"{text}. {rests} {_COLOURED} A dashed line is such a change."

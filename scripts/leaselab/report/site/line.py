@@ -40,11 +40,11 @@ class Line:
 
 def lines_of(scenario: str, rows: Sequence[Row]) -> list[Line]:
     """The results of one scenario by metric; `rows` are the index's, oldest first."""
-    found: dict[str, list[Row]] = {}
+    by_metric: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["metric"], []).append(row)
+        by_metric.setdefault(row["metric"], []).append(row)
     lines = []
-    for place, (metric, members) in enumerate(found.items()):
+    for place, (metric, members) in enumerate(by_metric.items()):
         line = Line(scenario, metric, scenario, scenario, rows_in_shown_units(members))
         if place:
             line = replace(line, name=f"{scenario}, {line.title}", page=f"{scenario}.{metric}")

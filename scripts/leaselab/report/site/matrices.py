@@ -69,15 +69,15 @@ def matrices_of(cells: Sequence[Cell]) -> Iterable[Matrix]:
         return server, cell.title, cell.unit, *names, "", *cell.across
 
     for _, members in groupby(sorted(cells, key=kind, reverse=True), key=kind):
-        found = list(members)
-        rows, one = rows_of(found), found[0]
+        group = list(members)
+        rows, first = rows_of(group), group[0]
         yield Matrix(
-            server=one.server.partition(" ")[0],
-            title=one.title,
-            unit=one.unit,
+            server=first.server.partition(" ")[0],
+            title=first.title,
+            unit=first.unit,
             names=list(rows[0].factors),
-            across=one.across,
+            across=first.across,
             columns=columns_of(rows),
             rows=rows,
-            conditions=list(conditions(found)),
+            conditions=list(conditions(group)),
         )

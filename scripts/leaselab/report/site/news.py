@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from leaselab.report.review import Review
 
 DAYS = 30
-"""Before the newest result, of which changes are told."""
+"""Days before the newest result whose changes are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,34 +71,36 @@ def answer(
     since = (day - timedelta(days=DAYS)).date().isoformat()
     words = f"the {DAYS} days before {day:%Y-%m-%d}"
     review = review_of(store, period=Period(since, words=words))
-    told = review.of(State.CONFIRMED, State.SUSPECTED)
-    told.sort(key=lambda one: (one[1].state is not State.CONFIRMED, not one[1].worse))
-    news = tuple(news_of(*one, pages, has_page) for one in told)
-    return Answer(_title(review, told), news, tuple(_notes(review)))
+    changes = review.of(State.CONFIRMED, State.SUSPECTED)
+    changes.sort(key=lambda entry: (entry[1].state is not State.CONFIRMED, not entry[1].worse))
+    news = tuple(news_of(*entry, pages, has_page) for entry in changes)
+    return Answer(_title(review, changes), news, tuple(_notes(review)))
 
 
-def _title(review: Review, told: list[tuple[Series, Change]]) -> str:
+def _title(review: Review, changes: list[tuple[Series, Change]]) -> str:
     """The answer in one line."""
     words = review.period.words
     if not any(series.enough for series in review.series):
         return "Too few builds to say what changed"
-    if not told:
+    if not changes:
         return f"Nothing changed in {words}"
     counts = [
-        (sum(one.worse for _, one in told), "for the worse"),
-        (sum(not one.worse for _, one in told), "for the better"),
+        (sum(change.worse for _, change in changes), "for the worse"),
+        (sum(not change.worse for _, change in changes), "for the better"),
     ]
     parts = " and ".join(f"{count} {word}" for count, word in counts if count)
-    changes = "change" if len(told) == 1 else "changes"
-    return f"{len(told)} {changes} in {words}: {parts}"
+    counted = "change" if len(changes) == 1 else "changes"
+    return f"{len(changes)} {counted} in {words}: {parts}"
 
 
 def _notes(review: Review) -> list[str]:
     few = sum(not series.enough for series in review.series)
     watched = sum(series.enough for series in review.series)
-    told = [f"{watched} series of builds are watched; {few} have too few builds"] * bool(few)
+    sentences = [f"{watched} series of builds are watched; {few} have too few builds"] * bool(
+        few
+    )
     refuted = len(review.of(State.REFUTED))
-    return [*told, *[f"{refuted} suspected and refuted by a duel"] * bool(refuted)]
+    return [*sentences, *[f"{refuted} suspected and refuted by a duel"] * bool(refuted)]
 
 
 def news_of(

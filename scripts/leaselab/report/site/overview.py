@@ -53,21 +53,21 @@ def overview(
     latest = rows_in_shown_units(latest)
     judged = in_shown_units(records)
     cells = [cell_of(record) for record in judged]
-    found = sum(outcomes.values())
+    count = sum(outcomes.values())
     runs = None
-    if found == 1 and judged:
+    if count == 1 and judged:
         runs = figure("runs", "Runs", runs_chart(judged[0]), note=runs_note(judged[0]))
     matrices = list(matrices_of(cells))
     return {
         "course": COURSE,
-        "only": judged[0] if found == 1 and judged else None,
+        "only": judged[0] if count == 1 and judged else None,
         "runs": runs,
         "families": families(matrices, rows_in_shown_units(rows)),
         "matrices": matrices,
         "newest": latest,
         "shown": shown,
         "kind": common_kind(latest),
-        "results": found,
+        "results": count,
         "outcomes": outcomes,
         "words": {
             record.id: " ".join(reason.word for reason in record.reasons) for record in records

@@ -128,9 +128,9 @@ class Pages:
         _replace(page, text)
         data = page.with_suffix(".js")
         if drawn:
-            charts = {one.id: {**one.spec, "config": None} for one in drawn}
-            told = json.dumps([charts, drawn[0].spec["config"]], separators=(",", ":"))
-            _replace(data, f"leaselabCharts({_inert(told)});\n")
+            charts = {figure.id: {**figure.spec, "config": None} for figure in drawn}
+            document = json.dumps([charts, drawn[0].spec["config"]], separators=(",", ":"))
+            _replace(data, f"leaselabCharts({_inert(document)});\n")
         else:
             data.unlink(missing_ok=True)
 

@@ -10,7 +10,7 @@ from leaselab.analysis.profile import difference
 from leaselab.report.profile import headings, notes, rows, short_name, summary
 from leaselab.report.site.colours import ASIDE, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.vega import WIDTH, Spec, chart, layer, number, told
+from leaselab.report.site.vega import WIDTH, Spec, chart, layer, number, tooltip_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ DEEPEST = 60
 """Most functions on top of each other that are drawn."""
 _NOTE = (
     "A box is as wide as the CPU time that B spends in a function and in what it calls, which "
-    "stands on top of it; red: more than A, blue: less.  Strong colours: functions whose own "
+    "is on top of it; red: more than A, blue: less.  Strong colours: functions whose own "
     "time is seen to differ."
 )
 _ROW_PX, _LETTER_PX = 17, 6.6
@@ -48,14 +48,14 @@ def profile_parts(
 ) -> list[ProfilePart]:
     """Compare each point that has a profile with the first: records, labels, rounds."""
     known = [point for point in points if point[2]]
-    found = []
+    parts = []
     for place, (record, label, spent) in enumerate(known[1:], start=1):
         first, first_label, first_spent = known[0]
         made = difference(first, record, first_spent, spent)
         if made is not None:
             title = f"A: {first_label}; B: {label}"
             name = "flames" if place == 1 else f"flames-{place}"
-            found.append(
+            parts.append(
                 ProfilePart(
                     title,
                     summary(made),
@@ -70,7 +70,7 @@ def profile_parts(
                     ),
                 )
             )
-    return found
+    return parts
 
 
 @dataclass(slots=True)
@@ -83,9 +83,9 @@ class _Frame:
     called: dict[str, _Frame] = field(default_factory=lambda: defaultdict(_Frame))
 
 
-def flames(found: ProfileDifference) -> Spec | None:
+def flames(profiles: ProfileDifference) -> Spec | None:
     """Draw a flame graph of B, coloured by what it spends more or less than A."""
-    root = _tree(found.stacks)
+    root = _tree(profiles.stacks)
     if not root.after:
         return None
     boxes = [*_boxes(root, 0.0, 0, LEAST * root.after)]
@@ -93,14 +93,14 @@ def flames(found: ProfileDifference) -> Spec | None:
         return None
     most = max(abs(float(str(box["more"]))) for box in boxes) or 1.0
     depth = 1 + max(int(str(box["row"])) for box in boxes)
-    seen = {short_name(function.name) for function in found.functions if function.seen}
+    seen = {short_name(function.name) for function in profiles.functions if function.seen}
     for box in boxes:
         box["seen"] = box["name"] in seen
         letters = int(WIDTH * float(str(box["spent"])) / root.after / _LETTER_PX)
         name = str(box["name"])
         box["label"] = name if len(name) <= letters else f"{name[: max(0, letters - 1)]}…"
         box["label"] = box["label"] if letters > 3 else ""
-    x = number("from", f"CPU time in B ({found.unit})", scale={"domain": [0, root.after]})
+    x = number("from", f"CPU time in B ({profiles.unit})", scale={"domain": [0, root.after]})
     y = {
         "field": "row",
         "type": "quantitative",
@@ -112,9 +112,9 @@ def flames(found: ProfileDifference) -> Spec | None:
         "field": "more",
         "type": "quantitative",
         "scale": {"domain": [-most, 0, most], "range": [MEASURED, ASIDE, WORSE]},
-        "legend": {"title": f"B - A ({found.unit})", "gradientLength": 180, "tickCount": 3},
+        "legend": {"title": f"B - A ({profiles.unit})", "gradientLength": 180, "tickCount": 3},
     }
-    tooltip = told(
+    tooltip = tooltip_fields(
         ("name", "", ""),
         ("spent", "B", ".2f"),
         ("before", "A", ".2f"),

@@ -46,18 +46,18 @@ def release_report(
     """
     known = {scenario.name for scenarios in families.values() for scenario in scenarios}
     rows = [row for row in store.index.every() if row["scenario"] in known]
-    for one in (release, against):
-        if not any(map(one.has, rows)):
+    for side in (release, against):
+        if not any(map(side.has, rows)):
             raise usage_error(
                 "there is no result of this release",
                 where=str(store.root),
-                found=one.name,
+                found=side.name,
                 wanted=", ".join(each.name for each in releases_of(rows)) or "any result",
                 todo="measure it: leaselab run FAMILY --repo REPO --commits A,B",
             )
     read: dict[str, Record] = {}
     entries = _entries(store, matches_of(rows, release, against), read)
-    of = {one.other.server.name for each in entries.values() for one in each}
+    of = {entry.other.server.name for each in entries.values() for entry in each}
     mine = {
         name: scenarios
         for name, scenarios in families.items()
@@ -78,13 +78,14 @@ def _entries(
     """
     ids = dict.fromkeys(row["id"] for match in matches for row in match if row)
     missing = [ident for ident in ids if ident not in read]
-    read |= {one.id: one for one in store.load_readable(missing)}
+    read |= {record.id: record for record in store.load_readable(missing)}
     shown = {
-        one.id: one for one in in_shown_units([read[ident] for ident in ids if ident in read])
+        record.id: record
+        for record in in_shown_units([read[ident] for ident in ids if ident in read])
     }
     anchors = store.anchors_of(*read.values())
     read |= anchors
-    found: dict[str, list[Entry]] = {}
+    entries: dict[str, list[Entry]] = {}
     for base_row, row in matches:
         other = read.get(row["id"])
         base = read.get(base_row["id"]) if base_row else None
@@ -92,8 +93,8 @@ def _entries(
             continue
         judged = compare(base, other, anchors=anchors)
         entry = Entry(shown[other.id], shown[base.id] if base else None, judged)
-        found.setdefault(other.scenario.name, []).append(entry)
-    return found
+        entries.setdefault(other.scenario.name, []).append(entry)
+    return entries
 
 
 def _history(
@@ -106,16 +107,17 @@ def _history(
         own = [row for row in rows if row["scenario"] in scenarios]
         values = []
         for release in releases_of(row for row in own if not report.against.has(row)):
-            matches = [one for one in matches_of(own, release, report.against) if one[0]]
+            matches = [match for match in matches_of(own, release, report.against) if match[0]]
             values += [
                 {
                     "release": release.name,
                     "scenario": scenario,
-                    "ratio": found.ratio,
-                    "ci95": found.ci95,
+                    "ratio": verdict.ratio,
+                    "ci95": verdict.ci95,
                 }
                 for scenario, entries in _entries(store, matches, read).items()
-                if (found := entries[0].comparison.verdict) and not entries[0].comparison.apart
+                if (verdict := entries[0].comparison.verdict)
+                and not entries[0].comparison.apart
             ]
         figures.append(
             figure(
@@ -131,7 +133,7 @@ def _history(
 
 def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> dict[str, Any]:
     """What the template gets."""
-    entries = [one for each in report.entries.values() for one in each]
+    entries = [entry for each in report.entries.values() for entry in each]
     judged = [entry for entry in entries if entry.look != "unknown"]
     order = ("worse", "better")
     news = sorted(
@@ -143,7 +145,9 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
         report.release.name: records[0] if records else None,
     }
     built = {
-        name: dict(facts(one, Path(one.id))) for name, one in sides.items() if one is not None
+        name: dict(facts(record, Path(record.id)))
+        for name, record in sides.items()
+        if record is not None
     }
     sections = list(report.sections())
     bases = [entry.comparison.verdict.basis for entry in entries if entry.comparison.verdict]
@@ -158,7 +162,7 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
         "unjudged": sum(entry.comparison.verdict is None for entry in entries),
         "sections": sections,
         "missing": [name for section in sections for name in section.missing],
-        "history": [one for one in history if one is not None],
+        "history": [figure for figure in history if figure is not None],
         "benches": _benches(records),
         "built": {
             label: [each.get(label, "-") for each in built.values()]
@@ -167,7 +171,7 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
         },
         "sides": list(built),
         "procedures": sorted({record.procedure.words for record in records}),
-        "bases": [(one.value, bases.count(one)) for one in Basis],
+        "bases": [(basis.value, bases.count(basis)) for basis in Basis],
         "attached": _attached(store, report),
         "measured": (
             min((record.started_at for record in records), default=""),
@@ -179,13 +183,13 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
 
 def _attached(store: Store, report: Report) -> list[dict[str, Any]]:
     """Configurations and generator commands, each distinct one once."""
-    found: dict[tuple[str, str], list[str]] = {}
+    names_by_text: dict[tuple[str, str], list[str]] = {}
     for name, entries in report.entries.items():
         for entry in entries:
             text = config_text(entry.other, store.place(entry.other.id), SERVER) or ""
             shown = next((each.shown for each in entry.other.rounds if each.shown), None)
             command = shlex.join(shown.argv) if shown else ""
-            names = found.setdefault((text, command), [])
+            names = names_by_text.setdefault((text, command), [])
             names += [] if name in names else [name]
     return [
         {
@@ -194,7 +198,7 @@ def _attached(store: Store, report: Report) -> list[dict[str, Any]]:
             "cut": len(text) > _CONFIG_LIMIT,
             "command": command,
         }
-        for (text, command), names in found.items()
+        for (text, command), names in names_by_text.items()
         if text or command
     ]
 

@@ -63,19 +63,19 @@ class Entry:
     @property
     def look(self) -> str:
         """What the change is: worse, better, same, or unknown, as across sessions."""
-        found = self.comparison.verdict
-        if found is None or self.comparison.apart:
+        verdict = self.comparison.verdict
+        if verdict is None or self.comparison.apart:
             return "unknown"
-        if not found.differs:
+        if not verdict.differs:
             return "same"
-        return "better" if (found.ratio > 1) == found.higher_is_better else "worse"
+        return "better" if (verdict.ratio > 1) == verdict.higher_is_better else "worse"
 
     @property
     def basis(self) -> str:
         """What the change rests on, or why there is none, in words."""
-        found = self.comparison.verdict
-        if found is not None:
-            return f"{found.basis.value} {found.anchor}".rstrip()
+        verdict = self.comparison.verdict
+        if verdict is not None:
+            return f"{verdict.basis.value} {verdict.anchor}".rstrip()
         if self.other.outcome not in BELIEVED:
             return self.other.reasons[0].text if self.other.reasons else self.other.outcome
         if self.base is None:
@@ -85,33 +85,33 @@ class Entry:
     @property
     def cells(self) -> dict[str, Any]:
         """What a line of a table shows."""
-        found, metric = self.comparison.verdict, self.other.figure
+        verdict, metric = self.comparison.verdict, self.other.figure
         both = [self.base, self.other]
-        latency = [whole_latency(one).get("p99") if one else None for one in both]
+        latency = [whole_latency(record).get("p99") if record else None for record in both]
         return {
             "scenario": self.scenario,
             "look": self.look,
-            "change": percent(found.ratio) if found else "-",
-            "interval": interval_words(found.ci95) if found else "-",
+            "change": percent(verdict.ratio) if verdict else "-",
+            "interval": interval_words(verdict.ci95) if verdict else "-",
             "basis": self.basis,
-            "figures": [_figure(one, metric.name) if one else "-" for one in both],
-            "runs": [len(one.rounds) if one else "-" for one in both],
-            "p99": [None if one is None else 1000 * one for one in latency],
-            "ids": [one.id if one else "" for one in both],
+            "figures": [_figure(record, metric.name) if record else "-" for record in both],
+            "runs": [len(record.rounds) if record else "-" for record in both],
+            "p99": [None if record is None else 1000 * record for record in latency],
+            "ids": [record.id if record else "" for record in both],
         }
 
     @property
     def news(self) -> str:
         """A change that was seen, in a sentence; empty for any other result."""
-        found = self.comparison.verdict
-        if found is None or self.look not in ("worse", "better"):
+        verdict = self.comparison.verdict
+        if verdict is None or self.look not in ("worse", "better"):
             return ""
-        if found.limit is not Limit.NONE:
+        if verdict.limit is not Limit.NONE:
             return closing(self.comparison)
         figure = self.other.figure
         return (
-            f"{figure.title} {pace_words(found.ratio, figure.unit)} (95 % interval "
-            f"{interval_words(found.ci95)}), {self.basis}"
+            f"{figure.title} {pace_words(verdict.ratio, figure.unit)} (95 % interval "
+            f"{interval_words(verdict.ci95)}), {self.basis}"
         )
 
 
@@ -156,8 +156,10 @@ class Report:
     @property
     def name(self) -> str:
         """A name that no report of other results has."""
-        ids = sorted(one.other.id for each in self.entries.values() for one in each)
-        ids += sorted(one.base.id for each in self.entries.values() for one in each if one.base)
+        ids = sorted(entry.other.id for each in self.entries.values() for entry in each)
+        ids += sorted(
+            entry.base.id for each in self.entries.values() for entry in each if entry.base
+        )
         digest = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:8]
         both = f"{self.release.name}-against-{self.against.name}"
         return f"release-{re.sub(r'[^0-9A-Za-z.+_-]', '-', both)}-{digest}"
@@ -189,7 +191,7 @@ class Report:
         )
         every = [scenario for scenarios in wanted.values() for scenario in scenarios]
         return Section(
-            key, title, parts, (sum(one in self.entries for one in every), len(every))
+            key, title, parts, (sum(scenario in self.entries for scenario in every), len(every))
         )
 
     def _part(self, key: str, name: str, scenarios: Sequence[str]) -> Part:
@@ -197,7 +199,7 @@ class Report:
         place = name if key in (name, "others") else f"{key}-{name}"
         figures = [*self._changes(entries, place, name), *self._curves(entries, place)]
         if name == LONG_RUN:
-            figures += [_seconds(one) for one in entries]
+            figures += [_seconds(entry) for entry in entries]
         title = f"{name} with a partner" if key == PARTNERS else name
         return Part(title, tuple(_tables(entries)), tuple(figures), self._missing(scenarios))
 
@@ -212,9 +214,9 @@ class Report:
         self, entries: Sequence[Entry], place: str, name: str
     ) -> Iterator[Figure | None]:
         changes = [
-            (entry.scenario, found.ratio, found.ci95, entry.look)
+            (entry.scenario, verdict.ratio, verdict.ci95, entry.look)
             for entry in entries
-            if (found := entry.comparison.verdict) is not None
+            if (verdict := entry.comparison.verdict) is not None
         ]
         title = f"Change from {self.against.name} to {self.release.name}, {name}"
         yield figure(
@@ -258,9 +260,9 @@ def _figure(record: Record, name: str) -> str:
 
 
 def _tables(entries: Sequence[Entry]) -> Iterator[tuple[str, tuple[dict[str, Any], ...]]]:
-    def kind(one: Entry) -> str:
-        metric = one.other.figure
-        return f"{metric.title} in {metric.unit}: {one.other.procedure.words}"
+    def kind(entry: Entry) -> str:
+        metric = entry.other.figure
+        return f"{metric.title} in {metric.unit}: {entry.other.procedure.words}"
 
     for title, members in groupby(sorted(entries, key=kind), key=kind):
         yield title, tuple(member.cells for member in members)

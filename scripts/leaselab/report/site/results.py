@@ -78,15 +78,17 @@ class Results:
 
 def _without_seconds(record: Record) -> Record:
     """The record without what its trials say of each second, but for their first and last."""
-    found = record.confirmation
+    confirmation = record.confirmation
     return replace(
         record,
         rounds=tuple(
             replace(round_, trials=tuple(map(_trial_without_seconds, round_.trials)))
             for round_ in record.rounds
         ),
-        confirmation=found
-        and replace(found, trials=tuple(map(_trial_without_seconds, found.trials))),
+        confirmation=confirmation
+        and replace(
+            confirmation, trials=tuple(map(_trial_without_seconds, confirmation.trials))
+        ),
     )
 
 

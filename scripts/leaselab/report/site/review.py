@@ -19,7 +19,16 @@ from leaselab.report.review import (
 from leaselab.report.site.colours import ASIDE, BETTER, DOUBT, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.pages import Pages
-from leaselab.report.site.vega import OWN_COLOUR, Spec, chart, dots, layer, lines, number, told
+from leaselab.report.site.vega import (
+    OWN_COLOUR,
+    Spec,
+    chart,
+    dots,
+    layer,
+    lines,
+    number,
+    tooltip_fields,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -63,20 +72,20 @@ def review_page(
     return {
         "sections": [_section(review, href) for review in reviews],
         "figures": drawn,
-        "listed": [_listed(one, href) for one in (reviews[0].series if reviews else ())],
+        "listed": [_listed(series, href) for series in (reviews[0].series if reviews else ())],
         "notes": list(dict.fromkeys(line for review in reviews for line in notes(review))),
     }, list(drawn)
 
 
 def _moved(reviews: Sequence[Review]) -> list[Series]:
-    """The series of which a review tells a change, each once."""
-    told_of = {
+    """The series with a change in the reviews, each once."""
+    by_id = {
         id(series): series
         for review in reviews
-        for _, found in parts(review)
-        for series, _ in found
+        for _, changes in parts(review)
+        for series, _ in changes
     }
-    return list(told_of.values())
+    return list(by_id.values())
 
 
 def _section(review: Review, href: Callable[[Series], str]) -> dict[str, Any]:
@@ -84,8 +93,8 @@ def _section(review: Review, href: Callable[[Series], str]) -> dict[str, Any]:
         "words": review.period.words,
         "counts": counts(review),
         "parts": [
-            (title, [_row(series, change, href(series)) for series, change in found])
-            for title, found in parts(review)
+            (title, [_row(series, change, href(series)) for series, change in changes])
+            for title, changes in parts(review)
         ],
     }
 
@@ -158,7 +167,9 @@ def _chart(series: Series) -> Spec:
             {
                 "x": x,
                 "color": OWN_COLOUR,
-                "tooltip": told(("words", "changed by", ""), ("range", "commits", "")),
+                "tooltip": tooltip_fields(
+                    ("words", "changed by", ""), ("range", "commits", "")
+                ),
             },
         ),
         layer(
@@ -173,7 +184,7 @@ def _chart(series: Series) -> Spec:
                 "x": x,
                 "y": y,
                 "description": {"field": "label"},
-                "tooltip": told(("label", "build", ""), ("value", axis, ".6~g")),
+                "tooltip": tooltip_fields(("label", "build", ""), ("value", axis, ".6~g")),
             },
         ),
     ]
@@ -181,8 +192,8 @@ def _chart(series: Series) -> Spec:
 
 
 def _place(series: Series, change: Change) -> float:
-    """Where a change stands on the axis: between the builds before and after it."""
-    places = [series.points.index(one) for one in (change.before, change.after)]
+    """Position of a change on the axis: between the builds before and after it."""
+    places = [series.points.index(build) for build in (change.before, change.after)]
     return 1 + sum(places) / 2
 
 

@@ -21,7 +21,7 @@ from leaselab.report.site.vega import (
     number,
     stacked,
     table,
-    told,
+    tooltip_fields,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ _WORST = ("loss", "p50_ms", "p99_ms", "drops")
 _OF_ROLES = SERIES[1:4]
 """Colours of the servers beside the one under test."""
 _BESIDE = SERIES[1:5]
-"""Colours of what serves beside them."""
+"""Colours of companion services."""
 _OF_COUNTERS = SERIES
 """Colours of a server's own counters."""
 
@@ -57,7 +57,7 @@ class _Line(NamedTuple):
 
 
 def seconds_chart(
-    one: Round,
+    round_: Round,
     *,
     plural: str,
     holds: str,
@@ -73,8 +73,8 @@ def seconds_chart(
     None where nothing was seen by the second.
     """
     panels: list[Spec] = []
-    step = _step(one)
-    for title, series in _lines(one, plural, holds, offered=offered).items():
+    step = _step(round_)
+    for title, series in _lines(round_, plural, holds, offered=offered).items():
         values = [value for line in series for value in _with_twins(list(_values(line, step)))]
         if not values:
             continue
@@ -89,29 +89,31 @@ def seconds_chart(
         + (f", a point for {step} s" if step > 1 else ""),
         "axis": {"tickCount": 12, "grid": False},
     }
-    return stacked(panels, name=f"{other or f'Run {one.index}'} second by second")
+    return stacked(panels, name=f"{other or f'Run {round_.index}'} second by second")
 
 
-def seconds_note(one: Round) -> str:
-    """What has to be known to read the chart."""
-    told = "Panels have one clock. Gaps are between trials."
-    if (step := _step(one)) > 1:
-        told += (
+def seconds_note(round_: Round) -> str:
+    """Note on how to read the chart."""
+    text = "Panels have one clock. Gaps are between trials."
+    if (step := _step(round_)) > 1:
+        text += (
             f" A point stands for {step} s: of loss, latency and drops it is the worst second, "
             "of the rest the mean."
         )
-    return told
+    return text
 
 
-def _step(one: Round) -> int:
+def _step(round_: Round) -> int:
     """Seconds that a point stands for: more than one in a long run."""
-    return max(1, math.ceil(sum(trial.duration_s for trial in one.trials) / _POINTS))
+    return max(1, math.ceil(sum(trial.duration_s for trial in round_.trials) / _POINTS))
 
 
 def _values(line: _Line, step: int) -> Iterator[dict[str, Any]]:
     """The points of a line, each of `step` seconds of one trial."""
     known = [point for point in line.points if point.get(line.field) is not None]
-    for (trial, _), part in groupby(known, key=lambda one: (one["trial"], one["s"] // step)):
+    for (trial, _), part in groupby(
+        known, key=lambda point: (point["trial"], point["s"] // step)
+    ):
         members = list(part)
         values = [float(point[line.field]) for point in members]
         value = max(values) if line.field in _WORST else fmean(values)
@@ -146,7 +148,7 @@ def _panel(
         "y": number("v", title, scale=scale, axis={"tickCount": 3, "titleLimit": _TITLE}),
         "color": {**looks("n", dict(series)), "legend": {"orient": "right"}},
         "detail": {"field": "t"},
-        "tooltip": told(
+        "tooltip": tooltip_fields(
             ("n", "", ""), ("t", "trial", ""), ("s", "at (s)", ".1f"), ("v", title, "~g")
         ),
     }
@@ -158,13 +160,13 @@ def _panel(
     return {"width": WIDTH, "height": _PANEL, "layer": layers}
 
 
-def _lines(one: Round, plural: str, holds: str, *, offered: bool) -> dict[str, list[_Line]]:
+def _lines(round_: Round, plural: str, holds: str, *, offered: bool) -> dict[str, list[_Line]]:
     """The lines of each panel, by its title."""
     traffic = [
         {**point, "loss": None if point["loss"] is None else 100 * point["loss"]}
-        for point in traffic_points(one)
+        for point in traffic_points(round_)
     ]
-    servers = _servers(one)
+    servers = _servers(round_)
     by_role = {
         title: [_Line(role, points, field, colour) for role, points, colour in servers]
         for title, field in (
@@ -196,12 +198,14 @@ def _lines(one: Round, plural: str, holds: str, *, offered: bool) -> dict[str, l
     }
 
 
-def _servers(one: Round) -> list[tuple[str, Sequence[Point], str]]:
+def _servers(round_: Round) -> list[tuple[str, Sequence[Point], str]]:
     """Each server of the round: its role, its points and its colour."""
-    roles = dict.fromkeys([SERVER, *(role for trial in one.trials for role in trial.samples)])
+    roles = dict.fromkeys(
+        [SERVER, *(role for trial in round_.trials for role in trial.samples)]
+    )
     looks = (MEASURED, *_OF_ROLES)
     return [
-        (role, list(server_points(one, role)), looks[place % len(looks)])
+        (role, list(server_points(round_, role)), looks[place % len(looks)])
         for place, role in enumerate(roles)
     ]
 
@@ -216,7 +220,7 @@ def _counters(points: Sequence[Point]) -> Iterator[_Line]:
 
 
 def _beside(role: str, points: Sequence[Point], looks: Iterator[str]) -> Iterator[_Line]:
-    """CPU time of what serves beside a server, by whose it is and its name."""
+    """CPU time of companion services, by server and name."""
     for name in dict.fromkeys(name for point in points for name in point["beside"]):
         whose = "its" if role == SERVER else f"{role}'s"
         spent = [{**point, "beside": point["beside"].get(name)} for point in points]

@@ -44,7 +44,7 @@ BENCHES = ("benches", "Benches")
 CAPACITY = ("capacity", "Capacity")
 """The page of what some clients ask for: the archive's report leads to it once it is there."""
 EXPERIMENTS = 20
-"""Newest experiments that have a page, whatever else there is of them."""
+"""Number of newest experiments that have a page in any case."""
 SWEEPS = 3
 """Newest results of each scenario that have a page of their own, unless asked for more."""
 
@@ -138,12 +138,12 @@ class _Site:
         for scenario, own in lines.items():
             for line in own:
                 self._write_history(
-                    line, every[scenario], [one for one in own if one is not line]
+                    line, every[scenario], [other for other in own if other is not line]
                 )
         figures = [line for own in lines.values() for line in own]
-        told = [history_line(line) for line in figures]
-        listed = {"lines": told, "kind": common_kind(told)}
-        self._pages.write("histories", "histories.html", told, lambda: (listed, ()))
+        histories = [history_line(line) for line in figures]
+        listed = {"lines": histories, "kind": common_kind(histories)}
+        self._pages.write("histories", "histories.html", histories, lambda: (listed, ()))
         self._write_summaries(newest, groups, figures, experiments)
         if not self._named:
             self._write_review(figures)
@@ -184,7 +184,7 @@ class _Site:
     def _history(
         self, line: Line, rows: Sequence[Row], others: Sequence[Line]
     ) -> tuple[Mapping[str, Any], list[Any]]:
-        series = [one for one in series_of(self._store, rows) if one.metric == line.metric]
+        series = [each for each in series_of(self._store, rows) if each.metric == line.metric]
         href = partial(self._href, up="../")
         return history(line, series, href, others, self._pages.has)
 
@@ -200,11 +200,15 @@ class _Site:
                 continue
             for ref in refs:
                 self._write_sweep(ref)
-            points = [one for ref in refs if (one := self._results.light(ref)) is not None]
+            points = [
+                record for ref in refs if (record := self._results.light(ref)) is not None
+            ]
             if not points:
                 continue
             order = points[0].experiment.points if points[0].experiment else ()
-            points.sort(key=lambda one: order.index(one.id) if one.id in order else len(order))
+            points.sort(
+                key=lambda record: order.index(record.id) if record.id in order else len(order)
+            )
             self._pages.write(
                 experiment_page(ident),
                 "experiment.html",
@@ -225,7 +229,7 @@ class _Site:
         experiments: Sequence[Mapping[str, Any]],
     ) -> None:
         """The pages that show results of all scenarios."""
-        records = [one for ref in newest if (one := self._results.light(ref)) is not None]
+        records = [record for ref in newest if (record := self._results.light(ref)) is not None]
         known = {row["id"]: row for row in self._index.every(newest=2 * NEWEST)}
         latest = [
             {**row, "against": anchor_words(row, known)}
@@ -266,9 +270,9 @@ class _Site:
         rows = [row for line in lines for row in line.rows]
         pages = {(line.scenario, line.metric): line.page for line in lines}
         newest = max(row["started_at"] for row in latest)
-        told = None if self._named else answer(self._store, newest, pages, self._pages.has)
+        news = None if self._named else answer(self._store, newest, pages, self._pages.has)
         values, figures = overview(records, rows, latest, outcomes)
-        linked = {"href": self._href, "experiments": experiments, "answer": told}
+        linked = {"href": self._href, "experiments": experiments, "answer": news}
         return {**values, **linked}, figures
 
     def write_benches(self) -> None:
@@ -313,17 +317,17 @@ class _Site:
         made: list[Group] = []
         for name, refs in groups:
             results = [
-                (one, self._store.place(ref))
+                (record, self._store.place(ref))
                 for ref in refs
-                if (one := self._results.light(ref)) is not None
+                if (record := self._results.light(ref)) is not None
             ]
             if len(results) > 1:
-                anchors = {one.anchor for one, _ in results if one.anchor}
+                anchors = {record.anchor for record, _ in results if record.anchor}
                 known = [
-                    found for ref in sorted(anchors) if (found := self._results.light(ref))
+                    record for ref in sorted(anchors) if (record := self._results.light(ref))
                 ]
-                made.append(group(name, results, {one.id: one for one in known}))
-        return {"groups": made}, [one.figure for one in made]
+                made.append(group(name, results, {record.id: record for record in known}))
+        return {"groups": made}, [part.figure for part in made]
 
     def _still_there(self, page: str) -> bool:
         """Whether a page that was written before is of something that is there."""

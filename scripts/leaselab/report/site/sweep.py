@@ -84,7 +84,7 @@ def sweep(
         for round_ in record.rounds
     ]
     confirmation = _confirmation(record)
-    found = flags(record)
+    flagged = flags(record)
     made = [trial for round_ in record.rounds for trial in round_.trials]
     if record.confirmation:
         made += record.confirmation.trials
@@ -94,8 +94,8 @@ def sweep(
         "steps": steps_of(record),
         "server_words": server_name(record.server),
         "rate_unit": rate_unit(record),
-        "flags": found,
-        "level": level_of(found),
+        "flags": flagged,
+        "level": level_of(flagged),
         "meanings": MEANINGS,
         "charts": charts,
         "seconds": seconds,
@@ -120,23 +120,23 @@ def sweep(
 
 
 def _loss_note(record: Record) -> str:
-    told = "Every trial near the max rate" if far_loads(record) else "Every trial of every run"
+    text = "Every trial near the max rate" if far_loads(record) else "Every trial of every run"
     if record.procedure.loss_goal is not None:
-        told += "; the dashed line is the goal"
-    told += "."
+        text += "; the dashed line is the goal"
+    text += "."
     if left_out := far_loads(record):
-        told += f" {left_out} trials far from it, with which searches begin, are in the tables."
+        text += f" {left_out} trials far from it, with which searches begin, are in the tables."
     if not record.confirmation:
-        return told
-    told += " Diamonds: the trials that confirm the result."
+        return text
+    text += " Diamonds: the trials that confirm the result."
     beyond = ", ".join(f"{trial.rate}/s" for trial in others(record))
-    return told + (f" Those at {beyond} are in their table alone." if beyond else "")
+    return text + (f" Those at {beyond} are in their table alone." if beyond else "")
 
 
-def run_seconds(record: Record, one: Round, other: str = "") -> Spec | None:
+def run_seconds(record: Record, round_: Round, other: str = "") -> Spec | None:
     """One run second by second; `other` says what it is of, where that is no run."""
     return seconds_chart(
-        one,
+        round_,
         plural=record.scenario.transaction.plural,
         holds=record.server.holds,
         loss_goal=record.procedure.loss_goal,
@@ -149,23 +149,23 @@ def typical_run(record: Record) -> Round | None:
     """The run in the middle of all, by the figure: the one to see without scripts."""
     name = record.figure.name
     known = [round_ for round_ in record.rounds if round_.metrics.get(name) is not None]
-    known.sort(key=lambda one: one.metrics[name] or 0.0)
+    known.sort(key=lambda round_: round_.metrics[name] or 0.0)
     return known[len(known) // 2] if known else next(iter(record.rounds), None)
 
 
 def _confirmation(record: Record) -> dict[str, Any] | None:
     """The trials after the last run; None where there are none."""
-    found = record.confirmation
-    if not found:
+    confirmation = record.confirmation
+    if not confirmation:
         return None
     last = others(record)
     as_round = Round(
         index=len(record.rounds) + 1,
-        started_at=found.trials[0].started_at,
+        started_at=confirmation.trials[0].started_at,
         metrics={},
-        traffic_s=found.traffic_s,
-        wall_s=found.wall_s,
-        trials=found.trials,
+        traffic_s=confirmation.traffic_s,
+        wall_s=confirmation.wall_s,
+        trials=confirmation.trials,
     )
     return {
         "trials": [
@@ -183,19 +183,19 @@ def _confirmation(record: Record) -> dict[str, Any] | None:
 
 
 def _run(record: Record, place: int) -> dict[str, Any]:
-    one = record.rounds[place]
-    roles: dict[int | None, str] = {one.shown_trial: "shown"}
-    if one.bracket:
+    round_ = record.rounds[place]
+    roles: dict[int | None, str] = {round_.shown_trial: "shown"}
+    if round_.bracket:
         roles = {
-            one.bracket.lower_trial: "lower bound",
-            one.bracket.upper_trial: "upper bound",
+            round_.bracket.lower_trial: "lower bound",
+            round_.bracket.upper_trial: "upper bound",
         }
     return {
-        "round": one,
+        "round": round_,
         "dropped": place in record.figure.dropped,
         "trials": [
-            _trial(record, trial, roles.get(position, "") if len(one.trials) > 1 else "")
-            for position, trial in enumerate(one.trials)
+            _trial(record, trial, roles.get(position, "") if len(round_.trials) > 1 else "")
+            for position, trial in enumerate(round_.trials)
         ],
     }
 

@@ -22,7 +22,7 @@ from leaselab.report.site.vega import (
     looks,
     number,
     rows,
-    told,
+    tooltip_fields,
     whole,
 )
 
@@ -72,14 +72,14 @@ def runs_chart(record: Record) -> Spec | None:
     figure = record.figure
     values = [
         {
-            "run": one.index,
+            "run": round_.index,
             "value": value,
-            "lower": one.bracket.lower if one.bracket else None,
-            "upper": one.bracket.upper if one.bracket else None,
+            "lower": round_.bracket.lower if round_.bracket else None,
+            "upper": round_.bracket.upper if round_.bracket else None,
             "dropped": "dropped" if place in figure.dropped else "counted",
         }
-        for place, one in enumerate(record.rounds)
-        if (value := one.metrics.get(figure.name)) is not None
+        for place, round_ in enumerate(record.rounds)
+        if (value := round_.metrics.get(figure.name)) is not None
     ]
     if not values:
         return None
@@ -87,7 +87,7 @@ def runs_chart(record: Record) -> Spec | None:
     x = {"field": "run", "type": "ordinal", "title": "run", "axis": {"labelAngle": 0}}
     place = {"x": x, "color": looks("dropped", {"counted": MEASURED, "dropped": ASIDE})}
     proofs = [("lower", "passed at", ".0f"), ("upper", "failed at", ".0f")]
-    tooltip = told(
+    tooltip = tooltip_fields(
         ("run", "run", ""),
         ("value", f"{figure.title} ({figure.unit})", ".6~g"),
         *(proofs if bracketed else ()),
@@ -110,13 +110,13 @@ def searched(record: Record) -> bool:
 
 
 def runs_note(record: Record) -> str:
-    """What has to be known to read the chart of the runs."""
+    """Note on how to read the chart of the runs."""
     figure = record.figure
-    told = f"A dot is a run's {figure.title}"
+    text = f"A dot is a run's {figure.title}"
     if searched(record):
-        told += ", the bar its bracket: passed at the lower end, failed at the upper"
+        text += ", the bar its bracket: passed at the lower end, failed at the upper"
     interval = ", with its 95 % interval" if figure.ci95 or figure.value is None else ""
-    return f"{told}. Dashed: the {figure.how}{interval}."
+    return f"{text}. Dashed: the {figure.how}{interval}."
 
 
 def _mean(figure: Metric) -> Iterator[Spec]:
@@ -156,7 +156,7 @@ def loss_chart(record: Record) -> Spec | None:
         verdict for verdict in _VERDICTS if any(verdict == value["verdict"] for value in values)
     ]
     # a root, so that 2.5 % and 25 % both have room
-    most = next(one for one in _LOSSES if one >= max(value["loss"] for value in values))
+    most = next(loss for loss in _LOSSES if loss >= max(value["loss"] for value in values))
     scale = {"type": "pow", "exponent": 0.5, "domain": [0, max(most, _LEAST_LOSS)]}
     loss = number("loss", "loss (%)", scale=scale, axis={"values": _LOSSES, "format": ".3~g"})
     load = f"offered load ({rate_unit(record)})"
@@ -165,7 +165,7 @@ def loss_chart(record: Record) -> Spec | None:
         "y": loss,
         "color": looks("verdict", {verdict: _VERDICTS[verdict][0] for verdict in verdicts}),
         "shape": looks("verdict", {verdict: _VERDICTS[verdict][1] for verdict in verdicts}),
-        "tooltip": told(
+        "tooltip": tooltip_fields(
             ("run", "", ""),
             ("rate", "offered (1/s)", ".0f"),
             ("seconds", "for (s)", "~g"),
@@ -186,8 +186,8 @@ def loss_chart(record: Record) -> Spec | None:
 
 def _near(record: Record, rate: float) -> bool:
     """Whether a load is near what the server can do, as far as that is known."""
-    found = record.figure.value if searched(record) else None
-    return not found or abs(rate / found - 1) <= _NEAR
+    max_rate = record.figure.value if searched(record) else None
+    return not max_rate or abs(rate / max_rate - 1) <= _NEAR
 
 
 def far_loads(record: Record) -> int:
@@ -210,8 +210,8 @@ def latency_chart(record: Record) -> Spec | None:
 
 def stages_chart(record: Record) -> Spec | None:
     """The same of the stages of a transaction, side by side; None without any."""
-    found = {stage: list(_latencies(record, stage)) for stage in _stages(record)[1:]}
-    seen = {label: values for label, values in found.items() if values}
+    by_stage = {stage: list(_latencies(record, stage)) for stage in _stages(record)[1:]}
+    seen = {label: values for label, values in by_stage.items() if values}
     width = (WIDTH - _AXIS * (len(seen) - 1)) // (len(seen) or 1)
     heading = {"fontSize": 12, "fontWeight": "normal", "limit": width}
     panels = [
@@ -239,7 +239,7 @@ def _percentile_lines(record: Record, values: Sequence[Mapping[str, Any]], width
         "x": number("rate", x, axis={"tickCount": width // 80}),
         "y": number("ms", "latency (ms)", scale=log, axis={"format": ".3~g", "tickCount": 6}),
         "color": looks("percentile", _PERCENTILES),
-        "tooltip": told(
+        "tooltip": tooltip_fields(
             ("percentile", "", ""),
             ("rate", "offered (1/s)", ".0f"),
             ("ms", "latency (ms), median", ".2f"),
@@ -263,10 +263,10 @@ def _latencies(record: Record, stage: str) -> Iterator[dict[str, Any]]:
     for trials in _alike(near):
         for percentile in _PERCENTILES:
             field = percentile.replace(".", "")
-            value = median(getattr(one.latency_s[stage], field) for one in trials)
+            value = median(getattr(trial.latency_s[stage], field) for trial in trials)
             if value > 0:
                 yield {
-                    "rate": round(median(one.offered_rate for one in trials)),
+                    "rate": round(median(trial.offered_rate for trial in trials)),
                     "ms": float(f"{1000 * value:.4g}"),
                     "percentile": percentile,
                     "trials": len(trials),
@@ -276,7 +276,7 @@ def _latencies(record: Record, stage: str) -> Iterator[dict[str, Any]]:
 def _alike(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
     """Trials of loads that are close to each other, in the order of their loads."""
     group: list[Trial] = []
-    for trial in sorted(trials, key=lambda one: one.offered_rate):
+    for trial in sorted(trials, key=lambda trial: trial.offered_rate):
         if group and trial.offered_rate > (1 + _CLOSE) * group[0].offered_rate:
             yield group
             group = []

@@ -58,7 +58,7 @@ DOUBTS = {
     "changed leaselab": "not reproducible: uncommitted changes",
     "changed server": "not reproducible: uncommitted changes of the server",
     "lost packets": "packets of transactions that were lost, by the place that dropped them",
-    "no ceiling": "the figure may be that of the generator: leaselab calibrate tells",
+    "no ceiling": "the figure may be that of the generator: measure it by leaselab calibrate",
     "shared processor": "generator and server compete for CPU",
     "clock": "the processor's clock may follow the load, and the figure with it",
     "not confirmed": "no traffic of a minute below the max rate, after the runs",
@@ -89,9 +89,9 @@ def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> 
     results = [_judged(record, shared) for record in judged]
     return {
         "groups": {
-            level: found
+            level: at_level
             for level in ("refused", "doubt", "good")
-            if (found := [result for result in results if result["verdict"] == level])
+            if (at_level := [result for result in results if result["verdict"] == level])
         },
         "results": len(results),
         "shared": shared,
@@ -125,9 +125,9 @@ def _trial_words(record: Record, flag: Flag) -> list[str]:
     return sorted(reason for reason in reasons if f" {reason}" in flag.text)
 
 
-def level_of(found: Iterable[Flag]) -> str:
+def level_of(flagged: Iterable[Flag]) -> str:
     """Whether a result may be used, by its flags: good, doubt, refused."""
-    levels = {flag.level for flag in found}
+    levels = {flag.level for flag in flagged}
     return next((level for level in ("refused", "doubt") if level in levels), "good")
 
 
@@ -140,12 +140,12 @@ def _shared(every: Sequence[Sequence[Flag]]) -> list[Flag]:
     """The flags that each of several results has."""
     if len(every) < 2:
         return []
-    return [flag for flag in every[0] if all(flag in found for found in every)]
+    return [flag for flag in every[0] if all(flag in others for others in every)]
 
 
 def _judged(record: Record, shared: Sequence[Flag]) -> dict[str, Any]:
     """What a row shows of a result: of its flags those that not all have."""
-    found = _weighed(record)
+    weighed = _weighed(record)
     return {
         "id": record.id,
         "scenario": record.scenario.name,
@@ -155,6 +155,6 @@ def _judged(record: Record, shared: Sequence[Flag]) -> dict[str, Any]:
         "spread": record.figure.spread,
         "runs": len(record.rounds),
         "trials": len(list(record.trials)),
-        "flags": [flag for flag in found if flag not in shared],
-        "verdict": level_of(found),
+        "flags": [flag for flag in weighed if flag not in shared],
+        "verdict": level_of(weighed),
     }

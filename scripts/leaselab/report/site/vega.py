@@ -99,7 +99,7 @@ def dots(size: int, **more: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
 
 
 def lines(width: float, **more: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
-    """The mark of intervals, of which the points tell what is to be told."""
+    """The mark of intervals, without a tooltip, as the points have one."""
     return {"type": "rule", "strokeWidth": width, "aria": False, **more}
 
 
@@ -161,8 +161,8 @@ def names(field: str, limit: int) -> Spec:
     return {**place, "axis": {"labelLimit": limit}}
 
 
-def told(*fields: tuple[str, str, str]) -> list[Spec]:
-    """A tooltip: field, its title, its number format (empty for text)."""
+def tooltip_fields(*fields: tuple[str, str, str]) -> list[Spec]:
+    """The fields of a tooltip: name, title, number format (empty for text)."""
     return [
         {"field": field, "title": _title(title)}
         | ({"type": "quantitative", "format": shown} if shown else {"type": "nominal"})
@@ -179,9 +179,9 @@ def _title(text: str) -> str:
 
 
 def still(spec: Spec) -> Spec:
-    """The same chart for a drawing that nobody can move: without what only a browser uses.
+    """The same chart for a static drawing, without the parts for a browser.
 
-    A mark that links somewhere keeps its words; the others are told by the chart's own.
+    A mark with a link keeps its description; the others are covered by that of the chart.
     """
     kept = {name: value for name, value in spec.items() if name != "params"}
     for name in ("layer", "vconcat", "hconcat"):

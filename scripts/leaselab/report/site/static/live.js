@@ -1,14 +1,14 @@
 // Follows a running sweep: asks for its state once a second and draws it.
 "use strict";
 
-function tell(facts) {
+function showFacts(facts) {
   const list = document.getElementById("facts");
   list.replaceChildren(...Object.entries(facts).flatMap(([label, words]) => {
     const term = document.createElement("dt");
-    const told = document.createElement("dd");
+    const description = document.createElement("dd");
     term.textContent = label;
-    told.textContent = words;
-    return [term, told];
+    description.textContent = words;
+    return [term, description];
   }));
 }
 
@@ -36,14 +36,14 @@ async function follow() {
     const state = await (await fetch("/state.json")).json();
     failed = 0;
     document.getElementById("title").textContent = state.title;
-    tell(state.facts);
+    showFacts(state.facts);
     if (state.chart) {
       await globalThis.vegaEmbed("#chart", fitted(state.chart), { actions: false, renderer: "svg" });
     }
   } catch (error) {
     failed += 1;
     if (failed >= TRIES) {
-      tell({ phase: "no answer: the sweep has ended, or `leaselab watch` has", error: String(error) });
+      showFacts({ phase: "no answer: the sweep has ended, or `leaselab watch` has", error: String(error) });
       return;
     }
   }
