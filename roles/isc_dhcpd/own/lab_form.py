@@ -1,4 +1,4 @@
-"""The lab's form of a dhcpd.conf: all as it is, but where and to whom it speaks."""
+"""The lab's form of a dhcpd.conf: as it is, but for files, addresses and other hosts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LabForm:
         self.changes, self.left_out = [], []
         self.family = self._family(statements)
         self.statements = self._kept(statements)
-        if self.family == 4 and not any("ping" in told for told in self.changes):
+        if self.family == 4 and not any("ping" in change for change in self.changes):
             self.changes.append("ping-check: no client is pinged")
         unused = [word for word, used in self._without.items() if not used]
         if unused:
@@ -90,13 +90,13 @@ class LabForm:
             )
         if one.name not in _LABS:
             return False
-        told = f"{one.name}: {_LABS[one.name]}"
-        if told not in self.changes:
-            self.changes.append(told)
+        change = f"{one.name}: {_LABS[one.name]}"
+        if change not in self.changes:
+            self.changes.append(change)
         return True
 
     def _is_left_out(self, one):
-        """Whether it is left out as that was asked for; refuse it where nobody has asked."""
+        """Whether it is left out as the user asked; raises where the user did not ask."""
         word = _spoken(one)
         if not word:
             return False

@@ -38,7 +38,7 @@ _OF_KINDS = {"UNKNOWN": True, "KNOWN": False, "ALL": True}
 """Classes that Kea itself puts clients in: whether one without reservation is in them."""
 
 
-class Unknown(Exception):  # noqa: N818  # it is no error: nobody can know
+class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
     """What a class tests cannot be worked out."""
 
 

@@ -28,7 +28,7 @@ def pack(config, prefix, stage, target, watch):
     """Pack what lies in the stage below the prefix; return what is to be known of it.
 
     What was installed elsewhere is left out: a server's sample configuration, its empty
-    folders, and whatever else a commit would have on the hosts that serve.  Raises
+    folders, and anything else that a commit would install on the hosts that serve.  Raises
     ContractError where something below the prefix is not to be installed, or `watch` where
     it takes too long.
     """
@@ -123,13 +123,13 @@ def runtime_packages(config, stage, members, watch):
     needed = set()
     for first in range(0, len(binaries), _AT_ONCE):
         # a reader of binaries is no program to be given a stranger's as root
-        told = confine.run(config, ["objdump", "-p", *binaries[first : first + _AT_ONCE]])
+        dump = confine.run(config, ["objdump", "-p", *binaries[first : first + _AT_ONCE]])
         watch.check()
-        if told.returncode != 0:
+        if dump.returncode != 0:
             raise ContractError(
-                f"it would install no binary: {reason(told.returncode, told.stderr)}"
+                f"it would install no binary: {reason(dump.returncode, dump.stderr)}"
             )
-        needed.update(_NEEDED.findall(told.stdout))
+        needed.update(_NEEDED.findall(dump.stdout))
     found = dict(
         re.findall(r"^[ \t]+(\S+) \(.*=> (\S+)$", _run("ldconfig", "-p"), re.MULTILINE)
     )

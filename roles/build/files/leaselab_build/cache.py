@@ -32,12 +32,12 @@ class Lock:
     """
 
     def __init__(self, config):
-        """Open it; nobody holds it yet."""
+        """Open the lock's file; the lock is not taken yet."""
         self._config = config
         self._file = (Path(config["cache"]) / "build.lock").open("a+", encoding="utf-8")
 
     def held(self):
-        """Take it where nobody else has it; whether this process has it now."""
+        """Take the lock if it is free; return whether this process holds it now."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -117,8 +117,8 @@ def run(config, argv):
                     raise ContractError(
                         f"step {Path(argv[0]).name} prints more than {_KEPT_BYTES} bytes"
                     )
-    told = (text.decode(errors="replace") for text in kept.values())
-    return subprocess.CompletedProcess(argv, child.returncode, *told)
+    texts = (text.decode(errors="replace") for text in kept.values())
+    return subprocess.CompletedProcess(argv, child.returncode, *texts)
 
 
 def work(config):
@@ -141,7 +141,7 @@ def clear(*folders):
 
 
 def end(config):
-    """End whatever the build's user runs, however it was started.
+    """End all processes of the build's user, however they were started.
 
     The kernel does so in one step, so that nothing can be started meanwhile.
     """
@@ -159,7 +159,7 @@ def end(config):
             **who,
         )
         time.sleep(_POLL_S)
-    # What nobody has reaped yet still counts as one that the user runs, for the kernel.
+    # The kernel counts a process that is not reaped yet as one of the user's.
     while time.monotonic() < deadline and any(_orphaned(row) for row in _rows(config)):
         time.sleep(_POLL_S)
 
@@ -183,10 +183,10 @@ def _rows(config):
         if not folder.name.isdigit():
             continue
         try:
-            told = Path(folder.path, "status").read_text(encoding="utf-8", errors="replace")
+            status = Path(folder.path, "status").read_text(encoding="utf-8", errors="replace")
         except (FileNotFoundError, ProcessLookupError):
             continue
-        row = dict(line.split(":", 1) for line in told.splitlines() if ":" in line)
+        row = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         if uid in row["Uid"].split():
             yield row
 

@@ -23,8 +23,8 @@ def owned(build, clear):
     """Have `build` called in a process of its own, which prints and exits; leave as it does.
 
     `clear` ends and removes what a build that was cut short has left.  It is called when a
-    signal ends this process or nobody reads its output any more: what ssh leaves of a program
-    whose connection has closed.
+    signal ends this process or its output has no reader any more: the state in which ssh
+    leaves a program whose connection has closed.
     """
     wake, woken = os.pipe()
     for number in _ENDS:

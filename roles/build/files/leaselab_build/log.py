@@ -53,7 +53,7 @@ class Log:
     def lines(self, title, descriptor):
         """Keep a title, and what is read of a descriptor to its end; give each line of it.
 
-        It ends where the log is full; whoever prints may then still be there.
+        It ends where the log is full; the process that prints may still run then.
         """
         self._file.write(f"{title}\n")
         for raw, cut in self._read(descriptor):

@@ -1,4 +1,4 @@
-"""How far a build is: told by its output, and kept in a file for others."""
+"""How far a build is: read from its output, and kept in a file for other processes."""
 
 import json
 import re
@@ -26,7 +26,7 @@ class Progress:
         self._state.update(phase=phase, step=None, steps=None, doing="")
         self._write()
 
-    def heard(self, line):
+    def read_line(self, line):
         """Take a line of the recipe's output."""
         text = line.strip()
         if not text:

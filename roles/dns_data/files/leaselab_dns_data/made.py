@@ -1,6 +1,6 @@
 """Zone files and query files on a disk, with what is known of them beside them.
 
-They are made anew only where what lies there is not what was asked for: another kind or size,
+They are made again only where the files there do not match the request: another kind or size,
 another version of this program, or bytes that have changed since.
 """
 
@@ -27,11 +27,11 @@ class _Hashed:
     def __init__(self) -> None:
         self._found = hashlib.sha256()
 
-    def write(self, path: Path, texts: Iterable[str], told: str = "") -> None:
-        """Write one in a step of its own; `told` is the name that goes into the hash."""
+    def write(self, path: Path, texts: Iterable[str], name: str = "") -> None:
+        """Write a file in one step; `name` is its name in the hash."""
         draft = path.with_name(f"{path.name}.new")
-        if told:
-            self._found.update(f"{told}\0".encode())
+        if name:
+            self._found.update(f"{name}\0".encode())
         with draft.open("wb") as file:
             for batch in _batches(texts):
                 content = "".join(batch).encode("ascii")

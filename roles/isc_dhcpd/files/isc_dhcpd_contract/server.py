@@ -27,8 +27,8 @@ class Server(restarted.Server):
     def ready(self):
         """Return its version, once it has its socket: it has read its leases before."""
         sampling.check_serves(self.config["process"], self.config["port"])
-        told = Path(self.config["process"]["output_file"]).read_text(encoding="utf-8")
-        return told.partition("\n")[0].split()[-1]
+        output = Path(self.config["process"]["output_file"]).read_text(encoding="utf-8")
+        return output.partition("\n")[0].split()[-1]
 
     def leases(self):
         """Count its leases."""

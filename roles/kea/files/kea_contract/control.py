@@ -48,7 +48,7 @@ def leases(config, timeout=CONTROL_S):
 
 
 def forget_leases(config):
-    """Tell Kea, which counts for itself, that its leases are gone."""
+    """Make Kea, which keeps its own counts, know that its leases are gone."""
     for name in (
         [config["leases_statistic"]] if config["leases_statistic"] else _of_subnets(config)
     ):

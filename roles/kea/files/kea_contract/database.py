@@ -97,8 +97,8 @@ def check_version(config):
         return
     found = ask(config, "sql", settings["version_sql"]).strip()
     kea = config["process"]["argv"][0]
-    told = program.run([kea, "-V"], f"{kea} -V", ANSWER_S)
-    wanted = re.search(rf"{settings['title']} backend (\S+?),", told)
+    output = program.run([kea, "-V"], f"{kea} -V", ANSWER_S)
+    wanted = re.search(rf"{settings['title']} backend (\S+?),", output)
     if wanted is None:
         raise ContractError(f"{kea} was built without {settings['title']}")
     if found != wanted[1]:
@@ -111,7 +111,7 @@ def check_version(config):
 def empty(config):
     """Empty the tables; return how many leases there were and are, by count.
 
-    Truncating them needs no log of each row.  Kea, which counts for itself, is told.
+    Truncating them needs no log of each row.  Kea, which keeps its own counts, is notified.
     """
     check_disk(config)
     sql = Path(config["database"]["empty_file"]).read_text(encoding="ascii")

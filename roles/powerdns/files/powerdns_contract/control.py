@@ -17,8 +17,8 @@ def control(config, *command, seconds=CONTROL_S):
 
 def counters(config, seconds=CONTROL_S):
     """Return its counters by name."""
-    told = control(config, "show", "*", seconds=seconds).strip().strip(",").split(",")
-    return {name: int(value) for name, value in (one.split("=") for one in told)}
+    pairs = control(config, "show", "*", seconds=seconds).strip().strip(",").split(",")
+    return {name: int(value) for name, value in (pair.split("=") for pair in pairs)}
 
 
 def cached(known):

@@ -44,8 +44,8 @@ def rows(document):
         zones.append(f"{number}\t{_text(zone['name'].rstrip('.'))}\tNATIVE\n")
         for one in zone["records"]:
             fields = (one["name"].rstrip("."), one["type"], one["content"])
-            told = "\t".join(_text(field) for field in fields)
-            records.append(f"{number}\t{told}\t{one['ttl']}\t{one['prio']}\n")
+            record = "\t".join(_text(field) for field in fields)
+            records.append(f"{number}\t{record}\t{one['ttl']}\t{one['prio']}\n")
     return zones, records
 
 

@@ -53,7 +53,7 @@ class Server(server.Server):
         return json.loads(Path(self.config["counts_file"]).read_text(encoding="ascii"))
 
     def reset(self):
-        """Have it forget its leases, and all that waits."""
+        """Make it forget its leases, and drop all waiting requests."""
         before = self.counts()
         os.kill(self.running(), signal.SIGHUP)
         deadline = time.monotonic() + FORGET_S
