@@ -3,7 +3,7 @@
 Benches serve who came first.  So the next job begins on the bench that is free first, and all
 that has to be known are the times at which benches become free.  Builds follow each other in
 the order in which jobs ask for them.  Benches that break, and their hourly checks, are not in
-it: `leaselab dev bench week` simulates those, and tells what they cost.
+it: `leaselab dev bench week` simulates those, and shows what they cost.
 """
 
 from __future__ import annotations

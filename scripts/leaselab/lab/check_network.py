@@ -70,7 +70,7 @@ def _shadows(
 def _link(name: str, interface: str, link: Mapping[str, Any], link_mbps: int) -> Finding:
     speed = link["speed_mbps"]
     kind = "virtual, " if link["virtual"] else ""
-    rate = f"{speed} Mbit/s" if speed else "speed not told"
+    rate = f"{speed} Mbit/s" if speed else "speed unknown"
     found = f"{interface} {link['state']}, {kind}{rate}, MTU {link['mtu']}"
     level: Level | None = None
     todo = "a figure near the link's limit is the link's, not the server's"
@@ -141,7 +141,7 @@ def check_pools(
             subnets.setdefault(scenario.load["subnet"], []).append(scenario.name)
     for subnet, names in subnets.items():
         network = ipaddress.ip_network(subnet)
-        told = f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
+        pool = f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
         clashes = {
             host: [use for use, other in _uses(probe) if _overlap(network, other)]
             for host, probe in probes.items()
@@ -152,7 +152,7 @@ def check_pools(
                 CONTROLLER,
                 "pool",
                 Level.OK,
-                f"{told}: free on {machines} machine{'s' if machines != 1 else ''}",
+                f"{pool}: free on {machines} machine{'s' if machines != 1 else ''}",
             )
         for host, uses in clashes.items():
             if uses:
@@ -160,7 +160,7 @@ def check_pools(
                     host,
                     "pool",
                     Level.ERROR,
-                    f"{told} overlaps {', '.join(uses)}",
+                    f"{pool} overlaps {', '.join(uses)}",
                     "no address and no route of a machine in it",
                     "give the scenario another pool, or the network other addresses",
                 )

@@ -43,7 +43,7 @@ class Lease:
 
     @property
     def locked(self) -> bool:
-        """Whether the bench was locked by it; a bench without a lock is nobody's."""
+        """Whether this command has locked the bench."""
         return self._renewed is not None
 
     @property
@@ -52,9 +52,9 @@ class Lease:
         return self._file.path
 
     def take(self) -> None:
-        """Lock the bench; again where its keeper was booted or made anew since.
+        """Lock the bench; again where its keeper was booted or made again since.
 
-        What a killed command of this checkout had is given back first.  Raises as
+        The lock of a killed command of this checkout is released first.  Raises as
         `leaselab.lab.lock.ask`, and what `connect` raises.
         """
         with connect(self._keeper) as keeper:

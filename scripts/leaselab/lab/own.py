@@ -79,7 +79,7 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
     """Read a user's configuration file; `without` are the words for what to leave out of it.
 
     `root` is where absolute names of included files are looked for.  Raises a usage error for
-    a file that is no configuration, that the lab cannot have, or that answers nobody.
+    a file that is no configuration, that the lab cannot run, or that answers no client.
     """
     own = _of_text(file, without) or _of_json(file, without, root)
     if not own.kinds:

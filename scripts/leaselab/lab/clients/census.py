@@ -1,6 +1,6 @@
 """Counts clients by their kinds, what they begin and when, in tables that are bounded.
 
-Pure.  Where a table is full the rest is counted without it, and the result says so.
+Pure.  Where a table is full the rest is counted without it, and the result notes that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""From what was counted to kinds of clients as leaseload reads them, with nobody in them."""
+"""Makes anonymous kinds of clients, as leaseload reads them, from a census."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN = 40
 
 
 def traffic_of(census: Census, shared: int) -> Traffic | None:
-    """What a census says of its clients; None of a census that saw nobody begin anything.
+    """Traffic of a census's clients; None where none of them began an exchange.
 
     A value of an option is kept where at least `shared` clients sent it.
     """
