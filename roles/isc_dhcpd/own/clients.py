@@ -77,7 +77,7 @@ class Place:
 
 
 class Clients:
-    """Kinds of clients that dhcpd answers, and who would not be answered."""
+    """Kinds of clients that dhcpd answers, and clients that it would not answer."""
 
     def __init__(self, statements, family, where, most):
         """At most `most` clients take half of the addresses, by the sizes of pools."""

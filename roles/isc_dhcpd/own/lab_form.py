@@ -31,7 +31,7 @@ class LabForm:
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(self, statements, where, without):
-        """Refuse what the lab cannot have, unless it is among `without`."""
+        """Raise an error for what the lab cannot run, unless it is among `without`."""
         self._where, self._without = where, dict.fromkeys(without, False)
         self.changes, self.left_out = [], []
         self.family = self._family(statements)
@@ -81,7 +81,7 @@ class LabForm:
         )
 
     def _is_the_labs(self, one):
-        """Whether it is left out as the lab has its own; a file that it includes is refused."""
+        """Whether the lab replaces a statement by its own; raises for an included file."""
         if one.name == "include":
             raise usage_error(
                 "a file that it includes is not read",
@@ -114,7 +114,7 @@ class LabForm:
 
 
 def _spoken(one):
-    """The word for what a statement has of others, empty where it has nothing."""
+    """The word for a statement's dependence on other hosts, empty without one."""
     if one.name in _DDNS and tuple(map(str.lower, one.words)) not in _NO_DDNS:
         return "ddns"
     if one.name == "failover":

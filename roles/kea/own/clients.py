@@ -25,7 +25,7 @@ _LATER = ("only-if-required", "only-in-additional-list")
 
 
 class Clients:
-    """Kinds of clients that a server answers, and who would not be answered."""
+    """Kinds of clients that a server answers, and clients that it would not answer."""
 
     def __init__(self, configuration, family, most):
         """At most `most` clients take half of the addresses, by the sizes of pools."""

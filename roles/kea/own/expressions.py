@@ -39,7 +39,7 @@ _OF_KINDS = {"UNKNOWN": True, "KNOWN": False, "ALL": True}
 
 
 class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
-    """What a class tests cannot be worked out."""
+    """The value that a class tests cannot be worked out."""
 
 
 def grammar():

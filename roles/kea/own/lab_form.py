@@ -28,7 +28,7 @@ class LabForm:
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(self, configuration, without):
-        """Refuse what the lab cannot have, unless it is among `without`."""
+        """Raise an error for what the lab cannot run, unless it is among `without`."""
         self._configuration, self._without = configuration, dict.fromkeys(without, False)
         self.family = int(configuration.name.removeprefix("Dhcp"))
         self.server = _plain(configuration.whole.value)

@@ -1,7 +1,7 @@
 #!/usr/bin/python
-"""Ansible module: read what a host is, and change nothing on it.
+"""Ansible module: read the state of a host, and change nothing on it.
 
-It judges nothing either: `leaselab.lab.findings` does, from these facts.
+It does not judge these facts: `leaselab.lab.findings` does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 #!/usr/bin/python
 """Ansible module: read what can move a result on a host of a bench, and change nothing on it.
 
-What is kept does not move by itself between two sweeps: no uptime, no frequency of now, no
-counter.  It becomes part of the environment's name.
+Only facts are kept that do not change by themselves between two sweeps: no uptime, no current
+frequency, no counter.  They become part of the environment's name.
 """
 
 from __future__ import annotations

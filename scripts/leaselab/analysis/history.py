@@ -1,4 +1,4 @@
-"""What became of each scenario from build to build: its figures as a series, and its changes.
+"""Each scenario from build to build: its figures as a series, and its changes.
 
 Where results were measured in turn with an anchor, a series is of ratios to that: the machine's
 drift is in both, and cancels.  Duels with one and the same first server are such a series, too.

@@ -36,7 +36,7 @@ class Served:
 
 
 def serve(lab: Lab, asked: Demand) -> list[Served]:
-    """Let benches that never break do what is asked, in the order in which it is asked."""
+    """Simulate benches that never break, which serve jobs in the order of their requests."""
     free = [0.0] * lab.benches
     built: dict[int, float] = {}
     builder_h = 0.0

@@ -40,7 +40,7 @@ FIRST = "first"
 
 
 class Change(enum.Enum):
-    """What became of the figure; the value is the word for it."""
+    """How the figure has changed; the value is the word for it."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"

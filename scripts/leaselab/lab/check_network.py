@@ -44,7 +44,7 @@ def _shadows(
 ) -> Iterator[Finding]:
     """Judge whether another interface leads to the test network too; yields only faults.
 
-    The device of a second place does, and is to.
+    The device of a second place does, and has to.
     """
     networks = {
         ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network: None
@@ -100,8 +100,8 @@ def check_relay(
 ) -> Iterator[Finding]:
     """Judge the relay address of v4 clients: the generator's, within the server's reach.
 
-    Nothing is said of hosts that were not read or have no test interface:
-    that has its own finding.
+    Hosts that were not read or have no test interface are skipped: they have
+    findings of their own.
     """
     relay = address_of(generator.test_address)
     if relay is None or generator.access.name not in probes:

@@ -1,4 +1,4 @@
-"""What a bench was last prepared and deployed for, and whether that still stands.
+"""What a bench was last prepared and deployed for, and whether that is still valid.
 
 Playing every role again proves that nothing has changed, and takes a minute.  A record of
 the last deployment proves the same in a second: hashes of what was played here, and of the

@@ -1,4 +1,4 @@
-"""What proves, in files of the checkout, that a bench is ours.
+"""Files of the checkout that prove that it holds a bench.
 
 One file is of `lab take`: a bench kept over several commands, such as a pipeline's stages; it
 stays until it is released.  The other is of the command that uses the bench now.  From it the

@@ -1,4 +1,4 @@
-"""Interrupts, held back where they would break something in two."""
+"""Delays interrupts during steps that must not be cut short."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Lease:
 
     @property
     def file(self) -> Path:
-        """What proves that the bench is this command's; a path on this machine."""
+        """File that proves that the bench is this command's; a path on this machine."""
         return self._file.path
 
     def take(self) -> None:
@@ -97,7 +97,7 @@ class Lease:
 
     @contextmanager
     def during(self, keeper: Connection, purpose: str, lease_s: int) -> Iterator[BenchLock]:
-        """Have the bench for a sweep: others read its `purpose`, and it renews by itself.
+        """Hold the bench for a sweep: others read its `purpose`, and it renews by itself.
 
         `lease_s` is how long it lasts without that (s); `keeper` is the sweep's connection.
         """
@@ -120,12 +120,12 @@ class Lease:
         return hold
 
     def forget(self) -> None:
-        """Have nothing to release: the bench stays locked, or is gone."""
+        """Forget the lock without a release: the bench stays locked, or is gone."""
         self._renewed = None
         self._file.write(None)
 
     def release(self) -> None:
-        """Free the bench; what cannot be freed is said, and expires."""
+        """Free the bench; a failure is logged, and the lock expires then."""
         if self._renewed is None:
             return
         try:
@@ -145,7 +145,7 @@ def leased(
     purpose: str,
     take: Callable[[Lease], None] = Lease.take,
 ) -> Iterator[Lease]:
-    """Have a bench from entering to leaving, under the hold of this checkout if it has one.
+    """Hold a bench for the block, under the hold of this checkout if it has one.
 
     `take` locks it; it may have to prepare the keeper first.  Raises a broken-lab error where
     somebody else has the bench.

@@ -49,7 +49,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """A bench that its keeper has taken out of use; nothing but the keeper's word ends it."""
+    """A bench that its keeper has taken out of use; only a keeper's command ends that."""
 
     name: str
     """Whose, such as ``ana@laptop``."""

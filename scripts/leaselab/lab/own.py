@@ -59,7 +59,7 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     addresses: int
     """Addresses that its pools have for them."""
     unserved: list[str]
-    """What nothing would be answered of, and why, each with its place in the file."""
+    """Parts whose clients would get no answer, and why, each with its place in the file."""
 
     @property
     def clients(self) -> int:

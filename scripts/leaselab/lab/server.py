@@ -75,7 +75,7 @@ class ContractServer:
         if done.status == _BENEATH:
             raise self._broken(last_line(done.stderr))
         if done.status != 0:
-            self._check_files()  # what somebody replaced says nothing of what was deployed
+            self._check_files()  # a file that was replaced does not show what was deployed
             raise server_broken(
                 f"the server does not start: {last_line(done.stderr)}",
                 where=self._connection.access.name,

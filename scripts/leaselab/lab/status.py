@@ -1,4 +1,4 @@
-"""How the hosts of benches are right now: asked once, over the one transport."""
+"""The current state of the benches' hosts: asked once, over the one transport."""
 
 from __future__ import annotations
 

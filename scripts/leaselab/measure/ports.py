@@ -94,7 +94,7 @@ class Host(Protocol):
 
 
 class Watch(Protocol):
-    """Who listens on the test network for servers and clients that are not the bench's."""
+    """A watch for foreign servers and clients on the test network."""
 
     def foreign(self) -> Sequence[Foreign]:
         """Return the foreign traffic since the last call; raises a broken-lab error."""
@@ -118,7 +118,7 @@ class Recorder(Protocol):
 
 
 class Listener(Protocol):
-    """Someone who wants to see what is happening; must be quick."""
+    """An observer of the measurement; its calls must return quickly."""
 
     def phase(self, text: str) -> None:
         """Something that is neither trial nor round begins."""

@@ -109,7 +109,7 @@ class Server(server.Server):
         deadline = began + self.config["start_s"]
         os.kill(pid, signal.SIGHUP)
         while RELOADED not in read(self.config["loads_file"])[loads:]:
-            self.used()  # says why it is gone
+            self.used()  # raises why it is gone
             since = self.log()[logged:]
             if NOT_RELOADED in since or NOT_LOADED in since:
                 raise ContractError(process.last_reason(self.config["process"]))

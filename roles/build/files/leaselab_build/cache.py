@@ -26,7 +26,7 @@ class MissingError(ContractError):
 
 
 class Lock:
-    """One build at a time: each has all processors, and the same one again finds it built.
+    """One build at a time: each uses all processors, and a repeated one finds it built.
 
     Processes that were forked share what one of them holds.
     """
@@ -74,7 +74,7 @@ def place(config, job):
 
 
 def find(config, job):
-    """Return what is known of an artifact, or None; a damaged one is as good as none."""
+    """Return the record of an artifact; None without one or for a damaged one."""
     folder = place(config, job)
     try:
         os.utime(folder)  # what was used lately is not pruned

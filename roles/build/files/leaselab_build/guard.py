@@ -1,7 +1,7 @@
-"""Who owns a build: it ends, with all that it started, when its caller goes.
+"""Ends a build, with all processes that it started, when its caller goes.
 
-Two processes share it.  One builds.  The other waits, for that one to end or for the connection
-to close, and removes what is left.  Whichever of them is killed, the other clears up.
+It has two processes.  One builds.  The other waits for that one to end or for the connection to
+close, and removes the remains.  If one of them is killed, the other clears up.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""What is to be built, and the key by which it is known again."""
+"""A build's inputs, and the key by which its artifact is found again."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 KEY_DIGITS = 24
 FORMAT = 3
-"""How an artifact is built and packed; one that was so in another way is another."""
+"""Version of how artifacts are built and packed; another version makes another key."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What one build may use: watched while it runs, ended when it is more."""
+"""The limits of one build: it is watched while it runs, and ended when it exceeds one."""
 
 import os
 import re
@@ -88,7 +88,7 @@ class Limits:
         self.check()
 
     def blame(self):
-        """Say of a build that failed, and whose processes have ended, that the disk is full.
+        """Raise the error of a full disk for a build that failed and has ended.
 
         Raises ContractError where the build has filled it, LabError where others have.
         """

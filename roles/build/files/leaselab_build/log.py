@@ -1,4 +1,4 @@
-"""The log of a build, and what it says went wrong."""
+"""The log of a build, and the first error in it."""
 
 import gzip
 import os
@@ -92,7 +92,7 @@ class Log:
 
 
 def reason(status, errors):
-    """Return why a program failed: its last words (text), or how it ended."""
+    """Return why a program failed: the last line of `errors`, or how it ended."""
     if errors.strip():
         return line(errors)
     return signal.strsignal(-status) if status < 0 else f"status {status}"

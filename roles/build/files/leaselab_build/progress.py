@@ -16,7 +16,7 @@ class Progress:
     """Reads the output of one build line by line; the file is written once a second."""
 
     def __init__(self, config, job):
-        """Nothing has begun, and only what is built is known."""
+        """Begin with the job's name and commit; no phase has begun."""
         self._path = _path(config)
         self._began = time.monotonic()
         self._state = {"name": config["name"], "commit": job.commit, "described": job.described}
@@ -57,7 +57,7 @@ def read(config):
 
 
 def end(config):
-    """Nothing is built any more."""
+    """Remove the file: no build runs any more."""
     _path(config).unlink(missing_ok=True)
 
 

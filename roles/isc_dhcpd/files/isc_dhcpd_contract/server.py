@@ -1,4 +1,4 @@
-"""What ISC dhcpd differs in from other servers behind the contract."""
+"""The ISC dhcpd server behind the contract: what differs from other servers."""
 
 from pathlib import Path
 
@@ -35,5 +35,5 @@ class Server(restarted.Server):
         return self._leases.held()
 
     def counted(self):
-        """Return no counters, as it has none, and its leases."""
+        """Return no counters, as dhcpd has none, and the number of leases."""
         return {}, self.leases()

@@ -3,8 +3,8 @@
     poll.py SOCKET COMMAND INTERVAL_S SUBNETS
 
 Asks every INTERVAL_S seconds for the subnets 1 to SUBNETS; an answer that takes longer costs
-the asks that it missed.  Says once on standard output that it was answered.  Where Kea refuses,
-it ends with a line that says why: what does not ask must not be taken for what does.
+the asks that it missed.  Prints once on standard output that it was answered.  Where Kea
+refuses, it ends with a line that says why: a load without polls must not pass as one with them.
 """
 
 import json

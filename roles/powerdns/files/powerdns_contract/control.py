@@ -10,7 +10,7 @@ CACHES = ("packetcache-size", "query-cache-size")
 
 
 def control(config, *command, seconds=CONTROL_S):
-    """Have the running server do a command; return what it prints."""
+    """Send a command to the running server; return what it prints."""
     argv = [config["control_program"], f"--config-dir={config['config_folder']}", *command]
     return program.run(argv, f"pdns_control {command[0]}", seconds)
 

@@ -31,7 +31,7 @@ def prepare(config):
         if recorded(config) != wanted:
             make_tables(config, wanted)
     except LabError:
-        check_disk(config)  # its last words need not name that
+        check_disk(config)  # its last log line need not name that
         raise
     ask(config, "login")
     write_password(config)

@@ -1,4 +1,4 @@
-"""The zones that are served, as role dns_data has written them, and what they are made into.
+"""Conversion of role dns_data's zone files into the forms that PowerDNS reads.
 
 PowerDNS's own programs read the zone files: pdnsutil for LMDB, zone2json for PostgreSQL.
 """
@@ -55,7 +55,7 @@ def _text(value):
 
 
 def copy_sql(zones, records):
-    """Return the SQL that fills PowerDNS's tables, and has the planner know them."""
+    """Return the SQL that fills PowerDNS's tables and updates the planner's statistics."""
     return "".join(
         [
             "BEGIN;\nCOPY domains (id, name, type) FROM stdin;\n",
