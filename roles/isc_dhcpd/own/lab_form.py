@@ -12,13 +12,13 @@ _LABS = {
         ("lease-file-name", "pid-file-name", "dhcpv6-lease-file-name", "dhcpv6-pid-file-name"),
         "a file of the lab",
     ),
-    **dict.fromkeys(("omapi-port", "omapi-key"), "none, as nobody asks"),
+    **dict.fromkeys(("omapi-port", "omapi-key"), "none, as the lab does not use OMAPI"),
     **dict.fromkeys(("local-port", "local-address", "server-identifier"), "the lab's own"),
     "interface": "the test network",
 }
 """Statements that the lab leaves out, by what holds instead."""
 _WHY = {
-    "failover": "it speaks to another host",
+    "failover": "it contacts another host",
     "ddns": "it has names updated by another server",
     "execute": "it runs programs of your host",
     "ldap": "its configuration is in a directory that is not here",

@@ -101,7 +101,7 @@ class Clients:
         return chosen
 
     def _divide(self, place, way, clients, want):
-        """Have half of a pool's clients in no class, and divide the others among classes."""
+        """Put half of a pool's clients in no class, and divide the others among classes."""
         ways = []
         for name in self._next(*self._variants):
             try:

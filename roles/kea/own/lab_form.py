@@ -14,7 +14,7 @@ HOOKS = {
 }
 """Hooks that contact no host beyond the lab; the role checks whether this Kea has them."""
 _WHY = {
-    "ha": "it speaks to another host; the pairs of the lab are scenarios of their own",
+    "ha": "it contacts another host; the pairs of the lab are scenarios of their own",
     "radius": "it asks another host",
     "run_script": "it runs programs of your host",
     "ping_check": "it sends to addresses of clients",

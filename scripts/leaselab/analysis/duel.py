@@ -302,8 +302,8 @@ def _answer(
 
     `errors` are the p of a false alarm and of a miss that this look has to stay below.
 
-    A change counts from half of the drop that is to be found on: smaller ones are none that
-    anybody looks for, however sure they are.  No change means that a drop of that size is
+    A change counts from half of the drop that is to be found on: smaller ones do not count,
+    however sure they are.  No change means that a drop of that size is
     excluded and, before the last look, that nothing looks like a gain; rounds that resemble the
     ones before make a change doubtful, and no change not.
     """

@@ -236,7 +236,7 @@ class Enough:
 
 
 def enough(lab: Lab, wish: Wish) -> Enough:
-    """Say what would suffice where `choose` finds nothing."""
+    """Return what would suffice where `choose` finds nothing."""
     needed = pushed_min(lab, wish.pushed)
     missing = needed > wish.minutes_per_commit
     able = replace(wish, minutes_per_commit=math.inf)

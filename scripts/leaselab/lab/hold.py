@@ -86,7 +86,7 @@ class CommandFile:
 
 @contextmanager
 def command_file(checkout: Path, bench: str) -> Iterator[CommandFile]:
-    """Be the one command of this checkout that uses a bench.
+    """Lock the checkout for the one command that uses a bench.
 
     Raises a broken-lab error that names the other one.
     """

@@ -60,7 +60,7 @@ class Lease:
         with connect(self._keeper) as keeper:
             killed = self._file.read()
             if killed is not None and killed.token != self._hold.token:
-                with suppress(BenchInUseError):  # it has expired, and is somebody else's
+                with suppress(BenchInUseError):  # it has expired, and has another owner
                     ask(keeper, "release", killed)
             # Before it is locked: a kill in between leaves a token that locks nothing.
             self._file.write(self._hold)
@@ -148,7 +148,7 @@ def leased(
     """Hold a bench for the block, under the hold of this checkout if it has one.
 
     `take` locks it; it may have to prepare the keeper first.  Raises a broken-lab error where
-    somebody else has the bench.
+    another owner has the bench.
     """
     with command_file(checkout, bench) as file:
         above = read_hold(checkout, bench)

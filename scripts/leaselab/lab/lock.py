@@ -184,7 +184,7 @@ class BenchLock(AbstractContextManager["BenchLock"]):
                 raise
 
     def renew(self, busy_s: float = 0.0) -> None:
-        """Prolong it; raises a broken-lab error when it was lost to somebody else.
+        """Prolong it; raises a broken-lab error when it was lost to another owner.
 
         It lasts twice `busy_s` longer than usual: a trial may be longer than those of a round.
         """
@@ -193,9 +193,9 @@ class BenchLock(AbstractContextManager["BenchLock"]):
 
 
 def ask(connection: Connection, verb: str, request: Hold | Mapping[str, Any]) -> LockStatus:
-    """Have the lock's program do a verb, and return its answer.
+    """Call a verb of the lock's program, and return its answer.
 
-    Raises `BenchInUseError` where somebody else has the bench, `NoLockError` where there is no
+    Raises `BenchInUseError` where another owner has the bench, `NoLockError` where there is no
     such program, and a broken-lab error for anything else.
     """
     document = asdict(request) if isinstance(request, Hold) else dict(request)

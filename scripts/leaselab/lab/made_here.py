@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def making(kind: str, purpose: str, checkout: Path) -> Iterator[None]:
-    """Be the one command of this machine that makes or removes its lab of a kind.
+    """Lock the machine for the one command that makes or removes its lab of a kind.
 
     `kind` is the role's that makes it, `purpose` what others read.  Raises a broken-lab error
     that names the other command where that does not end soon.

@@ -72,7 +72,7 @@ class Made(NamedTuple):
 
     name: str
     notes: list[str]
-    """What it is, and what of it is not as in the file, in lines."""
+    """Lines of text: what it is, and how it differs from the file."""
 
 
 def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = None) -> Own:

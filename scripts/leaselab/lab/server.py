@@ -230,7 +230,7 @@ class ContractServer:
         return dict(rows)
 
     def begin_profile(self) -> None:
-        """Have what it runs sampled from now on.
+        """Begin to sample what it runs.
 
         Raises an invalid-measurement error with the host's reason where that may not be.
         """

@@ -107,7 +107,7 @@ class BenchStatus:
 
 
 def state_of(status: BenchStatus, check: Mapping[str, Any] | None = None) -> tuple[str, str]:
-    """Return a bench's state in one word, and what there is to say of it.
+    """Return a bench's state in one word, and details of it.
 
     The word is ``maintenance``, ``unreachable`` (no host answers), ``broken`` (one is not well,
     or the last check found errors), ``measuring``, ``held`` or ``free``.  `check` is the

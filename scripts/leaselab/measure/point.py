@@ -203,7 +203,7 @@ class Point:
 
     @contextmanager
     def serving(self, current: OpenRound) -> Iterator[None]:
-        """Have the server serve for a round; it is started clean, and stopped in the end."""
+        """Run the server for a round; it is started clean, and stopped in the end."""
         with self._serving() as started:
             current.took_s[START_S] = started.start_s
             yield

@@ -94,7 +94,7 @@ class Server(server.Server):
         return statistics.cached(self.config, statistics.ask(self.config, EMPTY_S))
 
     def reload(self):
-        """Have an authority of one zone read it again, and wait until it has.
+        """Make an authority of one zone read it again, and wait until it has.
 
         named skips a file that is no newer than its zone, so the file's time is updated.  It
         serves the old data meanwhile.  SIGHUP is used and not ``rndc reload``, which waits for

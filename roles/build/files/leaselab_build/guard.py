@@ -20,7 +20,7 @@ _END_S = 20.0
 
 
 def owned(build, clear):
-    """Have `build` called in a process of its own, which prints and exits; leave as it does.
+    """Call `build` in a process of its own, which prints and exits; exit with its status.
 
     `clear` ends and removes what a build that was cut short has left.  It is called when a
     signal ends this process or its output has no reader any more: the state in which ssh

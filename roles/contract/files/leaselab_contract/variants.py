@@ -78,7 +78,7 @@ def refuse_others(root, variant, config):
 
 
 def conflict(two):
-    """Say why two variants cannot run side by side; empty where they can.
+    """Return why two variants cannot run side by side; empty where they can.
 
     `two` has their settings by name, those of the one that runs last.
     """

@@ -37,7 +37,7 @@ def ask(path, command, subnets):
 
 
 def main(path, command, interval_s, subnets):
-    """Ask until somebody ends it."""
+    """Ask until the process is ended."""
     due, announced = time.monotonic(), False
     while True:
         try:

@@ -141,7 +141,7 @@ class _Groups:
         return kinds[:MOST_LISTED]
 
     def _number(self) -> None:
-        """Have the hardware addresses of kinds of one maker follow each other."""
+        """Give kinds of one maker consecutive hardware addresses."""
         of_maker = [kind for kind in self.kinds if "first_mac" in kind]
         following: dict[str, int] = {}
         for kind in of_maker:
