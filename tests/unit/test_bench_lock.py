@@ -94,7 +94,7 @@ def test_an_expired_lock_cannot_be_renewed(bench):
     time.sleep(0.1)
     done = bench.call("renew")
     assert done.returncode == FAILED
-    assert done.stderr == "the lock has expired and is nobody's\n"
+    assert done.stderr == "the lock has expired and has no owner\n"
 
 
 def test_renewing_prolongs(bench):

@@ -445,7 +445,7 @@ def test_a_support_that_dies_is_a_broken_lab_and_is_named():
     both.start()
     error = refused(both.sample_now)
     assert (error.outcome, error.where) == (Outcome.LAB, "leaselab-partner")
-    assert "what it stands on: the server died while it was measured: killed" in error.what
+    assert "supporting service: the server died while it was measured: killed" in error.what
 
 
 @pytest.mark.parametrize("role", ["server", "partner"])

@@ -676,7 +676,7 @@ def test_a_server_that_does_not_tell_what_it_holds_cannot_be_filled():
 
     error, _ = ended(Silent(), bench(**FILLING))
     assert error.outcome is Outcome.INVALID
-    assert "does not tell how much it holds" in error.what
+    assert "does not report how much it holds" in error.what
 
 
 @pytest.mark.parametrize(("again", "loads"), [(1, 2), (9, 2)])

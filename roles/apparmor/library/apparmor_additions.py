@@ -54,7 +54,7 @@ _MODE = 0o644
 
 
 class Refused(Exception):  # noqa: N818  # how the module fails
-    """Said to whoever plays the role."""
+    """Reported as the failure of the Ansible task."""
 
 
 def header(text: str) -> tuple[str, int] | None:
@@ -178,7 +178,7 @@ def main() -> None:
                 write(path, text)
             for profile in profiles:
                 file = Path(profile["file"])
-                # Whatever was written: somebody may have done so and not loaded it.
+                # Also where no file was written: an earlier edit may not be loaded yet.
                 if before is not None and not (PROFILES / "disable" / file.name).exists():
                     load(file, profile["name"], before)
         except (Refused, OSError, subprocess.TimeoutExpired) as error:

@@ -143,7 +143,7 @@ def install(src: Path, sha256: str, prefix: Path, most_bytes: int, most_files: i
 
 
 def unused(prefix: Path, variants: Path) -> list[Path]:
-    """Builds beside this one that no variant was deployed with; none where one cannot tell."""
+    """Other builds that no variant was deployed with; none where that cannot be read."""
     try:
         used = {
             json.loads(path.read_text(encoding="utf-8"))["build"]

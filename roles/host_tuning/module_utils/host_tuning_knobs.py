@@ -35,10 +35,10 @@ def text(path: Path) -> str | None:
         return None
 
 
-def numbers(told: str) -> list[int]:
+def numbers(text: str) -> list[int]:
     """The numbers of a list in the kernel's form, such as ``0-3,8``."""
     found = []
-    for part in filter(None, told.split(",")):
+    for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
         found += range(int(first), int(last or first) + 1)
     return found

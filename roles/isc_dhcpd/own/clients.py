@@ -77,7 +77,7 @@ class Place:
 
 
 class Clients:
-    """Kinds of clients that dhcpd answers, and who would not be answered."""
+    """Kinds of clients that dhcpd answers, and clients that it would not answer."""
 
     def __init__(self, statements, family, where, most):
         """At most `most` clients take half of the addresses, by the sizes of pools."""
@@ -94,8 +94,8 @@ class Clients:
         self._of_hosts(hosts)
         for one in every(statements):
             if one.name == "class":
-                told = " ".join(one.words)
-                self._say(f"{where}:{one.line}: {told}: no client was worked out for its test")
+                words = " ".join(one.words)
+                self._say(f"{where}:{one.line}: {words}: no client was worked out for its test")
         self.addresses = max(wanted, 2 * sum(kind["clients"] for kind in self.kinds))
 
     def _of_pools(self, place, rules, share):
@@ -176,9 +176,9 @@ class Clients:
             kind["want"] = want
         self.kinds.append(kind)
 
-    def _say(self, told):
-        if told not in self.unserved:
-            self.unserved.append(told)
+    def _say(self, reason):
+        if reason not in self.unserved:
+            self.unserved.append(reason)
 
 
 def _size(words):

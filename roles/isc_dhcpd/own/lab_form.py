@@ -1,4 +1,4 @@
-"""The lab's form of a dhcpd.conf: all as it is, but where and to whom it speaks."""
+"""The lab's form of a dhcpd.conf: as it is, but for files, addresses and other hosts."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LABS = {
         ("lease-file-name", "pid-file-name", "dhcpv6-lease-file-name", "dhcpv6-pid-file-name"),
         "a file of the lab",
     ),
-    **dict.fromkeys(("omapi-port", "omapi-key"), "none, as nobody asks"),
+    **dict.fromkeys(("omapi-port", "omapi-key"), "none, as the lab does not use OMAPI"),
     **dict.fromkeys(("local-port", "local-address", "server-identifier"), "the lab's own"),
     "interface": "the test network",
 }
 """Statements that the lab leaves out, by what holds instead."""
 _WHY = {
-    "failover": "it speaks to another host",
+    "failover": "it contacts another host",
     "ddns": "it has names updated by another server",
     "execute": "it runs programs of your host",
     "ldap": "its configuration is in a directory that is not here",
@@ -31,12 +31,12 @@ class LabForm:
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(self, statements, where, without):
-        """Refuse what the lab cannot have, unless it is among `without`."""
+        """Raise an error for what the lab cannot run, unless it is among `without`."""
         self._where, self._without = where, dict.fromkeys(without, False)
         self.changes, self.left_out = [], []
         self.family = self._family(statements)
         self.statements = self._kept(statements)
-        if self.family == 4 and not any("ping" in told for told in self.changes):
+        if self.family == 4 and not any("ping" in change for change in self.changes):
             self.changes.append("ping-check: no client is pinged")
         unused = [word for word, used in self._without.items() if not used]
         if unused:
@@ -81,7 +81,7 @@ class LabForm:
         )
 
     def _is_the_labs(self, one):
-        """Whether it is left out as the lab has its own; a file that it includes is refused."""
+        """Whether the lab replaces a statement by its own; raises for an included file."""
         if one.name == "include":
             raise usage_error(
                 "a file that it includes is not read",
@@ -90,13 +90,13 @@ class LabForm:
             )
         if one.name not in _LABS:
             return False
-        told = f"{one.name}: {_LABS[one.name]}"
-        if told not in self.changes:
-            self.changes.append(told)
+        change = f"{one.name}: {_LABS[one.name]}"
+        if change not in self.changes:
+            self.changes.append(change)
         return True
 
     def _is_left_out(self, one):
-        """Whether it is left out as that was asked for; refuse it where nobody has asked."""
+        """Whether it is left out as the user asked; raises where the user did not ask."""
         word = _spoken(one)
         if not word:
             return False
@@ -114,7 +114,7 @@ class LabForm:
 
 
 def _spoken(one):
-    """The word for what a statement has of others, empty where it has nothing."""
+    """The word for a statement's dependence on other hosts, empty without one."""
     if one.name in _DDNS and tuple(map(str.lower, one.words)) not in _NO_DDNS:
         return "ddns"
     if one.name == "failover":

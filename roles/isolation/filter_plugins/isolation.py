@@ -6,7 +6,7 @@ import json
 
 
 def isolation_found(results):
-    """What hosts heard of others, a sentence part each, from the results of async_status."""
+    """Foreign DHCP traffic that hosts received, a phrase each, from results of async_status."""
     return [
         f"{result['item']['item']} heard {load['message']} from {load['address']}"
         f" ({load['mac']})"

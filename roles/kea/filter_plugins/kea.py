@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 
 OTHERS = {4: ("100.64.0.0/10", 28), 6: ("2001:2:1::/48", 64)}
-"""What the subnets that serve nobody are parts of, and the length of each one's prefix."""
+"""The network that holds the subnets without clients, and the length of their prefixes."""
 FIRST_STRANGER = 0x020000000000
 """A MAC address that is set by hand: no generator's client has one of these."""
 IDENTIFIER_TYPES = ("hw-address", "duid", "circuit-id", "client-id", "flex-id")
@@ -34,7 +34,7 @@ def kea_parts(pool, count):
 
 
 def kea_other_subnets(ids, family, before=0):
-    """Return subnets of these ids that serve nobody, each with a pool over all of it.
+    """Return subnets of these ids that have no clients, each with a pool over all of it.
 
     Those of a shared network and those beside it differ by how many there are `before` them.
     """
@@ -75,8 +75,8 @@ def kea_reservations(count, share, *, clients, first_client, pool, scope, by):
     macs += [FIRST_STRANGER + number for number in range(count - coming)]
     found = []
     for number, mac in enumerate(macs):
-        told = mac.to_bytes(6, "big")
-        one = {by: told.hex(":") if by == "hw-address" else told.hex()}
+        identity = mac.to_bytes(6, "big")
+        one = {by: identity.hex(":") if by == "hw-address" else identity.hex()}
         if scope == "global":
             one["hostname"] = f"host-{number}"
         else:
@@ -102,11 +102,11 @@ def kea_host_rows(reservations, database, subnet_id):
         kind = IDENTIFIER_TYPES.index(
             next(name for name in IDENTIFIER_TYPES if name in reservation)
         )
-        told = hexadecimal.format(reservation[IDENTIFIER_TYPES[kind]].replace(":", ""))
+        identifier = hexadecimal.format(reservation[IDENTIFIER_TYPES[kind]].replace(":", ""))
         address = reservation.get("ip-address")
         number = int(ipaddress.ip_address(address)) if address else "NULL"
         name = f"'{reservation['hostname']}'" if "hostname" in reservation else "NULL"
-        rows.append(f"({told}, {kind}, {subnet_id}, {number}, {name})")
+        rows.append(f"({identifier}, {kind}, {subnet_id}, {number}, {name})")
     some = (",\n".join(rows[at : at + AT_A_TIME]) for at in range(0, len(rows), AT_A_TIME))
     texts = [f"INSERT INTO hosts ({columns}) VALUES\n{values};" for values in some]
     return "\n".join([head, *texts, ""])

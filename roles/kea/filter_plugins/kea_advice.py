@@ -1,4 +1,4 @@
-"""What the role's advice asks of Kea's own language: expressions of classes, names of loggers.
+"""Kea's own language, for the role's advice: expressions of classes, names of loggers.
 
 The grammar is that of Kea's `src/lib/eval`.  Two facts make it small: only conditions stand in
 parentheses, and each comparison is of two texts.

@@ -25,7 +25,7 @@ _LATER = ("only-if-required", "only-in-additional-list")
 
 
 class Clients:
-    """Kinds of clients that a server answers, and who would not be answered."""
+    """Kinds of clients that a server answers, and clients that it would not answer."""
 
     def __init__(self, configuration, family, most):
         """At most `most` clients take half of the addresses, by the sizes of pools."""
@@ -101,7 +101,7 @@ class Clients:
         return chosen
 
     def _divide(self, place, way, clients, want):
-        """Have half of a pool's clients in no class, and divide the others among classes."""
+        """Put half of a pool's clients in no class, and divide the others among classes."""
         ways = []
         for name in self._next(*self._variants):
             try:
@@ -250,17 +250,17 @@ class Clients:
         return {**kind, "clients": 1}, _hex(value)
 
     def _not_served(self, place, why, guards=()):
-        told = f"{place.spot}: {place.prefix}: {why}"
+        reason = f"{place.spot}: {place.prefix}: {why}"
         for name in sorted({name for guard in guards for name in guard}):
             self._named.add(name)
             test = (
                 "its test cannot be worked out" if name in self._spots else "it is not defined"
             )
             if name in self._spots:
-                told += f" ({name}, {self._spots[name]}: {test})"
+                reason += f" ({name}, {self._spots[name]}: {test})"
             else:
-                told += f" ({name}: {test})"
-        self._say(told)
+                reason += f" ({name}: {test})"
+        self._say(reason)
 
     def _unreadable(self):
         for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
@@ -270,9 +270,9 @@ class Clients:
                 f"{self._spots[name]}: class {name}: no client was worked out for its test"
             )
 
-    def _say(self, told):
-        if told not in self.unserved:
-            self.unserved.append(told)
+    def _say(self, reason):
+        if reason not in self.unserved:
+            self.unserved.append(reason)
 
 
 def _bytes(value):

@@ -38,8 +38,8 @@ _OF_KINDS = {"UNKNOWN": True, "KNOWN": False, "ALL": True}
 """Classes that Kea itself puts clients in: whether one without reservation is in them."""
 
 
-class Unknown(Exception):  # noqa: N818  # it is no error: nobody can know
-    """What a class tests cannot be worked out."""
+class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
+    """The value that a class tests cannot be worked out."""
 
 
 def grammar():

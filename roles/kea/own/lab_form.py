@@ -1,4 +1,4 @@
-"""The lab's form of a configuration: all as it is, but where and to whom it speaks."""
+"""The lab's form of a configuration: as it is, but for files, addresses and other hosts."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ HOOKS = {
     *("bootp", "cb_cmds", "class_cmds", "flex_id", "flex_option", "host_cache", "host_cmds"),
     *("lease_cmds", "limits", "mysql", "perfmon", "pgsql", "stat_cmds", "subnet_cmds"),
 }
-"""Hooks that speak to nobody beyond the lab; whether this Kea has them, its role looks."""
+"""Hooks that contact no host beyond the lab; the role checks whether this Kea has them."""
 _WHY = {
-    "ha": "it speaks to another host; the pairs of the lab are scenarios of their own",
+    "ha": "it contacts another host; the pairs of the lab are scenarios of their own",
     "radius": "it asks another host",
     "run_script": "it runs programs of your host",
     "ping_check": "it sends to addresses of clients",
@@ -28,7 +28,7 @@ class LabForm:
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(self, configuration, without):
-        """Refuse what the lab cannot have, unless it is among `without`."""
+        """Raise an error for what the lab cannot run, unless it is among `without`."""
         self._configuration, self._without = configuration, dict.fromkeys(without, False)
         self.family = int(configuration.name.removeprefix("Dhcp"))
         self.server = _plain(configuration.whole.value)
@@ -70,7 +70,7 @@ class LabForm:
         }
 
     def _leave_out(self, word, match, why):
-        """Whether something is to be left out; refuse it where nobody has asked for that."""
+        """Whether something is to be left out; raises where the user did not ask for that."""
         if word not in self._without:
             raise usage_error(
                 f"the lab cannot have this: {why}",
@@ -179,9 +179,9 @@ class LabForm:
     def _change(self, match, key, what):
         path = re.sub(r"^Dhcp[46]\.", "", f"{match.path}.{key}" if key else match.path)
         path = re.sub(r"\[[0-9]+\]", "[*]", path)
-        told = f"{path}: {what}"
-        if told not in self.changes:
-            self.changes.append(told)
+        change = f"{path}: {what}"
+        if change not in self.changes:
+            self.changes.append(change)
 
 
 def _plain(value):

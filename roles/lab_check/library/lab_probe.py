@@ -1,7 +1,7 @@
 #!/usr/bin/python
-"""Ansible module: read what a host is, and change nothing on it.
+"""Ansible module: read the state of a host, and change nothing on it.
 
-It judges nothing either: `leaselab.lab.findings` does, from these facts.
+It does not judge these facts: `leaselab.lab.findings` does.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ probe:
     Facts by name. os {id, version, name}; python, kernel; uid (of the process that reads);
     tools {ip, apt: whether there}; addresses [{interface, address, prefix}];
     routes [{destination, interface}] with C(default) for the default ones;
-    management (the host's own address that this login came to, "" where it does not tell);
+    management (the host's own address that this login came to, "" where that is unknown);
     links {interface: {state, speed_mbps or null, mtu, virtual}};
     governors {cpu: name or null} of the processors that may be used; memory_mib;
     free_mib {folder: n}; processes [{pid, name}];
@@ -145,7 +145,7 @@ def parse_sockets(table: str, ports: list[int]) -> list[tuple[int, str, str]]:
 
 
 def management(place: str = "/proc") -> str:
-    """Address of this host that the login came to; "" where nothing tells.
+    """Address of this host that the login came to; "" where that is unknown.
 
     sudo takes SSH_CONNECTION away, so that of the processes above counts, too.
     """

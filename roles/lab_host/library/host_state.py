@@ -1,8 +1,8 @@
 #!/usr/bin/python
 """Ansible module: read what can move a result on a host of a bench, and change nothing on it.
 
-What is kept does not move by itself between two sweeps: no uptime, no frequency of now, no
-counter.  It becomes part of the environment's name.
+Only facts are kept that do not change by themselves between two sweeps: no uptime, no current
+frequency, no counter.  They become part of the environment's name.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ state:
 _TIMEOUT_S = 20
 _HIDDEN = "..."
 # Values that name a place on a disk or a network, or open one, say nothing of speed and are
-# nobody's business: the command line goes into every result.
+# private: the command line goes into every result.
 _PLACE = re.compile(r"[/:@]")
 _SECRET = re.compile(r"pass|secret|token|key|auth|cred|uuid", re.IGNORECASE)
 
@@ -143,7 +143,7 @@ def governors(cpus: Path) -> dict[str, str]:
 
 
 def turbo(cpus: Path) -> bool | None:
-    """Whether processors may exceed their nominal clock; None where nothing tells."""
+    """Whether processors may exceed their nominal clock; None where that is unknown."""
     off = text(cpus / "intel_pstate/no_turbo")
     if off is not None:
         return off == "0"
@@ -158,12 +158,12 @@ def microcode(cpus: Path, cpuinfo: str) -> str | None:
     return ", ".join(sorted(found)) or None
 
 
-def command_line(told: str | None) -> str | None:
+def command_line(line: str | None) -> str | None:
     """The kernel's command line, without what is not its own and what names a place."""
-    if told is None:
+    if line is None:
         return None
     words = []
-    for word in told.partition(" -- ")[0].split():
+    for word in line.partition(" -- ")[0].split():
         name, equals, value = word.partition("=")
         secret = _SECRET.search(name) or _PLACE.search(value)
         words.append(f"{name}={_HIDDEN}" if equals and secret else word)

@@ -63,7 +63,7 @@ def hardware_address(parent: str, device: str) -> str:
 
 
 def misplaced(listing: list[dict], device: str, addresses: list[str]) -> list[str]:
-    """Say which of the addresses are on another device, of ``ip -json address``."""
+    """Return which of the addresses are on another device, of ``ip -json address``."""
     wanted = {address.partition("/")[0] for address in addresses}
     return [
         f"{info['local']} on {link['ifname']}"
@@ -135,7 +135,7 @@ def settings(interface: str, device: str, proc: Path) -> dict[str, int]:
 
 
 def main() -> None:
-    """Have the device, and the kernel's settings for it."""
+    """Make the device, and set the kernel's settings for it."""
     module = AnsibleModule(
         argument_spec={
             "interface": {"type": "str", "required": True},

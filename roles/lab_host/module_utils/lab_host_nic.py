@@ -38,7 +38,7 @@ _COALESCING = {
 
 
 def nic(name: str, sys: Path = Path("/sys")) -> dict:
-    """Return what an interface is; what the kernel or the driver does not tell is None.
+    """Return facts of an interface; None for what the kernel or the driver does not report.
 
     driver, firmware; speed_mbps, duplex (``full``, ``half``), mtu; numa_node; rings, channels
     and coalescing (numbers by name, microseconds and frames); offloads (whether each is on,
@@ -108,8 +108,8 @@ def _words(answer: bytes | None, positions: dict[str, int]) -> dict[str, int] | 
 
 
 def _offloads(link: socket.socket, name: str) -> dict[str, bool] | None:
-    told = _ask(link, name, struct.pack("=IIQI", _GSSET_INFO, 0, 1 << _FEATURES_SET, 0))
-    count = struct.unpack("=IIQI", told)[3] if told else 0
+    answer = _ask(link, name, struct.pack("=IIQI", _GSSET_INFO, 0, 1 << _FEATURES_SET, 0))
+    count = struct.unpack("=IIQI", answer)[3] if answer else 0
     if not count:
         return None
     head = struct.pack("=III", _GSTRINGS, _FEATURES_SET, count)

@@ -1,7 +1,7 @@
 """Filters of role power: a host's variable and modules' answers, as the engine reads them.
 
-What is wrong with the variable is a text (`power_problem`), for a task that says so; the
-other filters are used after it was empty.
+`power_problem` returns what is wrong with the variable as text, for a task's message; the
+other filters are used only after it returned an empty text.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def power_steps(variable: object, verb: str, before: str) -> list[dict[str, str]
 
 
 def power_state(answer: Mapping[str, Any], variable: object) -> str:
-    """Return the state that an answer tells: ``on``, ``off``, or nothing."""
+    """Return the power state in an answer: ``on``, ``off``, or nothing."""
     return state_of(_read(variable), answer)
 
 

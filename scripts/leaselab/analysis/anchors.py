@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LEAST, _MOST = 10, 40
-"""Sessions before one that tell how the anchor usually is, at least and at most."""
+"""Sessions before one that show how the anchor usually is, at least and at most."""
 _FAR = 5.0
 """How many times the usual deviation the anchor has to be off."""
 _STEADY = 0.004

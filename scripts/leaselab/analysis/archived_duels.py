@@ -40,7 +40,7 @@ def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> F
 
     `hashes` are the commits by their places; `records` are of one scenario, bench, environment
     and ruler, and of these commits alone; `find` is the drop (0..1) by which duels are judged,
-    whatever they were made to find.
+    whichever drop they were made to find.
     """
     places = {name: place for place, name in enumerate(hashes)}
     by_id = {record.id: record for record in records}
@@ -87,7 +87,7 @@ def _pairs(by_id: Mapping[str, Record]) -> Iterable[tuple[Record, Record]]:
 
 
 def _duelled(at: tuple[int, int], base: Record, other: Record, find: float) -> Duelled | str:
-    """What a duel tells, or why it tells nothing."""
+    """A duel's result, or why it has none."""
     for one in (base, other):
         if one.outcome not in BELIEVED:
             return _reason(one)

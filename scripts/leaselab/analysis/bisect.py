@@ -36,11 +36,11 @@ UNLIKELY = 0.1
 FEWEST = 6
 """Fewest rounds of a duel that halves the range: a round that does not count may be missed."""
 TRIES = 3
-"""Most duels for one question: each that does not tell is followed by one of twice as many
+"""Most duels for one question: each without an answer is followed by one of twice as many
 rounds."""
 WHOLE = 0.6
 """Share of the wanted rounds (0..1) that a duel needs to count as one of these, where it does
-not tell: one that was cut short, for want of budget, may be made again."""
+not answer: one that was cut short, for want of budget, may be made again."""
 _SAMPLES = 8
 """Culprits that are made up to say what a search may cost."""
 
@@ -92,7 +92,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """What made it slower: one commit, or several that no duel can tell apart."""
+    """What made it slower: one commit, or several that no duel can separate."""
 
     gap: Gap
     """All of its commits but the last do not build, if there are several."""
@@ -109,7 +109,7 @@ class End:
     culprits: tuple[Culprit, ...] = ()
     """Confirmed ones, the oldest first."""
     left: Gap | None = None
-    """Between which places a change is that was not told apart; None where none is left."""
+    """The gap of a change whose commit was not found; None where none is left."""
 
 
 @dataclass(frozen=True)
@@ -163,14 +163,14 @@ class Known:
 
 
 def next_step(known: Known, limits: Limits) -> Step | End:
-    """Return the duel that tells most, or how the search ends."""
+    """Return the most informative duel, or how the search ends."""
     if {0, known.count} & known.broken:
         return End(Ending.BROKEN)
-    told = next((end for end in known.ends[::-1] if end.answer is not Answer.UNKNOWN), None)
-    if told is None:
+    decided = next((end for end in known.ends[::-1] if end.answer is not Answer.UNKNOWN), None)
+    if decided is None:
         return _again(known, limits, Gap(0, known.count), Why.ENDS) or End(Ending.UNKNOWN)
-    if told.answer is not Answer.SLOWER:
-        return End(Ending.SAME if told.answer is Answer.SAME else Ending.FASTER)
+    if decided.answer is not Answer.SLOWER:
+        return End(Ending.SAME if decided.answer is Answer.SAME else Ending.FASTER)
     return _Search(known, limits).next_step()
 
 

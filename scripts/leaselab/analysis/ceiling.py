@@ -26,11 +26,11 @@ def under(ceiling: Ceiling | None, record: Record) -> Record:
     share = _highest(record) / ceiling.rate
     if share <= NEAR or record.outcome != Outcome.OK.label:
         return record
-    told = (
+    text = (
         f"{100 * share:.0f} % of {ceiling.rate:.0f}/s, the ceiling of {record.generator.name} "
         f"and the path on this bench ({ceiling.id}); wanted at most {100 * NEAR:.0f} %"
     )
-    return replace(record, reasons=(Reason(word=LIMITED, text=told), *record.reasons))
+    return replace(record, reasons=(Reason(word=LIMITED, text=text), *record.reasons))
 
 
 def _highest(record: Record) -> float:

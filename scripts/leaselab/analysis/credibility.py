@@ -69,9 +69,9 @@ def _doubts(record: Record) -> Iterator[Flag]:
     reasons = Counter(trial.reason for trial in trials if not trial.valid)
     not_valid = sum(reasons.values())
     if not_valid:
-        told = ", ".join(f"{count} {word}" for word, count in reasons.most_common())
+        counts = ", ".join(f"{count} {word}" for word, count in reasons.most_common())
         level = "doubt" if not_valid > _FEW_COUNTED * len(trials) else "known"
-        yield Flag(level, "trials not counted", f"{not_valid} of {len(trials)}: {told}")
+        yield Flag(level, "trials not counted", f"{not_valid} of {len(trials)}: {counts}")
     if record.provenance.leaselab_dirty:
         yield Flag(
             "doubt", "changed leaselab", "measured by a checkout with uncommitted changes"
@@ -122,11 +122,13 @@ def _known(record: Record) -> Iterator[Flag]:
     searched = any(round_.bracket for round_ in record.rounds)
     if searched and record.figure.value is not None and not record.confirmation:
         yield Flag(
-            "known", "not confirmed", "nobody looked whether the server holds it for longer"
+            "known",
+            "not confirmed",
+            "no trial checked whether the server sustains it for longer",
         )
     if record.ceiling is None and not record.procedure.of_generator:
         yield Flag(
-            "known", "no ceiling", "nobody measured what the generator can do on this bench"
+            "known", "no ceiling", "the generator's ceiling on this bench was not measured"
         )
     share = record.traffic_share
     if share is not None:

@@ -1,7 +1,7 @@
 """Where in a range of commits the speed changes: what all duels together say of it.
 
 Places are 0 for the good end and 1, 2 … for the commits after it, the last one the bad end.  A
-duel of two places tells the logarithm of the ratio of their speeds, with an error.  The places
+duel of two places gives the logarithm of the ratio of their speeds, with an error.  The places
 that have been in a duel divide the range into gaps.  A hypothesis says in which gaps the speed
 changes (in none, in one, in several); each is weighed by how well it explains all duels at once
 (Bayes' rule).  So a duel that was led astray by chance is outvoted by later ones, which a plain
@@ -82,7 +82,7 @@ class Duelled:
         minutes: float,
         verdict: DuelVerdict,
     ) -> Duelled:
-        """Return what a verdict tells."""
+        """Return the duel of a verdict."""
         return cls(
             *places,
             began,

@@ -48,7 +48,7 @@ class Curve:
 
     factor: str
     alike: Mapping[str, str]
-    """What tells these points from those of the experiment's other curves, by its name."""
+    """What distinguishes these points from those of the experiment's other curves, by name."""
     title: str
     """The figure's, such as max rate."""
     unit: str

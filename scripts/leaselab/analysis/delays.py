@@ -1,4 +1,4 @@
-"""How soon a drop is told and its commit named, in weeks that are drawn from a seed.  Pure."""
+"""How soon a drop is reported and its commit named, in weeks drawn from a seed.  Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Delay:
 
 
 def delays(lab: Lab, seed: int, weeks: int = WEEKS) -> Mapping[Kind, tuple[Delay, Delay]]:
-    """By kind of duel: the delay until a drop is told, and until its commit is named."""
+    """By kind of duel: the delay until a drop is reported, and until its commit is named."""
     found: dict[Kind, list[tuple[float, float]]] = {kind: [] for kind in _DUELS}
     for week in range(weeks):
         asked = demand(lab, _UNTIL_H, seed, week)
@@ -37,7 +37,7 @@ def delays(lab: Lab, seed: int, weeks: int = WEEKS) -> Mapping[Kind, tuple[Delay
             own = [one for one in served if one.job.kind is kind and one.job.commit]
             found[kind] += _of_week(lab, asked.commits, own, served)
     return {
-        kind: (_delay([told for told, _ in both]), _delay([named for _, named in both]))
+        kind: (_delay([reported for reported, _ in both]), _delay([named for _, named in both]))
         for kind, both in found.items()
     }
 
@@ -67,13 +67,13 @@ def _of_week(
         searched_h = lab.bisect_h(sum(1 + one.skipped for one in new))
         for run in _first_runs(groups[number]):
             took_h = max(run.job.measure_h, lab.drop_min / 60) + lab.finish_min / 60
-            told = run.measured_h + took_h
-            named = told
+            reported = run.measured_h + took_h
+            named = reported
             if searched_h:
-                later = bisect_left(asked_at, told)
+                later = bisect_left(asked_at, reported)
                 waited = served[later].waited_h if later < len(served) else 0.0
                 named += waited + searched_h
-            yield told - commit.pushed_h, named - commit.pushed_h
+            yield reported - commit.pushed_h, named - commit.pushed_h
 
 
 def _first_runs(jobs: Sequence[Served]) -> list[Served]:

@@ -1,6 +1,6 @@
 """What a population of clients asks of a server: transactions per second, by kind.
 
-Arithmetic alone, of whatever protocol: a client is given something that holds for a time, and
+Arithmetic alone, for any protocol: a client is given something that holds for a time, and
 renews it before that time is over.
 """
 

@@ -150,7 +150,7 @@ def size(readings: Sequence[Reading], shift: Shift) -> tuple[float, tuple[float,
     """The level after over the level before, and its 95 % interval.
 
     Welch's interval of the difference of two means, of logarithms.  None where a level has one
-    reading.  Of readings that made the detector speak the first few are a little too far out.
+    reading.  Of the readings that raised an alarm the first few are a little too far out.
     """
     from scipy.special import stdtrit  # noqa: PLC0415  # slow to import, and seldom needed
 

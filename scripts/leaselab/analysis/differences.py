@@ -102,7 +102,7 @@ def _lines(text: str | None) -> Iterator[str]:
             yield line.strip()
 
 
-def _json(text: str | None) -> Any:  # noqa: ANN401  # whatever the file holds
+def _json(text: str | None) -> Any:  # noqa: ANN401  # any JSON value
     try:
         return json.loads(text or "")
     except ValueError:

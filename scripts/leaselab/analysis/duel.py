@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 RATE, LOSS, CPU, P99 = "completed_rate", "loss_ratio", "cpu_us", "p99_s"
 LEAST_LOSS = 0.01
 """Loss (0..1) from which on a server is at its limit: with less, the load was not more than it
-could serve, and the completed rate tells nothing of what it could."""
+could serve, and the completed rate does not show its limit."""
 TRIM = 0.15
 """Share of the rounds that is dropped at each end (0..1)."""
 _TRIMMED_FROM = 12
@@ -172,7 +172,7 @@ class DuelVerdict:
     """Whether the faster server was not at its limit: it is faster by at least so much."""
     correlated: bool
     """Whether there would be an answer, but rounds resemble the ones before, so that many
-    rounds tell little more than a few."""
+    rounds add little information to a few."""
     order: float
     """By how much the order of a round changes its ratio: of servers that are both up, the
     ratio of their places."""
@@ -188,7 +188,7 @@ class DuelVerdict:
 
     @property
     def is_change(self) -> bool:
-        """Whether the ratio differs from 1 by its interval, whatever the answer is."""
+        """Whether the ratio differs from 1 by its interval, for any answer."""
         low, high = self.ci95
         return not low <= 1.0 <= high
 
@@ -269,7 +269,7 @@ def last_bound(plan: Duel) -> float:
 
 
 def _suspicious(others: Sequence[Judged]) -> bool:
-    """Whether the CPU time looks like more than counts, and more rounds will tell."""
+    """Whether the CPU time may have grown by more than counts, and more rounds will decide."""
     return any(
         other.name == CPU and not other.worse and other.ratio > 1 + other.least / 2
         for other in others
@@ -302,8 +302,8 @@ def _answer(
 
     `errors` are the p of a false alarm and of a miss that this look has to stay below.
 
-    A change counts from half of the drop that is to be found on: smaller ones are none that
-    anybody looks for, however sure they are.  No change means that a drop of that size is
+    A change counts from half of the drop that is to be found on: smaller ones do not count,
+    however sure they are.  No change means that a drop of that size is
     excluded and, before the last look, that nothing looks like a gain; rounds that resemble the
     ones before make a change doubtful, and no change not.
     """
@@ -401,9 +401,9 @@ def _counted(seen: Sequence[int], first: Sequence[Round], second: Sequence[Round
     neither lost anything compares nothing, and favours neither.
     """
     lost = [_loss(rounds, seen) for rounds in (first, second)]
-    told = [index for index in seen if max(of[index] for of in lost) >= LEAST_LOSS]
-    settled = [index for index in told if min(of[index] for of in lost) >= LEAST_LOSS]
-    return [index for index in told if not settled or index >= settled[0]]
+    loaded = [index for index in seen if max(of[index] for of in lost) >= LEAST_LOSS]
+    settled = [index for index in loaded if min(of[index] for of in lost) >= LEAST_LOSS]
+    return [index for index in loaded if not settled or index >= settled[0]]
 
 
 def _is_capped(

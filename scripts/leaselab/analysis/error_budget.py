@@ -1,4 +1,4 @@
-"""What duels can tell on a bench: by those of equal servers, and of one that is slowed down."""
+"""The power of duels on a bench: by those of equal servers, and of one that is slowed down."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class Side:
     minutes: float
     """Mean lab time of one, without builds and deployments (min)."""
     ratio: float
-    """Median of the ratios that they told."""
+    """Median of their ratios."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorBudget:
-    """What the duels of one scenario can tell on one bench in one environment."""
+    """The power of the duels of one scenario on one bench in one environment."""
 
     equal: Side | None
     slowed: Side | None
@@ -67,28 +67,28 @@ def error_budget(
     and that have no slowdown (0..1) or this one; without it, the one that is nearest to the
     drop that the plan is to find.
     """
-    told = [
+    judged = [
         (base, other, found)
         for base, other in duels
         if _alike(base.procedure, plan) and (found := _verdict(base, other)) is not None
     ]
     if slowdown is None:
-        known = {one for base, _, _ in told if (one := slowdown_of(base))}
+        known = {one for base, _, _ in judged if (one := slowdown_of(base))}
         slowdown = min(known, key=lambda one: abs(one - plan.find), default=0.0)
-    told = [one for one in told if slowdown_of(one[0]) in (0.0, slowdown)]
-    if not told:
+    judged = [one for one in judged if slowdown_of(one[0]) in (0.0, slowdown)]
+    if not judged:
         return None
     spreads = [
         spread
-        for base, other, _ in told
+        for base, other, _ in judged
         if (spread := scatter(base.rounds, other.rounds)) is not None
     ]
     spread = math.sqrt(statistics.fmean(one * one for one in spreads)) if spreads else 0.0
-    moments = sorted(base.started_at for base, _, _ in told)
+    moments = sorted(base.started_at for base, _, _ in judged)
     return ErrorBudget(
-        equal=_side([one for one in told if not slowdown_of(one[0])]),
-        slowed=_side([one for one in told if slowdown_of(one[0])]),
-        slowdown=max(slowdown_of(base) for base, _, _ in told),
+        equal=_side([one for one in judged if not slowdown_of(one[0])]),
+        slowed=_side([one for one in judged if slowdown_of(one[0])]),
+        slowdown=max(slowdown_of(base) for base, _, _ in judged),
         scatter=spread,
         smallest=_smallest(spread, plan),
         since=moments[0],
@@ -97,7 +97,7 @@ def error_budget(
 
 
 def _alike(one: AnyProcedure, plan: Duel) -> bool:
-    """Whether a duel can tell the same as one of a plan: as small a drop, by rounds as long."""
+    """Whether a duel has the power of one of a plan: as small a drop, by rounds as long."""
     return (
         isinstance(one, Duel)
         and one.ruler() == plan.ruler()
@@ -117,14 +117,14 @@ def slowdown_of(record: Record) -> float:
     return (record.experiment.slowdown if record.experiment else None) or 0.0
 
 
-def _side(told: Sequence[tuple[Record, Record, DuelVerdict]]) -> Side | None:
-    if not told:
+def _side(judged: Sequence[tuple[Record, Record, DuelVerdict]]) -> Side | None:
+    if not judged:
         return None
     return Side(
-        duels=len(told),
-        slower=sum(found.answer is Answer.SLOWER for _, _, found in told),
-        minutes=statistics.fmean(minutes_of(base, other) for base, other, _ in told),
-        ratio=statistics.median(found.ratio for _, _, found in told),
+        duels=len(judged),
+        slower=sum(found.answer is Answer.SLOWER for _, _, found in judged),
+        minutes=statistics.fmean(minutes_of(base, other) for base, other, _ in judged),
+        ratio=statistics.median(found.ratio for _, _, found in judged),
     )
 
 

@@ -1,4 +1,4 @@
-"""What became of each scenario from build to build: its figures as a series, and its changes.
+"""Each scenario from build to build: its figures as a series, and its changes.
 
 Where results were measured in turn with an anchor, a series is of ratios to that: the machine's
 drift is in both, and cancels.  Duels with one and the same first server are such a series, too.
@@ -118,7 +118,7 @@ class Change:
 
     @property
     def state(self) -> State:
-        """What that duel made of it: one that could not tell leaves it suspected."""
+        """The state by that duel: one without an answer leaves it suspected."""
         if self.duel is None or self.duel.answer is Verdict.UNKNOWN:
             return State.SUSPECTED
         wanted = Verdict.REGRESSION if self.worse else Verdict.IMPROVEMENT
@@ -173,8 +173,8 @@ def histories(
     for member in members:
         groups.setdefault(member.key, []).append(member)
     found = [_series(group, duels, rules) for group in groups.values()]
-    told = [one for one in found if one.enough or not one.of_duels]
-    return sorted(told, key=lambda one: (one.scenario, not one.anchor, -len(one.points)))
+    shown = [one for one in found if one.enough or not one.of_duels]
+    return sorted(shown, key=lambda one: (one.scenario, not one.anchor, -len(one.points)))
 
 
 @dataclass(frozen=True, slots=True)

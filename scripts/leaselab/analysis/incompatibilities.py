@@ -78,13 +78,13 @@ def family_differences(base: Record, other: Record) -> list[Difference]:
         {**_scenario(one, another), "tuning": _tuning(one)}
         for one, another in ((base, other), (other, base))
     ]
-    told = {factor.field for factor in factors}
+    named = {factor.field for factor in factors}
     return [
         *factors,
         *(
             difference
             for difference in field_differences(settings)
-            if difference.field.removeprefix("server.options.") not in told
+            if difference.field.removeprefix("server.options.") not in named
         ),
     ]
 
@@ -178,8 +178,8 @@ def _procedure(base: Record, other: Record) -> Iterator[Incompatibility]:
     yield from _parts("procedure", base.procedure.ruler(), other.procedure.ruler())
     runs, runs_wanted = runs_of(other), runs_of(base)
     if runs and runs_wanted and common_share(runs_wanted, runs) is None:
-        told = [f"{one.trim} of {len(one.values)} at each end" for one in (runs, runs_wanted)]
-        yield Incompatibility("share of runs dropped", *told)
+        shares = [f"{one.trim} of {len(one.values)} at each end" for one in (runs, runs_wanted)]
+        yield Incompatibility("share of runs dropped", *shares)
 
 
 def _one(what: str, wanted: str | None, found: str | None) -> Iterator[Incompatibility]:

@@ -49,7 +49,7 @@ class OverLayouts:
     def cause(self) -> Cause:
         """What they say together.
 
-        A slower and an equal layout are an answer, whatever a third one could not tell.
+        A slower and an equal layout are an answer, also where a third one has none.
         """
         answers = {layout.answer for layout in self.layouts}
         if answers == {Answer.SLOWER}:

@@ -1,4 +1,4 @@
-"""Which experiment runs on which commit, what it costs, and how soon a drop is told.  Pure."""
+"""Which experiment runs on which commit, what it costs, how soon a drop is reported.  Pure."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _chosen(lab: Lab, wish: Wish, swept: int) -> Counts | None:
 
 
 def plan(lab: Lab, wish: Wish, counts: Counts, seed: int = 1, weeks: int = WEEKS) -> Plan:
-    """Say what these rhythms cost, and how soon they tell a drop.
+    """Return what these rhythms cost, and how soon they report a drop.
 
     The weeks of the lab's demand are drawn from the seed; benches do not break in them.
     """
@@ -192,11 +192,11 @@ def plan(lab: Lab, wish: Wish, counts: Counts, seed: int = 1, weeks: int = WEEKS
         (Rhythm.WEEK, counts.week, Counts(week=counts.week)),
     ):
         if number:
-            told, named = found[_KINDS[rhythm]]
+            reported, named = found[_KINDS[rhythm]]
             hours = part.of(lab).asked_h
             if rhythm is Rhythm.SAMPLE and counts.push:
                 hours -= lab.measured_a_day / counts.every * lab.build_h  # of a push already
-            rows.append(Row(rhythm, range(first, first + number), hours, told, named))
+            rows.append(Row(rhythm, range(first, first + number), hours, reported, named))
         first += number
     return Plan(
         lab=busy,
@@ -236,7 +236,7 @@ class Enough:
 
 
 def enough(lab: Lab, wish: Wish) -> Enough:
-    """Say what would suffice where `choose` finds nothing."""
+    """Return what would suffice where `choose` finds nothing."""
     needed = pushed_min(lab, wish.pushed)
     missing = needed > wish.minutes_per_commit
     able = replace(wish, minutes_per_commit=math.inf)

@@ -25,7 +25,7 @@ NOT_SAMPLED = "(not sampled)"
 """CPU time that no sample stands for: the kernel's, where perf may not sample it."""
 LEAST_SHARE = 0.005
 """Share of the CPU time, in one of the builds, from which on a function is compared:
-others have too few samples to tell anything, and each that is compared widens all intervals."""
+others have too few samples for a result, and each that is compared widens all intervals."""
 _CLONE = re.compile(
     r"(?:\.(?:isra|part|constprop|lto_priv|cold|llvm)(?:\.\d+)*)+$| \[clone [^]]*\]"
 )
@@ -181,7 +181,7 @@ def compared(
     `unit` is that of their times, in words.
 
     All intervals of functions, of their own time and of the whole, hold together with 95 %
-    (Bonferroni): whoever reads the longest list finds a false one in 1 of 20 lists.
+    (Bonferroni): 1 of 20 lists has a false difference.
     """
     least = LEAST_SHARE * max(_mean(before, _all_us), _mean(after, _all_us))
     names = sorted(

@@ -3,7 +3,7 @@
 Benches serve who came first.  So the next job begins on the bench that is free first, and all
 that has to be known are the times at which benches become free.  Builds follow each other in
 the order in which jobs ask for them.  Benches that break, and their hourly checks, are not in
-it: `leaselab dev bench week` simulates those, and tells what they cost.
+it: `leaselab dev bench week` simulates those, and shows what they cost.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Served:
 
 
 def serve(lab: Lab, asked: Demand) -> list[Served]:
-    """Let benches that never break do what is asked, in the order in which it is asked."""
+    """Simulate benches that never break, which serve jobs in the order of their requests."""
     free = [0.0] * lab.benches
     built: dict[int, float] = {}
     builder_h = 0.0

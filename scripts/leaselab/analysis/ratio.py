@@ -156,7 +156,7 @@ def paired_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
     `base` and `other`: values above 0, by round.  The ratio is the geometric mean of the
     rounds' ratios; interval and p are of Student's t test on their logarithms.  A machine that
     drifts makes all points of a round slower alike: within a round that cancels, while between
-    rounds it hides differences that `ratio` would have to tell from the drift.  None is
+    rounds it hides differences that `ratio` would have to separate from the drift.  None is
     dropped: what disturbs a whole round cancels, too.  Raises ValueError without rounds, or
     for lists of different lengths.
     """

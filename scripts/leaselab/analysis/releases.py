@@ -26,7 +26,7 @@ class Release:
 
     name: str
     commit: str | None = None
-    """Full hash, where it is known; else the name tells which results are of it."""
+    """Full hash, where it is known; else results are found by the name."""
 
     def has(self, row: Row) -> bool:
         """Whether a row of the index is of it; checkouts with changes are of none."""

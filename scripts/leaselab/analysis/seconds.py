@@ -40,12 +40,12 @@ def traffic_points(one: Round) -> Iterator[Point]:
 def server_points(one: Round, role: str = SERVER) -> Iterator[Point]:
     """Per sample of each trial: what the server of a role did since the sample before.
 
-    Keys: ``s`` (s), ``trial``, ``cpu`` (CPUs busy), ``beside`` (the same of what serves beside
-    it, by name), ``rss_mb`` (1e6 bytes), ``held``, ``gained`` (what came to be held, 1/s),
+    Keys: ``s`` (s), ``trial``, ``cpu`` (CPUs busy), ``beside`` (the same of companion services,
+    by name), ``rss_mb`` (1e6 bytes), ``held``, ``gained`` (growth of ``held``, 1/s),
     ``drops`` (packets lost for want of receive buffer, 1/s), ``counted`` (what its own counters
     gained, 1/s, by their names). The time is that of the servers'
     clock from the first sample of the server under test in the trial on, as its clock may not
-    agree with ours; what another told before that is left out.
+    agree with ours; samples of other servers before that are left out.
     """
     for number, trial, begin in _trials(one):
         taken = trial.samples.get(role, ())

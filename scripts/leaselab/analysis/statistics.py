@@ -6,8 +6,8 @@ deviation is about 30 % too small.  Tukey and McLaughlin take the error from the
 *winsorized* sample instead, in which the dropped values are replaced by their
 nearest kept neighbours.
 
-Runs that follow each other, as those of a machine that drifts do, tell less than as many
-independent ones.  Where each resembles the one before by more than chance, the interval is
+Runs that follow each other, as those of a machine that drifts do, have less information than as
+many independent ones.  Where each resembles the one before by more than chance, the interval is
 wider (`widening`): of nine runs with an autocorrelation of 0.6 it holds the truth in 84 of 100
 instead of 71, and of independent ones in 95.
 """
@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 LEAST_RUNS = 5
 """Runs from which on it shows whether they follow each other."""
 MOST_ALIKE = 0.9
-"""Highest autocorrelation that is reckoned with: so few runs tell no higher one."""
+"""Highest autocorrelation that is corrected for: so few runs show no higher one."""
 
 
 def check_trim(n: int, trim: int) -> None:
@@ -96,7 +96,7 @@ def widening(values: Sequence[float]) -> float:
 
     The values are in the order in which they were measured.
     1 where their autocorrelation is within a standard error of none.  Else it is corrected for
-    what so few values hide of it; von Neumann's ratio of squares tells it.
+    the bias of few values; it is computed by von Neumann's ratio of squares.
     """
     n, mean = len(values), math.fsum(values) / len(values)
     squares = math.fsum((value - mean) ** 2 for value in values)

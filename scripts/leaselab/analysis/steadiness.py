@@ -1,8 +1,8 @@
 """Whether machine and server stayed the same while a result was measured.
 
-Of the machine tells a fixed piece of work, which finds a processor that runs at another speed.
-Of all else, such as what others do to its caches, the server's CPU time for each transaction
-tells: a trend of it over the rounds is one of the server or of the machine, and of no figure.
+A fixed piece of work shows changes of the machine: a processor that runs at another speed.  The
+server's CPU time for each transaction shows all else, such as other programs' use of its
+caches: a trend of it over the rounds is one of the server or the machine, and of no figure.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def at_least(rounds: Sequence[Round], procedure: MaxRate) -> float | None:
 
 
 def other_cpu_us(rounds: Sequence[Round], procedure: Procedure) -> dict[str, float]:
-    """CPU time of what serves beside the server, for each transaction completed (us).
+    """CPU time of companion services, for each transaction completed (us).
 
     By name, such as its database, or another server by its role, as far as there are any.
     The median over the trials that count, each from its first sample, before the traffic, to

@@ -26,7 +26,7 @@ EXACT, ROUGH = 0.01, 0.02
 """How far a max rate may be from the true one (ratio): of a well-behaved server, and of one
 that stalls or collapses."""
 CONFIDENCE = 0.99
-"""Of the interval of a share: of a hundred true ones, one is told as wrong by chance."""
+"""Of the interval of a share: of a hundred true ones, one is reported as wrong by chance."""
 MALFORMED = "malformed-replies"
 """Word for why trials do not count where replies are malformed."""
 MAX_RATE, LOST, REFUSED, LATE = "max rate", "lost", "refused", "late"
@@ -72,7 +72,7 @@ class Judged:
     tolerance: float | None = None
     """As of the fact."""
     within: bool = False
-    """Whether the figure is near enough, or the doubt was told."""
+    """Whether the figure is near enough, or the doubt was reported."""
     id: str = ""
     """Of the result; empty where there is none."""
     why: str = ""
@@ -198,8 +198,9 @@ def judge(truth: Truth, record: Record) -> list[Judged]:
     why = record.reasons[0].text if failed else ""
     trials = list(record.trials)
     if truth.doubt:
-        told = bool(trials) and all(trial.reason == truth.doubt for trial in trials)
-        return [judged(truth.doubt, within=told, why="" if told else why or "the trials count")]
+        doubted = bool(trials) and all(trial.reason == truth.doubt for trial in trials)
+        reason = "" if doubted else why or "the trials count"
+        return [judged(truth.doubt, within=doubted, why=reason)]
     rows = []
     for fact in truth.facts:
         if fact.tolerance is None:

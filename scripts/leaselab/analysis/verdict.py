@@ -40,7 +40,7 @@ FIRST = "first"
 
 
 class Change(enum.Enum):
-    """What became of the figure; the value is the word for it."""
+    """How the figure has changed; the value is the word for it."""
 
     REGRESSION = "regression"
     IMPROVEMENT = "improvement"
@@ -135,8 +135,8 @@ class Comparison:
     """Why there is no verdict.  Without one, it is the first of its kind."""
     threshold_percent: float = THRESHOLD_PERCENT
     budget: ErrorBudget | None = None
-    """What duels can tell on this bench; None where nobody has calibrated it, and where the
-    two are of no duel."""
+    """The power of duels on this bench; None where it is not calibrated, and where the two are
+    of no duel."""
 
     @property
     def outcome(self) -> Outcome:
@@ -151,7 +151,7 @@ class Comparison:
 
     @property
     def word(self) -> str:
-        """The same in a word or two, changes and firsts told apart."""
+        """The same in a word or two, with changes and firsts distinguished."""
         if self.error is not None:
             return self.error.outcome.label
         return self.verdict.change.value if self.verdict is not None else FIRST
@@ -177,7 +177,7 @@ def compare(
 
     `threshold_percent`: as of `check_threshold`.  `anchors`: results that the two name as their
     anchors, by id; without these, drift of the machine is in the ratio of two sessions, and the
-    verdict says so.  What `verdict` raises becomes the comparison's error.
+    verdict notes that.  What `verdict` raises becomes the comparison's error.
     """
     found = error = None
     try:
@@ -276,7 +276,7 @@ def one_duel(base: Record, other: Record) -> bool:
 
 
 def _of_duel(base: Record, other: Record) -> Verdict:
-    """The verdict of a duel: of its own rules, whatever the settings of the two are."""
+    """The verdict of a duel, by rules of its own, for any settings of the two."""
     plan = base.procedure
     if not isinstance(plan, Duel):
         raise AssertionError(f"{base.id} is of no duel")
@@ -359,7 +359,7 @@ def measured_runs(record: Record, *, baseline: bool = False) -> Runs:
         )
     if runs.kept < 2:
         raise invalid_measurement(
-            "too few runs are left after trimming to tell a change from chance",
+            "too few runs are left after trimming to distinguish a change from chance",
             where=record.id,
             found=f"{runs.kept} of {len(runs.values)}, {runs.trim} dropped at each end",
             wanted="2 or more",

@@ -46,7 +46,7 @@ class Lab:
     office: float = 0.8
     """Share of the pushes in working hours; the others come at any other hour alike."""
     poll_min: float = 15.0
-    """Time between two looks at the repository (min); 0 where it tells of each push."""
+    """Time between two looks at the repository (min); 0 where it reports each push."""
     night_at_h: float = 20.0
     """Hour of the day at which a night's first jobs start."""
     night_over_h: float = 4.0
@@ -112,7 +112,7 @@ class Lab:
         return self.holding_h(self.points * self.measure_min)
 
     def holding_h(self, minutes: float) -> float:
-        """How long a job holds its bench that measures so long, without a build (h)."""
+        """How long a job of this measuring time holds its bench, without a build (h)."""
         return (self.prepare_min + minutes + self.finish_min) / 60
 
     @property

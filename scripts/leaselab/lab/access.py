@@ -33,11 +33,11 @@ _SECRETS = {
     "private_key": "a private key in a variable",
     "pkcs11_provider": "a smart card",
 }
-"""Options of Ansible's plugin ssh that the engine has nothing for: it has key files."""
+"""Options of Ansible's plugin ssh that the engine does not support: it uses key files."""
 _SUDO_FLAGS = re.compile(r"(-[EHSn]+\s*)*")
 """Flags of sudo that change nothing for the engine."""
 _CHECKED = ("true", "yes", "ask")
-"""Values of StrictHostKeyChecking that accept no unknown key where nobody can be asked."""
+"""Values of StrictHostKeyChecking that accept no unknown key without a terminal."""
 # The options of OpenSSH's client that take no value, and those that take one.
 _SSH_OPTIONS = "1246AaCfGgKkMNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:O:o:P:p:Q:R:S:W:w:"
 

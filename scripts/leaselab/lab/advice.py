@@ -101,7 +101,7 @@ def advise(
 
 
 def _no_configuration(document: Document, kinds: Mapping[str, str]) -> LeaselabError:
-    """Say what a document is that holds no configuration of a server."""
+    """Describe a document that holds no configuration of a server."""
     what = kind_of(document.top)
     if isinstance(document.top, Object):
         keys = [plain(key[:40]) for key in list(document.top)[:5]]

@@ -30,8 +30,8 @@ _PROGRAMS = ("", ".py", ".sh")
 def read_benches(path: Path, kept: Path) -> tuple[Inventory, ...]:
     """Read every bench of an inventory: a file, a folder of one source, a folder of several.
 
-    A source is whatever Ansible reads as an inventory: hosts in YAML, the configuration of a
-    plugin, a program; it may have several benches, whose files are written below `kept`
+    A source is anything that Ansible reads as an inventory: hosts in YAML, the configuration
+    of a plugin, a program; it may have several benches, whose files are written below `kept`
     (`inventory_split`).  Raises what `read_inventory` raises, and a usage error for a folder
     without any bench, two benches of one name, or a machine that is in two of them.
     """
@@ -66,7 +66,7 @@ def _place(source: Inventory) -> str:
 
 
 def _check_apart(path: Path, benches: Sequence[Inventory]) -> None:
-    """Refuse what would let two benches disturb each other: their locks do not meet."""
+    """Refuse benches that could disturb each other: each has a lock of its own."""
     names: dict[str, Path] = {}
     machines: dict[Machine, str] = {}
     for bench in benches:
@@ -119,25 +119,25 @@ def bench_named(benches: Sequence[Inventory], name: str) -> Inventory:
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Whether a bench can be had."""
+    """Whether a bench can be used."""
 
     bench: Inventory
     holder: dict[str, Any] | None
-    """Who has it, None when nobody has."""
+    """Who holds the bench, None when it is free."""
     problem: str = ""
-    """Why it cannot be had at all: its generator does not answer."""
+    """Why it cannot be used at all: its generator does not answer."""
     maintenance: Maintenance | None = None
-    """Who has it in maintenance, None when nobody has."""
+    """Who has it in maintenance, None when it is not in maintenance."""
 
     def __str__(self) -> str:
         """Return ``rack1: held by ana@laptop for 20261122T…``."""
         if self.maintenance:
-            told = f"in maintenance by {self.maintenance}"
+            state = f"in maintenance by {self.maintenance}"
         elif self.holder:
-            told = f"held by {self.holder['name']} for {self.holder['purpose']}"
+            state = f"held by {self.holder['name']} for {self.holder['purpose']}"
         else:
-            told = self.problem or "free"
-        return f"{self.bench.bench}: {told}"
+            state = self.problem or "free"
+        return f"{self.bench.bench}: {state}"
 
 
 def occupancy(bench: Inventory) -> Occupancy:
@@ -156,10 +156,10 @@ def occupancy(bench: Inventory) -> Occupancy:
 def free_bench(
     benches: Sequence[Inventory], ask: Callable[[Inventory], Occupancy] = occupancy
 ) -> Inventory:
-    """Return the first bench that nobody has; a broken-lab error that says who has them.
+    """Return the first free bench; a broken-lab error names the holders where none is free.
 
-    A bench that is the only one is returned unasked: whoever uses it finds out, and a
-    local lab may still have to be brought up.
+    A bench that is the only one is returned without asking: the command that uses it finds
+    out, and a local lab may still have to be brought up.
     """
     if len(benches) == 1:
         return benches[0]

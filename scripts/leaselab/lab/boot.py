@@ -28,7 +28,7 @@ def silent(
 ) -> list[InventoryHost]:
     """Return the hosts that do not answer, twice in a row.
 
-    One that answers and refuses, by its key or its sudo, is alive: its power cures nothing.
+    One that answers and refuses, by its key or its sudo, is alive: a power cycle does not help.
     """
     for pause in (0.0, SECOND_LOOK_S):
         if hosts:
@@ -50,7 +50,7 @@ def _answers(host: InventoryHost, connector: Connector) -> bool:
 
 
 def boot_of(access: HostAccess, connector: Connector = connect) -> str:
-    """What tells one boot of a host from the next; empty where it does not tell."""
+    """Identifier of a host's boot, another one after each boot; empty where it has none."""
     try:
         with connector(access) as connection:
             return boot(connection)

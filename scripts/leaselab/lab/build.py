@@ -32,9 +32,9 @@ def build(kind: type[T], data: Any, where: str) -> T:  # noqa: ANN401  (parsed J
         raise _refused(str(error), where) from error
 
 
-def _refused(told: str, where: str) -> LeaselabError:
+def _refused(message: str, where: str) -> LeaselabError:
     """Return msgspec's words for what does not fit as an error that says found and wanted."""
-    what, _, path = told.replace("`", "").partition(" - at $")
+    what, _, path = message.replace("`", "").partition(" - at $")
     keys = path.replace(".", ": ")
     place = f"{where}{keys}".replace(": [", "[")
     if match := re.fullmatch(r"Object missing required field (.+)", what):

@@ -1,8 +1,8 @@
-"""What is known of a build: the record that a builder hands over, and its shape.
+"""The record of a build that a builder returns, and its shape.
 
-A builder runs what commits say, so that nothing of its answer is believed: what was asked for
-must come back as it was asked for, and all else must look like what it stands for.  Names of
-files and packages are made of these fields, by root and on other hosts.
+A builder runs code of commits, so its answer is not trusted: fields of the request must come
+back unchanged, and all others must have a valid form.  Root makes names of files and packages
+of these fields, also on other hosts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from leaselab.lab.build import build
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
 
 FORMAT = 3
-"""How artifacts are built and packed; raised with that of role build."""
+"""Version of how artifacts are built and packed; raised with that of role build."""
 KEY = re.compile(r"[0-9a-f]{24}")
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -76,7 +76,7 @@ class BuildRecord:
     """The commit as the repository has it; added where the record is kept."""
 
     def misshapen(self) -> tuple[str, object] | None:
-        """The first field that cannot be what it stands for, with its value, or None."""
+        """The first field without a valid form, with its value, or None."""
         shapes: list[tuple[str, object, re.Pattern[str]]] = [
             ("name", self.name, _WORD),
             ("key", self.key, KEY),

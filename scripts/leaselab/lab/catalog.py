@@ -62,7 +62,7 @@ def load_families(folder: Path) -> dict[str, Family]:
 
 
 @cache
-def _families(folder: Path, stamps: tuple[tuple[Path, int, int], ...]) -> dict[str, Family]:  # noqa: ARG001  # they tell one state of the files from another
+def _families(folder: Path, stamps: tuple[tuple[Path, int, int], ...]) -> dict[str, Family]:  # noqa: ARG001  # the cache's key
     """Read the families of a folder whose files are as `stamps` say."""
     loads: dict[Path, Mapping[str, Any]] = {}
     families = {path.stem: _family(path, loads) for path in sorted(folder.glob("*.yml"))}
@@ -188,8 +188,8 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
 
     Another procedure than the file's has other parameters, so the file's are left out then;
     so is its load where another one was asked for, a rate or a share of the max rate.  Where
-    every parameter is given, nothing of the file counts: somebody has found it before, and a
-    share may have become a rate.
+    every parameter is given, nothing of the file counts: a command has resolved it before, and
+    a share may have become a rate.
     Raises a usage error for parameters that no measurement could meet.
     """
     if _is_whole(overrides):
@@ -283,9 +283,9 @@ def _entry_of(factor: str, value: Factor, where: str) -> Value:
     ``hosts.host_tuning.governor``.  It is shown by its last part.
     """
     *place, last = factor.split(".")
-    told = str(value).lower() if isinstance(value, bool) else str(value)
+    text = str(value).lower() if isinstance(value, bool) else str(value)
     setting = {last: value}
-    name = f"{last.replace('_', '-')}-{told}"
+    name = f"{last.replace('_', '-')}-{text}"
     made = Value(name=name, factors=setting, factor=factor)
     if not place:
         return replace(made, options=setting)

@@ -47,12 +47,12 @@ def check_access(
         "user with sudo",
     )
     if "probe" not in read:
-        told = " ".join(str(read.get("msg", "nothing was read")).split())
+        message = " ".join(str(read.get("msg", "nothing was read")).split())
         yield Finding(
             name,
             "ansible",
             Level.ERROR,
-            told,
+            message,
             "a host that Ansible reaches and can run Python on",
             "the engine reaches it: compare ansible_ssh_common_args and"
             " ansible_python_interpreter with docs/reference/inventory.md",
@@ -99,7 +99,7 @@ def check_lock(
     holder: Mapping[str, Any] | None,
     maintenance: Maintenance | None = None,
 ) -> Finding:
-    """Say who holds the bench; that is no fault, but nobody else should touch it now."""
+    """Report who holds the bench; that is no fault, but no other command should use it now."""
     if maintenance is not None:
         return Finding(
             host.access.name,
@@ -323,15 +323,15 @@ def _leftovers(host: InventoryHost, probe: Probe, *, held: bool) -> Finding:
     for entry in probe["listeners"]:
         ports.setdefault(entry["pid"], []).append(f"{entry['address']} port {entry['port']}")
         programs.setdefault(entry["pid"], entry["name"] or "a program")
-    told = []
+    running = []
     for pid, program in programs.items():
         where = f" on UDP {', '.join(sorted(set(ports[pid])))}" if pid in ports else ""
-        told.append(f"{program} (pid {pid or 'not shown'}){where}")
-    if not told:
+        running.append(f"{program} (pid {pid or 'not shown'}){where}")
+    if not running:
         return Finding(host.access.name, "leftovers", Level.OK, "no server is running")
     if held:
         return Finding(
-            host.access.name, "leftovers", Level.OK, f"{'; '.join(told)}: the sweep's own"
+            host.access.name, "leftovers", Level.OK, f"{'; '.join(running)}: the sweep's own"
         )
     pids = " ".join(str(pid) for pid in programs if pid)
     stop = f"stop its service, or kill {pids or 'it'}"
@@ -341,7 +341,7 @@ def _leftovers(host: InventoryHost, probe: Probe, *, held: bool) -> Finding:
         host.access.name,
         "leftovers",
         Level.ERROR,
-        "; ".join(told),
+        "; ".join(running),
         "no server or database running, and the ports of servers free",
         stop,
     )

@@ -1,4 +1,4 @@
-"""Judges whether a test interface leads to nobody but the bench.  Pure.
+"""Judges whether a test interface leads to no host but the bench's.  Pure.
 
 A server under test answers any client.  `leaselab lab check` and the playbooks `provision` and
 `deploy` judge by this alone.
@@ -199,7 +199,7 @@ def _unset(name: str, network: TestNetwork) -> Finding | None:
             CHECK,
             Level.ERROR,
             f"the inventory calls {' and '.join(routed)} the test network",
-            "networks that are nobody's: of 198.18.0.0/15 and 2001:2::/48, or private ones",
+            "networks for tests: of 198.18.0.0/15 and 2001:2::/48, or private ones",
             "correct leaselab_test_subnet and leaselab_test_subnet6 in the inventory",
         )
     return None
@@ -241,12 +241,12 @@ def _misplaced(name: str, network: TestNetwork, probe: Probe) -> Finding | None:
 
 def _words(network: TestNetwork, probe: Probe) -> str:
     """Return which interfaces have which addresses, where all is well."""
-    told = [f"{interfaces_of(network, probe)[0]} with {' and '.join(network.addresses)}"]
-    told += [
+    parts = [f"{interfaces_of(network, probe)[0]} with {' and '.join(network.addresses)}"]
+    parts += [
         f"{interface} with {' and '.join(network.others)}"
         for interface in second_interfaces_of(network, probe)
     ]
-    return ", ".join(told)
+    return ", ".join(parts)
 
 
 def _management(probe: Probe, management: Collection[str], interface: str) -> Iterator[str]:

@@ -44,7 +44,7 @@ def _shadows(
 ) -> Iterator[Finding]:
     """Judge whether another interface leads to the test network too; yields only faults.
 
-    The device of a second place does, and is to.
+    The device of a second place does, and has to.
     """
     networks = {
         ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network: None
@@ -70,7 +70,7 @@ def _shadows(
 def _link(name: str, interface: str, link: Mapping[str, Any], link_mbps: int) -> Finding:
     speed = link["speed_mbps"]
     kind = "virtual, " if link["virtual"] else ""
-    rate = f"{speed} Mbit/s" if speed else "speed not told"
+    rate = f"{speed} Mbit/s" if speed else "speed unknown"
     found = f"{interface} {link['state']}, {kind}{rate}, MTU {link['mtu']}"
     level: Level | None = None
     todo = "a figure near the link's limit is the link's, not the server's"
@@ -100,8 +100,8 @@ def check_relay(
 ) -> Iterator[Finding]:
     """Judge the relay address of v4 clients: the generator's, within the server's reach.
 
-    Nothing is said of hosts that were not read or have no test interface:
-    that has its own finding.
+    Hosts that were not read or have no test interface are skipped: they have
+    findings of their own.
     """
     relay = address_of(generator.test_address)
     if relay is None or generator.access.name not in probes:
@@ -141,7 +141,7 @@ def check_pools(
             subnets.setdefault(scenario.load["subnet"], []).append(scenario.name)
     for subnet, names in subnets.items():
         network = ipaddress.ip_network(subnet)
-        told = f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
+        pool = f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
         clashes = {
             host: [use for use, other in _uses(probe) if _overlap(network, other)]
             for host, probe in probes.items()
@@ -152,7 +152,7 @@ def check_pools(
                 CONTROLLER,
                 "pool",
                 Level.OK,
-                f"{told}: free on {machines} machine{'s' if machines != 1 else ''}",
+                f"{pool}: free on {machines} machine{'s' if machines != 1 else ''}",
             )
         for host, uses in clashes.items():
             if uses:
@@ -160,7 +160,7 @@ def check_pools(
                     host,
                     "pool",
                     Level.ERROR,
-                    f"{told} overlaps {', '.join(uses)}",
+                    f"{pool} overlaps {', '.join(uses)}",
                     "no address and no route of a machine in it",
                     "give the scenario another pool, or the network other addresses",
                 )

@@ -32,7 +32,7 @@ def usual_results() -> Path:
 
 
 def announce(text: str) -> None:
-    """Say what a command has met or done beside what it was asked for."""
+    """Print a side effect of a command, or a problem that does not stop it."""
     say(f"leaselab: {text}")
 
 

@@ -155,7 +155,7 @@ class _Parser:
         while self._kind == ",":
             self._advance()
 
-    def _value(self, depth: int) -> Any:  # noqa: ANN401  # whatever the file holds
+    def _value(self, depth: int) -> Any:  # noqa: ANN401  # any JSON value
         kind, text = self._token[:2]
         self._left -= 1
         if not self._left:

@@ -243,4 +243,4 @@ FORMS: Mapping[str, Callable[[Any], bool]] = {
     "an address": _takes(ipaddress.ip_address),
     "a pool: first - last, or a prefix": _takes(addresses),
 }
-"""Forms of values by their names in errors, and what tells whether a value has one."""
+"""Forms of values by their names in errors, each with the test of a value for it."""

@@ -1,6 +1,6 @@
-"""The engine's own way to a host, tried once: does it open, whose clock and address is it.
+"""Tries the engine's own connection to a host once: whether it opens, clock and address.
 
-Ansible's way is another program with other settings; each can fail without the other.
+Ansible connects by another program with other settings; each can fail without the other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ASK = ["sh", "-c", 'date +%s.%N && echo "$SSH_CONNECTION"']
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """What one connection to a host told."""
+    """Facts from one connection to a host."""
 
     error: LeaselabError | None = None
     """Why there is no connection; nothing else is known then."""
@@ -35,7 +35,7 @@ class Contact:
     uid: int = 0
     """That commands run with: of the login, or what sudo makes of it."""
     management_address: str = ""
-    """The host's own address that the connection ended at; empty when it does not tell."""
+    """The host's own address that the connection ended at; empty where that is unknown."""
     holder: dict[str, Any] | None = None
     """Who holds the bench lock that this host keeps, None when free or not the keeper."""
     maintenance: lock.Maintenance | None = None
@@ -89,7 +89,7 @@ def _kept(connection: Connection) -> lock.LockStatus:
     try:
         return lock.status(connection)
     except LeaselabError:
-        return _NOBODY  # never provisioned: there is no lock yet, and nobody can hold it
+        return _NOBODY  # never provisioned: there is no lock yet that a command could hold
 
 
 def _server_address(ssh_connection: str) -> str:

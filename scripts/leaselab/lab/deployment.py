@@ -1,4 +1,4 @@
-"""What a bench was last prepared and deployed for, and whether that still stands.
+"""What a bench was last prepared and deployed for, and whether that is still valid.
 
 Playing every role again proves that nothing has changed, and takes a minute.  A record of
 the last deployment proves the same in a second: hashes of what was played here, and of the
@@ -49,12 +49,12 @@ grep -lr '^# BEGIN leaselab' /etc/apparmor.d/local 2>/dev/null | sort | xargs -r
 cd /sys/kernel/security/apparmor 2>/dev/null &&
 grep -E 'PROFILES' profiles 2>/dev/null | sort || :
 """
-"""What a boot, a container made anew, another processor, address, route or package, a host that
-is tuned or given back, a profile of AppArmor, or a file of ours that was changed would alter;
-nothing that a sweep changes.  PROFILES stands for those that may confine a server.  Field 22 is
-the start of the first process, which tells one container from the next under the same kernel.
-A new route may lead from a test interface to
-somebody else: what is played again refuses it."""
+"""The state of a host that its record covers: a boot, a container that was made again, another
+processor, address, route or package, tuning or its restoration, a profile of AppArmor, or a
+changed file of ours alters it; a sweep does not.  PROFILES stands for those that may confine a
+server.  Field 22 is the start of the first process, which differs between containers under the
+same kernel.  A new route may lead from a test interface to another network: the playbooks,
+played again, refuse it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Deployment:
     """What the scenario tuned last has set on hosts, by role; none: they are as their inventory
     says."""
     benches: Mapping[str, Bench] = field(default_factory=dict)
-    """What tuning wrote for each variant that lies there, of whatever procedure, by the hash of
-    its scenario and build; all with these settings on the hosts."""
+    """What tuning wrote for each variant on the host, of any procedure, by the hash of its
+    scenario and build; all with these settings on the hosts."""
 
 
 def read_deployment(checkout: Path, bench: str) -> Deployment | None:
@@ -91,12 +91,12 @@ def write_deployment(checkout: Path, bench: str, record: Deployment) -> None:
 
 
 def forget_deployment(checkout: Path, bench: str) -> None:
-    """Have everything played again next time; before anything is changed."""
+    """Drop the record before a change, so that every playbook is played again next time."""
     _file(checkout, bench).unlink(missing_ok=True)
 
 
 def distrust_deployment(checkout: Path, bench: str) -> None:
-    """Have the server deployed again next time; after it failed, and that may cure it."""
+    """Mark the server to be deployed again next time, after a failure that this may cure."""
     record = read_deployment(checkout, bench)
     if record is not None:
         write_deployment(checkout, bench, replace(record, benches={}))

@@ -1,4 +1,4 @@
-"""DHCP on the test network that is not the bench's, as the generator hears it in a sweep."""
+"""Foreign DHCP traffic on the test network, as the generator receives it in a sweep."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class RemoteWatch:
         self._host = host
 
     def foreign(self) -> Sequence[Foreign]:
-        """Return what was heard since the last call; raises a broken-lab error."""
+        """Return the foreign traffic since the last call; raises a broken-lab error."""
         line = self._follower.ask(_TIMEOUT_S)
         self._follower.lines()
         if line is None:
@@ -43,8 +43,8 @@ def watching(
 ) -> Iterator[RemoteWatch]:
     """Watch the test network from the generator; `hosts` and `connections` are by role.
 
-    It asks for other servers first, so it begins before any server of the bench is started.
-    A second place is known as well; one that has no device yet sends nothing.
+    It first sends a discovery for other servers, so it begins before any server of the bench
+    is started.  A second place's device is known as well; without a device it sends nothing.
     """
     generator = hosts["generator"]
     own = [

@@ -10,14 +10,14 @@ from leaselab.model.observation import Generated
 GRACE_S = 15.0
 """Time beyond its own bound after which a command counts as hanging (s)."""
 TURN = "/run/leaselab-generator"
-"""Folder on the generator's host that whoever generates has locked.  Others may write neither
-to it nor to the folder it is in: nobody else can take its name, or put a link in its place."""
+"""Folder on the generator's host that the running generator locks.  Other users may write
+neither to it nor to its parent folder: none can take its name, or put a link in its place."""
 
 
 # perfdhcp flushes after each line: into a pipe that is a switch to the reader and back for
-# every packet, into a file in memory it costs next to nothing. The file is gone whatever
-# happens. What an engine that was killed has left running ends by itself and is waited
-# for: two generators at once would spoil each other's trials.
+# every packet, into a file in memory it costs next to nothing. The file is removed in any
+# case. A generator of an engine that was killed ends by itself, and this one waits for that:
+# two generators at once would spoil each other's trials.
 _SCRIPT = """
 mkdir --mode=0700 "$1" 2>/dev/null
 if ! [[ -d $1 && ! -L $1 && -O $1 && $(stat --format=%a "$1") == 700 ]]; then

@@ -1,8 +1,8 @@
-"""What proves, in files of the checkout, that a bench is ours.
+"""Files of the checkout that prove that it holds a bench.
 
 One file is of `lab take`: a bench kept over several commands, such as a pipeline's stages; it
-stays until it is given back.  The other is of the command that uses the bench now.  It tells
-the next command of this checkout what a killed one has left locked.
+stays until it is released.  The other is of the command that uses the bench now.  From it the
+next command of this checkout knows what a killed one has left locked.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class CommandFile:
             return None  # empty, or cut by the kill: the lock expires by itself
 
     def write(self, hold: Hold | None) -> None:
-        """Say whose the bench is; None: nobody's."""
+        """Record the holder of the bench; None: it is free."""
         self._stream.seek(0)
         self._stream.truncate()
         if hold is not None:
@@ -86,7 +86,7 @@ class CommandFile:
 
 @contextmanager
 def command_file(checkout: Path, bench: str) -> Iterator[CommandFile]:
-    """Be the one command of this checkout that uses a bench.
+    """Lock the checkout for the one command that uses a bench.
 
     Raises a broken-lab error that names the other one.
     """

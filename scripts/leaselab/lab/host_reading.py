@@ -1,4 +1,4 @@
-"""How a host is, before and after each trial: its own speed, and what was taken from it."""
+"""The state of a host before and after each trial: its speed, and what it has lost."""
 
 from __future__ import annotations
 

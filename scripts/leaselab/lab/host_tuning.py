@@ -11,7 +11,7 @@ from leaselab.model.bench import BenchHost
 from leaselab.model.errors import lab_broken
 
 NOTE = "/run/leaselab-host-tuning/tuned.json"
-"""What role host_tuning read back when it tuned the host last; gone when it gives that back."""
+"""What role host_tuning read back when it tuned the host last; removed when it restores it."""
 _TIMEOUT_S = 20.0
 
 

@@ -1,4 +1,4 @@
-"""Interrupts, held back where they would break something in two."""
+"""Delays interrupts during steps that must not be cut short."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def interrupter() -> Callable[[int, FrameType | None], None]:
 def held_back() -> Iterator[None]:
     """Let an interrupt wait until the end of the block.
 
-    A handler that raises does so between any two steps of whatever runs, and a
+    A handler that raises does so between any two steps of the running code, and a
     library that is left in the middle of a change stays so.  An error of the block
     comes before the interrupt, as the caller is leaving then as well.  In other threads
     than the main one nothing is to be done: Python interrupts only that.
@@ -50,18 +50,18 @@ def held_back() -> Iterator[None]:
     def note(number: int, frame: FrameType | None) -> None:
         came.append((number, frame))
 
-    heard = {
+    handlers = {
         number: handler
         for number in INTERRUPTS
         if callable(handler := signal.getsignal(number))
     }
-    for number in heard:
+    for number in handlers:
         signal.signal(number, note)
     try:
         yield
     finally:
-        for number, handler in heard.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
     if came:
         first, frame = came[0]
-        heard[signal.Signals(first)](first, frame)
+        handlers[signal.Signals(first)](first, frame)

@@ -55,7 +55,7 @@ class InventoryHost:
 
     @property
     def machine(self) -> Machine:
-        """What tells it from other machines, whatever it is called."""
+        """What identifies the machine, under any name."""
         return self.access.address, self.access.port, self.access.jump
 
     @property
@@ -173,9 +173,9 @@ def _bench_name(where: str, name: object) -> str:
 def _check_builder(path: Path, hosts: Sequence[InventoryHost]) -> None:
     """Refuse a builder that is the generator, also under another name.
 
-    It runs what commits say, and the generator is the ruler: whoever got at it could have
-    any server look as fast as any other.  A host that serves runs the commit's server in any
-    case.
+    A builder runs code of commits, and the generator measures: code on the generator could
+    make any server look as fast as any other.  A host that serves runs the commit's server in
+    any case.
     """
     builders = [host for host in hosts if BUILDER_GROUP in host.parts]
     for host in (host for host in hosts if GENERATOR_GROUP in host.parts):

@@ -53,7 +53,7 @@ _TOO_LARGE = "more than 64 MiB in all"
 
 
 class Spot(NamedTuple):
-    """A place in a file; its line is computed when somebody asks."""
+    """A place in a file; its line is computed when it is read."""
 
     source: Source
     offset: int
@@ -216,7 +216,7 @@ def no_json(spot: Spot, found: str, wanted: str) -> LeaselabError:
 
 
 def _no_token(spot: Spot) -> LeaselabError:
-    """Say why no token begins at a place."""
+    """Return why no token begins at a place."""
     text, letter = spot.source.text, spot.source.text[spot.offset]
     if text.startswith(("\udcff\udcfe", "\udcfe\udcff")):
         return no_json(spot, "UTF-16", "UTF-8")
@@ -227,7 +227,7 @@ def _no_token(spot: Spot) -> LeaselabError:
 
 
 def _no_string(spot: Spot) -> LeaselabError:
-    """Say why a quote begins no string, and where."""
+    """Return why a quote begins no string, and where."""
     text, begin = spot.source.text, spot.offset + 1
     end = _IN_STRING.match(text, begin).end()  # type: ignore[union-attr]  # matches nothing, too
     letter, at = text[end : end + 1], Spot(spot.source, end)

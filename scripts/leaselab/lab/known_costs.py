@@ -75,7 +75,7 @@ class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     facts: Mapping[str, str] = {}
     """Expressions that conditions may use by name, each of those before it."""
     costs: tuple[KnownCost, ...]
-    """The costs, in the order in which they are told."""
+    """The costs, in the order in which they are shown."""
     not_judged: tuple[Unjudged, ...] = ()
     """What else a configuration may say that is not judged."""
 

@@ -43,24 +43,24 @@ class Lease:
 
     @property
     def locked(self) -> bool:
-        """Whether the bench was locked by it; a bench without a lock is nobody's."""
+        """Whether this command has locked the bench."""
         return self._renewed is not None
 
     @property
     def file(self) -> Path:
-        """What proves that the bench is this command's; a path on this machine."""
+        """File that proves that the bench is this command's; a path on this machine."""
         return self._file.path
 
     def take(self) -> None:
-        """Lock the bench; again where its keeper was booted or made anew since.
+        """Lock the bench; again where its keeper was booted or made again since.
 
-        What a killed command of this checkout had is given back first.  Raises as
+        The lock of a killed command of this checkout is released first.  Raises as
         `leaselab.lab.lock.ask`, and what `connect` raises.
         """
         with connect(self._keeper) as keeper:
             killed = self._file.read()
             if killed is not None and killed.token != self._hold.token:
-                with suppress(BenchInUseError):  # it has expired, and is somebody else's
+                with suppress(BenchInUseError):  # it has expired, and has another owner
                     ask(keeper, "release", killed)
             # Before it is locked: a kill in between leaves a token that locks nothing.
             self._file.write(self._hold)
@@ -97,7 +97,7 @@ class Lease:
 
     @contextmanager
     def during(self, keeper: Connection, purpose: str, lease_s: int) -> Iterator[BenchLock]:
-        """Have the bench for a sweep: others read its `purpose`, and it renews by itself.
+        """Hold the bench for a sweep: others read its `purpose`, and it renews by itself.
 
         `lease_s` is how long it lasts without that (s); `keeper` is the sweep's connection.
         """
@@ -120,12 +120,12 @@ class Lease:
         return hold
 
     def forget(self) -> None:
-        """Have nothing to release: the bench stays locked, or is gone."""
+        """Forget the lock without a release: the bench stays locked, or is gone."""
         self._renewed = None
         self._file.write(None)
 
     def release(self) -> None:
-        """Free the bench; what cannot be freed is said, and expires."""
+        """Free the bench; a failure is logged, and the lock expires then."""
         if self._renewed is None:
             return
         try:
@@ -145,10 +145,10 @@ def leased(
     purpose: str,
     take: Callable[[Lease], None] = Lease.take,
 ) -> Iterator[Lease]:
-    """Have a bench from entering to leaving, under the hold of this checkout if it has one.
+    """Hold a bench for the block, under the hold of this checkout if it has one.
 
     `take` locks it; it may have to prepare the keeper first.  Raises a broken-lab error where
-    somebody else has the bench.
+    another owner has the bench.
     """
     with command_file(checkout, bench) as file:
         above = read_hold(checkout, bench)

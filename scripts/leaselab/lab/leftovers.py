@@ -14,7 +14,7 @@ _STOP_SERVER = "if test -x /opt/leaselab/server; then /opt/leaselab/server stop;
 
 def stop_leftovers(inventory: Inventory) -> None:
     """Stop traffic, then the servers, of a bench that is ours; lab broken when that fails."""
-    # A generator ends by itself with its trial; whoever has the bench does not wait for that.
+    # A generator ends by itself with its trial; this command does not wait for that.
     generators = [name for role in roles_of("generator") for name in lab_roles()[role].programs]
     stop_traffic = "; ".join(f"pkill -TERM -x {name} || test $? -eq 1" for name in generators)
     for part, script, timeout_s in (

@@ -44,12 +44,12 @@ class Hold:
     lease_s: int
     """How long the lock lasts after it was last renewed (s)."""
     under: str = ""
-    """Token of the hold that it takes the bench under, and gives the bench back to."""
+    """Token of the hold under which it takes the bench, and to which it returns the bench."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """A bench that its keeper has taken out of use; nothing but the keeper's word ends it."""
+    """A bench that its keeper has taken out of use; only a keeper's command ends that."""
 
     name: str
     """Whose, such as ``ana@laptop``."""
@@ -74,7 +74,7 @@ class LockStatus:
 
 @dataclass
 class BenchInUseError(LeaselabError):
-    """Somebody else has the bench: a broken-lab error that is nobody's fault."""
+    """Another owner holds the bench: a broken-lab error without a fault of the lab."""
 
 
 def lease_s(bench: Bench) -> int:
@@ -83,8 +83,8 @@ def lease_s(bench: Bench) -> int:
     A sweep renews it before each trial, for its traffic as well, and before each start, so it
     must outlast the longer: what a trial takes beside its traffic, with as much again to spare,
     with a pair also the time in which it may find together again, with a profile that in which
-    its stacks are unwound; a start of one server after the other, with what serves beside or
-    for them, and of the pair.
+    its stacks are unwound; a start of one server after the other, with companion and
+    supporting services, and of the pair.
     """
     settle = 2 * bench.server.settle_s  # of a pair, one is asked after the other
     trial = bench.procedure.wait_s + TRIAL_OVERHEAD_S
@@ -173,7 +173,7 @@ class BenchLock(AbstractContextManager["BenchLock"]):
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give it back; after a fault a lock that cannot be released expires."""
+        """Release it; after a fault a lock that cannot be released expires."""
         try:
             if self._after:
                 ask(self._connection, "renew", self._after)
@@ -184,7 +184,7 @@ class BenchLock(AbstractContextManager["BenchLock"]):
                 raise
 
     def renew(self, busy_s: float = 0.0) -> None:
-        """Prolong it; raises a broken-lab error when it was lost to somebody else.
+        """Prolong it; raises a broken-lab error when it was lost to another owner.
 
         It lasts twice `busy_s` longer than usual: a trial may be longer than those of a round.
         """
@@ -193,9 +193,9 @@ class BenchLock(AbstractContextManager["BenchLock"]):
 
 
 def ask(connection: Connection, verb: str, request: Hold | Mapping[str, Any]) -> LockStatus:
-    """Have the lock's program do a verb, and return its answer.
+    """Call a verb of the lock's program, and return its answer.
 
-    Raises `BenchInUseError` where somebody else has the bench, `NoLockError` where there is no
+    Raises `BenchInUseError` where another owner has the bench, `NoLockError` where there is no
     such program, and a broken-lab error for anything else.
     """
     document = asdict(request) if isinstance(request, Hold) else dict(request)

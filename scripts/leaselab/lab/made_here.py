@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def making(kind: str, purpose: str, checkout: Path) -> Iterator[None]:
-    """Be the one command of this machine that makes or removes its lab of a kind.
+    """Lock the machine for the one command that makes or removes its lab of a kind.
 
     `kind` is the role's that makes it, `purpose` what others read.  Raises a broken-lab error
     that names the other command where that does not end soon.
@@ -44,7 +44,7 @@ def making(kind: str, purpose: str, checkout: Path) -> Iterator[None]:
 def _opened(path: Path) -> IO[str]:
     """Open a lock's file, which is never removed: two processes could lock two of that name.
 
-    Whoever made it, every user may write who has it; so it is no link to a file of theirs.
+    Any user may have made it and may write to it; so a link to another file is refused.
     """
     flags = os.O_RDWR | os.O_NOFOLLOW
     try:

@@ -59,7 +59,7 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     addresses: int
     """Addresses that its pools have for them."""
     unserved: list[str]
-    """What nothing would be answered of, and why, each with its place in the file."""
+    """Parts whose clients would get no answer, and why, each with its place in the file."""
 
     @property
     def clients(self) -> int:
@@ -72,14 +72,14 @@ class Made(NamedTuple):
 
     name: str
     notes: list[str]
-    """What it is, and what of it is not as in the file, in lines."""
+    """Lines of text: what it is, and how it differs from the file."""
 
 
 def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = None) -> Own:
     """Read a user's configuration file; `without` are the words for what to leave out of it.
 
     `root` is where absolute names of included files are looked for.  Raises a usage error for
-    a file that is no configuration, that the lab cannot have, or that answers nobody.
+    a file that is no configuration, that the lab cannot run, or that answers no client.
     """
     own = _of_text(file, without) or _of_json(file, without, root)
     if not own.kinds:

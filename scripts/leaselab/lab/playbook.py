@@ -1,4 +1,4 @@
-"""Runs one playbook as a child and tells its caller what happens in it.
+"""Runs one playbook as a child and reports its events to the caller.
 
 Its whole output goes to a log file; what a person needs to know comes through
 the callback plugin `leaselab_events`, so that a failure is the failing task's own
@@ -112,7 +112,7 @@ def run_playbook(
 
 
 def _write_data(path: Path, variables: Mapping[str, Any]) -> None:
-    """Write variables of which no text is a template to Ansible, whoever wrote it.
+    """Write variables for Ansible, with no text of them taken for a template.
 
     On a command line all texts would be templates, and a template can run commands.
     """

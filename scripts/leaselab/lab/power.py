@@ -66,7 +66,7 @@ class RedfishPower:
 
 @dataclass(frozen=True, slots=True)
 class IpmiPower:
-    """A BMC that speaks IPMI 2.0 over the network."""
+    """A BMC with IPMI 2.0 over the network."""
 
     address: str
     user: str
@@ -82,11 +82,11 @@ KINDS = ("command", *_NETWORK)
 def parse_power(value: object, where: str) -> Power:
     """Read what the inventory says; a usage error that names `where` for anything else."""
     if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in KINDS:
-        told = " and ".join(map(str, value)) if isinstance(value, Mapping) else repr(value)
+        kinds = " and ".join(map(str, value)) if isinstance(value, Mapping) else repr(value)
         raise usage_error(
             f"{POWER} is not one way to switch a host",
             where=where,
-            found=told or "nothing",
+            found=kinds or "nothing",
             wanted="exactly one of command, redfish and ipmi",
             todo="docs/reference/inventory.md has an example of each",
         )
@@ -225,11 +225,11 @@ def read_password(name: str, where: str) -> str:
             about = os.fstat(file.fileno())
             text = file.read(1 << 12) if stat.S_ISREG(about.st_mode) else ""
     except (OSError, UnicodeDecodeError) as error:
-        told = getattr(error, "strerror", None) or "not text"
+        reason = getattr(error, "strerror", None) or "not text"
         raise usage_error(
             "the password file cannot be read",
             where=where,
-            found=told,
+            found=reason,
             wanted="a file with the password in its one line, mode 0600",
         ) from error
     mode = stat.S_IMODE(about.st_mode)
@@ -256,7 +256,7 @@ def steps(power: Power, verb: str, before: str) -> list[tuple[str, str]]:
     """What to do one after the other, each with the state that proves it.
 
     `before` is the state that was found.  A host without power is not cycled but switched
-    on.  A BMC is told off and on, as a reset alone would leave no trace to be read back.
+    on.  A BMC gets off and on, as a reset alone would leave no state to be read back.
     """
     if verb in ("status", before):
         return []

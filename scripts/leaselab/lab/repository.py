@@ -1,6 +1,6 @@
 """A git repository of a server: what a name means, what lies in a range, the files of a commit.
 
-Git itself does the work, with whatever its user has set up for access.  A
+Git itself does the work, with the access that its user has set up.  A
 repository on this machine is only read; one behind an address is mirrored and
 brought up to date first.
 """
@@ -46,7 +46,7 @@ _LETTERS = 200
 _OF_ANOTHER = ("DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "COMMON_DIR", "PREFIX")
 """Variables (GIT_...) by which a hook says which repository it is of: not the one read here."""
 _WORKTREE_AUTHOR = {
-    # `git stash create` makes a commit that nobody will look at.
+    # `git stash create` makes a commit that is never shown.
     f"GIT_{who}_{what}": "leaselab"
     for who in ("AUTHOR", "COMMITTER")
     for what in ("NAME", "EMAIL")
@@ -186,8 +186,8 @@ class Repository:
         return (base, parents[1]) if base else None
 
     def _parents(self, commit: Commit) -> list[str]:
-        told = _git(self.path, "rev-parse", f"{commit.hash}^@")
-        return told.stdout.split() if told.status == 0 else []
+        done = _git(self.path, "rev-parse", f"{commit.hash}^@")
+        return done.stdout.split() if done.status == 0 else []
 
     def worktree(self) -> Commit:
         """Return the files of the checkout as they are: what no commit has yet, too.
@@ -300,9 +300,9 @@ class Repository:
     def _accepted(self, name: str) -> bool:
         """Whether a tag or the main branch has a commit; others may be anybody's."""
         bare = _git(self.path, "rev-parse", "--is-bare-repository").stdout.strip() == "true"
-        # of a mirror it is the server's own choice, of a checkout whatever somebody looks at
+        # in a mirror it is the server's default branch, in a checkout any branch
         head = _git(self.path, "symbolic-ref", "--quiet", "HEAD").stdout.strip() if bare else ""
-        told = _git(
+        done = _git(
             self.path,
             "for-each-ref",
             "--count=1",
@@ -312,15 +312,15 @@ class Repository:
             *_MAIN,
             *filter(None, [head]),
         )
-        return bool(told.stdout.strip())
+        return bool(done.stdout.strip())
 
     def _shallow(self) -> bool:
-        told = _git(self.path, "rev-parse", "--is-shallow-repository")
-        return told.stdout.strip() == "true"
+        done = _git(self.path, "rev-parse", "--is-shallow-repository")
+        return done.stdout.strip() == "true"
 
     def _ancestor(self, first: Commit, last: Commit) -> bool:
-        told = _git(self.path, "merge-base", "--is-ancestor", first.hash, last.hash)
-        return told.status == 0
+        done = _git(self.path, "merge-base", "--is-ancestor", first.hash, last.hash)
+        return done.status == 0
 
     def _unknown(self, ref: str) -> LeaselabError:
         if self._shallow():
@@ -418,10 +418,10 @@ def _mirror(address: str, mirrors: Path) -> Repository:
 
 
 def _date(seconds: str, text: str) -> str:
-    """Return a commit's date as a moment that can be counted with, whatever its author wrote.
+    """Return a commit's date in a form that can be computed with, for any date of its author.
 
-    One whose zone is none is told in UTC; one that no calendar here has, as git tells it:
-    1970.
+    A date with an invalid zone is given in UTC; one out of the calendar's range as git shows
+    it: 1970.
     """
     moment = _EPOCH
     try:
@@ -448,7 +448,7 @@ class _Done:
 
 
 def _environment(path: Path) -> dict[str, str]:
-    """Return the user's own, in which nobody is asked and no host's key is taken unseen."""
+    """Return the user's own, without prompts and without acceptance of unknown host keys."""
     kept = {
         name: value
         for name, value in os.environ.items()

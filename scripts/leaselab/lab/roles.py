@@ -1,4 +1,4 @@
-"""What roles declare: the options that a scenario may set, and what the lab must know of them.
+"""What roles declare: the options that a scenario may set, and facts that the lab needs.
 
 Each option is declared once, in its role's ``meta/argument_specs.yml``: those of a server that
 a scenario may set in the entry point ``scenario``, and so are those of a host; those of what
@@ -40,8 +40,8 @@ class LabRole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the lab must know of a role, from its ``vars/lab.yml``."""
 
     part: Literal["server", "beside", "generator", "host"]
-    """What it installs: a server under test, what serves beside one, or a generator; or that
-    it sets hosts."""
+    """What it installs: a server under test, a companion service of one, or a generator; or
+    that it sets hosts."""
     programs: tuple[str, ...]
     """Its programs; none of them may run when a bench is prepared."""
     profiles: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class LabRole(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 @cache
 def lab_roles() -> Mapping[str, LabRole]:
-    """Every role of a server, of what serves beside one, and of a generator, by name."""
+    """Every role of a server, of a companion service, and of a generator, by name."""
     roles = {}
     for path in sorted(ROLES.glob("*/vars/lab.yml")):
         name = path.parents[1].name
@@ -172,7 +172,7 @@ def apart(scenarios: Iterable[Scenario]) -> str:
 
 
 def _support(asked: ServerOptions, where: str) -> ServerOptions:
-    """Return what serves for the server under test, with every option of its role."""
+    """Return the server's supporting service, with every option of its role."""
     known = [name for name, role in lab_roles().items() if role.supports]
     _one_of(asked.kind, "kind of support", known, where)
     support = _with_defaults(asked, where)
@@ -183,11 +183,11 @@ def _support(asked: ServerOptions, where: str) -> ServerOptions:
 def _with_defaults(asked: ServerOptions, where: str) -> ServerOptions:
     """Return a role and all its options: those asked for, the role's default of the others."""
     declared = options_of(asked.kind, "scenario")
-    told = _checked(asked.options, declared, f"option of {asked.kind}", where)
+    given = _checked(asked.options, declared, f"option of {asked.kind}", where)
     return ServerOptions(
         kind=asked.kind,
-        options={name: told.get(name, option["default"]) for name, option in declared.items()},
-        untold=tuple(name for name in declared if name not in told),
+        options={name: given.get(name, option["default"]) for name, option in declared.items()},
+        untold=tuple(name for name in declared if name not in given),
     )
 
 

@@ -17,7 +17,7 @@ class ServerPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class SupportPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What serves for the server: a part may name its kind, another differ in options."""
+    """The server's supporting service: a part may name its kind, another differ in options."""
 
     kind: str = ""
     options: dict[str, Any] = {}

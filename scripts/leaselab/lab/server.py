@@ -32,7 +32,7 @@ _SHUTDOWN_S = 5.0
 """How long a host that is shut down may outlive its server (s)."""
 _NOT_THERE = frozenset({126, 127})
 _BENEATH = 4
-"""Exit status of the contract when what the server stands on fails, such as its database."""
+"""Exit status of the contract when something that the server depends on fails."""
 _SHOWN = 200
 """Letters of a value that differs."""
 _PROFILE = "AppArmor profile"
@@ -46,12 +46,12 @@ class ContractServer:
         self,
         connection: Connection,
         deployed: ServerUnderTest,
-        heard: Callable[[str], None] | None = None,
+        on_line: Callable[[str], None] | None = None,
     ) -> None:
-        """`heard` is told each sample as it comes, as the contract prints it."""
+        """`on_line` is called with each sample as it comes, as the contract prints it."""
         self._connection = connection
         self._deployed = deployed
-        self._heard = heard
+        self._on_line = on_line
         self._running = ExitStack()
         self._sampler: Follower | None = None
         self._brake = 0.0
@@ -75,7 +75,7 @@ class ContractServer:
         if done.status == _BENEATH:
             raise self._broken(last_line(done.stderr))
         if done.status != 0:
-            self._check_files()  # what somebody replaced says nothing of what was deployed
+            self._check_files()  # a file that was replaced does not show what was deployed
             raise server_broken(
                 f"the server does not start: {last_line(done.stderr)}",
                 where=self._connection.access.name,
@@ -83,7 +83,7 @@ class ContractServer:
             )
         started = self._decoded(done.stdout, ServerStarted, "start")
         self._sampler = self._running.enter_context(
-            self._connection.follow(self._argv("sample"), self._heard)
+            self._connection.follow(self._argv("sample"), self._on_line)
         )
         if self._brake:
             self._begin_to_brake()
@@ -101,7 +101,7 @@ class ContractServer:
             if found != expected:
                 raise self._another(what, found, expected)
         if wanted.program_sha256 is None:
-            return  # deployed by an older release, or by a contract that does not tell
+            return  # deployed by an older release, or by a contract that does not report it
         if (found := str(started.program_sha256)) != wanted.program_sha256:
             raise self._another(str(wanted.program), found, wanted.program_sha256)
         for path, expected in wanted.libraries_sha256.items():
@@ -134,7 +134,7 @@ class ContractServer:
         )
 
     def _check_beside(self, running: Mapping[str, Any]) -> None:
-        """Refuse what serves beside it if it is not what was tuned: it would not be seen."""
+        """Refuse companion services that are not as tuned: a result would not show that."""
         wanted_all = self._deployed.beside
         for what in sorted({*running, *wanted_all}):
             found, wanted = _flat(running.get(what)), _flat(wanted_all.get(what))
@@ -170,7 +170,7 @@ class ContractServer:
             raise self._broken(last_line(done.stderr))
 
     def reset(self) -> int | None:
-        """Have it hold nothing; return how much it held, None where it holds nothing ever."""
+        """Empty it; return how much it held, None where it never holds anything."""
         done = self._do("reset", RESET_TIMEOUT_S)
         if done.status != 0:
             if done.status != _BENEATH:
@@ -184,7 +184,7 @@ class ContractServer:
         return answer.was
 
     def reload(self) -> float:
-        """Have it read its data again; return how long it took (s).
+        """Make it read its data again; return how long it took (s).
 
         Raises a server-broken error where it does not, an invalid-measurement error where it
         has died.
@@ -200,7 +200,7 @@ class ContractServer:
         return self._decoded(done.stdout, Reloaded, "reload").reload_s
 
     def brake(self, share: float) -> None:
-        """Have it stand still for a share of the time (0..1) from its next start on."""
+        """Brake it for a share of the time (0..1) from its next start on."""
         self._brake = share
 
     def _begin_to_brake(self) -> None:
@@ -213,7 +213,7 @@ class ContractServer:
             )
 
     def crash(self) -> None:
-        """End it as a crash would; its store stays as it is, and nobody is told."""
+        """End it as a crash would: its store stays as it is, and no service is notified."""
         self._stop_sampling()
         done = self._do("crash", STOP_TIMEOUT_S)
         if done.status != 0:
@@ -230,7 +230,7 @@ class ContractServer:
         return dict(rows)
 
     def begin_profile(self) -> None:
-        """Have what it runs sampled from now on.
+        """Begin to sample what it runs.
 
         Raises an invalid-measurement error with the host's reason where that may not be.
         """
@@ -354,21 +354,21 @@ class ContractServer:
     def _sample(self, line: str) -> Sample:
         return self._decoded(line, Sample, "sample")
 
-    def _decoded(self, told: str | bytes, kind: type[_Told], verb: str) -> _Told:
+    def _decoded(self, answer: str | bytes, kind: type[_Told], verb: str) -> _Told:
         try:
-            return msgspec.json.decode(told, type=kind)
+            return msgspec.json.decode(answer, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise lab_broken(
                 f"what '{self._deployed.contract} {verb}' printed is no answer: "
                 f"{misfit(error)}",
                 where=self._connection.access.name,
-                found=repr(told[:80]),
+                found=repr(answer[:80]),
                 todo="deploy again, which installs this release's contract",
             ) from error
 
 
 def _flat(beside: Mapping[str, Any] | None) -> dict[str, str]:
-    """Name, version, confinement and settings by name of what serves beside; empty without."""
+    """Name, version, confinement and settings of companion services by name; may be empty."""
     if not beside:
         return {}
     settings = {name: str(value) for name, value in beside["variables"].items()}

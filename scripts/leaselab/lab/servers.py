@@ -1,4 +1,4 @@
-"""Servers that are measured as one: one alone, with what serves for it, or a pair."""
+"""Servers that are measured as one: one alone, with its supporting service, or a pair."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TWO_ADDRESSES = "two-addresses"
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """The server under test and what serves with it or for it, each behind its own contract."""
+    """The server under test with its partner or supporting service, each behind a contract."""
 
     by_role: Mapping[str, ContractServer]
     """The server under test is `SERVER`; it is started last and stopped first."""
@@ -37,7 +37,7 @@ class Servers:
         """Start all clean; return when all are in the state asked for.
 
         Raises a server-broken error when one does not start, a broken-lab error when it is
-        not what was deployed or what it stands on fails.
+        not what was deployed or a service that it depends on fails.
         """
         for other in self._others.values():
             with self._no_fault_of_the_server():
@@ -48,13 +48,13 @@ class Servers:
 
     @contextmanager
     def _no_fault_of_the_server(self) -> Iterator[None]:
-        """Have what serves for the server under test fail as a broken lab does."""
+        """Raise the errors of a supporting service as broken-lab errors."""
         try:
             yield
         except LeaselabError as error:
             if not self.pair and error.outcome in (Outcome.BUILD, Outcome.INVALID):
                 raise replace(
-                    error, outcome=Outcome.LAB, what=f"what it stands on: {error.what}"
+                    error, outcome=Outcome.LAB, what=f"supporting service: {error.what}"
                 ) from error
             raise
 
@@ -71,7 +71,7 @@ class Servers:
                 one.settle()
 
     def reset(self) -> Mapping[str, int]:
-        """Have all hold nothing; return how much each held, by role.
+        """Empty all; return how much each held, by role.
 
         One that holds nothing ever has no entry.
         """
@@ -79,15 +79,15 @@ class Servers:
         return {role: count for role, count in was.items() if count is not None}
 
     def reload(self) -> float:
-        """Have the server under test read its data again; return how long it took (s)."""
+        """Make the server under test read its data again; return how long it took (s)."""
         return self.by_role[SERVER].reload()
 
     def brake(self, share: float) -> None:
-        """Have the server under test stand still for a share of the time from its start on."""
+        """Brake the server under test for a share of the time from its start on."""
         self.by_role[SERVER].brake(share)
 
     def begin_profile(self) -> None:
-        """Have what the server under test runs sampled from now on; the others are not."""
+        """Begin to sample what the server under test runs; the others are not sampled."""
         self.by_role[SERVER].begin_profile()
 
     def end_profile(self) -> Sampled:
@@ -95,7 +95,7 @@ class Servers:
         return self.by_role[SERVER].end_profile()
 
     def crash(self) -> None:
-        """End the server under test as a crash would; the others are not told."""
+        """End the server under test as a crash would; the others are not notified."""
         self.by_role[SERVER].crash()
 
     def listing(self) -> Mapping[str, Mapping[str, str]]:
@@ -125,7 +125,7 @@ class Servers:
         """Return a sample of the server under test taken now.
 
         Raises an invalid-measurement error when any of them has died, a broken-lab error when
-        that is what serves for the server under test.
+        it is the supporting service.
         """
         for other in self._others.values():
             with self._no_fault_of_the_server():
@@ -138,7 +138,7 @@ class Servers:
 
 
 def apart(bench: Bench) -> Bench:
-    """Return a bench whose load its own server alone hears, where another is up, too."""
+    """Return a bench whose load reaches its own server alone, where another is up, too."""
     load = {**bench.scenario.load, **bench.server.load_apart}
     return replace(bench, scenario=msgspec.structs.replace(bench.scenario, load=load))
 

@@ -1,4 +1,4 @@
-"""How the hosts of benches are right now: asked once, over the one transport."""
+"""The current state of the benches' hosts: asked once, over the one transport."""
 
 from __future__ import annotations
 
@@ -107,12 +107,12 @@ class BenchStatus:
 
 
 def state_of(status: BenchStatus, check: Mapping[str, Any] | None = None) -> tuple[str, str]:
-    """Return a bench's state in one word, and what there is to say of it.
+    """Return a bench's state in one word, and details of it.
 
     The word is ``maintenance``, ``unreachable`` (no host answers), ``broken`` (one is not well,
     or the last check found errors), ``measuring``, ``held`` or ``free``.  `check` is the
     last check: `at`, `ok`, `errors` (a count) and `first` (what the first error is about).
-    Hosts are named by role, as whoever reads a report need not know their addresses.
+    Hosts are named by role, as readers of a report need not know their addresses.
     """
     if status.maintenance is not None:
         return "maintenance", str(status.maintenance)
@@ -126,8 +126,8 @@ def state_of(status: BenchStatus, check: Mapping[str, Any] | None = None) -> tup
     if ill:
         return "broken", "; ".join(ill)
     if status.lock is not None:
-        told = f"{status.lock['name']} for {status.lock['purpose']}"
-        return ("measuring" if is_id(str(status.lock["purpose"])) else "held"), told
+        holder = f"{status.lock['name']} for {status.lock['purpose']}"
+        return ("measuring" if is_id(str(status.lock["purpose"])) else "held"), holder
     if check is not None and not check["ok"]:
         return "broken", f"by its last check: {check['first']}"
     return "free", status.lock_problem
@@ -167,7 +167,7 @@ def bench_statuses(
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a host told, and of the bench where it keeps the lock."""
+    """A host's answer, and that of its bench where it keeps the lock."""
 
     host: HostStatus
     kept: LockStatus | None = None
@@ -176,7 +176,7 @@ class _Answer:
 
 
 class _Asking:
-    """A host that is being asked, in a thread that nobody has to wait for."""
+    """A host that is being asked, in a daemon thread."""
 
     def __init__(
         self, host: InventoryHost, connector: Callable[[HostAccess], Connection]
@@ -197,8 +197,8 @@ class _Asking:
             self._answer = _ask(self._host, self._connector)
         except LeaselabError as error:
             # The name is shown beside it.
-            told = str(error).removeprefix(f"{self._host.access.name}: ")
-            self._answer = self._silent(told)
+            problem = str(error).removeprefix(f"{self._host.access.name}: ")
+            self._answer = self._silent(problem)
 
     def _silent(self, problem: str) -> _Answer:
         name, parts = self._host.access.name, self._host.parts

@@ -137,15 +137,15 @@ class Connection(AbstractContextManager["Connection"]):
 
     @contextmanager
     def follow(
-        self, argv: Sequence[str], heard: Callable[[str], None] | None = None
+        self, argv: Sequence[str], on_line: Callable[[str], None] | None = None
     ) -> Iterator[Follower]:
         """Run a command that prints lines until its standard input is closed.
 
-        `heard` is told each line as it comes, from another thread.
+        `on_line` is called with each line as it comes, from another thread.
         """
         with self._faults(shlex.join(argv[:1])):
             channel = self._open([*_SUDO, *argv] if self.access.sudo else argv)
-        follower = Follower(channel, heard)
+        follower = Follower(channel, on_line)
         try:
             yield follower
         finally:
@@ -156,7 +156,7 @@ class Connection(AbstractContextManager["Connection"]):
         if transport is None or not transport.is_active():
             raise EOFError
         # A channel that is left half open takes the whole connection down with it, and
-        # then the bench cannot be given back.
+        # then the bench cannot be released.
         with held_back():
             channel = transport.open_session(timeout=CONNECT_TIMEOUT_S)
             channel.exec_command(shlex.join(argv))
@@ -208,10 +208,10 @@ class Follower:
     """Lines of a running remote command, collected in the background."""
 
     def __init__(
-        self, channel: paramiko.Channel, heard: Callable[[str], None] | None = None
+        self, channel: paramiko.Channel, on_line: Callable[[str], None] | None = None
     ) -> None:
         self._channel = channel
-        self._heard = heard
+        self._on_line = on_line
         self._lines: list[str] = []
         self._errors: list[bytes] = []
         self._changed = threading.Condition()
@@ -301,11 +301,11 @@ class Follower:
                 with self._changed:
                     self._lines += lines
                     self._changed.notify_all()
-                if self._heard is not None:
+                if self._on_line is not None:
                     for line in lines:
-                        self._heard(line)
+                        self._on_line(line)
         except OSError:
-            pass  # the connection is gone; whoever needs the command is told below
+            pass  # the connection is gone; `ended` reports that below
         finally:
             with self._changed:
                 self._over = True
@@ -315,8 +315,8 @@ class Follower:
 def connect(access: HostAccess) -> Connection:
     """Open the connection to one host, over its jump hosts, and see that sudo is granted.
 
-    Raises a broken-lab error that tells an unreachable host, a changed or
-    unknown host key, a refused login and a refused sudo apart, and that names the
+    Raises a broken-lab error that distinguishes an unreachable host, a changed or
+    unknown host key, a refused login and a refused sudo, and that names the
     jump host where it is one.
     """
     with ExitStack() as opened:

@@ -32,16 +32,16 @@ class Outcomes:
     def telling(self) -> list[Trial]:
         """Trials that say where to look, whether they count or not.
 
-        What a server completed of an overload tells that also where the generator did not
-        begin all of it: such a trial stands at the load that was begun.
+        The rate completed of an overload says that also where the generator did not begin all
+        of it: such a trial stands at the load that was begun.
         """
         return [
             trial if trial.valid else replace(trial, rate=_begun(trial), valid=True)
             for trial in self.trials
-            if self.tells(trial)
+            if self.is_informative(trial)
         ]
 
-    def tells(self, trial: Trial) -> bool:
+    def is_informative(self, trial: Trial) -> bool:
         """Whether a trial says where to look: a valid one, and one of an overload."""
         if trial.valid:
             return True

@@ -97,7 +97,7 @@ class _Pair:
     completed: float
     """What is completed of the upper one (transactions/s)."""
     wanted: int | None
-    """The load of the next trial that tells more; None where they are enough, and the server
+    """The load of the next trial that is needed; None where they are enough, and the server
     completes no more of the upper one."""
 
 
@@ -152,8 +152,8 @@ def _candidates(usable: Sequence[Trial], light: int) -> list[Trial]:
 def _heavier(usable: Sequence[Trial], one: Trial) -> Trial | None:
     """The last trial of a load that is a little heavier; None without one.
 
-    A far heavier one tells nothing: a server completes less of it, as it works on what is too
-    late.
+    A far heavier one shows nothing: a server completes less of it, as it works on requests
+    that are too late.
     """
     heavier = [
         other for other in usable if _LEAST_PROOF <= other.rate / one.rate <= _MOST_PROOF
@@ -211,7 +211,7 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
 def _wanted(
     plan: Duel, made: Sequence[Trial], usable: Sequence[Trial], light: int
 ) -> int | None:
-    """The load that tells more of a limit that was seen; None where none was."""
+    """The next load to examine a limit that was seen; None where none was."""
     for candidate in _candidates(usable, light):
         above = _heavier(usable, candidate)
         pair = _flat_pair(plan, made, candidate, above) if above is not None else None

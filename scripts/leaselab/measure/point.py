@@ -1,4 +1,4 @@
-"""One point of an experiment: its rounds, each on a server started anew, resumable anywhere.
+"""One point of an experiment: its rounds, each on a fresh server, resumable anywhere.
 
 The journal has an event for each trial.  A procedure is a pure function of the trials so far:
 to go on, it is asked again and answered from the journal as far as that reaches.
@@ -144,7 +144,7 @@ class Point:
         return self.method.next_confirming(made, self.rounds, alone=alone)
 
     def _confirm(self) -> None:
-        """Make the trials that confirm the result; raises what speaks against it."""
+        """Make the trials that confirm the result; raises the reason if they do not."""
         began = self.clock()
         made = list(self.pending.confirmation)
         spent = sum(trial.wall_s for trial in made)
@@ -203,7 +203,7 @@ class Point:
 
     @contextmanager
     def serving(self, current: OpenRound) -> Iterator[None]:
-        """Have the server serve for a round; it is started clean, and stopped in the end."""
+        """Run the server for a round; it is started clean, and stopped in the end."""
         with self._serving() as started:
             current.took_s[START_S] = started.start_s
             yield
@@ -249,7 +249,7 @@ class Point:
         return trial
 
     def _reload(self) -> float | None:
-        """Have the server read its data again; None of a kind that does not (s).
+        """Make the server read its data again; return the time (s), None if it cannot.
 
         After all trials of the round, so that none of them meets it.
         """
@@ -274,16 +274,16 @@ class Point:
         self.recorder.record(Pause(s=seconds, reason=made[-1].reason))
 
     def trial(self, load: Load, name: str, **how: Any) -> Trial:  # noqa: ANN401  # as `Ask` has
-        """Make a trial that counts, and tell that it begins."""
+        """Make a trial that counts, and report that it begins."""
         self.hold.renew(load.duration_s)
         self.listener.trial_started(load)
         return self.trials.measure(load, name, **how)
 
     @contextmanager
     def _serving(self) -> Iterator[ServerStarted]:
-        """Start the server clean, and stop it in the end, whatever happened.
+        """Start the server clean, and stop it in the end, also after an error.
 
-        Of two errors the first is the one to tell; the host may be beyond reach.
+        Of two errors the first is raised; the host may be unreachable by then.
         """
         try:
             self.hold.renew()

@@ -22,7 +22,7 @@ class Server(Protocol):
         """Start clean, as deployed; return when it is ready, several when all are.
 
         Raises a server-broken error when it does not start, a broken-lab error
-        when it is not what was deployed or what it stands on fails.
+        when it is not what was deployed or a service that it depends on fails.
         """
 
     def trouble(self) -> str:
@@ -38,7 +38,7 @@ class Server(Protocol):
         """Stop; succeeds when already stopped."""
 
     def clear(self) -> None:
-        """Stop whatever serves on its hosts, also what a killed measurement has left."""
+        """Stop every server on its hosts, also those that a killed measurement has left."""
 
     def sample_now(self) -> Sample:
         """Return a sample of the server under test taken now.
@@ -50,19 +50,19 @@ class Server(Protocol):
         """Return the samples that came in since the last call by role, oldest first."""
 
     def reload(self) -> float:
-        """Have the server under test read its data again; return how long it took (s).
+        """Make the server under test read its data again; return how long it took (s).
 
         Only where the kind declares it; raises a server-broken error where it fails.
         """
 
     def brake(self, share: float) -> None:
-        """Have the server under test stand still for a share of the time (0..1), once it runs.
+        """Brake the server under test for a share of the time (0..1), once it runs.
 
         From its next start on, for as long as it is used.
         """
 
     def begin_profile(self) -> None:
-        """Have where the CPU time of the server under test goes sampled from now on.
+        """Begin to sample where the CPU time of the server under test goes.
 
         Raises an invalid-measurement error with the reason where that may not be.
         """
@@ -94,10 +94,10 @@ class Host(Protocol):
 
 
 class Watch(Protocol):
-    """Who listens on the test network for servers and clients that are not the bench's."""
+    """A watch for foreign servers and clients on the test network."""
 
     def foreign(self) -> Sequence[Foreign]:
-        """Return what was heard since the last call; raises a broken-lab error."""
+        """Return the foreign traffic since the last call; raises a broken-lab error."""
 
 
 class Hold(Protocol):
@@ -118,7 +118,7 @@ class Recorder(Protocol):
 
 
 class Listener(Protocol):
-    """Someone who wants to see what is happening; must be quick."""
+    """An observer of the measurement; its calls must return quickly."""
 
     def phase(self, text: str) -> None:
         """Something that is neither trial nor round begins."""

@@ -16,7 +16,7 @@ NOISE_WEIGHT = 4.0
 """How many observed differences the assumed noise is worth."""
 SLOPE = 0.88
 """Distance of the max rate from an offered rate per unit of ln(passed share), both on the
-logarithmic scale: between a server that completes its capacity whatever is offered (1.0)
+logarithmic scale: between a server that completes its capacity of any load (1.0)
 and one that loses packets of half-finished exchanges (about 0.75)."""
 SLOPE_SD = 0.2
 LEAST_PASSED = 0.1
@@ -46,7 +46,7 @@ class Response:
     def read(self, trial: Trial, procedure: MaxRate) -> Observation:
         """Read the max rate from one valid trial.
 
-        A full server completes its goodput C whatever the excess, so that its max
+        A full server completes its goodput C at any excess, so that its max
         rate is C / (1 - goal), whether the loss is above the goal or below it.  One
         that collapses completes less; the slope corrects for it, and the further
         the trial is from the goal the less is made of it.

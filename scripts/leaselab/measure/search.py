@@ -4,7 +4,7 @@ Readings say where to look, outcomes prove.  A reading is the max rate that the
 losses of one trial point to (`response`); the run's readings together make a belief
 (`belief`); the next trial is the one that most likely completes a bracket under that
 belief.  Earlier runs say where the first scout goes and nothing else, so that the
-errors of the runs are independent and their scatter tells the error of their mean.
+errors of the runs are independent and their scatter gives the error of their mean.
 Everything is a pure function of the outcomes so far: no clock, no chance, no I/O.  A
 sweep that was killed is resumed by answering its requests from the journal.
 `docs/explanation/search.md` gives reasons and figures.
@@ -45,7 +45,7 @@ HELD_BACK = 1.0 / 16.0
 """Share of a downward step that leads below the rate a failing trial completed."""
 ENCLOSED = 2
 """Trials inside a gap that the belief may lead before the gap is halved instead: the
-losses of some servers do not tell where they end."""
+losses of some servers do not show where they end."""
 FAR_BELOW = 0.5
 """Share of the completed rate at a higher load under which a failure is not the load's."""
 FAR_ABOVE_FLOOR = 10.0
@@ -114,7 +114,8 @@ def next_request(outcomes: Outcomes, expected: Belief | None, first_side: float)
     """
     _check(outcomes)
     last = outcomes.trials[-1] if outcomes.trials else None
-    if last is not None and not outcomes.tells(last) and last.rate <= outcomes.ceiling:
+    informative = last is None or outcomes.is_informative(last)
+    if last is not None and not informative and last.rate <= outcomes.ceiling:
         return Load(last.rate, last.duration_s)
     response = Response().scattered(outcomes.trials, outcomes.procedure)
     belief = _belief(outcomes, response)
@@ -198,7 +199,7 @@ def _most_decisive(
     Without a good candidate two new trials are needed.  The first stands half a
     width beside the belief, `first_width` says on which side (runs take turns, as
     where the noise is large the side shifts the result), or on it when the belief
-    does not tell the sides apart.
+    does not distinguish the sides.
     """
     relative = 1.0 - outcomes.procedure.relative_width
     passed = {trial.rate for trial in outcomes.passing}

@@ -1,4 +1,4 @@
-"""What the samples of trials tell of the server under test: memory, and what it wrote."""
+"""The server under test in the samples of trials: its memory, and what it wrote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leaselab.model.trial import Trial
 
 
 def memory_mib(trials: Sequence[Trial]) -> float | None:
-    """Return the highest of all samples (MiB); None without a sample that tells it."""
+    """Return the highest of all samples (MiB); None without a sample that has it."""
     highest = max((used for _, used in _taken(trials)), default=None)
     return None if highest is None else highest / 2**20
 
@@ -31,20 +31,20 @@ def memory_drift(trials: Sequence[Trial]) -> float | None:
 def written_rate(trial: Trial) -> float | None:
     """Return how many changes it wrote to its store in a trial (1/s).
 
-    None without two samples that tell it.
+    None without two samples that have it.
     """
-    told = [
+    readings = [
         (sample.t, sample.written)
         for sample in trial.samples.get(SERVER, ())
         if sample.written is not None
     ]
-    if len(told) < 2 or told[-1][0] <= told[0][0]:
+    if len(readings) < 2 or readings[-1][0] <= readings[0][0]:
         return None
-    return (told[-1][1] - told[0][1]) / (told[-1][0] - told[0][0])
+    return (readings[-1][1] - readings[0][1]) / (readings[-1][0] - readings[0][0])
 
 
 def _taken(trials: Sequence[Trial]) -> list[tuple[float, float]]:
-    """When each sample that tells it was taken (s), and what it tells (bytes)."""
+    """When each sample with a memory reading was taken (s), and that reading (bytes)."""
     return [
         (sample.t, float(sample.rss_bytes))
         for trial in trials

@@ -37,7 +37,7 @@ FOREIGN_REQUEST = "foreign-request"
 NOT_IN_STATE = "pair-state"
 """Several servers were not, or not any more, in the state asked for as the trial ended."""
 SUPPORT_LIMITED = "support-limited"
-"""What serves for the server under test had no processor time left: a loss is not its own."""
+"""The supporting service had no processor time left: a loss is not the server's own."""
 SUPPORT_SHARE = 0.9
 """Share of its processors from which on it may be what limits."""
 NO_FIGURE = "no-figure"
@@ -64,7 +64,7 @@ class Trials:
         """Start the server clean, and prove by a transaction that it serves.
 
         Raises a server-broken error when it does not, a broken-lab error before it where
-        anybody else was heard since the last trial.
+        foreign traffic was received since the last trial.
         """
         self.refuse_foreign(_foreign_doubt(self._foreign())[1])
         started = self.server.start()
@@ -86,9 +86,9 @@ class Trials:
                 f"there is traffic on the test network that is no {own} of the bench's",
                 where=self.bench.hosts[GENERATOR].access.name,
                 found=found,
-                wanted="nobody but the bench: its server would answer strangers, and strangers "
-                "its generator",
-                todo="give the test network a switch or VLAN of its own, or end what was heard",
+                wanted="hosts of the bench alone: its server would answer strangers, and "
+                "strangers its generator",
+                todo="give the test network a switch or VLAN of its own, or stop that host",
             )
 
     def measure(
@@ -127,7 +127,7 @@ class Trials:
         self, load: Load, name: str, *, may_abort: bool, reset: bool
     ) -> tuple[Trial, bool]:
         """Make it once; whether it is conclusive, or was aborted and might have passed."""
-        self.server.samples()  # those of the time between trials are nobody's
+        self.server.samples()  # those of the time between trials belong to none
         readings = [self._read()]
         before = self.server.sample_now()
         started_at = datetime.now(UTC)
@@ -152,7 +152,7 @@ class Trials:
         trial = reading.trial(seen)
         if self.procedure.of_generator:
             trial = of_generator(trial)
-        if conclusive:  # else what was heard of others is the next attempt's as well
+        if conclusive:  # else foreign traffic counts against the next attempt as well
             trial = self._doubted(trial, trouble, samples.get(PARTNER, ()))
         spent = None
         if trial.completed and before.cpu_s is not None and after.cpu_s is not None:
@@ -212,10 +212,10 @@ class Trials:
             processors = self.bench.hosts[PARTNER].facts.get("processors") or 1
             share = _busiest(others, max(1, int(trial.traffic_s))) / processors
             if share >= SUPPORT_SHARE:
-                told = (
+                detail = (
                     f"it used {share:.0%} of its processors; wanted below {SUPPORT_SHARE:.0%}"
                 )
-                return replace(trial, valid=False, reason=SUPPORT_LIMITED, detail=told)
+                return replace(trial, valid=False, reason=SUPPORT_LIMITED, detail=detail)
         return trial
 
     def _foreign(self) -> Sequence[Foreign]:

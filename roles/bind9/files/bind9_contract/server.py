@@ -1,7 +1,7 @@
-"""What BIND 9 differs in from other servers behind the contract.
+"""The BIND 9 server behind the contract: what differs from other servers.
 
-An authority holds nothing, so reset does nothing there.  That of a recursor flushes its cache
-and counts what is left in it.
+Reset does nothing on an authority, which holds nothing.  On a recursor it flushes the cache
+and counts what is left in the cache.
 """
 
 import os
@@ -32,12 +32,12 @@ class Server(server.Server):
 
     VERBS = (*server.Server.VERBS, "reload")
     STOP_S = 60.0
-    """A million zones take a while to be freed."""
+    """Freeing a million zones takes that long."""
 
     def ready(self):
         """Return its version once it answers for its data.
 
-        While it loads its zones it answers SERVFAIL; a recursor answers so without its
+        It answers SERVFAIL while it loads its zones, and as a recursor without its
         authority.
         """
         if LOADED not in self.log():
@@ -47,13 +47,13 @@ class Server(server.Server):
         return _VERSION.search(statistics.ask(self.config)["version"])[0]
 
     def check_started(self):
-        """Check its zones, and empty its cache: what proved that it answers is in it."""
+        """Check its zones, and empty its cache of the answers to the readiness check."""
         self.check_zones()
         self.reset()
         return {"worker_threads": self.worker_threads()}
 
     def check_zones(self):
-        """Raise named's own words where it serves without one of its zones."""
+        """Raise named's log line where it serves without one of its zones."""
         failed = [line for line in self.log().splitlines() if NOT_LOADED in line]
         if failed:
             raise ContractError(f"{len(failed)} zones are missing: {failed[-1]}")
@@ -94,12 +94,12 @@ class Server(server.Server):
         return statistics.cached(self.config, statistics.ask(self.config, EMPTY_S))
 
     def reload(self):
-        """Have an authority of one zone read it again, and wait until it has.
+        """Make an authority of one zone read it again, and wait until it has.
 
-        It passes over a file that is no newer than its zone, so it is made newer.  The old
-        data are served meanwhile.  The signal does what ``rndc reload`` does, which waits for
-        the configuration to be read, and of 9.18 for a minute at most.  What named logs of
-        all zones being loaded comes before they are.
+        named skips a file that is no newer than its zone, so the file's time is updated.  It
+        serves the old data meanwhile.  SIGHUP is used and not ``rndc reload``, which waits for
+        the configuration to be read, in 9.18 for a minute at most.  named logs "all zones
+        loaded" before they are loaded.
         """
         pid = self.running()
         for path in Path(self.config["zone_folder"]).iterdir():
@@ -109,7 +109,7 @@ class Server(server.Server):
         deadline = began + self.config["start_s"]
         os.kill(pid, signal.SIGHUP)
         while RELOADED not in read(self.config["loads_file"])[loads:]:
-            self.used()  # says why it is gone
+            self.used()  # raises why it is gone
             since = self.log()[logged:]
             if NOT_RELOADED in since or NOT_LOADED in since:
                 raise ContractError(process.last_reason(self.config["process"]))

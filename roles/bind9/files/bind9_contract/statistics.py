@@ -1,4 +1,4 @@
-"""What named tells of itself: its counters, over HTTP on 127.0.0.1.
+"""named's statistics: its counters, over HTTP on 127.0.0.1.
 
 Counters that are still zero are left out by named, so they are added here.
 """
@@ -8,14 +8,14 @@ import json
 
 ANSWER_S = 0.8
 RCODES = ("NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED")
-"""Of the answers; clients count them as well, and could not tell a REFUSED from an answer."""
+"""Codes of the answers that are counted: clients may count a REFUSED as an answer."""
 RECURSOR = ("QryRecursion",)
 UPSTREAM = ("Queryv4",)
-"""Of a recursor: queries that it had to ask others for, and what it asked them."""
+"""Of a recursor: client queries that needed recursion, and queries to other servers."""
 
 
 def ask(config, seconds=ANSWER_S):
-    """Return all that named tells, as a mapping; raises OSError or ValueError."""
+    """Return named's statistics as a mapping; raises OSError or ValueError."""
     asking = http.client.HTTPConnection("127.0.0.1", config["statistics_port"], timeout=seconds)
     try:
         asking.request("GET", "/json/v1/server")
@@ -26,23 +26,23 @@ def ask(config, seconds=ANSWER_S):
         asking.close()
 
 
-def counters(config, told):
+def counters(config, answer):
     """Return the counters of a sample by named's own names."""
-    found = {"QUERY": told["opcodes"]["QUERY"]}
-    found |= {name: told["rcodes"].get(name, 0) for name in RCODES}
+    counts = {"QUERY": answer["opcodes"]["QUERY"]}
+    counts |= {name: answer["rcodes"].get(name, 0) for name in RCODES}
     if config["role"] == "recursive":
-        found |= {name: told.get("nsstats", {}).get(name, 0) for name in RECURSOR}
-        found |= {name: _resolver(told)["stats"].get(name, 0) for name in UPSTREAM}
-    return found
+        counts |= {name: answer.get("nsstats", {}).get(name, 0) for name in RECURSOR}
+        counts |= {name: _resolver(answer)["stats"].get(name, 0) for name in UPSTREAM}
+    return counts
 
 
-def cached(config, told):
+def cached(config, answer):
     """Return how many sets of records the cache has; None for one that has no cache.
 
-    Negative and stale ones count: with them a query costs nothing, either.
+    Negative and stale sets count: a query that they answer costs no recursion either.
     """
-    return sum(_resolver(told)["cache"].values()) if config["role"] == "recursive" else None
+    return sum(_resolver(answer)["cache"].values()) if config["role"] == "recursive" else None
 
 
-def _resolver(told):
-    return told["views"]["_default"]["resolver"]
+def _resolver(answer):
+    return answer["views"]["_default"]["resolver"]

@@ -25,10 +25,10 @@ _NEEDED = re.compile(r"NEEDED\s+(\S+)")
 
 
 def pack(config, prefix, stage, target, watch):
-    """Pack what lies in the stage below the prefix; return what is to be known of it.
+    """Pack the files in the stage below the prefix; return the artifact's record.
 
     What was installed elsewhere is left out: a server's sample configuration, its empty
-    folders, and whatever else a commit would have on the hosts that serve.  Raises
+    folders, and anything else that a commit would install on the hosts that serve.  Raises
     ContractError where something below the prefix is not to be installed, or `watch` where
     it takes too long.
     """
@@ -89,9 +89,8 @@ def _tree(config, top):
 def _member(config, stage, path):
     """Return the member of the tar for a file; the same files make the same artifact.
 
-    So it has no times, root's name, and one of two modes.  A file that is not the build's
-    own is another's under a second name, and one with setuid is refused, not made harmless:
-    somebody meant something by it.
+    So it has no times, root's name, and one of two modes.  A file of another owner (a hard
+    link) and one with setuid are refused, not made harmless: they are no accident.
     """
     about = path.lstat()
     member = tarfile.TarInfo(path.relative_to(stage).as_posix())
@@ -122,14 +121,14 @@ def runtime_packages(config, stage, members, watch):
     binaries = [str(path) for path in plain if _is_elf(path)]
     needed = set()
     for first in range(0, len(binaries), _AT_ONCE):
-        # a reader of binaries is no program to be given a stranger's as root
-        told = confine.run(config, ["objdump", "-p", *binaries[first : first + _AT_ONCE]])
+        # objdump must not read an untrusted binary as root
+        dump = confine.run(config, ["objdump", "-p", *binaries[first : first + _AT_ONCE]])
         watch.check()
-        if told.returncode != 0:
+        if dump.returncode != 0:
             raise ContractError(
-                f"it would install no binary: {reason(told.returncode, told.stderr)}"
+                f"it would install no binary: {reason(dump.returncode, dump.stderr)}"
             )
-        needed.update(_NEEDED.findall(told.stdout))
+        needed.update(_NEEDED.findall(dump.stdout))
     found = dict(
         re.findall(r"^[ \t]+(\S+) \(.*=> (\S+)$", _run("ldconfig", "-p"), re.MULTILINE)
     )

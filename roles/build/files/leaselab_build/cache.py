@@ -26,18 +26,18 @@ class MissingError(ContractError):
 
 
 class Lock:
-    """One build at a time: each has all processors, and the same one again finds it built.
+    """One build at a time: each uses all processors, and a repeated one finds it built.
 
     Processes that were forked share what one of them holds.
     """
 
     def __init__(self, config):
-        """Open it; nobody holds it yet."""
+        """Open the lock's file; the lock is not taken yet."""
         self._config = config
         self._file = (Path(config["cache"]) / "build.lock").open("a+", encoding="utf-8")
 
     def held(self):
-        """Take it where nobody else has it; whether this process has it now."""
+        """Take the lock if it is free; return whether this process holds it now."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -74,7 +74,7 @@ def place(config, job):
 
 
 def find(config, job):
-    """Return what is known of an artifact, or None; a damaged one is as good as none."""
+    """Return the record of an artifact; None without one or for a damaged one."""
     folder = place(config, job)
     try:
         os.utime(folder)  # what was used lately is not pruned

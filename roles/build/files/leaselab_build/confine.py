@@ -1,4 +1,4 @@
-"""What a commit says is done by a user of its own, in one folder, without network.
+"""Runs code of commits as a user of its own, in one folder, without network.
 
 All of it is set for each program before it begins, and no program can take it off again: the
 user, the limits, the folder (`landlock`, or `mounts` where the kernel has none), and a filter
@@ -26,7 +26,7 @@ from leaselab_build import landlock, mounts
 
 _REFUSED = {
     errno.EACCES: ("socket",),
-    # Programs that know these do without.
+    # Programs that use these can work without them.
     errno.ENOSYS: (
         *("io_uring_setup", "io_uring_enter", "io_uring_register"),  # another way to sockets
         *("mq_open", "mq_unlink", "msgget", "semget", "shmget"),
@@ -68,9 +68,9 @@ def start(config, argv, **options):
 
 
 def _to_its_folder(config, stack):
-    """Return what a new process calls so that it writes to its folder alone, and Popen's user.
+    """Return the call that limits a new process's writes to its folder, and Popen's user.
 
-    Landlock is the user's to ask for, mounts are root's, who becomes the user afterwards.
+    Landlock is set by the user; mounts are set by root, who becomes the user afterwards.
     """
     who = _who(config)
     if landlock.is_there():
@@ -88,7 +88,7 @@ def _to_its_folder(config, stack):
 
 
 def run(config, argv):
-    """Run a program to its end; return its status, output and errors (text).
+    """Run a program to its end; return status, standard output and standard error (text).
 
     Raises ContractError where it says more than fits.
     """
@@ -117,8 +117,8 @@ def run(config, argv):
                     raise ContractError(
                         f"step {Path(argv[0]).name} prints more than {_KEPT_BYTES} bytes"
                     )
-    told = (text.decode(errors="replace") for text in kept.values())
-    return subprocess.CompletedProcess(argv, child.returncode, *told)
+    texts = (text.decode(errors="replace") for text in kept.values())
+    return subprocess.CompletedProcess(argv, child.returncode, *texts)
 
 
 def work(config):
@@ -141,7 +141,7 @@ def clear(*folders):
 
 
 def end(config):
-    """End whatever the build's user runs, however it was started.
+    """End all processes of the build's user, however they were started.
 
     The kernel does so in one step, so that nothing can be started meanwhile.
     """
@@ -159,7 +159,7 @@ def end(config):
             **who,
         )
         time.sleep(_POLL_S)
-    # What nobody has reaped yet still counts as one that the user runs, for the kernel.
+    # The kernel counts a process that is not reaped yet as one of the user's.
     while time.monotonic() < deadline and any(_orphaned(row) for row in _rows(config)):
         time.sleep(_POLL_S)
 
@@ -183,10 +183,10 @@ def _rows(config):
         if not folder.name.isdigit():
             continue
         try:
-            told = Path(folder.path, "status").read_text(encoding="utf-8", errors="replace")
+            status = Path(folder.path, "status").read_text(encoding="utf-8", errors="replace")
         except (FileNotFoundError, ProcessLookupError):
             continue
-        row = dict(line.split(":", 1) for line in told.splitlines() if ":" in line)
+        row = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
         if uid in row["Uid"].split():
             yield row
 
@@ -196,7 +196,7 @@ def _ended(row):
 
 
 def _orphaned(row):
-    """Whether a process has ended, and is another's to reap."""
+    """Whether a process has ended, and has to be reaped by another process."""
     return _ended(row) and int(row["PPid"]) not in (os.getpid(), os.getppid())
 
 
@@ -218,7 +218,7 @@ def _who(config):
 
 @contextlib.contextmanager
 def _first_to_go():
-    """Have what is started here ended before all others when the builder's memory is full.
+    """Make the kernel end this process and its children first when memory is full.
 
     It is inherited, and only root's own program can set it: for a moment, on itself.
     """

@@ -1,7 +1,7 @@
-"""Who owns a build: it ends, with all that it started, when its caller goes.
+"""Ends a build, with all processes that it started, when its caller goes.
 
-Two processes share it.  One builds.  The other waits, for that one to end or for the connection
-to close, and removes what is left.  Whichever of them is killed, the other clears up.
+It has two processes.  One builds.  The other waits for that one to end or for the connection to
+close, and removes the remains.  If one of them is killed, the other clears up.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ _END_S = 20.0
 
 
 def owned(build, clear):
-    """Have `build` called in a process of its own, which prints and exits; leave as it does.
+    """Call `build` in a process of its own, which prints and exits; exit with its status.
 
     `clear` ends and removes what a build that was cut short has left.  It is called when a
-    signal ends this process or nobody reads its output any more: what ssh leaves of a program
-    whose connection has closed.
+    signal ends this process or its output has no reader any more: the state in which ssh
+    leaves a program whose connection has closed.
     """
     wake, woken = os.pipe()
     for number in _ENDS:

@@ -1,4 +1,4 @@
-"""What is to be built, and the key by which it is known again."""
+"""A build's inputs, and the key by which its artifact is found again."""
 
 import hashlib
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 KEY_DIGITS = 24
 FORMAT = 3
-"""How an artifact is built and packed; one that was so in another way is another."""
+"""Version of how artifacts are built and packed; another version makes another key."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +80,21 @@ def builder():
 
 
 def distribution():
-    """Name and release, as the host says it: ``debian 13``."""
-    told = platform.freedesktop_os_release()
-    return f"{told['ID']} {told.get('VERSION_ID', told.get('VERSION_CODENAME', ''))}"
+    """Name and release by the host's os-release: ``debian 13``."""
+    release = platform.freedesktop_os_release()
+    return f"{release['ID']} {release.get('VERSION_ID', release.get('VERSION_CODENAME', ''))}"
 
 
 def compiler():
     """The C++ compiler's own name for itself, the C compiler's where there is no other."""
     for program in ("c++", "cc"):
         try:
-            told = subprocess.run(
+            done = subprocess.run(
                 [program, "--version"], capture_output=True, text=True, check=True
             )
         except FileNotFoundError:
             continue
-        return told.stdout.splitlines()[0]
+        return done.stdout.splitlines()[0]
     return "none"
 
 

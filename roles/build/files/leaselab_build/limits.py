@@ -1,4 +1,4 @@
-"""What one build may use: watched while it runs, ended when it is more."""
+"""The limits of one build: it is watched while it runs, and ended when it exceeds one."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from leaselab_build import confine
 
 SPARE_BYTES = 64 << 20
 SPARE_FILES = 1000
-"""With less than this a disk is full, for whatever else the builder does as well."""
+"""With less free than this a disk counts as full; the rest is for the builder's other work."""
 _EVERY_S = 0.2
 _MEASURE_EVERY_S = 1.0
 _MIB = 1 << 20
@@ -73,7 +73,7 @@ class Limits:
             raise LabError(f"the limits of the build are not watched: {self._fault}")
 
     def named(self, reason):
-        """Return a reason of a program with the limit of the kernel that it speaks of."""
+        """Return a program's reason, with the kernel limit that it names."""
         for words, name, value in (
             (_NO_PROCESS, "build_threads", self._config["threads"]),
             (_FILE_TOO_LARGE, "build_disk_mib", self._config["disk_bytes"] // _MIB),
@@ -88,7 +88,7 @@ class Limits:
         self.check()
 
     def blame(self):
-        """Say of a build that failed, and whose processes have ended, that the disk is full.
+        """Raise the error of a full disk for a build that failed and has ended.
 
         Raises ContractError where the build has filled it, LabError where others have.
         """
@@ -168,8 +168,8 @@ def _deadline(name, seconds):
 
 def _room(folder):
     """What is free on a folder's disk: bytes, and files (infinite where it counts none)."""
-    told = os.statvfs(folder)
-    return told.f_bavail * told.f_frsize, told.f_favail if told.f_files else float("inf")
+    disk = os.statvfs(folder)
+    return disk.f_bavail * disk.f_frsize, disk.f_favail if disk.f_files else float("inf")
 
 
 def _used(folder):
@@ -177,8 +177,8 @@ def _used(folder):
     found = []
     for unit in ("--block-size=1", "--inodes"):
         argv = ["du", "--summarize", "--one-file-system", unit, "--", str(folder)]
-        told = subprocess.run(
+        done = subprocess.run(
             argv, capture_output=True, text=True, check=False, env=ENVIRONMENT
         )
-        found.append(int((told.stdout.split() or ["0"])[0]))
+        found.append(int((done.stdout.split() or ["0"])[0]))
     return found

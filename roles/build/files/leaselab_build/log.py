@@ -1,4 +1,4 @@
-"""The log of a build, and what it says went wrong."""
+"""The log of a build, and the first error in it."""
 
 import gzip
 import os
@@ -53,7 +53,7 @@ class Log:
     def lines(self, title, descriptor):
         """Keep a title, and what is read of a descriptor to its end; give each line of it.
 
-        It ends where the log is full; whoever prints may then still be there.
+        It ends where the log is full; the process that prints may still run then.
         """
         self._file.write(f"{title}\n")
         for raw, cut in self._read(descriptor):
@@ -92,7 +92,7 @@ class Log:
 
 
 def reason(status, errors):
-    """Return why a program failed: its last words (text), or how it ended."""
+    """Return why a program failed: the last line of `errors`, or how it ended."""
     if errors.strip():
         return line(errors)
     return signal.strsignal(-status) if status < 0 else f"status {status}"

@@ -1,9 +1,9 @@
-"""What compilers made before (ccache): read by every build, written by few.
+"""The cache of compiled objects (ccache): read by every build, written by few.
 
-Whoever can write there can put another object in the place of what a source compiles to.  So
-a build only reads what is kept, and writes beside it, into its own folder.  That goes away
-with the build, unless the commit is one that its repository's keepers took in: then it is
-kept, for builds of the same repository alone.
+A build with write access could replace the object of any source.  So a build only reads the
+cache, and writes into a folder of its own.  That folder is removed with the build, unless the
+commit is on the main branch or has a tag: then its objects are kept, for builds of the same
+repository alone.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _DIGITS = 24
 
 
 def environment(config, job, own, scratch):
-    """Tell ccache where to look and where to write.
+    """Return ccache's environment: where it reads and where it writes.
 
     `own` is the folder of this build, `scratch` one for ccache's passing files.
     """

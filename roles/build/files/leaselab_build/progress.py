@@ -1,4 +1,4 @@
-"""How far a build is: told by its output, and kept in a file for others."""
+"""How far a build is: read from its output, and kept in a file for other processes."""
 
 import json
 import re
@@ -16,7 +16,7 @@ class Progress:
     """Reads the output of one build line by line; the file is written once a second."""
 
     def __init__(self, config, job):
-        """Nothing has begun, and only what is built is known."""
+        """Begin with the job's name and commit; no phase has begun."""
         self._path = _path(config)
         self._began = time.monotonic()
         self._state = {"name": config["name"], "commit": job.commit, "described": job.described}
@@ -26,7 +26,7 @@ class Progress:
         self._state.update(phase=phase, step=None, steps=None, doing="")
         self._write()
 
-    def heard(self, line):
+    def read_line(self, line):
         """Take a line of the recipe's output."""
         text = line.strip()
         if not text:
@@ -57,7 +57,7 @@ def read(config):
 
 
 def end(config):
-    """Nothing is built any more."""
+    """Remove the file: no build runs any more."""
     _path(config).unlink(missing_ok=True)
 
 

@@ -47,7 +47,7 @@ def build(config, job):
                 confine.end(config)
                 watch.check()
                 watch.blame()
-                with contextlib.suppress(OSError):  # the commit's reason is the one to tell
+                with contextlib.suppress(OSError):  # the commit's reason is the one to report
                     objects.keep(config, job, place.objects)
                 raise
             objects.keep(config, job, place.objects)
@@ -156,12 +156,12 @@ def run_recipe(config, job, place, system, watch):
         **{f"LEASELAB_{name.upper()}": str(value) for name, value in config["options"].items()},
     }
     seconds = {}
-    told = progress.Progress(config, job)
+    state = progress.Progress(config, job)
     with log.Log(path, config["log_bytes"]) as kept:
         for phase in PHASES:
             began = time.monotonic()
             watch.step(phase)
-            told.begin(phase)
+            state.begin(phase)
             child = confine.start(
                 config,
                 [config["recipe"], phase, str(place.source), str(place.stage)],
@@ -171,7 +171,7 @@ def run_recipe(config, job, place, system, watch):
                 cwd=place.source,
             )
             for line in kept.lines(f"== {phase}", child.stdout.fileno()):
-                told.heard(line)
+                state.read_line(line)
             if kept.full:
                 value = f"{config['log_bytes'] >> 20} MiB"
                 watch.exceed("it prints without end", "build_log_mib", value)

@@ -14,9 +14,9 @@ INTERFACES = Path("/sys/class/net")
 def wait_until_usable(interface):
     """Wait until duplicate address detection has ended on an interface.
 
-    A DHCPv6 server that starts while its link-local address is tentative runs,
-    warns, and answers nobody.  Raises LabError where there is no such interface: that of
-    a second place is gone after a boot.
+    A DHCPv6 server that starts while its link-local address is tentative runs and
+    warns, but answers no client.  Raises LabError where there is no such interface: a
+    boot removes that of a second place.
     """
     if not (INTERFACES / interface).exists():
         known = ", ".join(sorted(path.name for path in INTERFACES.iterdir()))
@@ -34,7 +34,7 @@ def wait_until_usable(interface):
 
 
 def tentative(interface):
-    """Return the addresses of an interface that are still being looked for elsewhere."""
+    """Return the addresses of an interface whose duplicate detection has not ended."""
     path = Path("/proc/net/if_inet6")
     rows = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
     return [row[0] for row in rows if row[5] == interface and int(row[4], 16) & TENTATIVE]

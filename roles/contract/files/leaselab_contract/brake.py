@@ -1,4 +1,4 @@
-"""A brake: a server that is slower by a known share, to see what a comparison finds.
+"""A brake: slows a server by a known share, to check what a comparison finds.
 
 Its processes are stopped and continued, many times a second, so that over any longer time they
 stand still for the share that was asked for.  So any server can be braked, as it was deployed.
@@ -13,7 +13,7 @@ import time
 
 from leaselab_contract.errors import ContractError
 from leaselab_contract.process import running_pid
-from leaselab_contract.verbs import tell
+from leaselab_contract.verbs import emit
 
 PERIOD_S = 0.02
 """How often it is stopped: much less than a client waits, much more than a stop costs."""
@@ -22,20 +22,20 @@ PERIOD_S = 0.02
 def brake(config):
     """Brake until standard input is closed; its first line is the share (0..1).
 
-    Says once that it brakes, and in the end for which share of the time the server stood
-    still.  A server that is started anew meanwhile is braked as well.
+    Prints once that it brakes, and at the end the share of the time for which the server
+    stood still.  A server that is restarted meanwhile is braked as well.
     """
     share = float(sys.stdin.readline())
     if not 0 < share < 1:
         raise ContractError(f"no share of the time (found {share:g}, wanted above 0, below 1)")
-    tell({"braking": True})
+    emit({"braking": True})
     began, stood_s = time.monotonic(), 0.0
     while not _closed(PERIOD_S):
         # By what is due so far: a stop that took longer makes the next one shorter.
         due_s = share * (time.monotonic() - began) - stood_s
         if due_s > 0:
             stood_s += _stand(config, due_s)
-    tell({"stood": stood_s / (time.monotonic() - began)})
+    emit({"stood": stood_s / (time.monotonic() - began)})
 
 
 def _closed(seconds):
@@ -45,10 +45,10 @@ def _closed(seconds):
 
 
 def _stand(config, seconds):
-    """Have it stand still; return for how long it did (s)."""
+    """Stop the server's processes for a time; return how long they were stopped (s)."""
     pid = running_pid(config["process"])
     if pid is None:
-        return 0.0  # it is being started anew
+        return 0.0  # it is being restarted
     began = time.monotonic()
     try:
         _send(pid, signal.SIGSTOP)
@@ -59,6 +59,6 @@ def _stand(config, seconds):
 
 
 def _send(pid, number):
-    """Signal it and its children: it was started as the first of a session of its own."""
+    """Signal a process and its children: it leads a process group of its own."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, number)

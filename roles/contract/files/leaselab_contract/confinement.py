@@ -35,7 +35,7 @@ def label_of(pid):
 
 
 class Denials:
-    """What AppArmor denies a process from its start on, as far as this host's logs tell."""
+    """AppArmor denials of a process since its start, as far as this host's logs have them."""
 
     def __init__(self, audit_log=AUDIT_LOG):
         self._audit_log = Path(audit_log)
@@ -48,20 +48,21 @@ class Denials:
         self._pid, self._label = pid, label_of(pid) or ""
 
     def why(self, reason):
-        """Return what was last denied to it, empty where that is not why it failed.
+        """Return what it was denied last; empty where that is not why it failed.
 
-        Where no log tells, the process's own `reason` counts: root is refused nothing else.
+        Where no log has a denial, the process's own `reason` counts: nothing but AppArmor
+        refuses root.
         """
         if not self._label or not self._label.endswith(_ENFORCED):
             return ""
-        told = ""
+        denied = ""
         for line in [*self._journal_lines(), *self._audit_lines()]:
             fields = {name: quoted or plain for name, quoted, plain in _FIELD.findall(line)}
             if fields.get("apparmor") == "DENIED" and fields.get("pid") == str(self._pid):
-                told = _words(fields)
-        if not told and _REFUSED.search(reason):
-            told = f"what it names, by profile {self._label[: -len(_ENFORCED)]}"
-        return told
+                denied = _words(fields)
+        if not denied and _REFUSED.search(reason):
+            denied = f"what it names, by profile {self._label[: -len(_ENFORCED)]}"
+        return denied
 
     def _journal_lines(self):
         try:

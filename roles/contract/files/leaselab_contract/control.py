@@ -1,4 +1,4 @@
-"""What NSD and Unbound tell on a control socket: a command, then lines until it is closed."""
+"""The control sockets of NSD and Unbound: a command, then lines until the socket closes."""
 
 import re
 import socket
@@ -8,7 +8,7 @@ _VERSION = re.compile(r"version: (\S+)")
 
 
 def ask(path, greeting, command, seconds):
-    """Have a command done; return what it prints.
+    """Send a command; return the server's answer.
 
     `greeting` names the protocol and its version, such as ``NSDCT1``.  Raises OSError where no
     answer comes in time, ValueError where the server refuses the command.
@@ -21,24 +21,24 @@ def ask(path, greeting, command, seconds):
         while (part := asking.recv(1 << 16)) and size < MOST_BYTES:
             parts.append(part)
             size += len(part)
-    told = b"".join(parts).decode("ascii", errors="replace")
-    if told.startswith("error"):
-        raise ValueError(f"{command}: {told.strip()}")
-    return told
+    answer = b"".join(parts).decode("ascii", errors="replace")
+    if answer.startswith("error"):
+        raise ValueError(f"{command}: {answer.strip()}")
+    return answer
 
 
 def version(path, greeting, seconds):
-    """Return the version that it tells; raises as `ask`."""
+    """Return the server's version; raises as `ask`."""
     return _VERSION.search(ask(path, greeting, "status", seconds))[1]
 
 
 def statistics(path, greeting, seconds):
-    """Return its figures by its own names; raises as `ask`."""
-    told = ask(path, greeting, "stats_noreset", seconds)
-    pairs = (line.partition("=") for line in told.splitlines() if "=" in line)
+    """Return the server's figures by its own names; raises as `ask`."""
+    answer = ask(path, greeting, "stats_noreset", seconds)
+    pairs = (line.partition("=") for line in answer.splitlines() if "=" in line)
     return {name: float(value) for name, _, value in pairs}
 
 
 def counters(figures, names):
-    """Return counts by the names that all servers have, of figures; `names` maps their own."""
+    """Return figures as counts by common names; `names` maps these to the server's own."""
     return {name: round(figures.get(own, 0)) for own, name in names.items()}

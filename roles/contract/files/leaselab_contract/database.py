@@ -1,8 +1,8 @@
 """The database of a server, through the database's own contract.
 
 A server's settings have it as `database`: `contract` (its program), `pid_file`, `free_bytes`
-(least room on its disk), and `distant` where it is on another host: there a contract of its
-own watches it and its disk, and this one only knows the way.
+(least room on its disk), and `distant` where it is on another host: a contract on that host
+watches the database and its disk, and this one only connects to it.
 """
 
 import json
@@ -55,7 +55,7 @@ def check_after_death(config):
 
 
 class WithDatabase:
-    """What a server differs in whose settings may have a database."""
+    """Mixin of a server whose settings may have a database."""
 
     def explain_death(self):
         """Raise what is wrong with its database."""
@@ -63,7 +63,7 @@ class WithDatabase:
             check_after_death(self.config)
 
     def beside_cpu_s(self):
-        """Return the CPU time of its database; of one on another host that host tells."""
+        """Return the CPU time of its database; a database on another host is sampled there."""
         if not self.config["database"] or is_distant(self.config):
             return {}
         return {"database": tree_cpu_s(check_running(self.config))}
@@ -77,7 +77,7 @@ class WithDatabase:
 
 
 def check_disk(config):
-    """Raise when its disk is as good as full."""
+    """Raise LabError when its disk has less free space than its settings ask for."""
     if is_distant(config):
         return
     wanted = config["database"]["free_bytes"]

@@ -1,4 +1,4 @@
-"""One DNS query: a server of names is ready when it answers, not when it runs."""
+"""One DNS query: a name server is ready when it answers, not when it runs."""
 
 import secrets
 import socket
@@ -15,7 +15,7 @@ _IS_ANSWER, _RECURSION_DESIRED, _RCODE = 0x8000, 0x0100, 0x000F
 _INTERNET = 1
 
 Answer = namedtuple("Answer", "rcode answers authorities")
-"""`rcode` by its name (a number as text where it has none here), and numbers of records."""
+"""`rcode` by its name (as a number in text if it has none here), and counts of records."""
 
 
 def ask(address, name, kind="SOA", *, port=53, seconds=1.0, recursion=False):

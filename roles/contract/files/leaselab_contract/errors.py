@@ -1,8 +1,8 @@
-"""How a verb fails: one line, and whose fault it is."""
+"""How a verb fails: one line, and the exit status that says whose fault it is."""
 
 
 class ContractError(Exception):
-    """Its own failure; the text is the one line for standard error."""
+    """A failure of the server itself; the text is the one line for standard error."""
 
     status = 1
 

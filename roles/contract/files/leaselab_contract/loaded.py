@@ -9,7 +9,7 @@ from leaselab_contract.errors import LabError
 _CHUNK = 1 << 20
 _GONE = " (deleted)"
 _NO_FILES = ("/memfd:", "/dev/zero", "/SYSV")
-"""How memory is named that is no file, such as what a library compiles as it runs."""
+"""Names of mappings without a file, such as code that a library compiles at run time."""
 
 
 def identity(pid):
@@ -60,9 +60,9 @@ def sha256(path):
 
 
 def together(paths, folder=None):
-    """Return one hash of files, and of the zone files in a folder: all that a server reads.
+    """Return one hash of the files, and zone files in a folder, that a server reads.
 
-    One that cannot tell what it runs with has nothing but those.
+    For a server that cannot report its running configuration.
     """
     found = hashlib.sha256()
     zones = sorted(Path(folder).glob("*.zone")) if folder else []

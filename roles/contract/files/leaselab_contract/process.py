@@ -41,8 +41,8 @@ class Child(subprocess.Popen):
 def launch(process):
     """Start it in a session of its own, with empty logs.
 
-    One that could not be found again by its pid file is not left running.  What is wrong up
-    to here is wrong with the host, not with what is started.
+    A process that could not be found again by its pid file is not left running.  An error
+    here is the host's fault, not that of the program that is started.
     """
     try:
         return _launch(process)
@@ -81,9 +81,9 @@ def _launch(process):
 
 
 def _await_arguments(pid):
-    """Wait until it has its arguments: for a moment after its start it has none.
+    """Wait until a process has its arguments: for a moment after its start it has none.
 
-    A server is known again by them, and is not found, so not ended, in that moment.
+    A server is found by its arguments: without them it could not be ended.
     """
     deadline = time.monotonic() + 1.0
     while alive(pid) and not Path(f"/proc/{pid}/cmdline").read_bytes():
@@ -93,10 +93,10 @@ def _await_arguments(pid):
 
 
 def make_folders(process):
-    """Have the folders that it needs, its own to it: a reboot empties /run.
+    """Make the folders that a process needs, with their owners: a reboot empties /run.
 
-    The distribution gives some of them to the user of its own unit, at each boot or start
-    of that; a confined server may not go past that, even as root.
+    The distribution's unit gives some of them to its own user at each boot or start; a
+    confined server may not bypass these permissions, even as root.
     """
     for path in {process["pid_file"], process["output_file"], *process["log_files"]}:
         Path(path).parent.mkdir(mode=0o750, parents=True, exist_ok=True)
@@ -109,11 +109,11 @@ def make_folders(process):
 
 @contextlib.contextmanager
 def undone_by(stop):
-    """End what was started where the rest of a start fails."""
+    """Call `stop` if the rest of a start fails."""
     try:
         yield
     except Exception:
-        with contextlib.suppress(Exception):  # the first reason is the one to tell
+        with contextlib.suppress(Exception):  # the first reason is the one to report
             stop()
         raise
 
@@ -141,7 +141,7 @@ def wait_until(ready, child, process, seconds):
 
 
 def _refused(child, reason):
-    """Return the error of one that does not serve: the host's fault where AppArmor is why."""
+    """Return the error of a server that does not serve: the host's where AppArmor denied it."""
     denied = child.denials.why(reason)
     if denied:
         return LabError(
@@ -178,7 +178,7 @@ def end(process, seconds=10.0):
 
 
 def refuse_shutdown():
-    """Raise an error of what is beneath where the host shuts down: that ends every process."""
+    """Raise LabError where the host shuts down: that ends every process."""
     try:
         state = subprocess.run(
             ["systemctl", "is-system-running"], capture_output=True, timeout=5.0, check=False
@@ -214,7 +214,7 @@ def stat_fields(pid):
 
 
 def alive(pid):
-    """Whether there is such a process; one that only waits to be reaped is none."""
+    """Whether there is such a process; a zombie does not count."""
     try:
         return stat_fields(pid)[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from leaselab_contract.errors import ContractError, last_line
 from leaselab_contract.process import ENVIRONMENT, tree
-from leaselab_contract.verbs import tell
+from leaselab_contract.verbs import emit
 
 PERF = "/usr/bin/perf"
 EVENT = "cpu-clock"
@@ -38,20 +38,20 @@ _LOST = re.compile(r"PERF_RECORD_LOST(?:_SAMPLES)?\D+(?P<count>\d+)")
 
 
 def profile(pid):
-    """Sample until standard input is closed; say when it began, and then what was seen."""
+    """Sample until standard input is closed; print that it has begun, then the samples."""
     with tempfile.TemporaryDirectory(prefix="leaselab-profile.", dir=FOLDER) as folder:
         data = Path(folder) / "perf.data"
         with recording(sorted(tree(pid)), data) as perf:
-            tell({"recording": True})
+            emit({"recording": True})
             while os.read(0, 4096):
                 pass
             end(perf)
-        tell(read(data))
+        emit(read(data))
 
 
 @contextlib.contextmanager
 def recording(pids, data):
-    """Have perf sample processes, all their threads and children; it has begun on entry."""
+    """Sample processes, all their threads and children by perf; it has begun on entry."""
     asked, answered = os.pipe(), os.pipe()
     argv = [
         *(PERF, "record", "--event", EVENT, "--freq", str(FREQUENCY_HZ)),
@@ -90,7 +90,7 @@ def recording(pids, data):
 
 
 def refused(words):
-    """Say in one line why perf does not run here; `words` are its own."""
+    """Return in one line why perf does not run here; `words` is its standard error."""
     level = PARANOID.read_text(encoding="ascii").strip() if PARANOID.exists() else "not there"
     error = [line for line in words.partition("Error:")[2].splitlines() if line.strip()]
     return (
@@ -101,7 +101,7 @@ def refused(words):
 
 
 def end(perf):
-    """Have perf write what it has; it may have ended with the server."""
+    """Make perf write its recording; it may have ended with the server."""
     perf.send_signal(signal.SIGINT)
     try:
         status = perf.wait(END_S)

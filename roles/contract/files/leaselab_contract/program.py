@@ -11,7 +11,7 @@ def run(
 ):
     """Run a program with a text on its standard input; return what it prints.
 
-    Raises `error` with `what` was wanted of it, where it fails or takes longer.
+    Raises `error`, which begins with `what`, where it fails or takes longer.
     """
     try:
         done = subprocess.run(

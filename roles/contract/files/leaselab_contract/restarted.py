@@ -1,4 +1,4 @@
-"""A server that is emptied by a restart without its leases: it has no other way."""
+"""A server that can be emptied only by a restart without its leases."""
 
 import contextlib
 import fcntl
@@ -9,7 +9,7 @@ from leaselab_contract.errors import ContractError
 
 
 class Server(server.Server):
-    """One whose `launch` begins without leases.
+    """A server whose `launch` begins without leases.
 
     Its settings also have `lock_file` and `config_file`.
     """
@@ -28,7 +28,7 @@ class Server(server.Server):
         raise NotImplementedError
 
     def config_sha256(self, _pid):
-        """Return the hash of its file: it cannot be asked what it runs with."""
+        """Return the hash of its file: it does not report its running configuration."""
         return loaded.sha256(self.config["config_file"])
 
     def reset(self):
@@ -48,6 +48,6 @@ class Server(server.Server):
             return super().take()
 
     def stop(self):
-        """End it; a reset that is under way, whose caller was interrupted, would start it."""
+        """End it, after a reset whose caller was interrupted: that would start it again."""
         with self.steady():
             return super().stop()

@@ -1,4 +1,4 @@
-"""Samples of a running server, about one a second, and what every one is made of."""
+"""Samples of a running server, about one a second, and what each sample is made of."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from leaselab_contract.process import (
     running_pid,
     stat_fields,
 )
-from leaselab_contract.verbs import tell
+from leaselab_contract.verbs import emit
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 SOCKET = "socket:["
@@ -25,8 +25,8 @@ ROOM = 1 << 20
 def follow(take, files=()):
     """Print what `take` returns until standard input is closed, and once for each line on it.
 
-    Raises LabError once the disk of `files`, patterns of what the server has, is full:
-    what it serves from then on, it does not store.
+    Raises LabError once the disk of `files`, patterns of the server's files, is full: the
+    server does not store what it serves from then on.
 
     Standard input is read past Python's buffer: select() cannot see that.
     """
@@ -35,9 +35,9 @@ def follow(take, files=()):
         reading = take()
         refuse_full_disk(files)
         try:
-            tell(reading)
+            emit(reading)
         except BrokenPipeError:
-            os._exit(0)  # nobody listens any more; a flush at exit would fail again
+            os._exit(0)  # the reader is gone; a flush at exit would fail again
         now = time.monotonic()
         while tick <= now:
             tick += 1.0
@@ -52,7 +52,7 @@ def refuse_full_disk(files):
         there = next(path for path in (folder, *folder.parents) if path.is_dir())
         disk = os.statvfs(there)
         free = disk.f_bfree * disk.f_frsize
-        # What has no blocks is no disk, such as /proc.
+        # A file system without blocks is no disk, such as /proc.
         if disk.f_blocks and free < ROOM and not disk.f_flag & os.ST_RDONLY:
             raise LabError(
                 f"the disk is full (found {free >> 10} KiB free in {there}, wanted "
@@ -63,7 +63,7 @@ def refuse_full_disk(files):
 def used(processes, explain_death=lambda: None):
     """Return CPU time (s) and resident memory (bytes) of processes together.
 
-    When one has gone, `explain_death` may raise why; else its own last words are raised.
+    When one has gone, `explain_death` may raise why; else its last log line is raised.
     """
     ticks = rss = 0
     for process in processes:
@@ -94,7 +94,7 @@ def udp_drops(process, port):
 def check_serves(process, port):
     """Raise ContractError where a process has no UDP socket of a port.
 
-    What answers there is another one, such as what somebody else has started.
+    Another process answers there then, such as a server that is not the lab's.
     """
     if not udp_sockets(process, port):
         raise ContractError(f"{Path(process['argv'][0]).name} does not serve UDP port {port}")

@@ -1,7 +1,7 @@
-"""A server behind the contract: what every kind does the same for its verbs.
+"""A server behind the contract: the verbs as all kinds of servers share them.
 
-The package of a kind has a class `Server`, which says in what its kind differs.  Its settings
-have `process`, `interface`, `udp_port` and `files`, what the kind needs, and perhaps `commit`,
+The package of a kind has a class `Server`, which overrides what differs.  Its settings have
+`process`, `interface`, `udp_port` and `files`, what the kind needs, and perhaps `commit`,
 `start_s` (how long a start may take) and `refused_counter` (which counts what it refuses).
 """
 
@@ -12,7 +12,7 @@ from leaselab_contract.errors import ContractError
 
 
 class Server:
-    """One process that serves, and nothing beside it."""
+    """One process that serves, without companion services."""
 
     VERBS = ("start", "reset", "sample", "stop", "brake", "profile")
     """Methods that the contract's program calls; each returns what is printed, or prints."""
@@ -48,7 +48,7 @@ class Server:
         }
 
     def prepare(self):
-        """Prepare what it needs to start; return what runs beside it, by name."""
+        """Prepare what it needs to start; return its companion services by name."""
         return {}
 
     def launch(self):
@@ -66,7 +66,7 @@ class Server:
         raise NotImplementedError
 
     def check_started(self):
-        """Do what is left once it serves; return further facts of what runs."""
+        """Finish the start once it serves; return further facts of what runs."""
         return {}
 
     def config_sha256(self, _pid):
@@ -90,7 +90,7 @@ class Server:
         return pid
 
     def take(self):
-        """Return one sample; raises the reason when something of it has gone."""
+        """Return one sample; raises the reason when one of its processes has gone."""
         cpu_s, rss_bytes = self.used()
         beside = self.beside_cpu_s()
         try:
@@ -109,7 +109,7 @@ class Server:
         }
 
     def beside_cpu_s(self):
-        """Return the CPU time of what runs beside it, by name; raises where that has gone."""
+        """Return the CPU time of its companion services by name; raises where one has gone."""
         return {}
 
     def used(self):
@@ -117,7 +117,7 @@ class Server:
         return sampling.used(self.processes(), self.explain_death)
 
     def explain_death(self):
-        """Raise why a process of it has gone, where something else is the reason."""
+        """Raise why one of its processes has gone, where the cause is outside of it."""
 
     def counted(self):
         """Return its counters by name, and how many it holds; raises where it is too busy."""

@@ -38,7 +38,7 @@ def settings(root, variant, file=SETTINGS):
 
 
 def act(root, arguments):
-    """Do a verb of the server contract; return what it prints.
+    """Carry out a verb of the server contract; return what is to be printed.
 
     `root` is the contract's folder, `arguments` are a verb and a variant; `stop` alone stops
     all variants, `prune` takes how many to keep and variants that stay in any case.
@@ -78,7 +78,7 @@ def refuse_others(root, variant, config):
 
 
 def conflict(two):
-    """Say why two variants cannot run side by side; empty where they can.
+    """Return why two variants cannot run side by side; empty where they can.
 
     `two` has their settings by name, those of the one that runs last.
     """
@@ -89,13 +89,13 @@ def conflict(two):
                 f"and {name} cannot run beside another ({config['kind']}, as it is configured)"
             )
     if one["kind"] != other["kind"]:
-        # A socket shares its port with those alone that were made like it.
+        # A socket shares its port only with sockets that have the same options.
         return f"and {one['kind']} cannot run beside {other['kind']}"
     return f"at {other['address']}" if one["address"] == other["address"] else ""
 
 
 def stop_all(root):
-    """Stop every variant, all others too where one cannot be."""
+    """Stop every variant; one that cannot be stopped does not keep the others running."""
     found, errors = [], []
     for variant in names(root):
         try:

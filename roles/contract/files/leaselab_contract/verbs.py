@@ -9,7 +9,7 @@ from leaselab_contract.errors import ContractError
 
 
 def serve(program, verbs):
-    """Do the verb that was asked for, and leave with its status.
+    """Carry out the verb of the command line, and exit with its status.
 
     `program` is the contract's path, its settings are in ``<program>.json`` beside it;
     `verbs` are functions of the settings, and what they return is printed as JSON.
@@ -18,7 +18,7 @@ def serve(program, verbs):
 
 
 def answer(act):
-    """Print what `act` returns as JSON, nothing for None; leave with its status if it fails."""
+    """Print what `act` returns as JSON, nothing for None; exit with its status if it fails."""
     try:
         found = act()
     except (
@@ -34,7 +34,7 @@ def answer(act):
         sys.stdout.write(json.dumps(found) + "\n")
 
 
-def tell(document):
+def emit(document):
     """Print one JSON object at once."""
     sys.stdout.write(json.dumps(document, separators=(",", ":")) + "\n")
     sys.stdout.flush()

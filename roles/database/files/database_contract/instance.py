@@ -44,7 +44,7 @@ def password(file):
 
 
 def variables(config):
-    """Return what the running database tells of itself, by name."""
+    """Return the variables that the running database reports, by name."""
     rows = query(config, config["variables_sql"]).splitlines()
     return dict(row.split("\t", 1) for row in rows if "\t" in row)
 
@@ -62,9 +62,9 @@ def launch(config):
 
 
 def allow_bootstrap(path):
-    """Let this node begin a cluster again, also after a crash of all.
+    """Let this node begin a cluster again, also after a crash of all nodes.
 
-    Its data are what counts: the others get what they lack of it.
+    Its data are authoritative: the other nodes copy from it what they lack.
     """
     if path.exists():
         text = path.read_text(encoding="ascii")
@@ -74,7 +74,7 @@ def allow_bootstrap(path):
 
 
 def refuse_another(config):
-    """Two would not share the socket: what answered would not be what was tuned."""
+    """Raise ContractError where another database answers on the socket: it is not tuned."""
     try:
         query(config, "SELECT 1;\n")
     except ContractError:
@@ -88,7 +88,7 @@ def refuse_another(config):
 
 
 def start(config):
-    """Start it; return name, version, confinement and settings. One elsewhere has to run."""
+    """Start it, unless it is on another host; return name, version, confinement, settings."""
     pid = None
     if config["process"]:
         launch(config)
@@ -103,13 +103,13 @@ def start(config):
 
 
 def stop(config):
-    """End it in good order; one on another host is not its."""
+    """End it in good order; a database on another host is left running."""
     ended = process.end(config["process"], STOP_S) if config["process"] else False
     return {"was_running": ended}
 
 
 def state(config):
-    """Look, and change nothing."""
+    """Return its state: whether it runs, its last error, its free disk space."""
     disk = os.statvfs(config["data_folder"])
     return {
         "running": process.running_pid(config["process"]) is not None,
@@ -129,24 +129,24 @@ def credentials(config):
     try:
         query(config, text)
     except ContractError as error:
-        told = str(error)  # clients quote the SQL they do not understand
+        text = str(error)  # clients quote the SQL they do not understand
         for word in known.values():
-            told = told.replace(word, "(password)")
-        raise ContractError(told) from None
+            text = text.replace(word, "(password)")
+        raise ContractError(text) from None
 
 
 def login(config):
-    """Prove that the server's user gets in."""
+    """Prove that the server's user can log in."""
     query(config, "SELECT 1;\n", "client")
 
 
 def reset(config):
-    """Drop the server's database, and make it anew."""
+    """Drop the server's database, and create it again."""
     query(config, config["reset_sql"])
 
 
 def sql(config):
-    """Hand standard input to the administrator's client."""
+    """Pass standard input to the administrator's client."""
     sys.stdout.write(query(config, sys.stdin.read()))
 
 

@@ -1,8 +1,8 @@
-"""What a database differs in from other servers behind the contract: one for another host.
+"""A database as a server behind the contract, for a server on another host.
 
 It is one instance or several nodes of a cluster, of which the first is asked and begins the
-cluster.  What is in it belongs to the server that asks it, which empties it: `reset` looks
-whether it is still what was deployed, and has disk left.
+cluster.  The server that uses the database owns its data and empties it: `reset` only checks
+that the database is still as deployed, and has disk left.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ class Server(server.Server):
             time.sleep(process.POLL_S)
 
     def unsettled(self):
-        """Say in what a node differs from one of a whole cluster; empty when none does."""
+        """Return how a node differs from one of a whole cluster; empty when none does."""
         if not self.config["settled"]:
             return ""
         for node in self.config["nodes"]:
@@ -68,7 +68,7 @@ class Server(server.Server):
         return ""
 
     def reset(self):
-        """Refuse one that is not whole any more, or has no room left.
+        """Raise LabError for a cluster that is not whole any more, or has no room left.
 
         It holds nothing of its own.
         """
@@ -85,7 +85,7 @@ class Server(server.Server):
         return super().reset()
 
     def running(self):
-        """Return the first node's pid; its last words are raised where it has gone."""
+        """Return the first node's pid; raises its last log line where it has gone."""
         return running(self.config["nodes"][0])
 
     def used(self):
@@ -99,7 +99,7 @@ class Server(server.Server):
         return {node["node"]: process.tree_cpu_s(running(node)) for node in others}
 
     def counted(self):
-        """Nothing: what it counts and holds is the server's that asks it."""
+        """Return nothing: its counters and data belong to the server that uses it."""
         return {}, None
 
     def stop(self):
@@ -113,7 +113,7 @@ class Server(server.Server):
 
 
 def running(node):
-    """Return a node's pid; raises its last words when it has gone."""
+    """Return a node's pid; raises its last log line when it has gone."""
     pid = process.running_pid(node["process"])
     if pid is None:
         process.refuse_shutdown()

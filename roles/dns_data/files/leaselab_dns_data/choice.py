@@ -78,7 +78,7 @@ NAMES = {LISTED: listed, "mixed": mixed, "uniform": uniform, "zipf": zipf}
 
 
 def missed(count: int, share: Fraction) -> Iterator[bool]:
-    """Say of each query whether its name is missing: `share` of any stretch of the file."""
+    """Yield for each query whether its name is missing: `share` of any part of the file."""
     before = 0
     for one in range(1, count + 1):
         now = one * share.numerator // share.denominator

@@ -1,5 +1,5 @@
-"""How it fails."""
+"""The error of data that cannot be made."""
 
 
 class DataError(ValueError):
-    """What was asked for cannot be made; the text says what is wanted."""
+    """The data cannot be made as asked; the text says what is wanted."""

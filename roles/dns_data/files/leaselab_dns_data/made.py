@@ -1,6 +1,6 @@
 """Zone files and query files on a disk, with what is known of them beside them.
 
-They are made anew only where what lies there is not what was asked for: another kind or size,
+They are made again only where the files there do not match the request: another kind or size,
 another version of this program, or bytes that have changed since.
 """
 
@@ -27,11 +27,11 @@ class _Hashed:
     def __init__(self) -> None:
         self._found = hashlib.sha256()
 
-    def write(self, path: Path, texts: Iterable[str], told: str = "") -> None:
-        """Write one in a step of its own; `told` is the name that goes into the hash."""
+    def write(self, path: Path, texts: Iterable[str], name: str = "") -> None:
+        """Write a file in one step; `name` is its name in the hash."""
         draft = path.with_name(f"{path.name}.new")
-        if told:
-            self._found.update(f"{told}\0".encode())
+        if name:
+            self._found.update(f"{name}\0".encode())
         with draft.open("wb") as file:
             for batch in _batches(texts):
                 content = "".join(batch).encode("ascii")
@@ -57,7 +57,7 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def zones(folder: Path, data: str, size: int, address: str) -> dict:
-    """Have the zone files of a kind of data in a folder; return what is known of them.
+    """Make the zone files of a kind of data in a folder; return their record.
 
     `sha256` is over each file's name and bytes, the list of zones last; `changed` says whether
     anything was written.
@@ -82,7 +82,7 @@ def zones(folder: Path, data: str, size: int, address: str) -> dict:
 
 
 def _empty(folder: Path) -> None:
-    """Have a folder for zone files, empty; raises DataError for one that is somebody else's."""
+    """Make an empty folder for zone files; raises DataError for one with other files."""
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     files = list(folder.iterdir())
     if files and not (folder / KNOWN).exists():
@@ -108,7 +108,7 @@ def _listed(pairs: Iterable[tuple[str, str]], counts: dict, number_of: dict) -> 
 def queries(
     file: Path, data: str, size: int, *, names: str, misses: Fraction, count: int
 ) -> dict:
-    """Have a file of queries, one a line; return what is known of it.
+    """Make a file of queries, one a line; return its record.
 
     `sha256` is the file's own, `distinct` the number of different names in it, `misses` of how
     many lines the name does not exist.
@@ -133,10 +133,10 @@ def queries(
 
 
 def drawn(file: Path, lines: Path, *, names: str, count: int) -> dict:
-    """Have a file of queries out of the lines of another one; return what is known of it.
+    """Make a file of queries from the lines of another one; return its record.
 
-    What is not in the order of that file is drawn from its different lines.  `sha256` and
-    `distinct` as of `queries`; which of the names do not exist is not known.
+    Queries that do not follow that file's order are drawn from its different lines.  `sha256`
+    and `distinct` as of `queries`; which of the names do not exist is not known.
     """
     if count < 1:
         raise DataError(f"--count {count} (wanted one at least)")
@@ -188,7 +188,7 @@ def program_sha256() -> str:
 
 
 def _kept(known: Path, asked: dict, sha256) -> dict | None:
-    """Return what is known of what lies there, if it is what is asked for."""
+    """Return the record of the files that are there, if they match the request."""
     try:
         found = json.loads(known.read_text(encoding="utf-8"))
         if found["asked"] == asked and found["made"]["sha256"] == sha256():

@@ -1,6 +1,6 @@
-"""What dnsmasq tells over D-Bus, on a bus that only the lab uses.
+"""dnsmasq's metrics over D-Bus, on a bus that only the lab uses.
 
-It is the one way to count its leases where it keeps no file of them.
+They are the one way to count its leases where it keeps no lease file.
 """
 
 import re
@@ -30,14 +30,14 @@ def ask(config, method, seconds=CALL_S):
 
 
 def version(config):
-    """Return the version it tells."""
+    """Return dnsmasq's version."""
     return ask(config, "GetVersion", 1.0).split()[0]
 
 
 def metrics(config, seconds=CALL_S):
     """Return its counters by name."""
-    told = re.findall(r"\b(\w+)\s+uint32 (\d+)", ask(config, "GetMetrics", seconds))
-    return {name: int(value) for name, value in told}
+    metrics_found = re.findall(r"\b(\w+)\s+uint32 (\d+)", ask(config, "GetMetrics", seconds))
+    return {name: int(value) for name, value in metrics_found}
 
 
 def held(config, known):

@@ -1,4 +1,4 @@
-"""What dnsmasq differs in from other servers behind the contract."""
+"""The dnsmasq server behind the contract: what differs from other servers."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ COUNTERS = ("dhcp_ack", "dhcp_offer", "dhcp_nak")
 
 
 class Server(restarted.Server):
-    """dnsmasq, and beside it a bus of its own."""
+    """dnsmasq, with a D-Bus of its own as companion service."""
 
     START_S = 15.0
     REFUSED = "dhcp_nak"
@@ -27,7 +27,7 @@ class Server(restarted.Server):
         return super().launch()
 
     def ready(self):
-        """Return its version, which it has on its bus."""
+        """Return its version, by D-Bus."""
         return bus.version(self.config)
 
     def leases(self):

@@ -1,4 +1,4 @@
-"""ISC dhcpd's leases, as its file says: it has no counters that could be asked for."""
+"""ISC dhcpd's leases, read from its lease file: it has no counters."""
 
 import os
 import re
@@ -22,7 +22,7 @@ class Leases:
 
         Raises OSError without a file.
         """
-        # an open file keeps its number, so that no other one can have it
+        # an open file keeps its inode number, so that no other file can get it
         if self._file is None or not os.path.samestat(
             os.fstat(self._file.fileno()), self._path.stat()
         ):

@@ -1,4 +1,4 @@
-"""What ISC dhcpd differs in from other servers behind the contract."""
+"""The ISC dhcpd server behind the contract: what differs from other servers."""
 
 from pathlib import Path
 
@@ -27,13 +27,13 @@ class Server(restarted.Server):
     def ready(self):
         """Return its version, once it has its socket: it has read its leases before."""
         sampling.check_serves(self.config["process"], self.config["port"])
-        told = Path(self.config["process"]["output_file"]).read_text(encoding="utf-8")
-        return told.partition("\n")[0].split()[-1]
+        output = Path(self.config["process"]["output_file"]).read_text(encoding="utf-8")
+        return output.partition("\n")[0].split()[-1]
 
     def leases(self):
         """Count its leases."""
         return self._leases.held()
 
     def counted(self):
-        """Return no counters, as it has none, and its leases."""
+        """Return no counters, as dhcpd has none, and the number of leases."""
         return {}, self.leases()

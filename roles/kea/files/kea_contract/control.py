@@ -28,7 +28,7 @@ def control(config, command, arguments=None, timeout=CONTROL_S):
         while chunk := connection.recv(1 << 16):
             answer += chunk
     reply = json.loads(answer)
-    if reply["result"] not in (0, 3):  # 3: done, nothing was there to do it to
+    if reply["result"] not in (0, 3):  # 3: done, but nothing matched
         raise ContractError(f"{command}: {reply.get('text', reply)}")
     return reply.get("arguments", {})
 
@@ -48,7 +48,7 @@ def leases(config, timeout=CONTROL_S):
 
 
 def forget_leases(config):
-    """Tell Kea, which counts for itself, that its leases are gone."""
+    """Make Kea, which keeps its own counts, know that its leases are gone."""
     for name in (
         [config["leases_statistic"]] if config["leases_statistic"] else _of_subnets(config)
     ):
@@ -62,11 +62,11 @@ def _of_subnets(config, timeout=CONTROL_S):
 
 
 def config_hash(config):
-    """Hash of the configuration that Kea is really running with.
+    """Hash of the configuration that Kea runs with.
 
-    Kea's own hash covers the text it was given; this one covers what it made of it,
-    defaults filled in.  The password is left out: it is each lab's own, and the same
-    configuration should be seen to be the same.
+    Kea's own hash covers the text of its file; this one covers the resulting configuration
+    with its defaults.  The password is left out: each lab has its own, and the hashes of
+    equal configurations should be equal.
     """
     running = control(config, "config-get")
     running.pop("hash", None)

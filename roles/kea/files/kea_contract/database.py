@@ -31,8 +31,8 @@ def links(config):
 def prepare(config):
     """Start it, with an empty schema of the version that this Kea wants.
 
-    Returns what it says of itself, by what it is: name, version, variables.  One on another
-    host runs already, and a contract of its own says so.
+    Returns what the database reports: name, version, variables.  A database on another host
+    runs already, and is reported by a contract of its own.
     """
     try:
         found = json.loads(ask(config, "start"))
@@ -42,7 +42,7 @@ def prepare(config):
             rows = Path(config["database"]["hosts_file"]).read_text(encoding="ascii")
             ask(config, "sql", rows)
     except LabError:
-        check_disk(config)  # its last words need not name that
+        check_disk(config)  # its last log line need not name that
         raise
     # Two faults that Kea would only report as a failure of its own.
     ask(config, "login")
@@ -67,10 +67,10 @@ def empty_sql(config):
 
 
 def make_schema(config):
-    """Have kea-admin make it, in the empty database.
+    """Make the schema in the empty database by kea-admin.
 
-    Of one on another host its script makes it, through the database's own client: kea-admin
-    hands MySQL's the password as an argument.
+    On another host its SQL script makes it, through the database's own client: kea-admin
+    passes the password to MySQL's client as an argument.
     """
     settings = config["database"]
     if is_distant(config):
@@ -82,7 +82,7 @@ def make_schema(config):
         "kea-admin makes no schema",
         ANSWER_S,
         error=LabError,
-        KEA_ADMIN_DB_PASSWORD="",  # root of the system needs none
+        KEA_ADMIN_DB_PASSWORD="",  # the system's root needs no password
     )
 
 
@@ -97,8 +97,8 @@ def check_version(config):
         return
     found = ask(config, "sql", settings["version_sql"]).strip()
     kea = config["process"]["argv"][0]
-    told = program.run([kea, "-V"], f"{kea} -V", ANSWER_S)
-    wanted = re.search(rf"{settings['title']} backend (\S+?),", told)
+    output = program.run([kea, "-V"], f"{kea} -V", ANSWER_S)
+    wanted = re.search(rf"{settings['title']} backend (\S+?),", output)
     if wanted is None:
         raise ContractError(f"{kea} was built without {settings['title']}")
     if found != wanted[1]:
@@ -111,14 +111,14 @@ def check_version(config):
 def empty(config):
     """Empty the tables; return how many leases there were and are, by count.
 
-    Truncating them needs no log of each row.  Kea, which counts for itself, is told.
+    Truncating them needs no log of each row.  Kea, which keeps its own counts, is notified.
     """
     check_disk(config)
     sql = Path(config["database"]["empty_file"]).read_text(encoding="ascii")
     try:
         answer = ask(config, "sql", sql)
     except LabError:
-        check_after_death(config)  # its client only says that it hung up
+        check_after_death(config)  # its client only reports a closed connection
         raise
     before, left = map(int, answer.split())
     forget_leases(config)

@@ -1,4 +1,4 @@
-"""The pair: how this server and its partner see each other, and the agent between them."""
+"""The pair: the states of this server and its partner, and the agent between them."""
 
 import socket
 import time

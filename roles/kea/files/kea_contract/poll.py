@@ -3,8 +3,8 @@
     poll.py SOCKET COMMAND INTERVAL_S SUBNETS
 
 Asks every INTERVAL_S seconds for the subnets 1 to SUBNETS; an answer that takes longer costs
-the asks that it missed.  Says once on standard output that it was answered.  Where Kea refuses,
-it ends with a line that says why: what does not ask must not be taken for what does.
+the asks that it missed.  Prints once on standard output that it was answered.  Where Kea
+refuses, it ends with a line that says why: a load without polls must not pass as one with them.
 """
 
 import json
@@ -15,11 +15,11 @@ import time
 ANSWER_S = 30.0
 ANSWERED = "answered"
 DONE = (0, 3)
-"""Results of a command that was carried out; 3: there was nothing to tell."""
+"""Results of a command that was carried out; 3: it found nothing to return."""
 
 
 def ask(path, command, subnets):
-    """Ask once; raises OSError where nobody answers, RuntimeError where Kea refuses."""
+    """Ask once; raises OSError where nothing answers, RuntimeError where Kea refuses."""
     last = {"first-subnet-id": 1, "last-subnet-id": subnets}
     request = {"command": command, "arguments": {"subnet-range": last}}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -37,20 +37,20 @@ def ask(path, command, subnets):
 
 
 def main(path, command, interval_s, subnets):
-    """Ask until somebody ends it."""
-    due, told = time.monotonic(), False
+    """Ask until the process is ended."""
+    due, announced = time.monotonic(), False
     while True:
         try:
             ask(path, command, subnets)
         except OSError:
-            pass  # too busy, restarting or gone: whoever watches the server says so
+            pass  # too busy, restarting or gone: the sampler reports that
         except RuntimeError as error:
             sys.exit(f"ERROR {error}")
         else:
-            if not told:
+            if not announced:
                 sys.stdout.write(f"{ANSWERED}\n")
                 sys.stdout.flush()
-            told = True
+            announced = True
         now = time.monotonic()
         while due <= now:
             due += interval_s

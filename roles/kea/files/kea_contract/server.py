@@ -1,4 +1,4 @@
-"""What Kea differs in from other servers behind the contract.
+"""The Kea servers behind the contract: what differs from other servers.
 
 start makes a database's schema from nothing; state and settle are about a pair; list prints
 address and client of every lease.
@@ -20,12 +20,12 @@ ANSWER_S = 0.8
 
 
 class Server(WithDatabase, server.Server):
-    """Kea; beside it a pair's agent, its database, what leads to that, and who polls it."""
+    """Kea, with a pair's agent, its database, the delayed link to that, and its poller."""
 
     VERBS = (*server.Server.VERBS, "state", "settle", "list", "crash")
 
     def prepare(self):
-        """Have an empty store, and start the database with what leads to it."""
+        """Empty the store, and start the database with its delayed link."""
         store.remove_files(self.config)
         Path(self.config["control_socket"]).unlink(missing_ok=True)
         beside = database.prepare(self.config) if self.config["database"] else {}
@@ -39,7 +39,7 @@ class Server(WithDatabase, server.Server):
         return answer["extended"].split()[0]
 
     def check_started(self):
-        """Start a pair's agent, and what polls it."""
+        """Start a pair's agent, and the poller."""
         if self.config["agent"]:
             pair.start_agent(self.config["agent"])
         if self.config["poller"]:
@@ -47,7 +47,7 @@ class Server(WithDatabase, server.Server):
         return {}
 
     def config_sha256(self, _pid):
-        """Return the hash of what it says that it runs with."""
+        """Return the hash of the configuration that it reports."""
         return config_hash(self.config)
 
     def launch_and_hear(self, helper, word):
@@ -60,7 +60,7 @@ class Server(WithDatabase, server.Server):
         process.wait_until(said, process.launch(helper), helper, self.START_S)
 
     def state(self):
-        """Say how a pair differs from the state asked for."""
+        """Return how a pair differs from the state asked for."""
         return {"trouble": pair.trouble(self.config)}
 
     def settle(self):
@@ -83,7 +83,7 @@ class Server(WithDatabase, server.Server):
     def empty(self):
         """Return how many leases there were and are.
 
-        The command for it is a hook's.  Without the hook, Kea reads its configuration again
+        A hook has the command for it.  Without the hook, Kea reads its configuration again
         and finds no file of leases; it stays the same process, and counts packets on.
         """
         if database.has_leases(self.config):
@@ -108,7 +108,7 @@ class Server(WithDatabase, server.Server):
         }
 
     def beside_cpu_s(self):
-        """Return the CPU time of its database, of what polls it and what leads to it."""
+        """Return the CPU time of its database, its poller and its delayed link."""
         beside = super().beside_cpu_s()
         if self.config["poller"]:
             beside["poller"] = sampling.used([self.config["poller"]])[0]
@@ -135,7 +135,7 @@ class Server(WithDatabase, server.Server):
         return {"was_running": bool(pids)}
 
     def stop(self):
-        """End it, what runs beside it, and its database."""
+        """End it, its companion services, and its database."""
         ended = super().stop()
         poller = self.config["poller"]
         helpers = [*([poller] if poller else []), *database.links(self.config)]

@@ -25,7 +25,7 @@ def from_files(config):
         with path.open(newline="", encoding="ascii", errors="replace") as file:
             for row in csv.DictReader(file):
                 if row.get("valid_lifetime") is None:
-                    continue  # the line a crash cut short
+                    continue  # a line that a crash cut short
                 client = row[CLIENT[config["family"]]].replace(":", "").lower()
                 if row["valid_lifetime"] == "0":
                     held.pop(row["address"], None)
@@ -35,7 +35,7 @@ def from_files(config):
 
 
 def remove_files(config):
-    """Remove the file that memfile appends to, and what its cleaning has made of older ones."""
+    """Remove the file that memfile appends to, and those that its cleaning (LFC) has made."""
     newest = Path(config["lease_file"])
     for path in newest.parent.glob(f"{newest.name}*"):
         path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""What Knot differs in from other servers behind the contract.
+"""The Knot server behind the contract: what differs from other servers.
 
-It holds nothing, so reset does nothing.  It has no counters without module stats, which is work
-for each query.
+It holds nothing, so reset does nothing.  It has no counters without its module stats, which
+would cost time for each query.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ class Server(server.Server):
         return program.run(argv, "knotc: status version", STATUS_S).split()[-1]
 
     def check_started(self):
-        """Raise its own words where it serves without one of its zones."""
+        """Raise its log line where it serves without one of its zones."""
         text = Path(self.config["log_file"]).read_text(encoding="utf-8", errors="replace")
         failed = [line for line in text.splitlines() if " error: " in line]
         if failed:

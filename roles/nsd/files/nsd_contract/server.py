@@ -1,7 +1,7 @@
-"""What NSD differs in from other servers behind the contract.
+"""The NSD server behind the contract: what differs from other servers.
 
-It holds nothing, so reset does nothing.  It is a tree of processes: one that was replaced by
-another while it was measured has lost queries, and is as good as dead.
+It holds nothing, so reset does nothing.  It is a tree of processes: one that is replaced by
+another under load has lost queries, and counts as dead.
 """
 
 from pathlib import Path
@@ -26,7 +26,7 @@ class Server(server.Server):
 
     STOP_S = 60.0
     first = ()
-    """The processes that it had when sampling began."""
+    """Pids of its processes when sampling began."""
 
     def ready(self):
         """Return its version once it answers for its data."""
@@ -35,7 +35,7 @@ class Server(server.Server):
         return control.version(self.config["socket"], GREETING, STATUS_S)
 
     def check_started(self):
-        """Raise its own words where it serves without one of its zones."""
+        """Raise its log line where it serves without one of its zones."""
         try:
             text = Path(self.config["log_file"]).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -52,7 +52,7 @@ class Server(server.Server):
 
     def used(self):
         """Return CPU time (s) and memory (bytes); raises where a process has been replaced."""
-        super().used()  # says why it is gone
+        super().used()  # raises why it is gone
         pid = self.running()
         now = process.tree(pid)
         if gone := sorted(set(self.first) - set(now)):

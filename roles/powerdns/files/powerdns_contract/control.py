@@ -10,15 +10,15 @@ CACHES = ("packetcache-size", "query-cache-size")
 
 
 def control(config, *command, seconds=CONTROL_S):
-    """Have the running server do a command; return what it prints."""
+    """Send a command to the running server; return what it prints."""
     argv = [config["control_program"], f"--config-dir={config['config_folder']}", *command]
     return program.run(argv, f"pdns_control {command[0]}", seconds)
 
 
 def counters(config, seconds=CONTROL_S):
     """Return its counters by name."""
-    told = control(config, "show", "*", seconds=seconds).strip().strip(",").split(",")
-    return {name: int(value) for name, value in (one.split("=") for one in told)}
+    pairs = control(config, "show", "*", seconds=seconds).strip().strip(",").split(",")
+    return {name: int(value) for name, value in (pair.split("=") for pair in pairs)}
 
 
 def cached(known):

@@ -1,4 +1,4 @@
-"""What PowerDNS differs in from other servers behind the contract.
+"""The PowerDNS server behind the contract: what differs from other servers.
 
 An authority holds nothing of its clients.  Its caches hold answers: where a point declares
 that they begin empty, reset empties them and counts.
@@ -23,7 +23,7 @@ class Server(WithDatabase, server.Server):
     START_S = 60.0
 
     def prepare(self):
-        """Have its zones where it reads them."""
+        """Put its zones where it reads them."""
         return store.prepare(self.config)
 
     def ready(self):
@@ -32,7 +32,7 @@ class Server(WithDatabase, server.Server):
         return control(self.config, "version").strip()
 
     def config_sha256(self, _pid):
-        """Return the hash of what it says that it runs with."""
+        """Return the hash of the configuration that it reports."""
         return config_hash(self.config)
 
     def reset(self):

@@ -1,6 +1,6 @@
 """Where the zones are: in PostgreSQL beside the server, or in LMDB files of its own.
 
-Each says of itself which zones it holds, written last: what is not as wanted is made anew.
+Each store records which zones it holds, written last; a store with other zones is made again.
 """
 
 import json
@@ -19,7 +19,7 @@ MADE = "made.json"
 
 
 def prepare(config):
-    """Have the zones where the server reads them; return what serves beside it, by name."""
+    """Put the zones where the server reads them; return its companion services by name."""
     wanted = {**config["data"]["made"], **config["store"]}
     Path(config["state_folder"]).mkdir(mode=0o755, parents=True, exist_ok=True)
     if not config["database"]:
@@ -28,10 +28,10 @@ def prepare(config):
         return {}
     try:
         found = json.loads(ask(config, "start"))
-        if told(config) != wanted:
+        if recorded(config) != wanted:
             make_tables(config, wanted)
     except LabError:
-        check_disk(config)  # its last words need not name that
+        check_disk(config)  # its last log line need not name that
         raise
     ask(config, "login")
     write_password(config)
@@ -46,7 +46,7 @@ def _made(config):
 
 
 def make_lmdb(config, wanted):
-    """Write the LMDB files anew, and have them on the disk."""
+    """Write the LMDB files again, and flush them to the disk."""
     folder = Path(config["state_folder"])
     shutil.rmtree(folder)
     folder.mkdir(mode=0o755)
@@ -64,8 +64,8 @@ def make_lmdb(config, wanted):
     (folder / MADE).write_text(json.dumps(wanted), encoding="ascii")
 
 
-def told(config):
-    """Return what the database says of the zones that it holds; None where it says nothing."""
+def recorded(config):
+    """Return the database's record of the zones that it holds; None without one."""
     try:
         return json.loads(ask(config, "sql", config["database"]["told_sql"]))
     except ValueError:
@@ -73,7 +73,7 @@ def told(config):
 
 
 def make_tables(config, wanted):
-    """Make the schema and its rows anew."""
+    """Make the schema and its rows again."""
     folder = Path(config["state_folder"])
     zones.write_list(config, folder / LIST)
     with (folder / JSON).open("w") as output:

@@ -1,4 +1,4 @@
-"""The zones that are served, as role dns_data has written them, and what they are made into.
+"""Conversion of role dns_data's zone files into the forms that PowerDNS reads.
 
 PowerDNS's own programs read the zone files: pdnsutil for LMDB, zone2json for PostgreSQL.
 """
@@ -44,8 +44,8 @@ def rows(document):
         zones.append(f"{number}\t{_text(zone['name'].rstrip('.'))}\tNATIVE\n")
         for one in zone["records"]:
             fields = (one["name"].rstrip("."), one["type"], one["content"])
-            told = "\t".join(_text(field) for field in fields)
-            records.append(f"{number}\t{told}\t{one['ttl']}\t{one['prio']}\n")
+            record = "\t".join(_text(field) for field in fields)
+            records.append(f"{number}\t{record}\t{one['ttl']}\t{one['prio']}\n")
     return zones, records
 
 
@@ -55,7 +55,7 @@ def _text(value):
 
 
 def copy_sql(zones, records):
-    """Return the SQL that fills PowerDNS's tables, and has the planner know them."""
+    """Return the SQL that fills PowerDNS's tables and updates the planner's statistics."""
     return "".join(
         [
             "BEGIN;\nCOPY domains (id, name, type) FROM stdin;\n",

@@ -1,7 +1,7 @@
-"""What the responder differs in from other servers behind the contract.
+"""The responder behind the contract: what differs from other servers.
 
-It writes its counts into a file four times a second.  reset has it forget its leases by SIGHUP:
-a restart would begin its warm-up again.
+It writes its counts into a file four times a second.  reset drops its leases by SIGHUP: a
+restart would begin its warm-up again.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ COUNTERS = ("received", "answered", "overloaded", "dropped_on_purpose", "malform
 class Server(server.Server):
     """The responder.
 
-    Its random numbers are others at each start, so that runs are independent.
+    It has another random seed at each start, so that runs are independent.
     """
 
     START_S = 15.0
@@ -53,7 +53,7 @@ class Server(server.Server):
         return json.loads(Path(self.config["counts_file"]).read_text(encoding="ascii"))
 
     def reset(self):
-        """Have it forget its leases, and all that waits."""
+        """Make it forget its leases, and drop all waiting requests."""
         before = self.counts()
         os.kill(self.running(), signal.SIGHUP)
         deadline = time.monotonic() + FORGET_S

@@ -1,7 +1,7 @@
-"""What Unbound differs in from other servers behind the contract.
+"""The Unbound server behind the contract: what differs from other servers.
 
-Reset has it read its configuration again, which empties its caches, and counts what is left.
-Its flush_zone would mark all as expired and leave it there.
+Reset reloads its configuration, which empties its caches, and counts what is left.  Its
+flush_zone would only mark all entries as expired.
 """
 
 import time
@@ -21,7 +21,7 @@ COUNTERS = {
     "total.num.cachemiss": "QryRecursion",
     "num.query.udpout": "Queryv4",
 }
-"""By what they are called of all servers: those of the last two as BIND 9 calls them."""
+"""Common names of its counters; those of the last two are BIND 9's."""
 CACHES = ("msg.cache.count", "rrset.cache.count")
 
 

@@ -1,6 +1,6 @@
 """Counts clients by their kinds, what they begin and when, in tables that are bounded.
 
-Pure.  Where a table is full the rest is counted without it, and the result says so.
+Pure.  Where a table is full the rest is counted without it, and the result notes that.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Census:
         self.minutes[minute][word] += 1
 
     def _settle(self, number: int, message: Message) -> None:
-        """Have a client be of the kind that its fullest message says, behind its relay."""
+        """Assign a client, behind its relay, to the kind that its fullest message shows."""
         rank = 2 * _FULL.get(message.word, 1) + bool(message.relay)
         if rank < 2:
             return

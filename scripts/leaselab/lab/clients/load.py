@@ -30,7 +30,7 @@ class _Relay(NamedTuple):
     """How many its pools are for."""
     wants: frozenset[str]
     agent: list[list[Any]]
-    """What tells a server of the relay's interface."""
+    """Sub-options by which the relay identifies its interface to a server."""
 
 
 def with_clients(

@@ -1,4 +1,4 @@
-"""From what was counted to kinds of clients as leaseload reads them, with nobody in them."""
+"""Makes anonymous kinds of clients, as leaseload reads them, from a census."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHOWN = 40
 
 
 def traffic_of(census: Census, shared: int) -> Traffic | None:
-    """What a census says of its clients; None of a census that saw nobody begin anything.
+    """Traffic of a census's clients; None where none of them began an exchange.
 
     A value of an option is kept where at least `shared` clients sent it.
     """
@@ -141,7 +141,7 @@ class _Groups:
         return kinds[:MOST_LISTED]
 
     def _number(self) -> None:
-        """Have the hardware addresses of kinds of one maker follow each other."""
+        """Give kinds of one maker consecutive hardware addresses."""
         of_maker = [kind for kind in self.kinds if "first_mac" in kind]
         following: dict[str, int] = {}
         for kind in of_maker:

@@ -122,7 +122,7 @@ def _read_log(reader: Reader, file: IO[str]) -> None:
 def _message(  # noqa: PLR0917
     family: int, word: str, number: int, who: str, relay: bytes, want: str
 ) -> Message:
-    """A message of a client whose options nobody knows."""
+    """A message of a client whose options are unknown."""
     return Message(
         family=family,
         word=word,

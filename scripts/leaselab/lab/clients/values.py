@@ -47,7 +47,7 @@ AGENT = {
 
 
 class Features(NamedTuple):
-    """What tells a kind of clients from others; identities are not in it."""
+    """Properties that separate a kind of clients from others; identities are not in it."""
 
     options: tuple[tuple[int, bytes], ...]
     agent: tuple[int, ...]
@@ -112,7 +112,7 @@ def agent_value(family: int, code: int, *, relay: int, is_shared: bool) -> str:
 
 
 def _is_list(family: int, code: int, value: bytes) -> bool:
-    """Whether a value is a list of codes as clients ask for them, which names nobody."""
+    """Whether a value is a list of codes that clients ask for: it identifies no client."""
     if code != _REQUESTED[family]:
         return False
     asked = list(value)

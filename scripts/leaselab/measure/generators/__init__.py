@@ -46,7 +46,7 @@ OF_DNS: Final = {
 def adapter_of(scenario: Scenario) -> type[Adapter]:
     """Return the adapter of a scenario's generator.
 
-    Raises a usage error for one that nobody has written.
+    Raises a usage error for a generator without an adapter.
     """
     if scenario.generator not in ADAPTERS:
         raise usage_error(

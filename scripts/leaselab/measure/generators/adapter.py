@@ -1,8 +1,8 @@
-"""What an adapter of a traffic generator is: at the level of a trial.
+"""The interface of a traffic generator's adapter, at the level of a trial.
 
 An adapter owns the command line, the reading of what the tool prints, the early end, what
-makes a trial doubtful, and the probe that proves that a server answers.  Nothing outside of
-its module knows the tool.
+makes a trial doubtful, and the probe that proves that a server answers.  No other module
+depends on the tool.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TIMEOUT_SLACK_S = 20.0
 """Time beyond traffic and wait after which a generator counts as hanging (s): some print for
 seconds."""
 PROBES = 5
-"""Probes tried before a started server counts as answering nobody."""
+"""Probes tried before a started server counts as not answering."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Seen:
     refused: int = 0
     """Requests that the server says it refused."""
     generator: HostUse | None = None
-    """What happened to the generator's host; None where nobody looked."""
+    """What happened to the generator's host; None where it was not read."""
     held: Mapping[str, int] = field(default_factory=dict)
     """What each server held when it was reset, by role."""
     in_use: int | None = None
-    """What the server under test held after the load; None where it did not tell."""
+    """What the server under test held after the load; None where it did not report it."""
     trouble: str = ""
     """How several servers differed from the state asked for; empty when they did not."""
 
@@ -95,7 +95,7 @@ class Reading:
         raise NotImplementedError
 
     def judged(self, counts: Transactions, seen: Seen, **fields: Any) -> Trial:  # noqa: ANN401
-        """Return the trial of these counts, with what speaks against it.
+        """Return the trial of these counts, with its doubts.
 
         A procedure that fills the pool lifts the doubt that it is full.  `fields` are the
         further ones of the trial.
@@ -149,7 +149,7 @@ class Adapter:
     def takes_clients(self) -> bool:
         """Whether a load may say how many clients there are, which come back in turn.
 
-        False where its clients are nobody, or where the scenario says how many there are.
+        False where it has no distinct clients, or where the scenario sets their number.
         """
         return False
 

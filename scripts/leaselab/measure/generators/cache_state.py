@@ -1,7 +1,7 @@
 """What a load declares of the server's cache, and whether a procedure keeps to it.
 
 For adapters of protocols whose servers have caches.  A load says it by its key `cache`: none
-(there is nothing to be cached), cold (whatever is asked was never asked before), mixed, or hot
+(there is nothing to be cached), cold (no query was asked before), mixed, or hot
 (all of it was).  `queries` is how many it asks before it begins again.  A load whose names are
 mixed asks for a share of them for the first time, until then.
 """

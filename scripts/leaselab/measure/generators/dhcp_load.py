@@ -1,7 +1,7 @@
 """What every load of DHCP clients has: addresses that it uses up, clients that come back.
 
-Whichever generator offers it: what its pool holds, which procedures it can have, and the doubts
-that come of leases.
+The same for every generator: what its pool holds, which procedures it can have, and the doubts
+that follow from leases.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DUPLICATE_ADDRESS = "duplicate-address"
 REJECTED = "rejected"
 """The server refused leases, so it did less work than it was asked for."""
 MALFORMED = "malformed-replies"
-"""Replies came that were no DHCP messages, and of which nobody knows what they answered."""
+"""Replies came that were no DHCP messages, so that no request can be found for them."""
 LOST_UPDATES = "lost-updates"
 """A server of a pair held fewer leases than clients were answered."""
 

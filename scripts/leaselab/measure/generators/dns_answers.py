@@ -41,7 +41,7 @@ class Expected:
     """What a load's queries are answered with, where all goes well."""
 
     misses: float | None
-    """Share of the queries whose name does not exist (0..1); None where nobody knows it, as of
+    """Share of the queries whose name does not exist (0..1); None where it is unknown, as for
     a user's own queries."""
     answer_bytes: int | None = None
     """Mean size of the probe's answers (bytes); None before there was a probe."""
@@ -89,11 +89,11 @@ class Expected:
         answered = sum(rcodes.values())
         wrong = self.failures(rcodes)
         if answered and sum(wrong.values()) > (1 - PROBE_SHARE) * answered:
-            told = ", ".join(f"{code} {n}" for code, n in sorted(rcodes.items()))
+            counts = ", ".join(f"{code} {n}" for code, n in sorted(rcodes.items()))
             raise server_broken(
                 "the server answers the load's queries with other RCODEs than it should",
                 where=where,
-                found=f"{told} of {answered} answers",
+                found=f"{counts} of {answered} answers",
                 wanted=self.words,
                 todo="compare the zones that it serves with the query file: data and size of "
                 "the load",

@@ -1,4 +1,4 @@
-"""Queries offered by a tool of their own: what is the same whatever the tool."""
+"""Queries offered by a tool of their own: what all such tools have in common."""
 
 from __future__ import annotations
 

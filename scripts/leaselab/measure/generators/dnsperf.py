@@ -7,7 +7,7 @@ Facts this adapter rests on (dnsperf 2.10 to 2.14, read in its source and tried)
 - With ``-q`` queries unanswered it waits: a server that is dead, or too slow, gets fewer than
   asked for.  That says that the server failed, and nothing of the generator.
 - ``-t`` forgets a query, so what is answered later is lost; it looks each 0.1 s.
-- A run begins with the first line of the query file, and begins anew at its end.
+- A run begins with the first line of the query file, and again from there at its end.
 - A name's ``\DDD`` becomes another character (2.10: its digits are of base 7).
 - Threads divide clients, rate and unanswered queries among them.
 """
@@ -25,8 +25,8 @@ from leaselab.measure.generators.printed import printed
 from leaselab.model.load import Load
 
 SHORT_S, SHORT_STEP_S = 10, 0.1
-"""Longest load of which dnsperf tells steps shorter than a second, and these (s): what it
-completes after the last of them may have waited in a buffer as the traffic ended."""
+"""Longest load for which dnsperf prints steps shorter than a second, and these steps (s): what
+it completes after the last of them may have waited in a buffer as the traffic ended."""
 PORTS = {"udp": 53, "tcp": 53, "dot": 853}
 
 

@@ -55,10 +55,10 @@ class Tally:
 
     sent: int
     completed: int
-    """Answered within the time-out, with whatever RCODE."""
+    """Answered within the time-out, with any RCODE."""
     lost: int
     run_s: float
-    """From the start of the traffic to the end of what is told (s)."""
+    """From the start of the traffic to the end of what is reported (s)."""
     mean_latency_s: float
     """Over what was completed (s); 0 where nothing was."""
     rcodes: Mapping[str, int] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Tally:
     answer_bytes: int = 0
     """Mean size of an answer, rounded down (bytes)."""
     slowest_s: float | None = None
-    """Highest latency (s); None where it is not told."""
+    """Highest latency (s); None where it is not printed."""
     histogram: Histogram | None = None
     """Latencies of what was completed; None where none is printed."""
 
@@ -86,7 +86,7 @@ class Tally:
         return Percentiles(p50=at(0.5), p90=at(0.9), p99=at(0.99), p999=at(0.999), max=slowest)
 
     def later_than(self, limit_s: float) -> int:
-        """How many were answered later than that (s); 0 where no histogram tells."""
+        """How many were answered later than that (s); 0 without a histogram."""
         if self.histogram is None:
             return 0
         return int(self.histogram[self.histogram[:, 0] > limit_s, 2].sum())
@@ -98,16 +98,16 @@ class Output:
 
     whole: Tally
     seconds: tuple[Tally, ...] = ()
-    """Each second, of versions that tell all of it, the last one included."""
+    """Each second, of versions that print all of it, the last one included."""
     completed: tuple[int, ...] = ()
     """Completed in each second, of other versions."""
     told_until_s: float = 0.0
-    """Since the start, when the last step ended that is told (s)."""
+    """Since the start, when the last reported step ended (s)."""
     told_completed: int = 0
     """Completed until then."""
     usual_s: float = 0.0
     """Within which nine of ten answers came in the first tenth of the steps (s); of versions
-    that do not tell it the mean latency."""
+    that do not print it the mean latency."""
 
 
 def parse(text: bytes) -> Output:
@@ -153,15 +153,15 @@ def parse(text: bytes) -> Output:
 
 
 def _invariants(whole: Tally) -> Iterator[tuple[str, bool]]:
-    """What must be true of every output, whatever was measured."""
+    """Checks that every output must pass, for any load."""
     yield (
         "answers by RCODE are not the completed",
         sum(whole.rcodes.values()) == (whole.completed),
     )
     yield "more completed and lost than sent", whole.completed + whole.lost <= whole.sent
     if whole.histogram is not None:
-        told = int(whole.histogram[:, 2].sum())
-        yield "the histogram has another number of answers", told == whole.completed
+        answers = int(whole.histogram[:, 2].sum())
+        yield "the histogram has another number of answers", answers == whole.completed
 
 
 def _rest(whole: Tally, seconds: list[Tally]) -> Iterator[Tally]:
@@ -203,7 +203,7 @@ def _by_second(steps: list[Tally]) -> Iterator[Tally]:
 
 
 def _joined(tallies: list[Tally]) -> Tally:
-    """What some steps tell together."""
+    """Sum up some steps."""
     completed = sum(tally.completed for tally in tallies)
     waited_s = sum(tally.completed * tally.mean_latency_s for tally in tallies)
     codes: Counter[str] = Counter()
@@ -229,14 +229,14 @@ def _completed(traffic: bytes) -> tuple[list[int], float]:
 
     The first step's rate is one since 1970, so as many are taken as in the middle one.
     """
-    told = [(float(at), float(rate)) for at, rate in _RATE.findall(traffic)]
-    if len(told) < 2:
+    rates = [(float(at), float(rate)) for at, rate in _RATE.findall(traffic)]
+    if len(rates) < 2:
         return [], 0.0
     counts = [
-        round(rate * (at - before)) for (before, _), (at, rate) in itertools.pairwise(told)
+        round(rate * (at - before)) for (before, _), (at, rate) in itertools.pairwise(rates)
     ]
-    start_s = told[0][0] - (told[1][0] - told[0][0])
-    return [round(statistics.median(counts)), *counts], told[-1][0] - start_s
+    start_s = rates[0][0] - (rates[1][0] - rates[0][0])
+    return [round(statistics.median(counts)), *counts], rates[-1][0] - start_s
 
 
 def _sections(text: bytes) -> list[tuple[str, Tally]]:
@@ -250,7 +250,7 @@ def _sections(text: bytes) -> list[tuple[str, Tally]]:
 
 def _tally(section: bytes) -> Tally:
     section = section.partition(b"Connection Statistics:")[0]
-    counts = {name: int(_one(section, told, name)) for name, told in _COUNTS.items()}
+    counts = {name: int(_one(section, pattern, name)) for name, pattern in _COUNTS.items()}
     codes = _one(section, rb"Response codes:([^\n]*)", "Response codes:")
     slowest = re.search(rb"Average Latency \(s\):.* max (\d+\.\d+)\)", section)
     buckets = _BUCKET.findall(section)

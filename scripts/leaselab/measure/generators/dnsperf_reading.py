@@ -109,7 +109,7 @@ class DnsperfReading(DnsReading):
     def _queued(self) -> int:
         """Queries that lay in buffers as the traffic ended.
 
-        What came after the last step that is told came in the rest of the traffic, or later.
+        Answers after the last reported step came in the rest of the traffic, or later.
         """
         output, traffic_s = self.output, float(self.load.duration_s)
         if not output.told_until_s:

@@ -48,11 +48,11 @@ class FlameReading(OpenLoopReading):
 
     @property
     def step_s(self) -> float:
-        """Its senders are in step, and it tells of the end up to that much too soon (s)."""
+        """How much too early it may report the end (s): its senders are in step."""
         return int(self.bench.generator.settings["senders"]) / self.load.rate + REPORT_S
 
     def dropped(self, seen: Seen) -> int:
-        """Answers that its host dropped, or that waited while that stood still."""
+        """Answers that its host dropped, or that waited while the host stood still."""
         return self.hosts_cost(seen, round(self.load.rate * self.procedure.late_s))
 
 

@@ -9,15 +9,15 @@ Facts this reading rests on (Flamethrower 0.12.0, read in its source and tried):
   longer; each later one a second after the one before.
 - As the traffic ends comes a line, and one more after what is still unanswered was waited for,
   ``-t`` seconds at most.
-- ``total_r_count`` has whatever came, also answers to queries that it had forgotten
+- ``total_r_count`` counts all answers, also those to queries that it had forgotten
   (``total_bad_count``); ``total_responses`` has the answers by RCODE, and is left out while
   nothing was answered.
 - Time-outs are looked for once a second from ``-t`` on, so an answer may come up to a second
-  later than that and count.  What was answered or not is not told by the second in which it
-  was asked.
+  later than that and count.  Answers and time-outs are not reported by the second of their
+  query.
 - Averages are means of each sender's mean, and null where nothing came; sizes are those of
   the queries.  There are no percentiles.
-- It ends with status 0 whatever came of it, and with 1 where it cannot begin.
+- It ends with status 0 for any outcome, and with 1 where it cannot begin.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _less(end: Mapping[str, int], lead: Mapping[str, int]) -> dict[str, int]:
 
 
 def _invariants(totals: list[_Total]) -> Iterator[tuple[str, bool]]:
-    """What must be true of every output, whatever was measured."""
+    """Checks that every output must pass, for any load."""
     end = totals[-1]
     yield "responses by RCODE are not all good ones", end.answered == end.received - end.bad
     yield "more responses than queries", end.answered <= end.sent

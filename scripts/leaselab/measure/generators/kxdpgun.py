@@ -24,7 +24,7 @@ class KxdpgunReading(OpenLoopReading):
         return parse(self.text(), self.generated.error)
 
     def dropped(self, seen: Seen) -> int:  # noqa: ARG002  # its packets pass the host's sockets
-        """None: nobody counts them."""
+        """None: they are not counted."""
         return 0
 
 

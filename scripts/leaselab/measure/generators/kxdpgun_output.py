@@ -2,7 +2,7 @@
 
 Facts this reading rests on (kxdpgun of Knot DNS 3.4, tried on veth in copy mode):
 
-- It sends at its rate whatever comes back, in batches of ten, and somewhat more than asked for.
+- It sends at its rate for any answers, in batches of ten, and somewhat more than asked for.
 - ``lost`` stays 0: what is lost are queries less responses.  It says nothing of latency, and
   nothing of the size of answers (JSON).
 - It stops listening as it stops sending, so what is answered later is lost.
@@ -36,8 +36,8 @@ def parse(text: bytes, complaint: str = "") -> Output:
             documents.setdefault(entry["type"], []).append(entry)
         if "stats_sum" not in documents:
             lines = complaint.strip().splitlines()
-            told = f": {lines[-1]}" if lines else ""
-            raise unreadable("kxdpgun", f"no entry 'stats_sum'{told}", text)
+            reason = f": {lines[-1]}" if lines else ""
+            raise unreadable("kxdpgun", f"no entry 'stats_sum'{reason}", text)
         (header,), (total,) = documents["header"], documents["stats_sum"]
         whole = _span(total)
         seconds = [_span(one) for one in documents.get("stats_periodic", [])]

@@ -1,7 +1,7 @@
 """leaseload: the project's own generator (``load/``), its command lines and its probe.
 
-It sends by an absolute schedule whatever the server does, follows every exchange by its id, and
-ends as soon as nothing more can come of a load.  ``leaseload --help`` describes the options.
+It sends by an absolute schedule, independent of the server, follows every exchange by its id,
+and ends as soon as no exchange is open.  ``leaseload --help`` describes the options.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ AT_ONCE_S = 1
 BIN_S = 0.001
 """Times by which completed exchanges are counted under an event (s)."""
 EVERYBODY = "255.255.255.255"
-"""Where a relay sends what both servers of a pair have to hear."""
+"""Where a relay sends messages that both servers of a pair have to receive."""
 FIRST_CLIENT = "00:0c:01:02:03:04"
 """Hardware address of the first client, where the load names none."""
 
@@ -147,7 +147,7 @@ class Leaseload(Adapter):
         return argv
 
     def _beginning(self, load: Load) -> list[str]:
-        """Return the beginning of every command: who asks whom, and how often."""
+        """Return the beginning of every command: client, server and rate."""
         tool = self._tool
         argv = [*tool.launcher, tool.path, *(self._dns() if self._is_dns else self._dhcp(load))]
         argv += ["--threads", str(tool.settings["threads"])]
@@ -176,7 +176,8 @@ class Leaseload(Adapter):
         """Return the arguments of clients: where they are, who they are.
 
         DHCPv4 clients are behind relays, whose addresses its host has.  DHCPv6 clients are on
-        the link, or behind a relay where the load says so.  A pair has to hear both.
+        the link, or behind a relay where the load says so.  Both servers of a pair have to
+        receive each message.
         """
         scenario, generator = self._bench.scenario, self._own
         argv = ["--interface", generator.test_interface]

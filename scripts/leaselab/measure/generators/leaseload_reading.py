@@ -56,7 +56,7 @@ class Latency(msgspec.Struct, frozen=True):
 
     @property
     def percentiles(self) -> Percentiles:
-        """The same, as records have it."""
+        """The same, in the form of records."""
         return Percentiles(
             p50=self.p50, p90=self.p90, p99=self.p99, p999=self.p999, max=self.max
         )

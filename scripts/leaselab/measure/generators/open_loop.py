@@ -66,7 +66,7 @@ class OpenLoopReading(DnsReading):
 
     @property
     def step_s(self) -> float:
-        """How exactly it tells when the traffic ended (s)."""
+        """How exactly it reports when the traffic ended (s)."""
         return 0.0
 
     def dropped(self, seen: Seen) -> int:

@@ -9,7 +9,7 @@ Facts this adapter rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and 
   goes on for ever where one is not served; SIGINT ends it with its whole report and status 0.
 - With ``-R`` they begin again after so many: those of a load with ``clients`` come back, which
   ``-u`` would call duplicate addresses.
-- With ``-A1`` v6 clients speak through a relay, to one server's own address.
+- With ``-A1`` v6 clients send through a relay, to one server's own address.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Perfdhcp(Adapter):
         self._family = int(bench.scenario.load["family"])
         self._relayed = self._family == 6 and bool(bench.scenario.load.get("relayed"))
         self._clients = returning_clients(bench.scenario)
-        told = bench.scenario.load.get("first_client", _mac(_FIRST_MAC))
-        self._first_client = int(told.replace(":", ""), 16)
-        # Both servers of a pair have to hear a client; v6 clients multicast, relays need not.
+        mac = bench.scenario.load.get("first_client", _mac(_FIRST_MAC))
+        self._first_client = int(mac.replace(":", ""), 16)
+        # A client has to reach both servers of a pair; v6 clients multicast, relays need not.
         if bench.scenario.partner or (self._family == 6 and not self._relayed):
             self._server = EVERYBODY
 
@@ -141,9 +141,9 @@ class Perfdhcp(Adapter):
     def _all_at_once(self, load: Load) -> list[str]:
         """Build the argv of clients that begin at once.
 
-        They are asked to stop when their time is over.  The receiver has a thread of its own
-        whatever else is measured with: all packets are sent before the first reply is read,
-        and a socket holds but some hundreds of replies.
+        They are stopped when their time is over.  The receiver always has a thread of its own:
+        without it all packets are sent before the first reply is read, and a socket holds only
+        some hundreds of replies.
         """
         argv = ["timeout", "--signal=INT", "--preserve-status", str(load.duration_s)]
         argv += [*self._begun("multi"), "--scenario", "avalanche", "-R", str(load.at_once)]

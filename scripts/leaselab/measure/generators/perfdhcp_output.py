@@ -11,8 +11,8 @@ Facts this reading rests on (perfdhcp of Kea 2.2 to 2.6, read in its source and 
   order: so the two stages are joined (`join`).
 - It counts addresses given twice only with ``-u``, and counts an address that is
   offered twice, which no server excludes; only those acknowledged twice count here.
-- Of DHCPNAKs it says nothing: the server's own counter does.
-- A receiver that has ended gives exit status 3, like failed exchanges, and says so on
+- It does not count DHCPNAKs: the server's own counter does.
+- A receiver that has ended gives exit status 3, like failed exchanges, and reports it on
   standard error only.
 - A time without a fraction is printed without the decimal point.
 - Of clients that begin at once (``--scenario avalanche``) it prints no reports.  The times of
@@ -117,8 +117,8 @@ def printed(generated: Generated, bench: Bench) -> bytes:
     no measurement.
     """
     text = whole(generated, bench, SOME_FAILED)
-    if told := complaint(generated.error):
-        raise no_measurement(bench, f"its receiver has ended: {told}")
+    if reason := complaint(generated.error):
+        raise no_measurement(bench, f"its receiver has ended: {reason}")
     return text
 
 
@@ -146,7 +146,7 @@ def parse(text: bytes, family: int) -> Output:
 
 
 def _invariants(output: Output) -> Iterator[tuple[str, bool]]:
-    """What must be true of every output, whatever was measured."""
+    """Checks that every output must pass, for any load."""
     first, second = output.first, output.second
     for name, stage in (("first", first), ("second", second)):
         yield f"{name} stage: more received than sent", stage.received <= stage.sent

@@ -52,7 +52,7 @@ from leaselab.model.trial import WHOLE, HostUse, Second, Trial
 
 COUNT_SHARE = 0.998
 """Share of rate x duration that a trial starts.  perfdhcp ends as soon as all replies are
-in only when it was told how many to start, and its clock of the period (``-p``) runs out
+in only when it has a number to start, and its clock of the period (``-p``) runs out
 just before the last ones are due; stopping by count a little earlier saves the wait of
 each trial without loss, and keeps the rate exact."""
 BUFFERED = 100

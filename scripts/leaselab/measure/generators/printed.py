@@ -53,7 +53,7 @@ def unreadable(name: str, what: str, text: bytes) -> LeaselabError:
 
 
 def _reason(status: int) -> str:
-    """Say what an exit status of the generator's shell means."""
+    """Return what an exit status of the generator's shell means."""
     if status == 127:
         return "not found on the host"
     if status in (124, 137):

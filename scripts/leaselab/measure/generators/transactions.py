@@ -1,4 +1,4 @@
-"""What came of the transactions of a load: one definition, whichever generator offered it.
+"""The outcomes of a load's transactions: one definition for all generators.
 
 - *in time*: answered as expected, the whole transaction within `late_s` of its first packet,
   and not out of a buffer after the traffic.
@@ -6,8 +6,8 @@
 - *lost*: begun and never answered, or due and not begun.
 - *wrong*: answered in another way than expected.
 
-A transaction that was due and not begun is lost whoever is to blame.  Where it is the
-generator, and that matters, the trial does not count.
+A transaction that was due and not begun is lost, whether by the server or the generator.
+Where it is the generator's fault, and that matters, the trial does not count.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MISSING = 2
 
 @dataclass(frozen=True, slots=True)
 class Transactions:
-    """What a generator tells of one load, counted; all four parts sum to `attempted`."""
+    """A generator's counts of one load; all four parts sum to `attempted`."""
 
     due: int
     """Asked for: rate times length, or less where the load was ended early."""
     begun: int
     answered: int
-    """In whatever way, and however late, of those begun."""
+    """With any answer, and however late, of those begun."""
     slow: int = 0
     """Of the answered those that took longer than they may."""
     queued: int = 0

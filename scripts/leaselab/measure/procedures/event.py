@@ -67,7 +67,7 @@ class Death:
         self.server.crash()
 
     def figures(self, answered_at: Times) -> Mapping[str, float]:
-        """How long nobody was served, and what the other server did not know.
+        """The length of the outage, and the leases that the other server did not know.
 
         Raises an invalid-measurement error as `outage_s`.
         """

@@ -22,7 +22,7 @@ from leaselab.model.trial import Trial
 FUTILE_TRIALS = 3
 """Trials in a row that add nothing before a server counts as one that takes no more."""
 ASKED_TIMES = 5
-"""Samples taken before a server counts as one that does not tell what it holds: a busy one
+"""Samples taken before a server counts as one that does not report what it holds: a busy one
 may miss one."""
 
 
@@ -101,14 +101,14 @@ class Filled(OneLoadMethod[Fill]):
 def held_by(server: Server) -> int:
     """How much the server holds, as its sample says.
 
-    Raises an invalid-measurement error where it does not tell.
+    Raises an invalid-measurement error where it does not report it.
     """
     for _ in range(ASKED_TIMES):
         held = server.sample_now().held
         if held is not None:
             return held
     raise invalid_measurement(
-        "the server does not tell how much it holds, so nobody knows how full it is",
+        "the server does not report how much it holds, so its fill level is unknown",
         where="procedure fill",
         found=f"{ASKED_TIMES} samples without it",
         wanted="a kind of server that counts it, and answers",

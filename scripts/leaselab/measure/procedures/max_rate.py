@@ -42,7 +42,7 @@ class Search(Method[MaxRate]):
     def confirmed(
         self, made: Sequence[Trial], rounds: Sequence[Round]
     ) -> Callable[[float], Confirmation]:
-        """Say what the trials after the last round came to."""
+        """Return the figures of the trials after the last round."""
         confirmed = self._confirming(made, rounds)
         return lambda wall_s: Confirmation(
             rate=confirmed.rate,

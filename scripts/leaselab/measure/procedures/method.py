@@ -43,7 +43,7 @@ class Method(Generic[P]):
 
     unbroken = False
     """Whether a round makes no sense of trials from before and after a start of the server: one
-    that was interrupted is then made anew, from its first trial on."""
+    that was interrupted is then made again, from its first trial on."""
 
     def __init__(self, procedure: P, capacity: int | None = None) -> None:
         """`capacity` is how much a server can hold of what it gives out; None without bound."""

@@ -40,7 +40,7 @@ class Steps(Method[Ramp]):
 
         A step that a stall of the generator spoiled is not made again alone: the server has
         been loaded by it, and would be found warmer.  So the server is reset, and the ramp
-        begins anew, at most `ATTEMPTS` times in all.  Where a step does not count in the end,
+        is repeated, at most `ATTEMPTS` times in all.  Where a step does not count in the end,
         neither it nor the whole ramp of the round has figures.  Raises an invalid-measurement
         error where no step counts.
         """
@@ -115,7 +115,7 @@ def whole(trials: Sequence[Trial]) -> dict[str, float | None]:
 def settled_s(trial: Trial) -> float | None:
     """Time from the step's start until its completed rate is what it ends with (s).
 
-    That is the median of the last third of its seconds.  From the time that is told on, the
+    That is the median of the last third of its seconds.  From the returned time on, the
     rate stays within `NEAR` of it for `SETTLED_FOR_S` seconds in a row.  None where it never
     does, or where nothing was completed.
     """
