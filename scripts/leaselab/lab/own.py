@@ -95,7 +95,9 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
 def _of_text(file: Path, without: Sequence[str]) -> Own | None:
     """Read a file in the language of a role that recognises its text; None where none does."""
     try:
-        text = file.read_text(encoding="utf-8") if file.stat().st_size <= MOST_BYTES else ""
+        if not file.is_file() or file.stat().st_size > MOST_BYTES:
+            return None
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None  # the reader of JSON says why
     for folder in sorted(ROLES.glob("*/own")):
