@@ -103,12 +103,12 @@ def test_a_hold_outlives_a_sweep_that_died_under_it(bench):
 
 def test_a_sweep_that_goes_on_prolongs_the_hold_it_is_under(tmp_path):
     bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=4)
-    bench.call("acquire", SWEEP, under=HOLD, lease_s=2)
+    bench.call("acquire", HOLD, lease_s=8)
+    bench.call("acquire", SWEEP, under=HOLD, lease_s=4)
     for _ in range(4):
-        time.sleep(0.7)
-        assert bench.call("renew", SWEEP, under=HOLD, lease_s=2) == DONE
-    time.sleep(2.2)  # the sweep's lease is over, the hold's is not
+        time.sleep(1.4)
+        assert bench.call("renew", SWEEP, under=HOLD, lease_s=4) == DONE
+    time.sleep(4.4)  # the sweep's lease is over, the hold's is not
     assert bench.call("acquire", OTHER) == HELD_BY_OTHER
 
 
