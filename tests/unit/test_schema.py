@@ -76,7 +76,7 @@ def test_every_field_is_described():
         ("Commit.hash", "Full hash of the commit."),  # a dataclass of another module
         (
             "Sample.udp_drops",
-            "receive buffer; null where the kernel does not say.",
+            "was full; null where the kernel does not report them.",
         ),  # two lines
     ],
 )
