@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import sys
 import unicodedata
 from bisect import bisect_right
@@ -18,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+from leaselab.lab.plain_file import content_of
 from leaselab.model.errors import LeaselabError, usage_error
 
 # Possessive, so that the size of a token costs no memory, and what does not end no time.
@@ -114,7 +114,7 @@ class Tokens:
         self._root, self._left, self._files = root, _LARGEST, 0
         name = "standard input" if str(path) == "-" else plain(str(path))
         try:
-            content = _stdin() if str(path) == "-" else _content(path, _LARGEST)
+            content = _stdin() if str(path) == "-" else content_of(path, _LARGEST, _TOO_LARGE)
         except (OSError, ValueError) as error:
             raise usage_error(
                 f"cannot be read: {_reason(error)}",
@@ -160,7 +160,7 @@ class Tokens:
         try:
             if self._files > _FILES:
                 raise OSError(f"more than {_FILES} files are included")
-            content = _content(path, self._left)
+            content = content_of(path, self._left, _TOO_LARGE)
         except (OSError, ValueError) as error:
             self.unread.setdefault(name, Unread(name, _reason(error), spot))
             yield "unread", "", *spot
@@ -175,18 +175,6 @@ def _stdin() -> bytes:
     content = sys.stdin.buffer.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise OSError(_TOO_LARGE)
-    return content
-
-
-def _content(path: Path, limit: int) -> bytes:
-    """The bytes of a plain file; a device is not even opened, and nothing is waited for."""
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError("not a plain file")
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
-        size = os.fstat(file.fileno()).st_size
-        content = file.read(limit + 1) if size <= limit else None
-        if content is None or len(content) > limit:
-            raise OSError(_TOO_LARGE)
     return content
 
 

@@ -23,6 +23,7 @@ from leaselab.lab.catalog import LOADS, OWN
 from leaselab.lab.commented_json import read_commented_json
 from leaselab.lab.configuration import Configuration, refused, servers
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
+from leaselab.lab.plain_file import content_of
 from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.errors import usage_error
 from leaselab.model.scenario import Scenario
@@ -95,9 +96,7 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
 def _of_text(file: Path, without: Sequence[str]) -> Own | None:
     """Read a file in the language of a role that recognises its text; None where none does."""
     try:
-        if not file.is_file() or file.stat().st_size > MOST_BYTES:
-            return None
-        text = file.read_text(encoding="utf-8")
+        text = content_of(file, MOST_BYTES, "too large").decode()
     except (OSError, UnicodeDecodeError):
         return None  # the reader of JSON says why
     for folder in sorted(ROLES.glob("*/own")):

@@ -12,6 +12,7 @@ from leaselab.lab.clients.file import Clients, not_read
 from leaselab.lab.clients.frames import LINKS, datagram_of
 from leaselab.lab.clients.messages import Message, message_of
 from leaselab.lab.clients.population import traffic_of
+from leaselab.lab.plain_file import check_plain
 from leaselab.model.errors import usage_error
 
 _PORTS = {4: (67, 68), 6: (546, 547)}
@@ -100,6 +101,7 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
             todo="./leaselab extra captures",
         ) from error
     try:
+        check_plain(path)
         with path.open("rb"):
             opened = cypcap.open_offline(str(path.absolute()))
         link = int(opened.datalink())

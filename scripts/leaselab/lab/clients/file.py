@@ -11,6 +11,7 @@ from msgspec import Struct, to_builtins
 
 from leaselab.lab.build import build
 from leaselab.lab.clients.messages import WORDS
+from leaselab.lab.plain_file import check_plain
 from leaselab.lab.roles import LOADER
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -114,6 +115,7 @@ def read_clients(path: Path) -> tuple[Clients, str]:
     Raises a usage error for what is none.
     """
     try:
+        check_plain(path)
         if path.stat().st_size > _LONGEST:
             raise usage_error(
                 "too large for a file of clients",

@@ -14,6 +14,7 @@ from typing import IO
 from leaselab.lab.clients.capture import Reader, read_capture
 from leaselab.lab.clients.file import not_read
 from leaselab.lab.clients.messages import MALFORMED, Message
+from leaselab.lab.plain_file import check_plain
 
 _LEASES = b"address,"
 _LOGGED = re.compile(
@@ -34,6 +35,7 @@ def read_source(reader: Reader, path: Path) -> None:
     Kea's files say nothing of options: their clients are of one kind for each subnet or relay.
     """
     try:
+        check_plain(path)
         with path.open("rb") as file:
             first = file.readline(_LONGEST_LINE)
     except OSError as error:

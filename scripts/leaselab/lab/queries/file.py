@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from leaselab.lab.plain_file import check_plain
 from leaselab.lab.queries.names import labels_of, name_of, suffixes, type_of, type_word
 from leaselab.model.errors import usage_error
 
@@ -47,6 +48,7 @@ class Queries(NamedTuple):
 def read_queries(path: Path) -> Queries:
     """Read a file of queries; a usage error that names the line for what is none."""
     try:
+        check_plain(path)
         if path.stat().st_size > MOST_BYTES:
             raise usage_error(
                 "too large for a file of queries",

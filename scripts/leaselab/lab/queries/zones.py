@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from leaselab.lab.plain_file import check_plain
 from leaselab.lab.queries.names import labels_of, name_of
 from leaselab.model.errors import usage_error
 
@@ -113,6 +114,7 @@ def _entries(path: Path) -> Iterator[tuple[int, list[str], bool]]:
     depth = first = 0
     is_blank = False
     try:
+        check_plain(path)
         with path.open(encoding="latin-1") as lines:
             for number, line in enumerate(lines, 1):
                 if not tokens and not depth:

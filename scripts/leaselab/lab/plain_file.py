@@ -1,0 +1,31 @@
+"""Files that a user names: read only where they are plain files."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+
+def check_plain(path: Path) -> None:
+    """Raise OSError for anything but a plain file.
+
+    A named pipe without a writer would hold the command, and a device may act as it is opened.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "not a plain file")
+
+
+def content_of(path: Path, limit: int, too_large: str) -> bytes:
+    """Return the bytes of a plain file.
+
+    Raises OSError for anything else, and with the text `too_large` for more than `limit` bytes.
+    """
+    check_plain(path)
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(limit + 1) if size <= limit else None
+        if content is None or len(content) > limit:
+            raise OSError(errno.EFBIG, too_large)
+    return content
