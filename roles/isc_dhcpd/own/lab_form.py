@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leaselab.lab.left_out import LeftOut
 from leaselab.model.errors import usage_error
 
 from .statements import every
@@ -32,19 +33,18 @@ class LabForm:
 
     def __init__(self, statements, where, without):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
-        self._where, self._without = where, dict.fromkeys(without, False)
-        self.changes, self.left_out = [], []
+        self._where, self._left_out = where, LeftOut(without)
+        self.changes = []
         self.family = self._family(statements)
         self.statements = self._kept(statements)
         if self.family == 4 and not any("ping" in change for change in self.changes):
             self.changes.append("ping-check: no client is pinged")
-        unused = [word for word, used in self._without.items() if not used]
-        if unused:
-            raise usage_error(
-                "nothing of that name would have to be left out",
-                where=f"--without {unused[0]}",
-                wanted=", ".join(self.left_out) or "no --without",
-            )
+        self._left_out.check_used()
+
+    @property
+    def left_out(self):
+        """Words for what was left out."""
+        return self._left_out.words
 
     def _family(self, statements):
         """The one family of its subnets."""
@@ -100,16 +100,7 @@ class LabForm:
         word = _spoken(one)
         if not word:
             return False
-        if word not in self._without:
-            raise usage_error(
-                f"the lab cannot have this: {_WHY[word]}",
-                where=f"{self._where}:{one.line}: {one.name}",
-                found=word,
-                todo=f"measure the file without it: --without {word}",
-            )
-        self._without[word] = True
-        if word not in self.left_out:
-            self.left_out.append(word)
+        self._left_out.add(word, _WHY[word], f"{self._where}:{one.line}: {one.name}")
         return True
 
 

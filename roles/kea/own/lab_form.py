@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from leaselab.lab.left_out import LeftOut
 from leaselab.model.errors import usage_error
 
 INTERFACE = "@interface@"
@@ -29,22 +30,21 @@ class LabForm:
 
     def __init__(self, configuration, without):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
-        self._configuration, self._without = configuration, dict.fromkeys(without, False)
+        self._configuration, self._left_out = configuration, LeftOut(without)
         self.family = int(configuration.name.removeprefix("Dhcp"))
         self.server = _plain(configuration.whole.value)
-        self.changes, self.left_out, self.beside = [], [], {}
+        self.changes, self.beside = [], {}
         self._hooks()
         self._databases()
         self._speaking()
         self._interfaces()
         self._logging()
-        unused = [word for word, used in self._without.items() if not used]
-        if unused:
-            raise usage_error(
-                "nothing of that name would have to be left out",
-                where=f"--without {unused[0]}",
-                wanted=", ".join(sorted(self._without.keys() - set(unused))) or "no --without",
-            )
+        self._left_out.check_used()
+
+    @property
+    def left_out(self):
+        """Words for what was left out."""
+        return self._left_out.words
 
     @property
     def options(self):
@@ -70,16 +70,8 @@ class LabForm:
         }
 
     def _leave_out(self, word, match, why):
-        """Whether something is to be left out; raises where the user did not ask for that."""
-        if word not in self._without:
-            raise usage_error(
-                f"the lab cannot have this: {why}",
-                where=f"{match.spot}: {match.path}",
-                found=word,
-                todo=f"measure the file without it: --without {word}",
-            )
-        self._without[word] = True
-        self.left_out.append(word)
+        """Leave out a part, as the user asked; raises where the user did not."""
+        self._left_out.add(word, why, f"{match.spot}: {match.path}")
 
     def _hooks(self):
         kept = []
