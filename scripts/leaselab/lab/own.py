@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import yaml
 from msgspec import Struct, to_builtins
 
+from leaselab.archive.disk import write_whole
 from leaselab.lab.build import build
 from leaselab.lab.catalog import LOADS, OWN
 from leaselab.lab.commented_json import read_commented_json
@@ -179,9 +180,7 @@ def write_family(
 ) -> None:
     """Write a family of one scenario and its load, each file whole or not at all."""
     for path, content in ((f"{LOADS}/{name}.yml", load), (f"{name}.yml", family)):
-        part = folder / f"{path}.part"
-        part.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
-        part.replace(folder / path)
+        write_whole(folder / path, yaml.safe_dump(content, sort_keys=False).encode())
 
 
 def write_like(
@@ -222,9 +221,13 @@ def write_like(
 
 def keep(folder: Path, document: object) -> str:
     """Keep a document by its content; return its hash."""
-    text = json.dumps(document, indent=1)
-    name = hashlib.sha256(text.encode()).hexdigest()
-    (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    return keep_bytes(folder, json.dumps(document, indent=1).encode(), "json")
+
+
+def keep_bytes(folder: Path, content: bytes, ending: str) -> str:
+    """Keep a file by its content, whole or not at all; return its hash."""
+    name = hashlib.sha256(content).hexdigest()
+    write_whole(folder / f"{name}.{ending}", content)
     return name
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from leaselab.lab.catalog import LOADS, OWN, family_of
-from leaselab.lab.own import Made, write_like
+from leaselab.lab.own import Made, keep_bytes, write_like
 from leaselab.lab.queries.file import check_inside
 from leaselab.lab.queries.zones import keep_zones
 from leaselab.lab.roles import ROLES, options_of
@@ -61,7 +60,7 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
         **{key: value for key, value in scenario.load.items() if key != "misses"},
         "names": asked.order,
         "queries": count,
-        "query_file": _keep(folder, queries.text),
+        "query_file": keep_bytes(folder, queries.text, "lines"),
         "queries_file": {
             "sha256": queries.sha256,
             "queries": len(queries.lines),
@@ -155,12 +154,3 @@ def _check_cache(scenario: Scenario, queries: Queries, asked: Asked, count: int)
         wanted="each query once",
         todo="take a scenario whose cache is mixed or hot, or leave out what comes again",
     )
-
-
-def _keep(folder: Path, text: bytes) -> str:
-    """Keep the queries by their content; return their hash."""
-    name = hashlib.sha256(text).hexdigest()
-    part = folder / f"{name}.lines.part"
-    part.write_bytes(text)
-    part.replace(folder / f"{name}.lines")
-    return name
