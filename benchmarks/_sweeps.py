@@ -23,7 +23,7 @@ PROCEDURE = MaxRate(
     min_rate=10,
     max_rate=200_000,
     start_rate=2_000,
-    trial_s=5,
+    trial_s=3,
     scout_s=1,
     max_trials=40,
 )

@@ -101,7 +101,7 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
         "Yuen's test, across sessions: p < 0.0001; threshold: 5 %",
         "The smallest drop that runs with this scatter could have shown is 0.5 %",
         "v4-memfile on bench docker, environment 1",
-        "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 5 s",
+        "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 3 s",
         "± is half of a 95 % interval; 9 runs, 1 dropped at each end",
         "A began 2026-11-21 11:30:05 UTC, B began 2026-11-21 12:30:05 UTC, 60 min later: what "
         "the machine itself became faster or slower by is part of the ratio",

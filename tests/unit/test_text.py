@@ -106,7 +106,7 @@ def test_provenance_names_what_can_move_a_result():
         "leases            durability written\n",
         "database          MySQL 8.4, flush=1",
         "config/kea-dhcp4.conf (sha256 ",
-        "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 5 s",
+        "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 3 s",
         "perfdhcp 2.6.3",
         "docker, environment 1",
         "CPUs 0, governor performance, kernel 6.12.48+deb13-amd64",

@@ -29,7 +29,7 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
 
     relative_width: Ratio = 0.01
     """Widest bracket that ends a search, (upper - lower) / upper (0..1)."""
-    trial_s: Length = 5
+    trial_s: Length = 3
     """Length of a trial that can be an end of a bracket (s)."""
     scout_s: Length = 1
     """Length of a scout trial, which only narrows the search (s)."""
