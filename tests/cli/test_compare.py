@@ -172,10 +172,10 @@ def test_what_is_not_like_with_like_is_refused_and_still_reported(measured, comp
     code, out, err, comment, (own, judged) = compared(base.id, "last")
     assert code == 2
     assert "another environment of the lab, another procedure trial_s" in err
-    assert "(found 1-bb, 2, wanted 1-aa, 5)" in err
+    assert "(found 1-bb, 2, wanted 1-aa, 3)" in err
     assert "No verdict on kea 2.6.3 of commit bbbbbbbbbb" in out
     assert "## Leaselab: usage" in comment
-    assert "found 1-bb, 2, wanted 1-aa, 5" in comment
+    assert "found 1-bb, 2, wanted 1-aa, 3" in comment
     assert own.find("error") is None
     assert judged.find("error").attrib["type"] == "usage"
 
@@ -322,7 +322,7 @@ class TestNamesOfCommits:
         names = ["--repo", str(repository), "--scenario", "v4-memfile"]
         wanted = json.loads(compared("v1.0", "main", *names, "--json")[1])
         measured(last, 0.5, procedure=replace(PROCEDURE, trial_s=2))
-        measured(first, 0.4, procedure=replace(PROCEDURE, trial_s=3))
+        measured(first, 0.4, procedure=replace(PROCEDURE, trial_s=4))
         code, out, *_ = compared("v1.0", "main", *names, "--json")
         found = json.loads(out)
         assert (code, found["a"]["id"], found["b"]["id"]) == (

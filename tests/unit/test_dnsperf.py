@@ -6,6 +6,7 @@ The recordings in tests/data/dnsperf are whole outputs of dnsperf 2.10 and 2.14,
 
 import dataclasses
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -244,6 +245,15 @@ def test_a_server_that_answers_nothing_is_asked_a_few_times():
     host = Host(left(recorded("2.14_dead")))
     assert not Dnsperf(bench, bench.procedure, host).answers()
     assert len(host.argvs) == PROBES
+
+
+def test_the_probe_asks_whether_the_server_answers_and_not_how_fast():
+    bench = dns_bench()
+    host = Host(left(recorded("2.14_good")))
+    made = Dnsperf(bench, msgspec.structs.replace(bench.procedure, late_s=0.02), host)
+    assert made.answers()
+    made.offer(Load(300, 3), may_abort=True)
+    assert [argv[argv.index("-t") + 1] for argv in host.argvs] == ["1", "0.02"]
 
 
 def test_a_server_that_refuses_is_broken_and_says_how():

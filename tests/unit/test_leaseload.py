@@ -252,13 +252,13 @@ def test_what_was_open_at_an_early_end_is_lost():
 
 
 def test_what_was_worked_off_after_the_traffic_is_late():
-    document = report("good", after_traffic=200, early_p90_s=0.002)
+    document = report("good", after_traffic=200, early_mean_s=0.002)
     found = trial(document, Load(500, 2))
     assert queued(report_of(left(document), bench())) == found.late
     # 787 in 1.998 s and for 0.002 s more.
     assert found.late == 200 - math.ceil(787 / 1.998 * 0.002)
     assert sums_up(found)
-    slow = report("good", after_traffic=200, early_p90_s=0.6)
+    slow = report("good", after_traffic=200, early_mean_s=0.6)
     assert trial(slow, Load(500, 2)).late == 0, "a server that keeps up has so much under way"
 
 

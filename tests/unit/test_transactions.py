@@ -87,7 +87,7 @@ def leaseload_text(case, *, is_dns):
             "whole": None,
             "seconds": [],
             "after_traffic": case.after,
-            "early_p90_s": USUAL_S,
+            "early_mean_s": USUAL_S,
             "bin_s": 0.001,
             "bins": [],
             "duplicates": 0,

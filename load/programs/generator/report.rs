@@ -109,8 +109,8 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
                 .map(|(kind, times)| (kind.word().to_owned(), named(&times.named())))
                 .collect::<Map<_, _>>(),
         })).collect::<Vec<_>>(),
-        "early_p90_s": (!tally.early.0.is_empty())
-            .then(|| seconds(tally.early.0.value_at_quantile(0.9))),
+        "early_mean_s": (!tally.early.0.is_empty())
+            .then(|| tally.early.0.mean() / SECOND as f64),
         "bin_s": seconds(load.bin),
         "bins": tally.bins,
         "receive_buffer_bytes": outcome.receive_buffer,

@@ -32,6 +32,8 @@ as tools round it."""
 PROBE_RATE, PROBE_S = 500, 2
 """Rate (queries/s) and length (s) of the probe: what a slow server answers, and enough names
 for a mean."""
+PROBE_LATE_S = 1
+"""When a query of the probe counts as lost (s): how fast the server is, trials show."""
 PROBE_SHARE = 0.99
 """Share of the probe's queries that have to be answered as expected."""
 

@@ -17,7 +17,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from leaselab.measure.generators.adapter import PROBES
-from leaselab.measure.generators.dns_answers import PROBE_RATE, PROBE_S, PROBE_SHARE, edns_of
+from leaselab.measure.generators.dns_answers import (
+    PROBE_LATE_S,
+    PROBE_RATE,
+    PROBE_S,
+    PROBE_SHARE,
+    edns_of,
+)
 from leaselab.measure.generators.dns_reading import QueryTool
 from leaselab.measure.generators.dnsperf_output import parse
 from leaselab.measure.generators.dnsperf_reading import DnsperfReading, outstanding
@@ -39,7 +45,7 @@ class Dnsperf(QueryTool):
     def answers(self) -> bool:
         """Whether the server answers queries of the load, whose size trials must have."""
         load = Load(PROBE_RATE, PROBE_S)
-        argv = self.command(load)
+        argv = self.command(load, late_s=PROBE_LATE_S)
         for _ in range(PROBES):
             generated = self.generate(argv, self.longest_s(load))
             whole = parse(printed(generated, self._bench)).whole
@@ -49,8 +55,11 @@ class Dnsperf(QueryTool):
                 return True
         return False
 
-    def command(self, load: Load) -> list[str]:
-        """Build the argv of one run: a rate for a time, or as fast as it can."""
+    def command(self, load: Load, *, late_s: float | None = None) -> list[str]:
+        """Build the argv of one run: a rate for a time, or as fast as it can.
+
+        `late_s` is when a query counts as lost (s); None: when the procedure says.
+        """
         settings = self._tool.settings
         argv = [self._tool.path, "-f", "inet", "-m", self._transport]
         argv += ["-s", self._server, "-p", str(PORTS[self._transport])]
@@ -59,7 +68,7 @@ class Dnsperf(QueryTool):
         argv += ["-c", str(settings["clients"]), "-T", str(settings["threads"])]
         argv += ["-q", str(outstanding(self._tool, load))]
         step_s = SHORT_STEP_S if load.duration_s <= SHORT_S else 1
-        argv += ["-l", str(load.duration_s), "-t", f"{self._procedure.late_s:g}"]
+        argv += ["-l", str(load.duration_s), "-t", f"{late_s or self._procedure.late_s:g}"]
         argv += ["-S", f"{step_s:g}"]
         if not load.flood:
             argv += ["-Q", str(load.rate)]

@@ -106,8 +106,7 @@ class Output:
     told_completed: int = 0
     """Completed until then."""
     usual_s: float = 0.0
-    """Within which nine of ten answers came in the first tenth of the steps (s); of versions
-    that do not print it the mean latency."""
+    """Mean latency in the first tenth of the steps (s), or in all of versions without steps."""
 
 
 def parse(text: bytes) -> Output:
@@ -130,13 +129,12 @@ def parse(text: bytes) -> Output:
     steps = [tally for name, tally in sections if name == _INTERVAL]
     if steps:
         early = _joined(steps[: max(1, len(steps) // 10)])
-        usual = early.percentiles
         return Output(
             whole,
             tuple(_by_second([*steps, *_rest(whole, steps)])),
             told_until_s=steps[-1].run_s,
             told_completed=sum(step.completed for step in steps),
-            usual_s=usual.p90 if usual else early.mean_latency_s,
+            usual_s=early.mean_latency_s,
         )
     counts, until_s = _completed(traffic)
     last = max(0, whole.completed - sum(counts))

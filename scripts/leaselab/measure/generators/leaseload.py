@@ -21,6 +21,7 @@ from leaselab.measure.generators.dhcp_load import (
 from leaselab.measure.generators.dns_answers import (
     NOERROR,
     NXDOMAIN,
+    PROBE_LATE_S,
     PROBE_RATE,
     PROBE_S,
     PROBE_SHARE,
@@ -100,7 +101,7 @@ class Leaseload(Adapter):
         """
         load = Load(PROBE_RATE, PROBE_S) if self._is_dns else Load(1, 1)
         for _ in range(PROBES):
-            argv = [*self._beginning(load), "--late", "1", "--grace", "0"]
+            argv = [*self._beginning(load), "--late", str(PROBE_LATE_S), "--grace", "0"]
             report = report_of(self.generate(argv, load.duration_s + 1), self._bench)
             if self._is_dns:
                 self._expected.check_probe(report.rcodes, self._where)

@@ -109,7 +109,7 @@ class Report(msgspec.Struct, frozen=True):
     seconds: tuple[ReportSecond, ...]
     after_traffic: int
     """Completed in time, but after the traffic."""
-    early_p90_s: float | None
+    early_mean_s: float | None
     """90th percentile of the whole exchanges that began in the first tenth of the traffic."""
     bin_s: float
     bins: tuple[int, ...]
@@ -284,5 +284,5 @@ class QueriesReading(LeaseloadReading):
 def queued(report: Report) -> int:
     """Exchanges that lay in buffers as the traffic ended."""
     answered = report.counts.completed + report.counts.late
-    usual_s = report.early_p90_s or 0.0
+    usual_s = report.early_mean_s or 0.0
     return unserved(answered, report.after_traffic, report.traffic_s, usual_s)

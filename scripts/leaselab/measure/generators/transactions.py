@@ -91,10 +91,10 @@ def unserved(answered: int, after: int, traffic_s: float, usual_s: float) -> int
     Of those `answered`, `after` came after the traffic.  A server that is too slow by some per
     cent fills its socket's buffer, some 277 packets, and serves them after the traffic: of
     short trials at low rates that is several per cent of all that was offered, and none of its
-    throughput.  What is under way in a server that keeps up is not counted: at the rate served,
-    what takes `usual_s` (s), as nine of ten transactions took before a queue could grow, in the
-    first tenth of the traffic.  Their number scatters: only more than `_SCATTER` standard
-    deviations of a Poisson process above that are a queue.
+    throughput.  What is under way in a server that keeps up is not counted: by Little's law the
+    rate served times the mean latency `usual_s` (s) of the first tenth of the traffic, before a
+    queue can grow.  Their number scatters: only more than `_SCATTER` standard deviations of a
+    Poisson process above that are a queue.
     """
     if not after:
         return 0
