@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from leaselab.model.errors import Outcome
 from leaselab.model.identity import Conditions
-from leaselab.model.record import Ceiling
+from leaselab.model.record import Ceiling, Record
 
 if TYPE_CHECKING:
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
-    from leaselab.model.record import Record
 
 FRESH = timedelta(days=30)
 """Longest validity of a ceiling."""

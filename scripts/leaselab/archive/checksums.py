@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import msgspec
 
 from leaselab.archive.disk import content_of, ordinary, write_whole
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.moment import Moment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 SUMS = "SHA256SUMS"
 PRUNED = "pruned.json"

@@ -7,14 +7,11 @@ import errno
 import os
 import shutil
 import stat
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
 
 from leaselab.model.errors import lab_broken, usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from io import BufferedReader
-    from pathlib import Path
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _MOST_BYTES = 256 * 2**20

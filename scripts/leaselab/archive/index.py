@@ -6,17 +6,14 @@ import contextlib
 import json
 import logging
 import sqlite3
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from leaselab.archive.index_file import BUSY, IndexFile, code_of, names
 from leaselab.archive.row import COLUMNS, LISTED, PLACE, Row
 from leaselab.model import moment
 from leaselab.model.errors import lab_broken
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _PATTERN = frozenset("*?[")
 _SELECT = f"SELECT {names(LISTED)} FROM result"  # noqa: S608  # constants, as all SQL text here

@@ -20,15 +20,13 @@ import os
 import sqlite3
 import stat
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from leaselab.archive.ident import is_id
 from leaselab.archive.row import COLUMNS, Row, read_row
 from leaselab.archive.running import RESULT
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from pathlib import Path
 
 INDEX = "index.sqlite"
 _VERSION = 12

@@ -7,20 +7,16 @@ import io
 import json
 import os
 import time
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import IO, Any
 
 import msgspec
 
 from leaselab.archive.disk import content_of, ordinary
 from leaselab.model import moment
 from leaselab.model.errors import lab_broken, usage_error
-from leaselab.model.journal import entry_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from leaselab.model.journal import AnyEntry
+from leaselab.model.journal import AnyEntry, entry_of
 
 _TRIES, _PAUSE_S = 10, 0.02
 

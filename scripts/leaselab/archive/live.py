@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 
 from leaselab.archive.journal import Event, event_of
 from leaselab.model import moment
-from leaselab.model.journal import live_entry_of, written
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from leaselab.model.journal import LiveEntry
+from leaselab.model.journal import LiveEntry, live_entry_of, written
 
 _SUFFIX = ".live"
 _log = logging.getLogger(__name__)

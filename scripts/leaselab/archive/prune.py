@@ -15,8 +15,10 @@ import re
 import shutil
 import stat
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import msgspec
@@ -38,9 +40,6 @@ from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, lab_broken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from leaselab.archive.store import Store
 
 LOCK = ".prune.lock"

@@ -10,22 +10,16 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from leaselab.model.bench import NO_ACCESS
+from leaselab.model.bench import NO_ACCESS, Bench, BenchHost
 from leaselab.model.bounds import clipped
-from leaselab.model.record import GENERATOR
+from leaselab.model.record import GENERATOR, Record
+from leaselab.model.server import Server
 from leaselab.model.source import public_address
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from leaselab.model.bench import Bench, BenchHost
-    from leaselab.model.record import Record
-    from leaselab.model.server import Server
 
 _INVENTORIES = "inventory"
 """The folder of a checkout with inventories."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 from leaselab.archive.checksums import MEND
 from leaselab.archive.disk import content_of
@@ -12,12 +14,7 @@ from leaselab.archive.running import RESULT
 from leaselab.archive.schema import decode
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.identity import Conditions, ruler_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from leaselab.model.record import Record
+from leaselab.model.record import Record
 
 Row = dict[str, Any]
 """One line of the index, by column name; values are JSON's."""

@@ -8,25 +8,18 @@ end.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
 
 import msgspec
 
 from leaselab.archive.checksums import SUMS, files_of, write_sums
 from leaselab.archive.disk import explain_full_disk, sync_directory, write_whole
 from leaselab.archive.journal import Event, Journal, entries_of
-from leaselab.model.bench import HostAccess
+from leaselab.model.bench import Bench, HostAccess
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
-from leaselab.model.journal import Begun, written
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from leaselab.model.bench import Bench
-    from leaselab.model.journal import AnyEntry, Entry
+from leaselab.model.journal import AnyEntry, Begun, Entry, written
 
 JOURNAL = "journal.jsonl"
 BENCH_FILE = "bench.json"

@@ -6,8 +6,9 @@ import ast
 import inspect
 import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -16,9 +17,6 @@ from leaselab.model import host, procedures, record, scenario, server, source, t
 from leaselab.model.bounds import misfit
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import SCHEMA_VERSION, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SCHEMA_PATH = Path(__file__).resolve().parents[3] / "results" / "schema.json"
 """The schema for other programs: what `json_schema` makes of the types."""

@@ -6,11 +6,11 @@ import logging
 import os
 import re
 import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from leaselab.archive.checksums import check_all, check_file
+from leaselab.archive.checksums import Checked, check_all, check_file
 from leaselab.archive.disk import explain_full_disk, write_whole, writing
 from leaselab.archive.ident import is_id, month_of
 from leaselab.archive.index import Index
@@ -29,12 +29,7 @@ from leaselab.archive.running import (
 from leaselab.archive.schema import decode, encode
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.journal import Begun
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from leaselab.archive.checksums import Checked
-    from leaselab.model.record import Record
+from leaselab.model.record import Record
 
 RUNNING = ".running"
 _LAST = re.compile(r"last(?:~([0-9]{1,9}))?")

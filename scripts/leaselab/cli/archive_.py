@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from leaselab.cli.options import add_json, add_results, open_store, print_answer
 from leaselab.model.errors import LeaselabError, Outcome
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.lab.benches import bench_named, free_bench, read_benches
 from leaselab.lab.catalog import find_procedure, find_scenario
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.hold import read_hold
-from leaselab.lab.inventory import PARTNER_GROUP
+from leaselab.lab.inventory import PARTNER_GROUP, Inventory
 from leaselab.measure.generators import check_fits
-
-if TYPE_CHECKING:
-    import argparse
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.scenario import Scenario
+from leaselab.model.procedures import AnyProcedure
+from leaselab.model.scenario import Scenario
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
 
 from leaselab.archive.bench_notes import CHECK, write_note
 from leaselab.cli.bench_options import add_inventory, inventory_of
@@ -13,21 +16,14 @@ from leaselab.lab.check_isolation import judge_networks
 from leaselab.lab.checkout import checkout_root, usual_results
 from leaselab.lab.contact import contact_all
 from leaselab.lab.inspection import document, judge
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
 from leaselab.lab.playbook import run_playbook
 from leaselab.lab.status import role_of
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.moment import now
+from leaselab.model.scenario import Scenario
 from leaselab.report.findings import print_findings
 from leaselab.run.recovery import recover_alone
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.model.scenario import Scenario
 
 _READ_AGAIN = "have the role read again: leaselab lab check"
 

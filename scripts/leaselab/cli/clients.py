@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leaselab.cli.options import STDOUT, whole, write_output
 from leaselab.lab.clients.capture import SHARED, Reader
+from leaselab.lab.clients.file import Clients
 from leaselab.lab.clients.sources import read_source
 from leaselab.model.errors import Outcome
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-    from leaselab.lab.clients.file import Clients
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import textwrap
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.cli.parser import Parser
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Sequence
 
 INTERRUPTED = 130
 """Exit code of an interrupted command, as in a shell."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from leaselab.archive.row import Row
+from leaselab.archive.store import Store
 from leaselab.cli.options import (
     STDOUT,
     add_results,
@@ -18,14 +20,8 @@ from leaselab.cli.options import (
     write_output,
 )
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.record import Record
 from leaselab.model.text import printable_lines
-
-if TYPE_CHECKING:
-    import argparse
-
-    from leaselab.archive.row import Row
-    from leaselab.archive.store import Store
-    from leaselab.model.record import Record
 
 FORMS = {
     "csv": "a table as CSV, of which a spreadsheet computes no cell: texts that begin like a "

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Protocol
 
 from leaselab.archive.journal import entries_of, is_being_written, read_journal
 from leaselab.archive.live import LiveReader
-from leaselab.archive.running import JOURNAL
+from leaselab.archive.running import JOURNAL, Unfinished
 from leaselab.model.errors import usage_error
 from leaselab.report.live import LiveView
 
 if TYPE_CHECKING:
-    from leaselab.archive.running import Unfinished
     from leaselab.archive.store import Store
 
 _SILENT_S = 30.0

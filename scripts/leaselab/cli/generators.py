@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
 from leaselab.cli.options import add_json, add_results, open_store, print_json, whole
@@ -13,17 +15,11 @@ from leaselab.lab.catalog import find_scenario, measured_by
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.roles import OWN_GENERATOR
 from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.record import Record
 from leaselab.report.ceilings import rows_of, table
-from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
+from leaselab.run.ceilings import RUNS, Measured, ceiling_tasks, measured
 from leaselab.run.session import Session
 from leaselab.run.task import Task
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from leaselab.model.record import Record
-    from leaselab.run.ceilings import Measured
 
 NAME = "dev bench generators"
 DEFAULT_SCENARIO = "v4-memfile"

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_inventory, benches_of, inventory_of
 from leaselab.cli.check import inspect
 from leaselab.cli.options import add_json, print_answer, whole
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.hold import forget_hold, read_hold, write_hold
-from leaselab.lab.inventory import GENERATOR_GROUP
+from leaselab.lab.inventory import GENERATOR_GROUP, Inventory
 from leaselab.lab.leftovers import stop_leftovers
-from leaselab.lab.lock import BenchInUseError, ask
+from leaselab.lab.lock import BenchInUseError, Hold, ask
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.run.preparation import bring_up, leased
 from leaselab.run.recovery import recover
-
-if TYPE_CHECKING:
-    import argparse
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.lab.lock import Hold
 
 LEASE_MIN = 120
 """Longest time between two commands of a hold (min): one that builds takes part in none."""

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from leaselab.cli.bench_options import add_inventory, inventory_of
 from leaselab.cli.options import add_json, print_answer
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import GENERATOR_GROUP
-from leaselab.lab.lease import leased
+from leaselab.lab.inventory import GENERATOR_GROUP, Inventory
+from leaselab.lab.lease import Lease, leased
 from leaselab.lab.lock import BenchInUseError
 from leaselab.lab.made_here import making
 from leaselab.lab.playbook import run_playbook
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.run.preparation import bring_up
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.lab.lease import Lease
 
 
 def add_up(parser: argparse.ArgumentParser) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import sys
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.archive.store import newest_of
+from leaselab.archive.store import Store, newest_of
 from leaselab.cli.options import (
     add_json,
     add_markdown,
@@ -26,12 +27,6 @@ from leaselab.cli.procedure_options import add_generator
 from leaselab.model.errors import Outcome
 from leaselab.report.listing import listing
 from leaselab.report.matrix import document, print_table
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from leaselab.archive.store import Store
 
 _SHOWN = 20
 

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import traceback
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from leaselab import __version__
 from leaselab.cli.commands import INTERRUPTED, below, find, overview, verbs
@@ -17,9 +17,6 @@ from leaselab.cli.terminal import guarded_streams
 from leaselab.lab.interrupts import INTERRUPTS, interrupter
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.model.procedure import WHERE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 BROKEN_PIPE = 141
 _MACHINE = frozenset(

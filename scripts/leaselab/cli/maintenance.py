@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_place, benches_of
 from leaselab.cli.options import add_json, print_answer
-from leaselab.lab.inventory import GENERATOR_GROUP
-from leaselab.lab.lock import BenchInUseError, ask, owner_name, status
-from leaselab.lab.transport import connect
+from leaselab.lab.inventory import GENERATOR_GROUP, Inventory
+from leaselab.lab.lock import BenchInUseError, LockStatus, Maintenance, ask, owner_name, status
+from leaselab.lab.transport import Connection, connect
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.run.preparation import install_lock
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.lab.lock import LockStatus, Maintenance
-    from leaselab.lab.transport import Connection
 
 VERBS = {"on": "close", "off": "open"}
 """Names in the lock's program."""

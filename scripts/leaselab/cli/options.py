@@ -8,19 +8,16 @@ import math
 import os
 import stat
 import sys
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
 from leaselab.lab.checkout import checkout_root, usual_results
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.text import escaped_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
 
 N = TypeVar("N", int, float)
 T = TypeVar("T")

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from leaselab.archive.schema import document_of
+from leaselab.archive.store import Store
 from leaselab.cli.options import print_json, write_ids
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.record import Record
 from leaselab.report.text import print_result
 from leaselab.run.part import Ended
-
-if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
-
-    from leaselab.archive.store import Store
-    from leaselab.model.record import Record
 
 
 def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:

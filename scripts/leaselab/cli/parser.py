@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
 from leaselab.model.errors import unknown, usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _OF_ARGUMENT = re.compile(r"argument (\S+?)(?:/\S+)?: (.*)", re.DOTALL)
 _MISSING = "the following arguments are required: "

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from leaselab.cli.bench_options import add_place, benches_of
 from leaselab.cli.options import add_json, print_answer
-from leaselab.lab.inventory import GENERATOR_GROUP
+from leaselab.lab.inventory import GENERATOR_GROUP, Inventory, InventoryHost
 from leaselab.lab.power import POWER, VERBS
 from leaselab.lab.transport import NoAnswerError
 from leaselab.model.errors import Outcome, lab_broken, unknown, usage_error
 from leaselab.run.recovery import alone, last_maintenance, switch, wait
-
-if TYPE_CHECKING:
-    import argparse
-
-    from leaselab.lab.inventory import Inventory, InventoryHost
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

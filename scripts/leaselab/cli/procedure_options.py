@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.cli.options import digits, expecting
 from leaselab.cli.parser import Choosing, hidden
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedure import AFTER_TRIAL, AT_START, WHERE
 from leaselab.model.procedures import PROCEDURES
 from leaselab.model.procedures.event import AFTER_SLACK_S
 from leaselab.model.procedures.max_rate import MaxRate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from leaselab.model.errors import LeaselabError
 
 USUAL = MaxRate.__struct_config__.tag
 """The procedure where neither an option nor the scenario's file names one."""

@@ -6,6 +6,7 @@ import math
 import statistics
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,20 +17,18 @@ from rich.table import Table
 from rich.text import Text
 
 from leaselab.cli.terminal import guarded_streams
+from leaselab.model.bench import Bench
+from leaselab.model.load import Load
+from leaselab.model.procedure import MetricKind, Procedure
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import Round
+from leaselab.model.trial import Trial
 from leaselab.report.console import Console
 from leaselab.report.listing import span
 from leaselab.report.live import CONFIRMING, estimate_words, trial_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from leaselab.measure.ports import Listener
-    from leaselab.model.bench import Bench
-    from leaselab.model.load import Load
-    from leaselab.model.procedure import MetricKind, Procedure
-    from leaselab.model.record import Round
-    from leaselab.model.trial import Trial
 
 REFRESHES_PER_S = 2
 """Low, as in the local lab the measured machine also draws the terminal."""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from leaselab.archive.prune import (
     IDLE_DAYS,
     Freed,
+    Item,
     alone,
     caches,
     clock_trouble,
@@ -20,23 +24,15 @@ from leaselab.archive.prune import (
     results,
 )
 from leaselab.archive.row import UNREADABLE
+from leaselab.archive.store import Store
 from leaselab.cli.bench_options import add_place, benches_of
 from leaselab.cli.options import add_json, add_results, open_store, print_answer, whole
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import BUILDER_GROUP
+from leaselab.lab.inventory import BUILDER_GROUP, Inventory
 from leaselab.lab.playbook import run_playbook
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.report.listing import aligned
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from leaselab.archive.prune import Item
-    from leaselab.archive.store import Store
-    from leaselab.lab.inventory import Inventory
 
 DAYS = range(1, 3651)
 

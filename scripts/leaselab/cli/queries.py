@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leaselab.cli.options import STDOUT, expecting, write_output
 from leaselab.lab.queries.capture import Names, Read
 from leaselab.lab.queries.names import labels_of
 from leaselab.model.errors import Outcome, usage_error
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
 
 HELP = (
     "Write the DNS queries of captures (UDP) to a file that --queries of other commands takes. "

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.archive.running import BENCH_FILE
+from leaselab.archive.store import Store
 from leaselab.cli.bench_options import add_inventory, inventory_of
 from leaselab.cli.options import add_json, add_results, open_store
 from leaselab.cli.outcome import show_sealed
@@ -16,24 +19,16 @@ from leaselab.cli.report import report_after
 from leaselab.lab.bench_file import parse_measured
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
-from leaselab.model.errors import usage_error
+from leaselab.model.bench import Bench
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.record import Record
+from leaselab.model.scenario import Scenario
 from leaselab.model.source import public_address
 from leaselab.run.measurement import measure_alone
-from leaselab.run.preparation import build_commit, is_kept, leased, prepare
+from leaselab.run.part import Ended
+from leaselab.run.preparation import LeasedBench, build_commit, is_kept, leased, prepare
 from leaselab.run.sources import open_source, source_folder
 from leaselab.run.variants import deploy, give_back
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping
-
-    from leaselab.archive.store import Store
-    from leaselab.model.bench import Bench
-    from leaselab.model.errors import LeaselabError, Outcome
-    from leaselab.model.record import Record
-    from leaselab.model.scenario import Scenario
-    from leaselab.run.part import Ended
-    from leaselab.run.preparation import LeasedBench
 
 NAME = "rerun"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from leaselab.cli.options import add_json, add_recover, add_results, open_store
 from leaselab.cli.outcome import show_sealed
@@ -12,8 +12,10 @@ from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.benches import bench_named, read_benches
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.lease import leased
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.lab.inventory import Inventory
+from leaselab.lab.lease import Lease, leased
+from leaselab.model.bench import Bench
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.record import GENERATOR
 from leaselab.run.experiment import open_experiment
 from leaselab.run.measurement import finish
@@ -21,14 +23,6 @@ from leaselab.run.part import Part
 from leaselab.run.preparation import LeasedBench
 from leaselab.run.recovery import recover, revive
 from leaselab.run.variants import give_back
-
-if TYPE_CHECKING:
-    import argparse
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.lab.lease import Lease
-    from leaselab.model.bench import Bench
-    from leaselab.model.errors import Outcome
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
@@ -44,24 +46,18 @@ from leaselab.cli.source import (
 )
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
+from leaselab.lab.inventory import Inventory
 from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.record import Record
+from leaselab.model.scenario import Scenario
+from leaselab.model.source import Commit
 from leaselab.report.by_server import by_server_document, print_by_server
 from leaselab.report.matrix import document, print_table
+from leaselab.run.part import Ended
 from leaselab.run.series import Series
 from leaselab.run.session import Session
 from leaselab.run.sources import source_folder
 from leaselab.run.task import Task
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.model.record import Record
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.source import Commit
-    from leaselab.run.part import Ended
 
 NAME = "run"
 DEFAULT_SCENARIO = "v4-memfile"

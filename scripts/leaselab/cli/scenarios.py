@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 from rich.table import Table
@@ -15,12 +16,8 @@ from leaselab.lab.roles import options_of
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedure import WHERE
+from leaselab.model.scenario import Scenario
 from leaselab.report.console import Console
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.scenario import Scenario
 
 PARAMETERS = "--parameters"
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Iterator, Mapping
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from leaselab import __version__
-from leaselab.cli.commands import COMMANDS, INTERRUPTED, below
+from leaselab.cli.commands import COMMANDS, INTERRUPTED, Command, below
 from leaselab.cli.parser import help_of, written
 from leaselab.model.errors import Outcome
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Mapping
-
-    from leaselab.cli.commands import Command
 
 _BASH = """\
 _leaselab() {

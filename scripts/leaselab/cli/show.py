@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from leaselab.archive.schema import document_of
 from leaselab.cli.options import (
@@ -15,9 +15,6 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.procedure_options import add_generator
 from leaselab.model.errors import Outcome
-
-if TYPE_CHECKING:
-    import argparse
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

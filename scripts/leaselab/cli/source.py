@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leaselab.cli.options import print_answer, whole, without_effect
 from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.cli.procedure_options import add_generator
+from leaselab.lab.repository import Repository
 from leaselab.lab.roles import built_generators
 from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.scenario import Scenario
+from leaselab.model.source import Commit
 from leaselab.report.listing import commit_lines
 from leaselab.run.sources import GeneratorSource, open_source, source_folder
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from leaselab.lab.repository import Repository
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.source import Commit
 
 PACKAGE = "package"
 """Word for the distribution's server."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from leaselab.archive.bench_notes import CHECK, RECOVERY, STATUS, read_note, write_note
 from leaselab.archive.disk import writing
+from leaselab.archive.store import Store
 from leaselab.cli.bench_options import add_inventory, benches_of
 from leaselab.cli.options import add_json, add_results, open_store, print_json
 from leaselab.cli.report import FOLDER
@@ -15,12 +18,6 @@ from leaselab.lab.status import BenchStatus, HostStatus, bench_statuses, role_of
 from leaselab.model.errors import Outcome
 from leaselab.model.moment import now
 from leaselab.report.benches import bench_table, check_words, recovery_words, result_words
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from leaselab.archive.store import Store
 
 WELL = frozenset({"free", "measuring", "held", "maintenance", "down"})
 """States that are not faults."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leaselab.archive.disk import writing
 from leaselab.cli.bench_options import add_full, add_inventory, asked, inventory_of
@@ -25,6 +25,7 @@ from leaselab.cli.source import add_commit, one_commit, source_of
 from leaselab.lab import lease
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.checkout import checkout_root
+from leaselab.lab.inventory import Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import GENERATOR
@@ -36,11 +37,6 @@ from leaselab.run.task import Task
 from leaselab.run.variants import install
 from leaselab.run.variants import tune as tune_hosts
 from leaselab.run.workplace import Prepared, Workplace
-
-if TYPE_CHECKING:
-    import argparse
-
-    from leaselab.lab.inventory import Inventory
 
 
 def add_provision(parser: argparse.ArgumentParser) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from leaselab.analysis.truth import Truth, judge, not_measured, truth_of
+from leaselab.analysis.truth import Judged, Truth, judge, not_measured, truth_of
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.options import (
     add_json,
@@ -25,17 +26,11 @@ from leaselab.lab.roles import OWN_GENERATOR
 from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.dns_answers import is_dns
 from leaselab.model.errors import LeaselabError, Outcome, unknown, usage_error
+from leaselab.model.procedures import AnyProcedure
+from leaselab.model.scenario import Scenario
 from leaselab.report.truth import print_truth, truth_document, truth_markdown
 from leaselab.run.session import Session
 from leaselab.run.task import Task
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from leaselab.analysis.truth import Judged
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.scenario import Scenario
 
 NAME = "dev bench truth"
 FAMILY = "responder"

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
-from leaselab.cli.followed import find_source
+from leaselab.cli.followed import Source, find_source
 from leaselab.cli.options import add_json, add_results, only_with, open_store, print_json, whole
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.report.live import figure_words
-
-if TYPE_CHECKING:
-    import argparse
-
-    from leaselab.cli.followed import Source
 
 EVERY_S = 1.0
 

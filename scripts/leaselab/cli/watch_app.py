@@ -7,11 +7,12 @@ import select
 import sys
 import termios
 import tty
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
 from rich.measure import Measurement
 from rich.segment import Segment
@@ -20,15 +21,10 @@ from rich.text import Text
 
 from leaselab.model.text import printable
 from leaselab.report.console import Console
-from leaselab.report.live import figure_words
+from leaselab.report.live import LiveView, figure_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import ConsoleOptions, RenderableType, RenderResult
-
     from leaselab.cli.followed import Source
-    from leaselab.report.live import LiveView
 
 EVERY_S = 1.0
 _BARS = "▁▂▃▄▅▆▇█"

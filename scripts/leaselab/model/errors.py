@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import difflib
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _NEAREST, _FEW = 3, 10
 """How many names an error suggests, and up to how many known names it lists all."""

@@ -7,17 +7,15 @@ Every selection of results compares these two.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from leaselab.model.bench import Bench
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Record
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.source import Commit
+from leaselab.model.bench import Bench
+from leaselab.model.procedures import AnyProcedure
+from leaselab.model.record import Record
+from leaselab.model.scenario import Scenario
+from leaselab.model.source import Commit
 
 Source = tuple[str, str]
 """Hash and tree of a commit."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.report.listing import aligned, number, short
 from leaselab.report.units import rows_in_shown_units
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _NONE = "-"
 _HEADINGS = ("bench", "state", "last result", "last check", "holder or fault")

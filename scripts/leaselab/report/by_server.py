@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
 
 from leaselab.analysis.matrix import cell_of
+from leaselab.model.record import Record
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned
 from leaselab.report.matrix import cell_document, conditions, shown
 from leaselab.report.units import in_shown_units
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from leaselab.model.record import Record
 
 _SUBJECT = 50
 """Letters of a subject that a table shows."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from leaselab.model.record import Record
 from leaselab.report.listing import aligned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.model.record import Record
 
 HEADINGS = ("scenario", "generator", "metric", "value", "spread", "runs")
 NAMES = 3

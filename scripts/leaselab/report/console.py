@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from rich import console
 from rich.segment import Segment
 
 from leaselab.model.text import printable_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Console(console.Console):  # noqa: TID251

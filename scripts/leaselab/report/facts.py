@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import shlex
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from leaselab.analysis.steadiness import moved
-from leaselab.model.record import PARTNER, SERVER
-from leaselab.model.server import server_name
+from leaselab.model.record import PARTNER, SERVER, Record
+from leaselab.model.server import Server, server_name
 from leaselab.model.text import printable
+from leaselab.model.trial import Trial
 from leaselab.report.listing import moment_words
 from leaselab.report.machine import host_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from leaselab.model.record import Record
-    from leaselab.model.server import Server
-    from leaselab.model.trial import Trial
 
 _NONE = "-"
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from rich.table import Table
 from rich.text import Text
 
 from leaselab.report.console import Console
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _STYLES = {"ok": "green", "warning": "yellow", "error": "bold red"}
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from leaselab.report.listing import sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from leaselab.analysis.layouts import OverLayouts
 
 

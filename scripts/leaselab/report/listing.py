@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.model.server import server_name
-from leaselab.model.source import SHORT
+from leaselab.model.source import SHORT, Commit
 from leaselab.model.text import printable
 from leaselab.report.units import rows_in_shown_units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from leaselab.model.source import Commit
 
 _NONE = "-"
 _RATE = "/s"

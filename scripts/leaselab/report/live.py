@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from leaselab.analysis.seconds import server_points, traffic_points
 from leaselab.analysis.statistics import trimmed_mean
 from leaselab.model.journal import (
+    AnyEntry,
     Begun,
     BuildStep,
     Confirming,
+    LiveEntry,
     Phase,
     RoundBegun,
     RoundDone,
@@ -22,18 +25,13 @@ from leaselab.model.journal import (
     TrialEnded,
     TrialMade,
 )
+from leaselab.model.load import Load
+from leaselab.model.procedure import MetricKind, Procedure
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
 from leaselab.model.trial import Trial
 from leaselab.report.listing import short, span
 from leaselab.report.units import scale_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from leaselab.model.journal import AnyEntry, LiveEntry
-    from leaselab.model.load import Load
-    from leaselab.model.procedure import MetricKind, Procedure
 
 CONFIRMING = "confirming the result"
 """The phase after the last run, as the sweep names it."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from leaselab.model.host import Host, HostSetting, Nic
+from leaselab.model.host import Host, HostSetting, Nic
 
 _OFFLOADS = ("rx-gro", "rx-checksum", "tx-udp-segmentation")
 """Offloads that move what UDP costs; the others stand in the record alone."""

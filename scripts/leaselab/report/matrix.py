@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from leaselab.analysis.curve import Standing, curves_of
-from leaselab.analysis.matrix import by_figure, cell_of, columns_of, rows_of
+from leaselab.analysis.curve import Curve, Standing, curves_of
+from leaselab.analysis.matrix import Cell, Column, Row, by_figure, cell_of, columns_of, rows_of
 from leaselab.analysis.ratio import Basis
+from leaselab.model.record import Record
 from leaselab.model.text import printable
 from leaselab.report.console import Console
 from leaselab.report.listing import (
@@ -20,13 +22,6 @@ from leaselab.report.listing import (
     number,
 )
 from leaselab.report.units import in_shown_units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.analysis.curve import Curve
-    from leaselab.analysis.matrix import Cell, Column, Row
-    from leaselab.model.record import Record
 
 _NONE = "-"
 _PLAIN = "none"

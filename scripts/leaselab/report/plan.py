@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from rich.table import Table
 
-from leaselab.analysis.planning import Rhythm
+from leaselab.analysis.delays import Delay
+from leaselab.analysis.planning import Plan, Rhythm, Row
 from leaselab.model.text import printable
 from leaselab.report.console import Console
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.analysis.delays import Delay
-    from leaselab.analysis.planning import Plan, Row
 
 _WIDTH = 110
 """Columns of the table where it goes into a pipe."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
 
-from leaselab.analysis.profile import LEAST_SHARE, NOT_SAMPLED
+from leaselab.analysis.profile import (
+    LEAST_SHARE,
+    NOT_SAMPLED,
+    Change,
+    FunctionChange,
+    ProfileDifference,
+)
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.analysis.profile import Change, FunctionChange, ProfileDifference
 
 SHOWN = 15
 """Functions that a table shows."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from leaselab.model.procedure import of_step
-
-if TYPE_CHECKING:
-    from leaselab.model.record import Metric, Record
+from leaselab.model.record import Metric, Record
 
 
 class Step(NamedTuple):

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TextIO
 
 from rich import box
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from leaselab.analysis.latency import PERCENTILES, latencies
 from leaselab.analysis.summary import other_cpu_us
-from leaselab.model.record import PARTNER
+from leaselab.model.record import PARTNER, Metric, Record, Round
 from leaselab.model.server import server_name
 from leaselab.report.console import Console
 from leaselab.report.facts import confirmation_words, facts, shown_where
 from leaselab.report.listing import measured, number, span
 from leaselab.report.steps import steps_of, whole_of
 from leaselab.report.units import in_shown_units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-    from typing import TextIO
-
-    from rich.console import RenderableType
-
-    from leaselab.model.record import Metric, Record, Round
 
 _NONE = "-"
 CPU = "cpu_us"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned, markdown_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import TextIO
-
     from leaselab.analysis.truth import Judged
 
 HEADINGS = (

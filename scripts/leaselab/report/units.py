@@ -6,15 +6,14 @@ Records, the index and exports have seconds, ratios and bytes; converted values 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from leaselab.model.record import Metric, Record, Round
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from leaselab.model.record import Metric, Record, Round
-
     Kind = tuple[str, str]
     Scales = Mapping[Kind, tuple[str, float]]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.verdict import Change, Limit
+from leaselab.analysis.verdict import Change, Comparison, Limit, Verdict
 from leaselab.model.errors import Outcome
 from leaselab.model.text import printable
 from leaselab.report.closing import closing
@@ -14,11 +15,6 @@ from leaselab.report.listing import aligned, heading
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdict import comparison_document
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.analysis.verdict import Comparison, Verdict
 
 HEADINGS = ("scenario", "verdict", "figure", "A", "B", "ratio B to A", "95 % interval")
 NAMES = 3

@@ -5,21 +5,16 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from leaselab.lab.clients.capture import Packets
 from leaselab.lab.clients.frames import datagram_of
 from leaselab.lab.queries.file import MOST_BYTES
-from leaselab.lab.queries.messages import query_of
+from leaselab.lab.queries.messages import Query, query_of
 from leaselab.lab.queries.names import name_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from leaselab.lab.queries.messages import Query
 
 _PORTS = {4: (53,), 6: (53,)}
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz234567"

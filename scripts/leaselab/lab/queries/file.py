@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
 
 from leaselab.lab.plain_file import check_plain
 from leaselab.lab.queries.names import labels_of, name_of, suffixes, type_of, type_word
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 MOST_BYTES = 32 << 20
 """Size of a file of queries at the most: all of it lies in the generator's memory."""

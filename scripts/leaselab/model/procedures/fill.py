@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from leaselab.model.errors import usage_error
 from leaselab.model.procedure import (
@@ -19,11 +19,7 @@ from leaselab.model.procedure import (
     cpu_kind,
 )
 from leaselab.model.procedures.one_load import OneLoad
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.trial import Trial
+from leaselab.model.trial import Trial
 
 FILLED, FILLED_AFTER = "filled", "filled_after"
 """Metrics of a filling: the filled share of the capacity before and after the load (0..1)."""

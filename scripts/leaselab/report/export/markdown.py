@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.matrix import cell_of
+from leaselab.analysis.profile import ProfileDifference
+from leaselab.analysis.verdict import Comparison
+from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.report import profile, verdicts
 from leaselab.report.closing import closing
@@ -22,13 +25,6 @@ from leaselab.report.verdict import (
     rows,
     sureness,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.analysis.profile import ProfileDifference
-    from leaselab.analysis.verdict import Comparison
-    from leaselab.model.record import Record
 
 _FUNCTIONS = 5
 """Functions that a comment shows."""

@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leaselab.model.errors import usage_error
+from leaselab.model.record import Record
 from leaselab.model.text import cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from leaselab.archive.row import Row
-    from leaselab.model.record import Record
 
     Kinds = dict[str, type]
     """What the values of a column are, by its name: str, float, int or bool, or None."""
