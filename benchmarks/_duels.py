@@ -14,7 +14,6 @@ from leaselab.analysis.duel import MOST_APART, Answer, judge, places_differ
 from leaselab.analysis.ratio import Runs, paired_ratio, ratio
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.procedures.duel import Turns
-from leaselab.model.load import Load
 from leaselab.model.procedures.duel import (
     BESIDE_S,
     LEAST_ROUNDS,
@@ -25,7 +24,7 @@ from leaselab.model.procedures.duel import (
     order_of,
 )
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 PLAN = Duel()
 CAPACITY = 6000.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.model.load import Load
+from leaselab.model.trial import Load
 
 if TYPE_CHECKING:
     from benchmarks._servers import Server

@@ -12,7 +12,7 @@ from MLRsearch import (
     SearchGoal,
 )
 
-from leaselab.model.load import Load
+from leaselab.model.trial import Load
 
 if TYPE_CHECKING:
     from benchmarks._servers import Server

@@ -12,9 +12,8 @@ from functools import cache
 import numpy as np
 from scipy.special import gammaincinv, stdtrit
 
-from leaselab.model.load import Load
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 WAIT_S = 2.0
 """Time a trial costs beside its traffic: the wait for late replies (s)."""

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from benchmarks._week_figures import Figures
 from leaselab.analysis.workload import WEEK_H, Lab
-from leaselab.report.site.colours import SERIES
 from leaselab.report.site.figure import svg
-from leaselab.report.site.vega import Spec, number, rows, whole
+from leaselab.report.site.vega import SERIES, Spec, number, rows, whole
 
 _TICKS_H = [0.5, 1, 2, 4, 8, 16, 24, 48, 96, 168]
 

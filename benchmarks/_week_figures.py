@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from benchmarks._week import Log, Ran, simulate
 from leaselab.analysis.arrivals import Demand, Kind
-from leaselab.analysis.queueing import quantile
+from leaselab.analysis.delays import quantile
 from leaselab.analysis.workload import WEEK_H, Lab
 
 BEFORE_H = WEEK_H

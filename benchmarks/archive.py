@@ -28,7 +28,7 @@ from leaselab.archive.store import Store
 from leaselab.report.review import series_of
 from leaselab.report.site.figure import svg
 from leaselab.report.site.history import history
-from leaselab.report.site.line import lines_of
+from leaselab.report.site.history_panels import lines_of
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import NAV
 from leaselab.report.site.vega import Spec

@@ -16,7 +16,7 @@ from leaselab.lab.contact import Contact
 from leaselab.lab.inventory import read_inventory
 from leaselab.lab.playbook import PlaybookStats
 from leaselab.model.errors import lab_broken
-from leaselab.report.findings import print_findings
+from leaselab.report.benches import print_findings
 
 ROOT = Path(__file__).parents[2]
 _SPEC = importlib.util.spec_from_file_location(

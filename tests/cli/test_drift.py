@@ -14,7 +14,7 @@ from tests.repositories import commit, make_repository
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.report.site import site
-from leaselab.report.site.colours import BETTER, DOUBT, WORSE
+from leaselab.report.site.vega import BETTER, DOUBT, WORSE
 
 BUILDS = 40
 CALLED = re.compile(r"\b(regression|improvement|slower|faster|worse|better)\b", re.IGNORECASE)

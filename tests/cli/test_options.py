@@ -8,9 +8,9 @@ import pytest
 
 from leaselab.analysis.planning import SWEEPS_A_WEEK
 from leaselab.cli.commands import COMMANDS, find
+from leaselab.cli.developer import completion_script, manual_page
 from leaselab.cli.main import main
 from leaselab.cli.parser import help_of
-from leaselab.cli.shell import completion_script, manual_page
 from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures import PROCEDURES
 from leaselab.report.site.site import SWEEPS

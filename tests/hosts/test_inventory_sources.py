@@ -10,13 +10,12 @@ import pytest
 import yaml
 from tests.inventories import parsed
 
-from leaselab.lab.benches import read_benches
+from leaselab.lab.benches import read_benches, split
 from leaselab.lab.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
     SERVER_GROUP,
 )
-from leaselab.lab.inventory_split import split
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[2]

@@ -24,9 +24,8 @@ from leaselab.measure.generators.dnsperf import PROBES, Dnsperf
 from leaselab.measure.generators.dnsperf_output import Output, Tally, parse
 from leaselab.measure.generators.dnsperf_reading import DnsperfReading
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.load import Load
 from leaselab.model.procedures import procedure_of
-from leaselab.model.trial import HostUse
+from leaselab.model.trial import HostUse, Load
 
 QUIET = HostUse(work_s=(0.003, 0.003), steal_s=0, throttled_s=0, receive_errors=0)
 REFERRALS = Expected(0.0, 107)

@@ -13,8 +13,8 @@ from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.event import Death, outage_s, served
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.load import Load
 from leaselab.model.procedures.event import Event
+from leaselab.model.trial import Load
 
 PROCEDURE = Event(rate=500, before_s=10, after_s=30)
 LOAD = Load(500, 40)

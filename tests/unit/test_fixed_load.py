@@ -16,11 +16,10 @@ from leaselab.measure.server_use import memory_drift
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.journal import entry_of, written
-from leaselab.model.load import Load
 from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.trial import Percentiles, Sample, Second
+from leaselab.model.trial import Load, Percentiles, Sample, Second
 
 PROCEDURE = FixedLoad(rate=100, duration_s=25, trial_s=10)
 

@@ -8,8 +8,8 @@ from tests.formula import Flood, Zones, formula_bench, formula_point
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.trials import Trials
-from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
+from leaselab.model.trial import Load
 
 FLOOD = {"name": "flood", "floods": 5, "flood_s": 3, "rounds": 2}
 

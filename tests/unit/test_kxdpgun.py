@@ -13,11 +13,10 @@ from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, Seen
 from leaselab.measure.generators.dns_answers import Expected
 from leaselab.measure.generators.dnsperf_reading import DnsperfReading
-from leaselab.measure.generators.kxdpgun import Kxdpgun, KxdpgunReading
-from leaselab.measure.generators.kxdpgun_output import parse
+from leaselab.measure.generators.kxdpgun import Kxdpgun, KxdpgunReading, parse
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.load import Load
 from leaselab.model.procedures import procedure_of
+from leaselab.model.trial import Load
 
 LOAD = Load(1000, 2)
 DENIED = "error: failed to initialize XDP socket#0 on interface eth1 (program not loaded)"

@@ -29,10 +29,9 @@ from leaselab.measure.generators.dns_answers import OTHER_ANSWERS
 from leaselab.measure.generators.leaseload import Leaseload
 from leaselab.measure.generators.leaseload_reading import queued, report_of
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.load import Load
 from leaselab.model.observation import Generated
 from leaselab.model.procedures import procedure_of
-from leaselab.model.trial import WHOLE
+from leaselab.model.trial import WHOLE, Load
 
 DATA = Path(__file__).parents[1] / "data" / "leaseload"
 TOOL = {

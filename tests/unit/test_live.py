@@ -36,8 +36,8 @@ from leaselab.model.journal import (
     TrialEnded,
     TrialMade,
 )
-from leaselab.model.load import Load
 from leaselab.model.record import Provenance
+from leaselab.model.trial import Load
 from leaselab.report.console import Console
 from leaselab.report.listing import span
 from leaselab.report.live import CONFIRMING, LiveView

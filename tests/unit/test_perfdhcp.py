@@ -24,7 +24,6 @@ from leaselab.measure.generators.dhcp_load import REJECTED
 from leaselab.measure.generators.perfdhcp import Perfdhcp
 from leaselab.measure.generators.transactions import Transactions
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.load import Load
 from leaselab.model.observation import Generated
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
@@ -34,7 +33,7 @@ from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.scenario import Scenario
-from leaselab.model.trial import WHOLE, HostUse
+from leaselab.model.trial import WHOLE, HostUse, Load
 
 DATA = Path(__file__).parents[1] / "data" / "perfdhcp"
 RATE = 300

@@ -12,10 +12,9 @@ from leaselab.measure.generators import adapter, dhcp_load, perfdhcp_reading
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.perfdhcp_output import Output, Stage
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, stalls_s
-from leaselab.model.load import Load
 from leaselab.model.observation import Generated
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.trial import HostUse
+from leaselab.model.trial import HostUse, Load
 
 LOAD = Load(rate=1000, duration_s=5)
 ABORT_AFTER = 625

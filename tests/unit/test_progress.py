@@ -16,11 +16,11 @@ from leaselab.cli import progress as module
 from leaselab.cli.progress import LiveProgress, PlainProgress, progress
 from leaselab.cli.terminal import guarded_streams
 from leaselab.lab.bench_file import parse_bench
-from leaselab.model.load import Load
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket
+from leaselab.model.trial import Load
 from leaselab.report.live import CONFIRMING, trial_words
 
 

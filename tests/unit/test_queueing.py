@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaselab.analysis.arrivals import Demand, Job, Kind, demand
-from leaselab.analysis.queueing import quantile, serve
+from leaselab.analysis.delays import quantile, serve
 from leaselab.analysis.workload import WEEK_H, Lab
 
 CALM = Lab(check_min=0, mtbf_h=math.inf)

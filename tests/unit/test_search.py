@@ -14,9 +14,8 @@ from leaselab.measure.outcomes import Outcomes
 from leaselab.measure.search import Searched, search
 from leaselab.measure.search_error import SearchError, SearchReason, noisy
 from leaselab.model.errors import Outcome
-from leaselab.model.load import Load
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 PROCEDURE = MaxRate()
 

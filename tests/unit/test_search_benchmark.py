@@ -19,7 +19,7 @@ from benchmarks._sweeps import (
 )
 from benchmarks._verdict import compare, judge
 
-from leaselab.model.load import Load
+from leaselab.model.trial import Load
 
 QUIET = Cell(Overload.COLLAPSES, 6000, 0.0, 0.0)
 

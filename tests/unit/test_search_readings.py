@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.examples import trial_of
 
-from leaselab.measure.belief import Belief, Observation, combine, expect
 from leaselab.measure.outcomes import Outcomes
-from leaselab.measure.response import Response
+from leaselab.measure.response import Belief, Observation, Response, combine, expect
 from leaselab.model.procedures.max_rate import MaxRate
 
 PROCEDURE = MaxRate()

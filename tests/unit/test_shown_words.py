@@ -26,8 +26,8 @@ from leaselab.measure.generators import ADAPTERS, check_fits
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError
 from leaselab.model.journal import Begun, TrialBegun, TrialEnded, entry_of
-from leaselab.model.load import Load
 from leaselab.model.record import Provenance, Round
+from leaselab.model.trial import Load
 from leaselab.report.live import LiveView
 from leaselab.report.site.seconds_chart import seconds_chart
 from leaselab.report.site.site import write_site

@@ -34,11 +34,11 @@ from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.report.facts import confirmation_words
 from leaselab.report.review import series_of
 from leaselab.report.site import site
-from leaselab.report.site.colours import DOUBT, MEASURED, SERIES, WORSE
 from leaselab.report.site.history import history
-from leaselab.report.site.line import lines_of
+from leaselab.report.site.history_panels import lines_of
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_benches, write_site
+from leaselab.report.site.vega import DOUBT, MEASURED, SERIES, WORSE
 
 WHEN = "2026-11-23T10:00:00.000Z"
 SECONDS = [f"seconds-{run}" for run in range(1, 10)]

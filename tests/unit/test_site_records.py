@@ -25,14 +25,14 @@ from leaselab.archive.store import Store
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import Experiment, Metric
 from leaselab.model.scenario import Transaction
-from leaselab.report.site.colours import MEASURED, WORSE
 from leaselab.report.site.experiment import experiment
 from leaselab.report.site.history import history
-from leaselab.report.site.line import lines_of
+from leaselab.report.site.history_panels import lines_of
 from leaselab.report.site.overview import overview
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_site
 from leaselab.report.site.sweep import sweep
+from leaselab.report.site.vega import MEASURED, WORSE
 
 FEW = replace(PROCEDURE, rounds=3, trim=0)
 """A procedure of three rounds: pages of nine take three times as long to draw."""

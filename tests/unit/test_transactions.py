@@ -22,7 +22,7 @@ from leaselab.measure.generators.kxdpgun import KxdpgunReading
 from leaselab.measure.generators.leaseload_reading import ClientsReading, QueriesReading
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, exchanges
 from leaselab.measure.generators.transactions import Transactions, unserved
-from leaselab.model.load import Load
+from leaselab.model.trial import Load
 
 RATE, SECONDS = 1000, 5
 LOAD = Load(RATE, SECONDS)

@@ -20,11 +20,10 @@ from leaselab.measure.trials import (
     lost_at,
 )
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, lab_broken
-from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, HostReading
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.scenario import ServerOptions
-from leaselab.model.trial import HostUse, Sample, Trial
+from leaselab.model.trial import HostUse, Load, Sample, Trial
 
 LOAD = Load(100, 5)
 REPLY = Foreign("reply", "DHCPOFFER", "02:00:00:00:00:08", "192.0.2.1", "192.0.2.1", 2)

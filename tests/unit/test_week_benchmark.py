@@ -12,7 +12,7 @@ from benchmarks._week_figures import spread
 from benchmarks._week_table import hours
 
 from leaselab.analysis.arrivals import Kind, demand
-from leaselab.analysis.queueing import quantile
+from leaselab.analysis.delays import quantile
 from leaselab.analysis.workload import EVEN, WEEK_H, Lab
 
 YEARS_H = 300 * WEEK_H

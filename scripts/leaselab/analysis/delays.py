@@ -2,15 +2,64 @@
 
 from __future__ import annotations
 
+import heapq
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from leaselab.analysis.arrivals import Commit, Kind, demand
-from leaselab.analysis.queueing import Served, quantile, serve
+from leaselab.analysis.arrivals import Commit, Demand, Job, Kind, demand
 from leaselab.analysis.workload import WEEK_H, Lab
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What became of a job; times are hours since Monday, 00:00."""
+
+    job: Job
+    began_h: float
+    """When it got its bench."""
+    measured_h: float
+    """When it began to measure: hosts are prepared and the commit is built."""
+    done_h: float
+    """When its verdict was there, and the bench was free."""
+
+    @property
+    def waited_h(self) -> float:
+        """Time in the queue (h)."""
+        return self.began_h - self.job.ready_h
+
+
+def serve(lab: Lab, asked: Demand) -> list[Served]:
+    """Simulate benches that never break, which serve jobs in the order of their requests."""
+    free = [0.0] * lab.benches
+    built: dict[int, float] = {}
+    builder_h = 0.0
+    served = []
+    for job in asked.jobs:
+        began = lab.opens_h(max(job.ready_h, heapq.heappop(free)))
+        measured = began + lab.prepare_min / 60
+        if job.commit is not None:
+            if job.commit.number not in built:
+                builder_h = max(builder_h, measured) + job.commit.build_h
+                built[job.commit.number] = builder_h
+            measured = max(measured, built[job.commit.number])
+        done = measured + job.measure_h + lab.finish_min / 60
+        heapq.heappush(free, done)
+        served.append(Served(job, began, measured, done))
+    return served
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The smallest value that at least this share of them reaches or stays below; nan of none.
+
+    Infinite values are values like others, which interpolation would not allow.
+    """
+    if not values:
+        return math.nan
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
 
 WEEKS = 40
 """Weeks drawn for the delays, each after one that does not count and before another."""

@@ -35,7 +35,7 @@ from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Record
-from leaselab.report.ceilings import rows_of, table
+from leaselab.report.truth import rows_of, table
 from leaselab.report.verdict import budget_document, budget_words
 from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
 from leaselab.run.contest import duel

@@ -22,7 +22,7 @@ from leaselab.lab.status import role_of
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.moment import now
 from leaselab.model.scenario import Scenario
-from leaselab.report.findings import print_findings
+from leaselab.report.benches import print_findings
 from leaselab.run.recovery import recover_alone
 
 _READ_AGAIN = "have the role read again: leaselab lab check"

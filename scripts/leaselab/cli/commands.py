@@ -106,15 +106,15 @@ GROUPS = {
         Command("dev bench generators", "compare two generators on a bench"),
         Command("dev bench truth", "measure servers whose capacity is set"),
         Command(
-            "dev archive verify", "check results against their checksums", "archive_.verify"
+            "dev archive verify", "check results against their checksums", "developer.verify"
         ),
-        Command("dev archive where", "print the folder of a result", "archive_.where"),
+        Command("dev archive where", "print the folder of a result", "developer.where"),
         Command(
             "dev completion",
             "print the completion of bash or zsh; source it",
-            "shell.completion",
+            "developer.completion",
         ),
-        Command("dev man", "print the manual page; save it as leaselab.1", "shell.manual"),
+        Command("dev man", "print the manual page; save it as leaselab.1", "developer.manual"),
     ),
 }
 """The commands, by what they are for."""

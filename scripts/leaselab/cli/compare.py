@@ -38,10 +38,14 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.report.closing import closing
-from leaselab.report.layouts import layouts_document, layouts_words
 from leaselab.report.profile import print_profile, profile_document
 from leaselab.report.verdict import comparison_document, print_comparison
-from leaselab.report.verdicts import comparisons_document, print_comparisons
+from leaselab.report.verdicts import (
+    comparisons_document,
+    layouts_document,
+    layouts_words,
+    print_comparisons,
+)
 from leaselab.run.contest import with_budget
 from leaselab.run.pair import (
     PREVIOUS,

@@ -1,14 +1,20 @@
-"""``leaselab dev``: simulations of the project's methods, and commands of the launcher."""
+"""``leaselab dev``: simulations, the launcher's commands, the archive, shells and manual."""
 
 from __future__ import annotations
 
 import argparse
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import NoReturn
 
+from leaselab import __version__
+from leaselab.cli.commands import COMMANDS, INTERRUPTED, Command, below
+from leaselab.cli.options import add_json, add_results, open_store, print_answer
+from leaselab.cli.parser import help_of, written
 from leaselab.lab.checkout import checkout_root
-from leaselab.model.errors import Outcome, internal_fault, unknown, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, internal_fault, unknown, usage_error
 
 
 def add_launched(parser: argparse.ArgumentParser) -> None:
@@ -52,3 +58,177 @@ def simulation(args: argparse.Namespace) -> Outcome:
         where=args.name,
         todo="its own output says why",
     )
+
+
+_BASH = """\
+_leaselab() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local command='' place word words
+  for ((place = 1; place < COMP_CWORD; place++)); do
+    word=${command:+$command }${COMP_WORDS[place]}
+    [[ -n $(_leaselab_words "$word") ]] || break
+    command=$word
+  done
+  words=$(_leaselab_values "$command $previous")
+  [[ -n $words ]] || words=$(_leaselab_words "$command")
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o default -F _leaselab leaselab ./leaselab
+"""
+_ZSH = "#compdef leaselab\nautoload -U +X bashcompinit && bashcompinit\n"
+
+
+def add_completion(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``dev completion``."""
+    parser.add_argument("shell", choices=("bash", "zsh"))
+
+
+def completion(args: argparse.Namespace) -> Outcome:
+    """Print the completion of a shell."""
+    sys.stdout.write((_ZSH if args.shell == "zsh" else "") + completion_script())
+    return Outcome.OK
+
+
+def completion_script() -> str:
+    """The completion of bash; zsh reads it, too, with its bashcompinit."""
+    return "".join(
+        [
+            *_function("_leaselab_words", _words()),
+            *_function("_leaselab_values", _values()),
+            _BASH,
+        ]
+    )
+
+
+def _function(name: str, texts: Mapping[str, str]) -> Iterator[str]:
+    yield f"{name}() {{\n  case $1 in\n"
+    for key, text in texts.items():
+        yield f"    {quote(key)}) echo {quote(text)} ;;\n"
+    yield "  esac\n}\n"
+
+
+def _words() -> dict[str, str]:
+    """By command, or the beginning of its name: what may follow."""
+    words: dict[str, list[str]] = {"": ["help", "version"]}
+    for command in COMMANDS:
+        names = command.name.split()
+        for count, name in enumerate(names):
+            known = words.setdefault(" ".join(names[:count]), [])
+            known += [] if name in known else [name]
+        actions = command.parser().options
+        options = (option for action in actions for option in action.option_strings)
+        words.setdefault(command.name, []).extend(options)
+    return {key: " ".join(following) for key, following in words.items()}
+
+
+def _values() -> dict[str, str]:
+    """By command and option: the values that the option may have."""
+    return {
+        f"{command.name} {option}": " ".join(map(str, action.choices))
+        for command in COMMANDS
+        for action in command.parser().options
+        if action.choices
+        for option in action.option_strings
+    } | {
+        command.name + " " + command.name.split()[-1]: " ".join(map(str, action.choices))
+        for command in COMMANDS
+        for action in command.parser().places[:1]
+        if action.choices and not below(command.name.split())[1:]
+    }
+
+
+def add_manual(_: argparse.ArgumentParser) -> None:
+    """It takes none."""
+
+
+def manual(_: argparse.Namespace) -> Outcome:
+    """Print the manual page."""
+    sys.stdout.write(manual_page())
+    return Outcome.OK
+
+
+def manual_page() -> str:
+    """The page, for man."""
+    codes = [(str(outcome.value), outcome.meaning) for outcome in Outcome]
+    lines = [
+        f'.TH LEASELAB 1 "" "leaselab {__version__}" "User Commands"',
+        ".SH NAME",
+        "leaselab \\- a performance lab for DHCP and DNS servers",
+        ".SH SYNOPSIS",
+        ".B leaselab",
+        "COMMAND [OPTION...]",
+        ".SH COMMANDS",
+        *(line for command in COMMANDS for line in _section(command)),
+        ".SH EXIT STATUS",
+        *(line for row in [*codes, (str(INTERRUPTED), "interrupted")] for line in _row(*row)),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _section(command: Command) -> Iterator[str]:
+    parser = command.parser()
+    yield f".SS {_text(parser.shape)}"
+    yield _text(parser.description or "")
+    for action in parser.shown:
+        if action.dest != "help":
+            yield from _row(written(action), help_of(action))
+
+
+def _row(term: str, text: str) -> Iterator[str]:
+    yield from (".TP", f".B {_text(term)}", _text(text) or "\\&")
+
+
+def _text(text: str) -> str:
+    """A text on one line that troff takes as it is."""
+    line = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
+    return f"\\&{line}" if line.startswith((".", "'")) else line
+
+
+def add_verify(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``verify``."""
+    parser.add_argument("refs", metavar="ID", nargs="*", help="results (default: all)")
+    add_results(parser)
+    add_json(parser)
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``where``."""
+    parser.add_argument("ref", metavar="ID|last", nargs="?", default="last")
+    add_results(parser)
+    add_json(parser)
+
+
+def verify(args: argparse.Namespace) -> Outcome:
+    """Check all results, and report each damaged one."""
+    store = open_store(args, existing=True)
+    refs = args.refs or [row["id"] for row in store.index.rows()]
+    places = [store.find(ref) for ref in refs]  # a mistyped name is an error before any check
+    files = 0
+    damaged, pruned, days = [], [], []
+    for ref, place in zip(refs, places, strict=True):
+        try:
+            checked = store.verify(ref)
+        except LeaselabError as error:
+            damaged.append({"id": place.name, "error": str(error)})
+            if place.name not in store.index.said:
+                print(f"leaselab: {error}", file=sys.stderr)
+            continue
+        files += checked.files
+        if gone := checked.pruned:
+            days.append(gone.at[:10])
+            pruned.append({"id": place.name, "at": gone.at, "files": len(gone.files)})
+    good = len(places) - len(damaged)
+    lines = [f"{good} of {len(places)} results match their checksums ({files} files)"]
+    if pruned:
+        span = f"{min(days)} to {max(days)}"
+        lines.append(f"raw outputs of {len(pruned)} of them were pruned ({span})")
+    counts = {"results": len(places), "files": files, "pruned": pruned, "damaged": damaged}
+    print_answer(args, counts, "\n".join(lines))
+    return Outcome.INVALID if damaged else Outcome.OK
+
+
+def where(args: argparse.Namespace) -> Outcome:
+    """Print the folder of a result."""
+    place = str(open_store(args, existing=True).find(args.ref).absolute())
+    print_answer(args, {"path": place}, place)
+    return Outcome.OK

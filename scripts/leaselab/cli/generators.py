@@ -16,7 +16,7 @@ from leaselab.lab.checkout import checkout_root
 from leaselab.lab.roles import OWN_GENERATOR
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.record import Record
-from leaselab.report.ceilings import rows_of, table
+from leaselab.report.truth import rows_of, table
 from leaselab.run.ceilings import RUNS, Measured, ceiling_tasks, measured
 from leaselab.run.session import Session
 from leaselab.run.task import Task

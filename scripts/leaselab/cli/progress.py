@@ -18,11 +18,10 @@ from rich.text import Text
 
 from leaselab.cli.terminal import guarded_streams
 from leaselab.model.bench import Bench
-from leaselab.model.load import Load
 from leaselab.model.procedure import MetricKind, Procedure
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 from leaselab.report.console import Console
 from leaselab.report.listing import span
 from leaselab.report.live import CONFIRMING, estimate_words, trial_words

@@ -30,11 +30,10 @@ from leaselab.model.journal import (
     TrialMade,
     WarmUp,
 )
-from leaselab.model.load import Load
 from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, RELOAD_S, START_S, WRITTEN_RATE
 from leaselab.model.record import Confirmation, Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 PAUSES_S = (0.0, 5.0, 10.0, 20.0, 30.0)
 """Pause before a trial is made again, by the number of trials in a row that the generator's

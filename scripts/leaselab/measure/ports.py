@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from leaselab.model.journal import Entry
-from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, Generated, HostReading, Sampled, ServerStarted
 from leaselab.model.record import Round
-from leaselab.model.trial import Sample, Trial
+from leaselab.model.trial import Load, Sample, Trial
 
 RELOAD = "reload"
 """The capability of a server that can read its data again while it serves."""

@@ -2,7 +2,7 @@
 
 Readings say where to look, outcomes prove.  A reading is the max rate that the
 losses of one trial point to (`response`); the run's readings together make a belief
-(`belief`); the next trial is the one that most likely completes a bracket under that
+(`response`); the next trial is the one that most likely completes a bracket under that
 belief.  Earlier runs say where the first scout goes and nothing else, so that the
 errors of the runs are independent and their scatter gives the error of their mean.
 Everything is a pure function of the outcomes so far: no clock, no chance, no I/O.  A
@@ -17,15 +17,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from leaselab.measure import search_error
-from leaselab.measure.belief import Belief, combine, expect
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.outcomes import Outcomes
-from leaselab.measure.response import Response
-from leaselab.model.load import Load
+from leaselab.measure.response import Belief, Response, combine, expect
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 FIRST_STEP = 4.0
 """Factor between scouts while nothing is known but that they lost nothing."""

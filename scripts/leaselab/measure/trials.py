@@ -24,11 +24,10 @@ from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.bounds import OutOfBoundsError, clipped, misfit
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_broken
-from leaselab.model.load import Load
 from leaselab.model.observation import Foreign, HostReading, ServerStarted
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR, PARTNER, SERVER
-from leaselab.model.trial import EarlyAttempt, HostUse, Sample, Trial
+from leaselab.model.trial import EarlyAttempt, HostUse, Load, Sample, Trial
 
 FOREIGN_REPLY = "foreign-reply"
 """A server that is not the bench's answered on the test network."""

@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 
 from leaselab.model.bench import Bench
-from leaselab.model.load import Load
 from leaselab.model.record import Experiment, Provenance, Round
-from leaselab.model.trial import Sample, Trial
+from leaselab.model.trial import Load, Sample, Trial
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="event"):

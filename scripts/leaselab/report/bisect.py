@@ -17,10 +17,10 @@ from leaselab.model.errors import Outcome
 from leaselab.model.source import SHORT, Commit
 from leaselab.model.text import printable
 from leaselab.report.export.markdown import markdown_of_profiles
-from leaselab.report.layouts import layouts_document, layouts_words
 from leaselab.report.listing import aligned, escaped, markdown_table
 from leaselab.report.profile import growth, print_profile, profile_document
 from leaselab.report.review import interval_words, percent
+from leaselab.report.verdicts import layouts_document, layouts_words
 
 if TYPE_CHECKING:
     from leaselab.analysis.layouts import OverLayouts

@@ -25,11 +25,10 @@ from leaselab.model.journal import (
     TrialEnded,
     TrialMade,
 )
-from leaselab.model.load import Load
 from leaselab.model.procedure import MetricKind, Procedure
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 from leaselab.report.listing import short, span
 from leaselab.report.units import scale_of
 

@@ -20,9 +20,8 @@ from leaselab.analysis.summary import other_cpu_us
 from leaselab.model.record import PARTNER, Metric, Record, Round
 from leaselab.model.server import server_name
 from leaselab.report.console import Console
-from leaselab.report.facts import confirmation_words, facts, shown_where
+from leaselab.report.facts import confirmation_words, facts, shown_where, steps_of, whole_of
 from leaselab.report.listing import measured, number, span
-from leaselab.report.steps import steps_of, whole_of
 from leaselab.report.units import in_shown_units
 
 _NONE = "-"

@@ -1,4 +1,4 @@
-"""Figures beside the truth: on a terminal, and as JSON."""
+"""Figures of benchmarks as text and JSON: ceilings of generators; figures beside the truth."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
+from leaselab.model.record import Record
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned, markdown_table
 
@@ -90,3 +91,39 @@ def _figure(value: float | None, *, is_rate: bool) -> str:
     if value is None:
         return _NOTHING
     return f"{value:.0f}/s" if is_rate else f"{100 * value:.3f} %"
+
+
+HEADINGS_CEILINGS = ("scenario", "generator", "metric", "value", "spread", "runs")
+"""Columns that are words."""
+
+
+def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return the figures of results, for ``--json``; spreads are ratios."""
+    return [
+        {
+            "scenario": record.scenario.name,
+            "generator": record.generator.name,
+            "metric": record.figure.name,
+            "value": record.figure.value,
+            "unit": record.figure.unit,
+            "spread": record.figure.spread,
+            "runs": record.figure.n,
+            "traffic_share": record.traffic_share,
+            "wall_s": record.wall_s,
+            "id": record.id,
+        }
+        for record in records
+    ]
+
+
+def table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the lines of a table of them."""
+    return iter(aligned(HEADINGS_CEILINGS, map(_cells_ceilings, rows), NAMES))
+
+
+def _cells_ceilings(row: dict[str, Any]) -> list[str]:
+    spread = "-" if row["spread"] is None else f"{100 * row['spread']:.1f} %"
+    value = "-"
+    if row["value"] is not None:
+        value = f"{row['value']:{'.0f' if row['value'] >= 1000 else '.4g'}} {row['unit']}"
+    return [row["scenario"], row["generator"], row["metric"], value, spread, str(row["runs"])]

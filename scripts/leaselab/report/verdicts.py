@@ -1,20 +1,23 @@
-"""Comparisons of two servers by several scenarios: on a terminal, as JSON, for reports."""
+"""Comparisons of two servers by several scenarios, or in several layouts: text and JSON."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.verdict import Change, Comparison, Limit, Verdict
 from leaselab.model.errors import Outcome
 from leaselab.model.text import printable
 from leaselab.report.closing import closing
-from leaselab.report.listing import aligned, heading
+from leaselab.report.listing import aligned, heading, sentence
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdict import comparison_document
+
+if TYPE_CHECKING:
+    from leaselab.analysis.layouts import OverLayouts
 
 HEADINGS = ("scenario", "verdict", "figure", "A", "B", "ratio B to A", "95 % interval")
 NAMES = 3
@@ -81,3 +84,45 @@ def _ratio(verdict: Verdict | None) -> tuple[str, str]:
     low, high = verdict.ci95
     limit = "" if verdict.limit is Limit.NONE else f"{verdict.limit.value} "
     return f"{limit}{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}"
+
+
+def cost_words(layouts: int, duel_min: float, build_min: float | None) -> str:
+    """The builds and duels to make; longest time of a duel, time of a build (min)."""
+    each = "" if build_min is None else f" of about {build_min:.1f} min each if not kept"
+    return (
+        f"{layouts} layouts: {2 * layouts} builds{each}, and {layouts} duels of at most "
+        f"{duel_min:.0f} min each"
+    )
+
+
+def layouts_words(layouts: OverLayouts) -> Iterator[str]:
+    """A line for each layout, and their combined result."""
+    for layout in layouts.layouts:
+        yield f"layout {layout.seed}: {layout.answer.value}, {100 * (layout.ratio - 1):+.1f} %"
+    yield f"{sentence(layouts.cause.value)}.{_mean(layouts)}"
+
+
+def _mean(layouts: OverLayouts) -> str:
+    ci95, scatter = layouts.ci95, layouts.scatter
+    if ci95 is None or scatter is None:
+        return ""
+    low, high = (100 * (end - 1) for end in ci95)
+    return (
+        f" Over {len(layouts.layouts)} layouts {100 * (layouts.ratio - 1):+.1f} % (95 % "
+        f"interval {low:+.1f} to {high:+.1f} %); builds scatter by {100 * scatter:.1f} %."
+    )
+
+
+def layouts_document(layouts: OverLayouts) -> dict[str, Any]:
+    """All of it for ``--json``; ratios are B to A."""
+    return {
+        "cause": layouts.cause.name.lower(),
+        "text": " ".join(layouts_words(layouts)),
+        "ratio": layouts.ratio,
+        "ci95": list(layouts.ci95) if layouts.ci95 else None,
+        "build_scatter": layouts.scatter,
+        "layouts": [
+            {"seed": layout.seed, "answer": layout.answer.value, "ratio": layout.ratio}
+            for layout in layouts.layouts
+        ],
+    }

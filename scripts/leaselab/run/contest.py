@@ -14,7 +14,7 @@ from leaselab.lab.checkout import announce
 from leaselab.model.errors import Outcome, invalid_measurement, usage_error
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.duel import DUEL, Duel
-from leaselab.report.layouts import cost_words, layouts_words
+from leaselab.report.verdicts import cost_words, layouts_words
 from leaselab.run.durations import durations
 
 if TYPE_CHECKING:

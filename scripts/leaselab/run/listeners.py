@@ -15,9 +15,8 @@ if TYPE_CHECKING:
 
     from leaselab.archive.live import LiveFeed
     from leaselab.measure.ports import Listener
-    from leaselab.model.load import Load
     from leaselab.model.record import Round
-    from leaselab.model.trial import Trial
+    from leaselab.model.trial import Load, Trial
 
 
 class Several:

@@ -12,10 +12,8 @@ from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published
 from leaselab.lab.deployment import distrust_deployment
-from leaselab.lab.foreign import watching
-from leaselab.lab.generator import RemoteGenerator
-from leaselab.lab.host_reading import RemoteHost
-from leaselab.lab.host_tuning import check_tuned
+from leaselab.lab.generator import RemoteGenerator, watching
+from leaselab.lab.host_reading import RemoteHost, check_tuned
 from leaselab.lab.lock import lease_s
 from leaselab.lab.roles import hears_anybody
 from leaselab.lab.server import ContractServer

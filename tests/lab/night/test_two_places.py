@@ -7,15 +7,14 @@ import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, leaselab
 
 from leaselab.lab.catalog import find_procedure, find_scenario
-from leaselab.lab.foreign import watching
-from leaselab.lab.generator import RemoteGenerator
+from leaselab.lab.generator import RemoteGenerator, watching
 from leaselab.lab.inventory import read_inventory
 from leaselab.lab.server import ContractServer
 from leaselab.lab.servers import Servers, apart
 from leaselab.lab.transport import connect
 from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.load import Load
+from leaselab.model.trial import Load
 from leaselab.run import variants
 from leaselab.run.preparation import leased
 

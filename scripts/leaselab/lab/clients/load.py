@@ -12,9 +12,9 @@ from leaselab.lab.catalog import LOADS, OWN, family_of
 from leaselab.lab.clients.file import Clients, Traffic
 from leaselab.lab.own import Made, keep, write_like
 from leaselab.model.errors import usage_error
-from leaselab.model.load import SHARES
 from leaselab.model.pool import pool_size
 from leaselab.model.scenario import Scenario
+from leaselab.model.trial import SHARES
 
 MOST_CLIENTS = 1 << 24
 _MOST_ADDRESSES = 1 << 40

@@ -15,12 +15,11 @@ from leaselab.measure.generators.printed import printed
 from leaselab.measure.generators.transactions import Transactions
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
-from leaselab.model.load import Load
 from leaselab.model.observation import Generated
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR, SERVER
 from leaselab.model.scenario import Scenario
-from leaselab.model.trial import HostUse, Trial
+from leaselab.model.trial import HostUse, Load, Trial
 
 GENERATOR_LIMITED = "generator-limited"
 """`Trial.reason` of a trial whose generator began fewer transactions than asked."""

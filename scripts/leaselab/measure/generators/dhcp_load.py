@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from leaselab.measure.generators.adapter import POOL_TOO_FULL, Seen
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
-from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.scenario import Scenario
+from leaselab.model.trial import Load
 
 STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 """Stages of an exchange for a new lease, by address family."""

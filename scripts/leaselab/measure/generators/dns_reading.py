@@ -22,9 +22,9 @@ from leaselab.measure.generators.dns_answers import (
 )
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
-from leaselab.model.load import Load
 from leaselab.model.procedure import Procedure
 from leaselab.model.scenario import Scenario
+from leaselab.model.trial import Load
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from leaselab.measure.generators.dns_reading import QueryTool
 from leaselab.measure.generators.dnsperf_output import parse
 from leaselab.measure.generators.dnsperf_reading import DnsperfReading, outstanding
 from leaselab.measure.generators.printed import printed
-from leaselab.model.load import Load
+from leaselab.model.trial import Load
 
 SHORT_S, SHORT_STEP_S = 10, 0.1
 """Longest load for which dnsperf prints steps shorter than a second, and these steps (s): what

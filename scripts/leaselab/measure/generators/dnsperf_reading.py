@@ -13,8 +13,7 @@ from leaselab.measure.generators.dns_reading import DnsReading, by_second
 from leaselab.measure.generators.dnsperf_output import Histogram, Output, Tally, parse
 from leaselab.measure.generators.transactions import MISSING_SHARE, Transactions, unserved
 from leaselab.model.bench import GeneratorTool
-from leaselab.model.load import Load
-from leaselab.model.trial import Second, Trial
+from leaselab.model.trial import Load, Second, Trial
 
 FULL = 0.5
 """Share of the queries that may be unanswered at once, above which dnsperf stood at that

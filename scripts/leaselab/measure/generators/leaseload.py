@@ -42,10 +42,10 @@ from leaselab.measure.generators.leaseload_reading import (
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
-from leaselab.model.load import SHARES, Load
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.event import Event
 from leaselab.model.scenario import Scenario
+from leaselab.model.trial import SHARES, Load
 
 QUIET_S = 0.25
 """Silence after the traffic after which what is not answered counts as lost (s)."""

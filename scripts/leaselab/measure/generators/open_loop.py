@@ -23,9 +23,8 @@ from leaselab.measure.generators.dnsperf import Dnsperf
 from leaselab.measure.generators.transactions import Transactions, unserved
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench, GeneratorTool
-from leaselab.model.load import Load
 from leaselab.model.procedure import Procedure
-from leaselab.model.trial import Second, Trial
+from leaselab.model.trial import Load, Second, Trial
 
 
 @dataclass(frozen=True)

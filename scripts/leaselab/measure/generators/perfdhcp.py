@@ -30,10 +30,10 @@ from leaselab.measure.generators.perfdhcp_reading import (
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
-from leaselab.model.load import Load
 from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.scenario import Scenario
+from leaselab.model.trial import Load
 
 IN_FLIGHT_S = 0.5
 """Share of a second's load that may be unanswered before an abort is thought of (s)."""

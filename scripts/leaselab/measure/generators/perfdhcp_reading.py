@@ -46,9 +46,8 @@ from leaselab.measure.generators.transactions import (
     Transactions,
     unserved,
 )
-from leaselab.model.load import Load
 from leaselab.model.procedures.burst import RESENT
-from leaselab.model.trial import WHOLE, HostUse, Second, Trial
+from leaselab.model.trial import WHOLE, HostUse, Load, Second, Trial
 
 COUNT_SHARE = 0.998
 """Share of rate x duration that a trial starts.  perfdhcp ends as soon as all replies are

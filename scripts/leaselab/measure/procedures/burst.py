@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method, is_to_repeat, none_counts
-from leaselab.model.load import Load
 from leaselab.model.procedures.burst import RESENT, Burst
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 WARM_UP_RATE = 200
 """Offered load of the warm-up (transactions/s): low enough for any server, since a burst

@@ -31,11 +31,10 @@ from leaselab.measure.search_error import (
     not_sustained,
     warming_up,
 )
-from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.max_rate import STRETCHES, MaxRate
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial, loss_ratio_of
+from leaselab.model.trial import Load, Trial, loss_ratio_of
 
 OVERLOAD_FACTOR = 4.0
 """Offered load of the last trial over what was confirmed."""

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method, none_counts
-from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.duel import FILLING_SHARE, SIGHT_S, Duel
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 
 class Turns(Method[Duel]):

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, OneLoadMethod
 from leaselab.model.errors import invalid_measurement
-from leaselab.model.load import Load
 from leaselab.model.procedures.event import Event
 from leaselab.model.record import PARTNER, SERVER, Round
+from leaselab.model.trial import Load
 
 STEP_S = 0.1
 """Resolution of the outage (s)."""

@@ -13,11 +13,10 @@ from leaselab.measure.procedures.method import (
     none_counts,
 )
 from leaselab.model.errors import invalid_measurement, usage_error
-from leaselab.model.load import Load
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.fill import FILLED, FILLED_AFTER, Fill
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 FUTILE_TRIALS = 3
 """Trials in a row that add nothing before a server counts as one that takes no more."""

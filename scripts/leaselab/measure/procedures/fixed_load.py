@@ -14,11 +14,10 @@ from leaselab.measure.procedures.method import (
     none_counts,
 )
 from leaselab.measure.server_use import memory_drift
-from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial, completed_rate_of, loss_ratio_of
+from leaselab.model.trial import Load, Trial, completed_rate_of, loss_ratio_of
 
 
 class Steady(OneLoadMethod[FixedLoad]):

@@ -9,11 +9,10 @@ from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.fixed_load import figures
 from leaselab.measure.procedures.method import Found, Method, none_counts
-from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.flood import DROPPED, Flood
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 WARM_UP_RATE = 200
 """Offered load of the warm-up (transactions/s), unless one is asked for: the first flood of a

@@ -9,10 +9,9 @@ from leaselab.measure.procedures.confirmation import Confirming, max_rates
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.measure.search import search
 from leaselab.measure.search_error import SearchError
-from leaselab.model.load import Load
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Confirmation, Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 
 class Search(Method[MaxRate]):

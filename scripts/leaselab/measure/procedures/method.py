@@ -9,11 +9,10 @@ from typing import Generic, TypeVar
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
 from leaselab.model.errors import LeaselabError, invalid_measurement
-from leaselab.model.load import Load
 from leaselab.model.procedure import STALLED_LIMIT, Procedure
 from leaselab.model.procedures.one_load import OneLoad
 from leaselab.model.record import Bracket, Confirmation, Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 P = TypeVar("P", bound=Procedure)
 L = TypeVar("L", bound=OneLoad)

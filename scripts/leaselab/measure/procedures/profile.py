@@ -14,11 +14,10 @@ from leaselab.measure.procedures.method import (
     none_counts,
 )
 from leaselab.model.errors import invalid_measurement
-from leaselab.model.load import Load
 from leaselab.model.observation import Sampled
 from leaselab.model.procedures.profile import SAMPLED_US, STACKS, Profile
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial
+from leaselab.model.trial import Load, Trial
 
 FILE = f"{STACKS}.folded.gz"
 """Name of the samples by stack: a line each, in the form that flame graphs are made from."""

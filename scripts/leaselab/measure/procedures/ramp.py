@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import CLIENTS_PER_ATTEMPT, Found, Method, none_counts
-from leaselab.model.load import Load
 from leaselab.model.procedure import of_step
 from leaselab.model.procedures.ramp import (
     ATTEMPTS,
@@ -20,7 +19,7 @@ from leaselab.model.procedures.ramp import (
     Ramp,
 )
 from leaselab.model.record import Round
-from leaselab.model.trial import Trial, completed_rate_of, loss_ratio_of
+from leaselab.model.trial import Load, Trial, completed_rate_of, loss_ratio_of
 
 NEAR = 0.1
 """How far a settled second's completed rate may be from what the step ends with (ratio)."""

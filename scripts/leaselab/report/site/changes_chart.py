@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leaselab.report.site.colours import ASIDE, LOOKS
 from leaselab.report.site.vega import (
+    ASIDE,
+    LOOKS,
     OWN_COLOUR,
     WIDTH,
     Spec,

@@ -9,10 +9,13 @@ from leaselab.analysis.verdict import compare, one_duel
 from leaselab.model.server import server_name
 from leaselab.report.closing import closing, duel_title, judged_title
 from leaselab.report.site.changes_chart import changes_chart
-from leaselab.report.site.colours import ASIDE, BETTER, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import (
+    ASIDE,
+    BETTER,
+    MEASURED,
     OWN_COLOUR,
+    WORSE,
     Spec,
     chart,
     dots,

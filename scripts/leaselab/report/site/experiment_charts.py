@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.curve import Standing
 from leaselab.report.listing import sentence
-from leaselab.report.site.colours import ASIDE, BETTER, MEASURED
 from leaselab.report.site.vega import (
+    ASIDE,
+    BETTER,
+    MEASURED,
     WIDTH,
     ZOOM,
     Spec,

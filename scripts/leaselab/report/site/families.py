@@ -1,4 +1,4 @@
-"""A family of scenarios on the overview: a line each, with interval, course and change.
+"""Tables and families of the overview: a line for each scenario of a family, with its change.
 
 Positions are shares of the width or height of a cell, so that a page draws them without a
 script and without a size of its own.
@@ -12,20 +12,90 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from leaselab.analysis.matrix import Cell, Column, columns_of, rows_of
+from leaselab.analysis.matrix import Row as Place
 from leaselab.model.errors import BELIEVED
-from leaselab.report.matrix import column_words
+from leaselab.report.matrix import apart_words, column_words, conditions
 from leaselab.report.review import interval_words, percent
 from leaselab.report.site.anchors import anchor_of, to_anchor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from leaselab.analysis.matrix import Cell, Column
-    from leaselab.analysis.matrix import Row as Place
     from leaselab.analysis.ratio import Ratio
-    from leaselab.report.site.matrices import Matrix
 
     Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """One table of one kind of server and one metric: rows and columns by factors."""
+
+    server: str
+    title: str
+    unit: str
+    names: Sequence[str]
+    """Factors that name a row."""
+    across: Sequence[str]
+    """Factors that make the columns."""
+    columns: Sequence[Column]
+    rows: Sequence[Place]
+    conditions: Sequence[str]
+
+    @property
+    def gains(self) -> Sequence[Column]:
+        """The columns that are set against another one."""
+        return [
+            column for column in self.columns if any(row.compared(column) for row in self.rows)
+        ]
+
+    @property
+    def values(self) -> Mapping[str, Sequence[str]]:
+        """What each factor across may be, in the order of the columns."""
+        values = zip(*self.columns, strict=True)
+        return {
+            name: [str(value) for value in dict.fromkeys(each) if value is not None]
+            for name, each in zip(self.across, values, strict=True)
+        }
+
+    def heading(self, column: Column) -> str:
+        """A column in words."""
+        return column_words(column, self.across) or self.title
+
+    def gain_heading(self, column: Column) -> str:
+        """What is set against what."""
+        return f"{self.heading(column)} / {self.heading(self.rows[0].base)}"
+
+    def gain(self, row: Place, column: Column) -> str:
+        """What a column makes of the figure: the ratio and what that is in percent."""
+        gain = row.gain(column)
+        if gain is not None:
+            return f"{1 + gain:.2f} ({100 * gain:+.0f} %){apart_words(row, column)}"
+        return "no difference seen" if row.compared(column) else "-"
+
+
+def matrices_of(cells: Sequence[Cell]) -> Iterable[Matrix]:
+    """A table for each kind of server, metric and set of factors: others compare nothing."""
+
+    def kind(cell: Cell) -> tuple[str, ...]:
+        names = [name for name in cell.factors if name not in cell.across]
+        server = cell.server.partition(" ")[0]
+        return server, cell.title, cell.unit, *names, "", *cell.across
+
+    for _, members in groupby(sorted(cells, key=kind, reverse=True), key=kind):
+        group = list(members)
+        rows, first = rows_of(group), group[0]
+        yield Matrix(
+            server=first.server.partition(" ")[0],
+            title=first.title,
+            unit=first.unit,
+            names=list(rows[0].factors),
+            across=first.across,
+            columns=columns_of(rows),
+            rows=rows,
+            conditions=list(conditions(group)),
+        )
+
 
 COURSE = 30
 """Newest results of a sparkline."""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.model.server import server_name
 from leaselab.report.site.anchors import anchor_words
-from leaselab.report.site.history_panels import Drawing
-from leaselab.report.site.line import titles_of
+from leaselab.report.site.history_panels import Drawing, titles_of
 from leaselab.report.site.news import news_of
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from leaselab.analysis.history import Series
     from leaselab.report.site.figure import Figure
-    from leaselab.report.site.line import Line
+    from leaselab.report.site.history_panels import Line
 
     Row = Mapping[str, Any]
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.report.site.colours import ASIDE, DOUBT, MEASURED
 from leaselab.report.site.vega import (
+    ASIDE,
+    DOUBT,
+    MEASURED,
     OWN_COLOUR,
     ZOOM,
     Spec,

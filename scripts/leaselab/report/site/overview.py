@@ -8,9 +8,8 @@ from leaselab.analysis.matrix import cell_of
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
 from leaselab.report.listing import common_kind
 from leaselab.report.matrix import shown
-from leaselab.report.site.families import COURSE, families
+from leaselab.report.site.families import COURSE, families, matrices_of
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.matrices import matrices_of
 from leaselab.report.site.sweep_charts import runs_chart, runs_note
 from leaselab.report.units import in_shown_units, rows_in_shown_units
 

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.profile import difference
 from leaselab.report.profile import headings, notes, rows, short_name, summary
-from leaselab.report.site.colours import ASIDE, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.vega import WIDTH, Spec, chart, layer, number, tooltip_fields
+from leaselab.report.site.vega import (
+    ASIDE,
+    MEASURED,
+    WIDTH,
+    WORSE,
+    Spec,
+    chart,
+    layer,
+    number,
+    tooltip_fields,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leaselab.report.site.colours import ASIDE, MEASURED
 from leaselab.report.site.vega import (
+    ASIDE,
+    MEASURED,
     Spec,
     chart,
     colours,

@@ -16,11 +16,15 @@ from leaselab.report.review import (
     review_document,
     state_words,
 )
-from leaselab.report.site.colours import ASIDE, BETTER, DOUBT, MEASURED, WORSE
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.vega import (
+    ASIDE,
+    BETTER,
+    DOUBT,
+    MEASURED,
     OWN_COLOUR,
+    WORSE,
     Spec,
     chart,
     dots,

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leaselab.analysis.seconds import server_points, traffic_points
 from leaselab.model.record import SERVER
-from leaselab.report.site.colours import ASIDE, MEASURED, SERIES
 from leaselab.report.site.vega import (
+    ASIDE,
+    MEASURED,
+    SERIES,
     WIDTH,
     ZOOM,
     Spec,

@@ -16,7 +16,7 @@ from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.experiment import experiment, experiment_line
 from leaselab.report.site.history import history, history_line
-from leaselab.report.site.line import lines_of
+from leaselab.report.site.history_panels import lines_of
 from leaselab.report.site.news import answer
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
     from leaselab.model.record import Record
-    from leaselab.report.site.line import Line
+    from leaselab.report.site.history_panels import Line
 
 NAV = (
     ("index", "Overview"),

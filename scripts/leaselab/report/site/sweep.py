@@ -17,6 +17,8 @@ from leaselab.report.facts import (
     facts,
     others,
     shown_where,
+    steps_of,
+    whole_of,
 )
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart, seconds_note
@@ -32,7 +34,6 @@ from leaselab.report.site.sweep_charts import (
     verdict_of,
 )
 from leaselab.report.site.validity import MEANINGS, level_of
-from leaselab.report.steps import steps_of, whole_of
 from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:

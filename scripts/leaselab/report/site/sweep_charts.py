@@ -9,8 +9,12 @@ from leaselab.analysis.latency import PERCENTILES
 from leaselab.model.trial import WHOLE
 from leaselab.report.facts import confirming
 from leaselab.report.listing import sentence
-from leaselab.report.site.colours import ASIDE, BETTER, DOUBT, MEASURED, SERIES
 from leaselab.report.site.vega import (
+    ASIDE,
+    BETTER,
+    DOUBT,
+    MEASURED,
+    SERIES,
     WIDTH,
     ZOOM,
     Spec,

@@ -1,6 +1,6 @@
 """Pieces of Vega-Lite charts, as dicts that both the drawing and the browser take.
 
-Colours of marks are in `colours`; those of text, axes and grid are left to the style sheet,
+Colours of marks are below; those of text, axes and grid are left to the style sheet,
 which knows whether it is dark.  Each chart is `width` wide; a page scales it down.
 """
 
@@ -9,7 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leaselab.report.site.colours import SERIES
+MEASURED = "#3a87c8"
+"""What was measured, where nothing is judged; of two, the newer."""
+WORSE = "#d1495b"
+BETTER = "#1b9e77"
+"""A change that was seen; likewise a trial that passed, and the best of several."""
+DOUBT = "#e08a1e"
+"""Suspected and not confirmed; a trial that failed."""
+ASIDE = "#8a8a8a"
+"""What is compared with, what does not count, and lines that figures are seen against."""
+LOOKS = {"worse": WORSE, "better": BETTER, "same": MEASURED, "unknown": ASIDE}
+"""Of changes, by what they are."""
+SERIES = (MEASURED, "#b06fb0", "#2fa4a8", "#9a7b4f", "#d883a4", "#6f7fd1")
+"""Of several things in one chart, in their order; none of these means a judgement."""
+
 
 Spec = dict[str, Any]
 WIDTH = 500
