@@ -20,9 +20,8 @@ from leaselab.measure.generators.dns_answers import (
     Expected,
     expected_of,
 )
-from leaselab.measure.generators.dnsperf import PROBES, Dnsperf
+from leaselab.measure.generators.dnsperf import PROBES, Dnsperf, DnsperfReading
 from leaselab.measure.generators.dnsperf_output import Output, Tally, parse
-from leaselab.measure.generators.dnsperf_reading import DnsperfReading
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of
 from leaselab.model.trial import HostUse, Load

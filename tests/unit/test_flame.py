@@ -13,7 +13,7 @@ from tests.dns import DATA, PROOF, STAGE, Host, dns_bench, left
 from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import NAMES_REPEATED, Expected
-from leaselab.measure.generators.dnsperf_reading import DnsperfReading
+from leaselab.measure.generators.dnsperf import DnsperfReading
 from leaselab.measure.generators.flame import Flame, FlameReading, parse
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of

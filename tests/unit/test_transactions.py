@@ -16,7 +16,7 @@ from tests.dns import PROOF, dns_bench, left
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import Expected
-from leaselab.measure.generators.dnsperf_reading import DnsperfReading
+from leaselab.measure.generators.dnsperf import DnsperfReading
 from leaselab.measure.generators.flame import FlameReading
 from leaselab.measure.generators.kxdpgun import KxdpgunReading
 from leaselab.measure.generators.leaseload_reading import ClientsReading, QueriesReading

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from leaselab.analysis.basis import ratio_of
-from leaselab.archive.store import Store
 from leaselab.cli.options import add_json, add_results, expecting, open_store, print_json, whole
 from leaselab.lab.advice import advise
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.known_costs import known_costs
-from leaselab.model.advice import Advice, Cost, MeasuredCost
+from leaselab.model.advice import MeasuredCost
 from leaselab.model.errors import LeaselabError, Outcome, regression
 from leaselab.model.server import server_name
 from leaselab.report.advice import print_advice, summary
 from leaselab.run.pair import load_pair
+
+if TYPE_CHECKING:
+    import argparse
+
+    from leaselab.archive.store import Store
+    from leaselab.model.advice import Advice, Cost
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

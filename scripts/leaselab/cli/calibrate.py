@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from leaselab.analysis.error_budget import ErrorBudget, error_budget
+from leaselab.analysis.error_budget import error_budget
 from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_options import check, inventory_of
 from leaselab.cli.duel import (
@@ -32,16 +31,23 @@ from leaselab.cli.report import report_after
 from leaselab.cli.source import PACKAGE
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.procedures.duel import Duel
-from leaselab.model.record import Record
 from leaselab.report.truth import rows_of, table
 from leaselab.report.verdict import budget_document, budget_words
 from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
 from leaselab.run.contest import duel
 from leaselab.run.session import Session
 from leaselab.run.sources import open_source
-from leaselab.run.task import Task
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from leaselab.analysis.error_budget import ErrorBudget
+    from leaselab.model.errors import LeaselabError
+    from leaselab.model.record import Record
+    from leaselab.run.task import Task
 
 NAME = "calibrate"
 DEFAULT_SCENARIO = "v4-memfile"

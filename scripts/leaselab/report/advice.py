@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, Place
 from leaselab.model.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, Place
 
 _PLACES = 3
 """Number of positions of a cost that are shown; the JSON document has all."""

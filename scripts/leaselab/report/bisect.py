@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
-from leaselab.analysis.bisect import Culprit, End, Ending, Known, Limits, levels
-from leaselab.analysis.culprits import Gap
-from leaselab.analysis.profile import ProfileDifference
+from leaselab.analysis.bisect import Ending, levels
 from leaselab.model.errors import Outcome
-from leaselab.model.source import SHORT, Commit
+from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.listing import aligned, escaped, markdown_table
@@ -23,7 +21,13 @@ from leaselab.report.review import interval_words, percent
 from leaselab.report.verdicts import layouts_document, layouts_words
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leaselab.analysis.bisect import Culprit, End, Known, Limits
+    from leaselab.analysis.culprits import Gap
     from leaselab.analysis.layouts import OverLayouts
+    from leaselab.analysis.profile import ProfileDifference
+    from leaselab.model.source import Commit
 
 HEADINGS = ("commit", "subject", "what", "ratio to the good end", "95 % interval")
 NAMES = 3

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from leaselab.analysis.duel import CPU, Answer, DuelVerdict, Judged
+from leaselab.analysis.duel import CPU, Answer
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.steadiness import UNSTEADY
-from leaselab.analysis.verdict import Change, Comparison, Limit, Verdict
+from leaselab.analysis.verdict import Change, Limit
 from leaselab.model import moment
 from leaselab.model.procedure import SERVER_KINDS, START_S
 from leaselab.model.procedures.duel import Duel
-from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
+
+if TYPE_CHECKING:
+    from leaselab.analysis.duel import DuelVerdict, Judged
+    from leaselab.analysis.verdict import Comparison, Verdict
+    from leaselab.model.record import Metric, Record
 
 
 def closing(comparison: Comparison) -> str:

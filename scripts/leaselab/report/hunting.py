@@ -6,14 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.bisect import Known, Limits, Step, Why, expected_cost, suspects
-from leaselab.analysis.culprits import Duelled, Gap
-from leaselab.model.source import SHORT, Commit
+from leaselab.analysis.bisect import Why, expected_cost, suspects
+from leaselab.analysis.culprits import Gap
+from leaselab.model.source import SHORT
 from leaselab.report.bisect import change_words
 from leaselab.report.listing import sentence
 
 if TYPE_CHECKING:
     from leaselab.analysis.archived_duels import Facts
+    from leaselab.analysis.bisect import Known, Limits, Step
+    from leaselab.analysis.culprits import Duelled
+    from leaselab.model.source import Commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.detectors import LEARNT, Shape
-from leaselab.analysis.history import Change, Duel, Point, Series, State, build_of, histories
+from leaselab.analysis.history import Duel, State, build_of, histories
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import duels
@@ -20,6 +19,9 @@ from leaselab.model.text import printable
 from leaselab.report.listing import aligned, escaped, markdown_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from leaselab.analysis.history import Change, Point, Series
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from msgspec.structs import replace
 
 from leaselab.analysis.credibility import flags
-from leaselab.analysis.duel import DuelVerdict
-from leaselab.analysis.error_budget import ErrorBudget, minutes_of
+from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.incompatibilities import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import Basis
-from leaselab.analysis.verdict import Comparison, Limit, Verdict
-from leaselab.model.record import Record
+from leaselab.analysis.verdict import Limit
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
@@ -32,6 +29,14 @@ from leaselab.report.closing import (
 from leaselab.report.listing import aligned, heading, moment_words
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leaselab.analysis.duel import DuelVerdict
+    from leaselab.analysis.error_budget import ErrorBudget
+    from leaselab.analysis.verdict import Comparison, Verdict
+    from leaselab.model.record import Record
 
 NAMES = 5
 """Columns of `rows` that are words."""

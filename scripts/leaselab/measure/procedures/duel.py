@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
-from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method, none_counts
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.duel import FILLING_SHARE, SIGHT_S, Duel
-from leaselab.model.record import Round
-from leaselab.model.trial import Load, Trial
+from leaselab.model.trial import Load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from leaselab.measure.ports import Ask, Server
+    from leaselab.model.record import Round
+    from leaselab.model.trial import Trial
 
 
 class Turns(Method[Duel]):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Iterable
 from functools import cache
-from typing import Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
 import msgspec
 
@@ -30,6 +29,9 @@ from leaselab.model.procedure import (
     cpu_kind,
     refuse,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 DUEL: Final = "duel"
 """Name of the procedure."""
