@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.detectors import Reading
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LEAST, _MOST = 10, 40
 """Sessions before one that show how the anchor usually is, at least and at most."""

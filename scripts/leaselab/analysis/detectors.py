@@ -26,13 +26,10 @@ from __future__ import annotations
 import enum
 import math
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.statistics import CONFIDENCE, trimmed_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LEARNT = 5
 """Readings that make a first level; before there are as many, nothing is found."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.statistics import (
     CONFIDENCE,
@@ -16,11 +16,7 @@ from leaselab.analysis.statistics import (
     widening,
 )
 from leaselab.model.errors import BELIEVED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from leaselab.model.record import Record
+from leaselab.model.record import Record
 
 SIGNIFICANT = 1 - CONFIDENCE
 """Chance of a difference among equals (0..1) below which one counts as seen."""

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from leaselab.model.record import Metric, Record, Round
 
-if TYPE_CHECKING:
-    Kind = tuple[str, str]
-    Scales = Mapping[Kind, tuple[str, float]]
+Kind = tuple[str, str]
+Scales = Mapping[Kind, tuple[str, float]]
 
 _STEP = 1024
 """From MiB to GiB."""

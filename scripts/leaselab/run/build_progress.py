@@ -13,6 +13,7 @@ import msgspec
 
 from leaselab.lab.checkout import announce
 from leaselab.lab.transport import connect
+from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError
 from leaselab.model.journal import BuildStep, live_entry_of
 from leaselab.model.source import SHORT
@@ -22,7 +23,6 @@ from leaselab.report.live import build_words
 if TYPE_CHECKING:
     from leaselab.archive.live import LiveFeed
     from leaselab.lab.playbook import Event
-    from leaselab.model.bench import HostAccess
 
 BUILDING = ("build", "Build the commit")
 """Role and name of the task that compiles; the builder has its contract by then."""

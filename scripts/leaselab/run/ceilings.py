@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leaselab.lab.catalog import find_procedure, load_scenarios, measured_by
 from leaselab.lab.checkout import checkout_root
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.record import Record
+from leaselab.model.scenario import Scenario
 from leaselab.run.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.errors import LeaselabError
-    from leaselab.model.record import Record
-    from leaselab.model.scenario import Scenario
     from leaselab.run.part import Ended
     from leaselab.run.session import Session
 

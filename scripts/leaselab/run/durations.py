@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from leaselab.model import moment
@@ -13,8 +14,6 @@ from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.plan import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from leaselab.archive.store import Store
 
 _BUILDS = 40

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
-from leaselab.analysis.bisect import Limits, Step, next_step
+from leaselab.analysis.bisect import End, Known, Limits, Step, next_step
+from leaselab.analysis.culprits import Gap
+from leaselab.analysis.layouts import OverLayouts
+from leaselab.analysis.verdict import Comparison
 from leaselab.lab.checkout import say
+from leaselab.lab.repository import Repository
 from leaselab.model.errors import BELIEVED, Outcome, invalid_measurement
 from leaselab.model.procedures.duel import DUEL, Duel
+from leaselab.model.record import Record
+from leaselab.model.scenario import Scenario
+from leaselab.model.source import Commit
 from leaselab.model.text import printable
 from leaselab.report.bisect import Hunted, closing
 from leaselab.report.hunting import HuntWords
@@ -20,16 +28,6 @@ from leaselab.run.sources import source_folder
 from leaselab.run.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.analysis.bisect import End, Known
-    from leaselab.analysis.culprits import Gap
-    from leaselab.analysis.layouts import OverLayouts
-    from leaselab.analysis.verdict import Comparison
-    from leaselab.lab.repository import Repository
-    from leaselab.model.record import Record
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.source import Commit
     from leaselab.run.session import Session
 
 _RECENT = 20

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from leaselab.model.journal import Phase, RunBegun, Sampled, TrialBegun, TrialEnded
-from leaselab.model.trial import Sample
+from leaselab.model.record import Round
+from leaselab.model.trial import Load, Sample, Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from leaselab.archive.live import LiveFeed
     from leaselab.measure.ports import Listener
-    from leaselab.model.record import Round
-    from leaselab.model.trial import Load, Trial
 
 
 class Several:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,11 @@ import msgspec
 from leaselab.lab.checkout import say
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.identity import Conditions, Subject
+from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.procedures import AnyProcedure
     from leaselab.run.earlier import EarlierResults
     from leaselab.run.task import Task
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leaselab.analysis.ceiling import under
@@ -11,18 +13,21 @@ from leaselab.archive.ceilings import ceiling_for
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published
+from leaselab.archive.running import RunningSweep
 from leaselab.lab.deployment import distrust_deployment
 from leaselab.lab.generator import RemoteGenerator, watching
 from leaselab.lab.host_reading import RemoteHost, check_tuned
-from leaselab.lab.lock import lease_s
+from leaselab.lab.lock import BenchLock, lease_s
 from leaselab.lab.roles import hears_anybody
 from leaselab.lab.server import ContractServer
 from leaselab.lab.servers import Servers
-from leaselab.lab.transport import connect
+from leaselab.lab.transport import Connection, connect
 from leaselab.measure.generators import adapter_of
 from leaselab.measure.point import Point, journaled
+from leaselab.measure.ports import Listener, Watch
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
+from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.journal import Fault
 from leaselab.model.procedures.duel import Duel
@@ -34,19 +39,10 @@ from leaselab.run.part import Ended, Part, fetch_config
 from leaselab.run.record import record_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from leaselab.archive.running import RunningSweep
     from leaselab.archive.store import Store
     from leaselab.lab.lease import Lease
-    from leaselab.lab.lock import BenchLock
-    from leaselab.lab.transport import Connection
-    from leaselab.measure.ports import Listener, Watch
-    from leaselab.model.bench import Bench
 
-    Show = Callable[[Bench, str], AbstractContextManager[Listener]]
+Show = Callable[[Bench, str], AbstractContextManager[Listener]]
 
 
 def measure_alone(store: Store, bench: Bench, root: Path, show: Show, *, lease: Lease) -> Ended:

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from leaselab.archive.running import with_access
+from leaselab.archive.running import RunningSweep, with_access
 from leaselab.lab.servers import apart
-from leaselab.model.bench import public_names
+from leaselab.lab.transport import Connection
+from leaselab.model.bench import Bench, ServerUnderTest, public_names
 from leaselab.model.errors import LeaselabError, lab_broken
+from leaselab.model.journal import Begun
 from leaselab.model.procedures.duel import Duel
-from leaselab.model.record import SERVER
+from leaselab.model.record import SERVER, Experiment
 from leaselab.model.server import settings_of
 from leaselab.model.source import SHORT
 from leaselab.run.record import KeptConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from leaselab.archive.running import RunningSweep
-    from leaselab.lab.transport import Connection
     from leaselab.measure.point import Point
-    from leaselab.model.bench import Bench, ServerUnderTest
-    from leaselab.model.journal import Begun
-    from leaselab.model.record import Experiment
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.archive.ident import is_id
 from leaselab.archive.live import LiveFeed
@@ -24,23 +25,17 @@ from leaselab.lab.deployment import (
     stands,
     write_deployment,
 )
-from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP
+from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, Inventory
+from leaselab.lab.lease import Lease
 from leaselab.lab.leftovers import stop_leftovers
 from leaselab.lab.lock import BenchInUseError, NoLockError
 from leaselab.lab.made_here import making
 from leaselab.lab.own_generator import built_key
-from leaselab.lab.playbook import run_playbook
+from leaselab.lab.playbook import Event, PlaybookStats, run_playbook
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.source import Commit
 from leaselab.run.build_progress import BuildFollower
 from leaselab.run.recovery import recover, revive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.lab.lease import Lease
-    from leaselab.lab.playbook import Event, PlaybookStats
 
 _POLL_S = 0.2
 """Interval of checks of a build under way (s)."""

@@ -7,25 +7,19 @@ switched: a host that does not answer this machine may be measuring.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
 from leaselab.lab.boot import boot_of, silent, wait_for_boot
 from leaselab.lab.checkout import announce, checkout_root, usual_results
-from leaselab.lab.inventory import GENERATOR_GROUP
-from leaselab.lab.lease import leased
+from leaselab.lab.inventory import GENERATOR_GROUP, Inventory, InventoryHost
+from leaselab.lab.lease import Lease, leased
 from leaselab.lab.lock import NoLockError
 from leaselab.lab.playbook import run_playbook
 from leaselab.lab.status import role_of
 from leaselab.model.moment import now
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.lab.inventory import Inventory, InventoryHost
-    from leaselab.lab.lease import Lease
 
 _SWITCH_S = 600
 """Time for the switches of all hosts, above their boots (s); the lock lasts for both."""

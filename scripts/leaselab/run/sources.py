@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from leaselab.lab.checkout import kept_folder
-from leaselab.lab.repository import open_repository
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from leaselab.lab.repository import Repository
-    from leaselab.model.source import Commit
+from leaselab.lab.repository import Repository, open_repository
+from leaselab.model.source import Commit
 
 
 @dataclass(frozen=True, slots=True)

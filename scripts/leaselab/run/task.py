@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.roles import apart
 from leaselab.model.identity import Subject
-from leaselab.model.source import SHORT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.source import Commit
+from leaselab.model.procedures import AnyProcedure
+from leaselab.model.scenario import Scenario
+from leaselab.model.source import SHORT, Commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -21,18 +22,13 @@ from leaselab.lab.deployment import (
     variants_there,
     write_deployment,
 )
+from leaselab.lab.inventory import Inventory
 from leaselab.lab.servers import can_have_company
+from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.run.preparation import play
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.model.bench import Bench
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.scenario import Scenario
-    from leaselab.run.preparation import LeasedBench
+from leaselab.model.procedures import AnyProcedure
+from leaselab.model.scenario import Scenario
+from leaselab.run.preparation import LeasedBench, play
 
 PLACES = (1, 2)
 """The addresses on the test network at which variants of the same build can be up."""

@@ -16,8 +16,8 @@ from leaselab.model.text import cell
 if TYPE_CHECKING:
     from leaselab.archive.row import Row
 
-    Kinds = dict[str, type]
-    """What the values of a column are, by its name: str, float, int or bool, or None."""
+Kinds = dict[str, type]
+"""What the values of a column are, by its name: str, float, int or bool, or None."""
 
 _RESULT: Kinds = {
     name: int if name == "dirty" else str

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from leaselab.analysis.ratio import paired_ratio
+from leaselab.analysis.ratio import Ratio, paired_ratio
 from leaselab.model.errors import BELIEVED
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from leaselab.analysis.ratio import Ratio
-
-    Row = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 
 def anchor_of(row: Row, known: Mapping[str, Row]) -> Row | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from leaselab.report.site.vega import (
     ASIDE,
@@ -20,9 +20,6 @@ from leaselab.report.site.vega import (
     number,
     tooltip_fields,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Change = tuple[str, float, tuple[float, float] | None, str]
 """Label, ratio, its 95 % interval, and the look of the change, of `LOOKS`."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from leaselab.analysis.curve import Curve, Standing, best_of, curves_of, standing
 from leaselab.analysis.latency import whole_latency
+from leaselab.analysis.profile import Spent
 from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import one_duel
+from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
 from leaselab.report.listing import sentence
 from leaselab.report.site.duel import LETTERS, duel
@@ -15,12 +18,6 @@ from leaselab.report.site.experiment_charts import Shown, curve_chart, dot_chart
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.profile import profile_parts
 from leaselab.report.units import in_shown_units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from leaselab.analysis.profile import Spent
-    from leaselab.model.record import Metric, Record
 
 LATENCIES = {"p50": "median latency", "p99": "p99 latency"}
 """Percentiles of the latency that stand beside a figure that is none, and their titles."""

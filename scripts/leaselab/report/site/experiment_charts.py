@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.analysis.curve import Standing
+from leaselab.model.record import Record
 from leaselab.report.listing import sentence
 from leaselab.report.site.vega import (
     ASIDE,
@@ -27,11 +29,6 @@ from leaselab.report.site.vega import (
     number,
     tooltip_fields,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from leaselab.model.record import Record
 
 _LOOKS = {
     Standing.BEST: (BETTER, "diamond"),

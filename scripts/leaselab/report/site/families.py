@@ -7,24 +7,21 @@ script and without a size of its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.analysis.matrix import Cell, Column, columns_of, rows_of
 from leaselab.analysis.matrix import Row as Place
+from leaselab.analysis.ratio import Ratio
 from leaselab.model.errors import BELIEVED
 from leaselab.report.matrix import apart_words, column_words, conditions
 from leaselab.report.review import interval_words, percent
 from leaselab.report.site.anchors import anchor_of, to_anchor
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from leaselab.analysis.ratio import Ratio
-
-    Row = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 import vl_convert
 from markupsafe import Markup, escape
 
-from leaselab.report.site.vega import still
-
-if TYPE_CHECKING:
-    from leaselab.report.site.vega import Spec
+from leaselab.report.site.vega import Spec, still
 
 _BASE = "https://vega.github.io/vega-datasets/"
 """What vl-convert puts before a relative link; Vega in a browser leaves them alone."""

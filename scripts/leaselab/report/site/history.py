@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from leaselab.analysis.history import Series
 from leaselab.model.server import server_name
 from leaselab.report.site.anchors import anchor_words
-from leaselab.report.site.history_panels import Drawing, titles_of
+from leaselab.report.site.figure import Figure
+from leaselab.report.site.history_panels import Drawing, Line, titles_of
 from leaselab.report.site.news import news_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from leaselab.analysis.history import Series
-    from leaselab.report.site.figure import Figure
-    from leaselab.report.site.history_panels import Line
-
-    Row = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 _LISTED = 200
 """Newest results of the table."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.report.site.vega import (
     ASIDE,
@@ -20,9 +20,6 @@ from leaselab.report.site.vega import (
     number,
     tooltip_fields,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _DOTTED = 100
 """Newest results whose single runs are drawn: more are a smear, and a slow page."""

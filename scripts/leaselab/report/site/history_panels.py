@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leaselab.analysis.history import State
+from leaselab.analysis.history import Series, State
 from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
@@ -21,12 +22,7 @@ from leaselab.report.site.review import change_colour
 from leaselab.report.site.vega import ASIDE, MEASURED
 from leaselab.report.units import rows_in_shown_units
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from leaselab.analysis.history import Series
-
-    Row = Mapping[str, Any]
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

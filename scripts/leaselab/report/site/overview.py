@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
+from leaselab.model.record import Record
 from leaselab.report.listing import common_kind
 from leaselab.report.matrix import shown
 from leaselab.report.site.families import COURSE, families, matrices_of
@@ -14,10 +16,7 @@ from leaselab.report.site.sweep_charts import runs_chart, runs_note
 from leaselab.report.units import in_shown_units, rows_in_shown_units
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from leaselab.archive.store import Store
-    from leaselab.model.record import Record
 
 NEWEST = 50
 """Results that the list of the newest shows."""

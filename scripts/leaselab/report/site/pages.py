@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -15,12 +16,7 @@ from leaselab import __version__
 from leaselab.model.errors import usage_error
 from leaselab.model.text import printable_lines
 from leaselab.report.listing import moment_words, number, sentence, short, span
-from leaselab.report.site.figure import script, script_version
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from leaselab.report.site.figure import Figure
+from leaselab.report.site.figure import Figure, script, script_version
 
 _HERE = Path(__file__).parent
 _MANIFEST = "pages.json"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.profile import difference
+from leaselab.analysis.profile import ProfileDifference, Spent, Stack, difference
+from leaselab.model.record import Record
 from leaselab.report.profile import headings, notes, rows, short_name, summary
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import (
@@ -20,12 +21,6 @@ from leaselab.report.site.vega import (
     number,
     tooltip_fields,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from leaselab.analysis.profile import ProfileDifference, Spent, Stack
-    from leaselab.model.record import Record
 
 LEAST = 0.002
 """Share of the whole from which on a function is drawn: a narrower one is less than 2 px."""

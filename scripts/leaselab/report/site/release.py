@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.ratio import Basis
-from leaselab.analysis.releases import matches_of, releases_of
+from leaselab.analysis.releases import Match, Release, matches_of, releases_of
 from leaselab.analysis.verdict import compare
 from leaselab.model.errors import usage_error
-from leaselab.model.record import SERVER
+from leaselab.model.record import SERVER, Record
 from leaselab.model.source import SHORT
 from leaselab.report.facts import config_text, facts
 from leaselab.report.machine import host_lines
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.pages import single_page
 from leaselab.report.site.release_charts import releases_chart
-from leaselab.report.site.release_sections import BASELINE, Entry, Report
+from leaselab.report.site.release_sections import BASELINE, Entry, Families, Report
 from leaselab.report.units import in_shown_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from leaselab.analysis.releases import Match, Release
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
-    from leaselab.model.record import Record
-    from leaselab.report.site.release_sections import Families
 
 _CONFIG_LIMIT = 200_000
 """Letters of a configuration that are attached."""

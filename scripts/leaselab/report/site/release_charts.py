@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leaselab.report.site.vega import (
@@ -20,8 +21,6 @@ from leaselab.report.site.vega import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from leaselab.analysis.curve import Curve
 
 _LOGARITHMIC = 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ from leaselab.analysis.curve import curves_of
 from leaselab.analysis.latency import whole_latency
 from leaselab.analysis.verdict import Comparison, Limit
 from leaselab.model.errors import BELIEVED
+from leaselab.model.record import Record
+from leaselab.model.scenario import Scenario
 from leaselab.report.closing import closing, pace_words
 from leaselab.report.listing import measured, sentence
 from leaselab.report.review import interval_words, percent
@@ -22,14 +25,10 @@ from leaselab.report.site.seconds_chart import seconds_note
 from leaselab.report.site.sweep import run_seconds, typical_run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from leaselab.analysis.releases import Release
-    from leaselab.model.record import Record
-    from leaselab.model.scenario import Scenario
 
-    Families = Mapping[str, Sequence[Scenario]]
-    """The scenarios of each family of the catalogue, by its name."""
+Families = Mapping[str, Sequence[Scenario]]
+"""The scenarios of each family of the catalogue, by its name."""
 
 BASELINE = ("memfile", "mysql", "postgresql")
 """Families of the backends: what a server without anything special does."""

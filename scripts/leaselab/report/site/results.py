@@ -6,21 +6,19 @@ import logging
 import os
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from leaselab.analysis.profile import spent_of
+from leaselab.analysis.profile import Spent, spent_of
 from leaselab.archive.checksums import read_pruned
 from leaselab.model.errors import LeaselabError
+from leaselab.model.record import Record
+from leaselab.model.trial import Trial
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from leaselab.analysis.profile import Spent
     from leaselab.archive.store import Store
-    from leaselab.model.record import Record
-    from leaselab.model.trial import Trial
 
 _log = logging.getLogger(__name__)
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
+from leaselab.analysis.history import Change, Series
 from leaselab.report.review import (
+    Review,
     cells,
     counts,
     notes,
@@ -33,13 +37,6 @@ from leaselab.report.site.vega import (
     number,
     tooltip_fields,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from leaselab.analysis.history import Change, Series
-    from leaselab.report.review import Review
 
 REVIEW = ("review", "Review")
 """The page, and its words."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, groupby
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from leaselab.analysis.seconds import server_points, traffic_points
-from leaselab.model.record import SERVER
+from leaselab.analysis.seconds import Point, server_points, traffic_points
+from leaselab.model.record import SERVER, Round
 from leaselab.report.site.vega import (
     ASIDE,
     MEASURED,
@@ -25,12 +26,6 @@ from leaselab.report.site.vega import (
     table,
     tooltip_fields,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from leaselab.analysis.seconds import Point
-    from leaselab.model.record import Round
 
 _PANEL = 76
 """Height of one panel (px)."""

@@ -7,16 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leaselab.analysis.history import Series
 from leaselab.archive.checksums import PRUNED, SUMS
 from leaselab.archive.disk import content_of
 from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.record import Record
 from leaselab.report.listing import common_kind
 from leaselab.report.review import review_of, series_of
 from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.compare import Group, choose, group
 from leaselab.report.site.experiment import experiment, experiment_line
 from leaselab.report.site.history import history, history_line
-from leaselab.report.site.history_panels import lines_of
+from leaselab.report.site.history_panels import Line, lines_of
 from leaselab.report.site.news import answer
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
@@ -26,11 +28,8 @@ from leaselab.report.site.sweep import sweep
 from leaselab.report.site.validity import NOT_OK, validity
 
 if TYPE_CHECKING:
-    from leaselab.analysis.history import Series
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
-    from leaselab.model.record import Record
-    from leaselab.report.site.history_panels import Line
 
 NAV = (
     ("index", "Overview"),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.analysis.credibility import flags
 from leaselab.analysis.latency import PERCENTILES, latencies
-from leaselab.model.record import Round
+from leaselab.model.record import Record, Round
 from leaselab.model.server import server_name
+from leaselab.model.trial import Trial
 from leaselab.report.facts import (
     config_text,
     confirmation_words,
@@ -34,14 +36,8 @@ from leaselab.report.site.sweep_charts import (
     verdict_of,
 )
 from leaselab.report.site.validity import MEANINGS, level_of
+from leaselab.report.site.vega import Spec
 from leaselab.report.units import in_shown_units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from leaselab.model.record import Record
-    from leaselab.model.trial import Trial
-    from leaselab.report.site.vega import Spec
 
 _CONFIG_LIMIT = 200_000
 """Letters of a configuration that a page shows."""

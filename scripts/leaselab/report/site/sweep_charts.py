@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.analysis.latency import PERCENTILES
-from leaselab.model.trial import WHOLE
+from leaselab.model.procedure import Procedure
+from leaselab.model.record import Metric, Record
+from leaselab.model.trial import WHOLE, Trial
 from leaselab.report.facts import confirming
 from leaselab.report.listing import sentence
 from leaselab.report.site.vega import (
@@ -29,13 +32,6 @@ from leaselab.report.site.vega import (
     tooltip_fields,
     whole,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from leaselab.model.procedure import Procedure
-    from leaselab.model.record import Metric, Record
-    from leaselab.model.trial import Trial
 
 _PERCENTILES = dict(zip(PERCENTILES, SERIES, strict=False))
 _AXIS = 75

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from leaselab.analysis.credibility import Flag, flags
 from leaselab.analysis.matrix import cell_of
+from leaselab.model.record import Record
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from leaselab.model.record import Record
 
 NOT_OK = 100
 """Newest results without a figure that the page lists."""
