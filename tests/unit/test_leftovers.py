@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 from tests.inventories import local_lab
 
-from leaselab.lab import leftovers
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.run import recovery
 
 
 @dataclass
@@ -32,12 +32,12 @@ def asked(monkeypatch):
 
         yield Connection()
 
-    monkeypatch.setattr(leftovers, "connect", connect)
+    monkeypatch.setattr(recovery, "connect", connect)
     return found
 
 
 def test_traffic_is_stopped_before_the_servers(asked):
-    leftovers.stop_leftovers(local_lab())
+    recovery.stop_leftovers(local_lab())
     hosts, scripts = zip(*asked["commands"], strict=True)
     assert hosts == ("leaselab-generator", "leaselab-server", "leaselab-partner")
     programs = ("dnsperf", "flame", "kxdpgun", "leaseload", "perfdhcp")
@@ -49,5 +49,5 @@ def test_traffic_is_stopped_before_the_servers(asked):
 def test_what_cannot_be_stopped_is_a_broken_lab(asked):
     asked["failing"] = "leaselab-server"
     with pytest.raises(LeaselabError, match="cannot be stopped: no such thing") as caught:
-        leftovers.stop_leftovers(local_lab())
+        recovery.stop_leftovers(local_lab())
     assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "leaselab-server")

@@ -4,8 +4,7 @@ from msgspec.structs import replace
 from tests.examples import example_result
 
 from leaselab.model.host import Host, Nic
-from leaselab.report.facts import facts
-from leaselab.report.machine import host_lines
+from leaselab.report.facts import facts, host_lines
 
 HOST = example_result().bench.hosts["server"]
 

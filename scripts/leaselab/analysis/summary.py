@@ -1,11 +1,11 @@
-"""What the rounds of a result come to."""
+"""What the rounds of a result come to: metrics, CPU time, latency."""
 
 from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, astuple
 
 from leaselab.analysis.statistics import (
     check_trim,
@@ -18,7 +18,7 @@ from leaselab.analysis.statistics import (
 )
 from leaselab.model.procedure import MEDIAN, MetricKind, Procedure
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import SERVER, Metric, Round
+from leaselab.model.record import SERVER, Metric, Record, Round
 from leaselab.model.trial import Trial
 
 
@@ -121,3 +121,30 @@ def _spent(trial: Trial) -> list[tuple[str, float]]:
             if name in first.beside_cpu_s
         ]
     return found
+
+
+PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+
+
+def latencies(record: Record) -> dict[str, list[float]]:
+    """Median over the rounds of each of `PERCENTILES` at the trial shown (s), by stage.
+
+    Stages in the trials' order; one that no trial has is left out.
+    """
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for trial in (round_.shown for round_ in record.rounds):
+        for stage, value in trial.latency_s.items() if trial else ():
+            seen = found.setdefault(stage, [])
+            if value is not None:
+                seen.append(astuple(value))
+    return {
+        stage: [statistics.median(column) for column in zip(*seen, strict=True)]
+        for stage, seen in found.items()
+        if seen
+    }
+
+
+def whole_latency(record: Record) -> dict[str, float]:
+    """The same of the whole transaction alone, by percentile (s); empty where it has none."""
+    found = list(latencies(record).values())
+    return dict(zip(PERCENTILES, found[-1], strict=True)) if found else {}

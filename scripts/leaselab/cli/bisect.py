@@ -44,7 +44,7 @@ from leaselab.run.hunt import Search
 from leaselab.run.preparation import environment_of
 from leaselab.run.record import command
 from leaselab.run.session import Session
-from leaselab.run.sources import open_source
+from leaselab.run.task import open_source
 
 if TYPE_CHECKING:
     import argparse

@@ -38,7 +38,7 @@ from leaselab.report.verdict import budget_document, budget_words
 from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
 from leaselab.run.contest import duel
 from leaselab.run.session import Session
-from leaselab.run.sources import open_source
+from leaselab.run.task import open_source
 
 if TYPE_CHECKING:
     import argparse

@@ -22,8 +22,7 @@ from leaselab.run.contest import check_layouts, duel, over_layouts, say_cost
 from leaselab.run.preparation import built_commit
 from leaselab.run.profile import explain
 from leaselab.run.session import Session
-from leaselab.run.sources import open_source, source_folder
-from leaselab.run.task import Task
+from leaselab.run.task import Task, open_source, source_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

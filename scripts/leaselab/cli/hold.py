@@ -11,12 +11,11 @@ from leaselab.cli.options import add_json, print_answer, whole
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.hold import forget_hold, read_hold, write_hold
 from leaselab.lab.inventory import GENERATOR_GROUP, Inventory
-from leaselab.lab.leftovers import stop_leftovers
 from leaselab.lab.lock import BenchInUseError, Hold, ask
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.run.preparation import bring_up, leased
-from leaselab.run.recovery import recover
+from leaselab.run.recovery import recover, stop_leftovers
 
 LEASE_MIN = 120
 """Longest time between two commands of a hold (min): one that builds takes part in none."""

@@ -23,7 +23,7 @@ from leaselab.lab.catalog import load_families
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.run.pair import PREVIOUS, load_previous
-from leaselab.run.sources import open_source
+from leaselab.run.task import open_source
 
 FOLDER = "report"
 RELEASES = "releases"

@@ -27,7 +27,7 @@ from leaselab.model.source import public_address
 from leaselab.run.measurement import measure_alone
 from leaselab.run.part import Ended
 from leaselab.run.preparation import LeasedBench, build_commit, is_kept, leased, prepare
-from leaselab.run.sources import open_source, source_folder
+from leaselab.run.task import open_source, source_folder
 from leaselab.run.variants import deploy, give_back
 
 NAME = "rerun"

@@ -36,7 +36,7 @@ from leaselab.report.review import (
 )
 from leaselab.run.contest import duel
 from leaselab.run.profile import explain
-from leaselab.run.sources import open_source
+from leaselab.run.task import open_source
 
 if TYPE_CHECKING:
     import argparse

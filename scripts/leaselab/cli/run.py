@@ -56,8 +56,7 @@ from leaselab.report.matrix import document, print_table
 from leaselab.run.part import Ended
 from leaselab.run.series import Series
 from leaselab.run.session import Session
-from leaselab.run.sources import source_folder
-from leaselab.run.task import Task
+from leaselab.run.task import Task, source_folder
 
 NAME = "run"
 DEFAULT_SCENARIO = "v4-memfile"

@@ -16,7 +16,7 @@ from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
 from leaselab.report.listing import commit_lines
-from leaselab.run.sources import GeneratorSource, open_source, source_folder
+from leaselab.run.task import GeneratorSource, open_source, source_folder
 
 PACKAGE = "package"
 """Word for the distribution's server."""

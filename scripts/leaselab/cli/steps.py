@@ -32,8 +32,7 @@ from leaselab.model.record import GENERATOR
 from leaselab.run.measurement import measure_alone
 from leaselab.run.preparation import built_commit, environment_of, leased, prepare
 from leaselab.run.record import command
-from leaselab.run.sources import source_folder
-from leaselab.run.task import Task
+from leaselab.run.task import Task, source_folder
 from leaselab.run.variants import install
 from leaselab.run.variants import tune as tune_hosts
 from leaselab.run.workplace import Prepared, Workplace

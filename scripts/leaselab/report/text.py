@@ -15,8 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from leaselab.analysis.latency import PERCENTILES, latencies
-from leaselab.analysis.summary import other_cpu_us
+from leaselab.analysis.summary import PERCENTILES, latencies, other_cpu_us
 from leaselab.model.record import PARTNER, Metric, Record, Round
 from leaselab.model.server import server_name
 from leaselab.report.console import Console

@@ -24,8 +24,7 @@ from leaselab.report.bisect import Hunted, closing
 from leaselab.report.hunting import HuntWords
 from leaselab.run.contest import archived_duel, duel, over_layouts, say_cost
 from leaselab.run.profile import explain, profiles_of
-from leaselab.run.sources import source_folder
-from leaselab.run.task import Task
+from leaselab.run.task import Task, source_folder
 
 if TYPE_CHECKING:
     from leaselab.run.session import Session

@@ -17,7 +17,7 @@ from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
-from leaselab.run.sources import open_source
+from leaselab.run.task import open_source
 
 if TYPE_CHECKING:
     from leaselab.archive.store import Store

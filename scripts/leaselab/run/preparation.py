@@ -27,7 +27,6 @@ from leaselab.lab.deployment import (
 )
 from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, Inventory
 from leaselab.lab.lease import Lease
-from leaselab.lab.leftovers import stop_leftovers
 from leaselab.lab.lock import BenchInUseError, NoLockError
 from leaselab.lab.made_here import making
 from leaselab.lab.own_generator import built_key
@@ -35,7 +34,7 @@ from leaselab.lab.playbook import Event, PlaybookStats, run_playbook
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.source import Commit
 from leaselab.run.build_progress import BuildFollower
-from leaselab.run.recovery import recover, revive
+from leaselab.run.recovery import recover, revive, stop_leftovers
 
 _POLL_S = 0.2
 """Interval of checks of a build under way (s)."""

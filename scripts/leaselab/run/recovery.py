@@ -1,4 +1,4 @@
-"""Recovery of a bench between sweeps: hosts that do not answer get their power cycled, once.
+"""Recovery of a bench between sweeps: leftovers are stopped, dead hosts power-cycled once.
 
 The bench lock is checked first and held meanwhile.  Where the holder is unknown, nothing is
 switched: a host that does not answer this machine may be measuring.
@@ -14,11 +14,21 @@ from dataclasses import dataclass
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
 from leaselab.lab.boot import boot_of, silent, wait_for_boot
 from leaselab.lab.checkout import announce, checkout_root, usual_results
-from leaselab.lab.inventory import GENERATOR_GROUP, Inventory, InventoryHost
+from leaselab.lab.inventory import (
+    GENERATOR_GROUP,
+    PARTNER_GROUP,
+    SERVER_GROUP,
+    Inventory,
+    InventoryHost,
+)
 from leaselab.lab.lease import Lease, leased
 from leaselab.lab.lock import NoLockError
 from leaselab.lab.playbook import run_playbook
+from leaselab.lab.roles import lab_roles, roles_of
+from leaselab.lab.server import STOP_TIMEOUT_S
 from leaselab.lab.status import role_of
+from leaselab.lab.transport import connect
+from leaselab.model.errors import lab_broken
 from leaselab.model.moment import now
 
 _SWITCH_S = 600
@@ -171,3 +181,28 @@ def last_maintenance(inventory: Inventory) -> str:
 
 def _names(hosts: Sequence[InventoryHost]) -> str:
     return ", ".join(host.access.name for host in hosts)
+
+
+_KILL_TIMEOUT_S = 15.0
+_STOP_SERVER = "if test -x /opt/leaselab/server; then /opt/leaselab/server stop; fi"
+
+
+def stop_leftovers(inventory: Inventory) -> None:
+    """Stop traffic, then the servers, of a bench that is ours; lab broken when that fails."""
+    # A generator ends by itself with its trial; this command does not wait for that.
+    generators = [name for role in roles_of("generator") for name in lab_roles()[role].programs]
+    stop_traffic = "; ".join(f"pkill -TERM -x {name} || test $? -eq 1" for name in generators)
+    for part, script, timeout_s in (
+        (GENERATOR_GROUP, f"set -e; {stop_traffic}", _KILL_TIMEOUT_S),
+        (SERVER_GROUP, _STOP_SERVER, STOP_TIMEOUT_S),
+        (PARTNER_GROUP, _STOP_SERVER, STOP_TIMEOUT_S),
+    ):
+        for host in inventory.group(part):
+            with connect(host.access) as connection:
+                done = connection.run(["sh", "-c", script], timeout_s=timeout_s)
+            if done.status != 0:
+                raise lab_broken(
+                    f"what runs cannot be stopped: {done.stderr.strip()}",
+                    where=host.access.name,
+                    todo="see what runs there, and end it",
+                )

@@ -1,18 +1,44 @@
-"""A task to measure: a scenario, with a commit of its server or the packaged server."""
+"""A task to measure: a scenario, with a commit of its server or the packaged server.
+
+Also the repositories that commits are of, and the folder of their files.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from leaselab.lab.catalog import find_procedure
-from leaselab.lab.checkout import checkout_root
+from leaselab.lab.checkout import checkout_root, kept_folder
+from leaselab.lab.repository import Repository, open_repository
 from leaselab.lab.roles import apart
 from leaselab.model.identity import Subject
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import SHORT, Commit
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratorSource:
+    """A commit of a generator that is to be built and used."""
+
+    name: str
+    """The generator's, and its role's."""
+    commit: Commit
+    files: Path
+    """The tar of its files."""
+
+
+def source_folder() -> Path:
+    """Folder of the files of commits for the builder."""
+    return kept_folder("sources")
+
+
+def open_source(where: str) -> Repository:
+    """Open a repository by its path or address; errors as `open_repository`."""
+    return open_repository(where, kept_folder("repositories"))
 
 
 @dataclass(frozen=True, slots=True)

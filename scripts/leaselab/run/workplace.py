@@ -26,8 +26,7 @@ from leaselab.run.variants import PLACES, deploy, give_back
 
 if TYPE_CHECKING:
     from leaselab.archive.store import Store
-    from leaselab.run.sources import GeneratorSource
-    from leaselab.run.task import Task
+    from leaselab.run.task import GeneratorSource, Task
 
 
 @dataclass(slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from leaselab.analysis.curve import Curve, Standing, best_of, curves_of, standing
-from leaselab.analysis.latency import whole_latency
 from leaselab.analysis.profile import Spent
 from leaselab.analysis.ratio import runs_of
+from leaselab.analysis.summary import whole_latency
 from leaselab.analysis.verdict import one_duel
 from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name

@@ -13,8 +13,7 @@ from leaselab.analysis.verdict import compare
 from leaselab.model.errors import usage_error
 from leaselab.model.record import SERVER, Record
 from leaselab.model.source import SHORT
-from leaselab.report.facts import config_text, facts
-from leaselab.report.machine import host_lines
+from leaselab.report.facts import config_text, facts, host_lines
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.pages import single_page
 from leaselab.report.site.release_charts import releases_chart

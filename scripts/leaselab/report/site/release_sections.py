@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.curve import curves_of
-from leaselab.analysis.latency import whole_latency
+from leaselab.analysis.summary import whole_latency
 from leaselab.analysis.verdict import Comparison, Limit
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import Record

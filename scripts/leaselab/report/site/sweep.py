@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.analysis.credibility import flags
-from leaselab.analysis.latency import PERCENTILES, latencies
+from leaselab.analysis.summary import PERCENTILES, latencies
 from leaselab.model.record import Record, Round
 from leaselab.model.server import server_name
 from leaselab.model.trial import Trial

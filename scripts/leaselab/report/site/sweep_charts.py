@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from leaselab.analysis.latency import PERCENTILES
+from leaselab.analysis.summary import PERCENTILES
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import Metric, Record
 from leaselab.model.trial import WHOLE, Trial
