@@ -40,7 +40,6 @@ IDLE = (
     ("compare --list HEAD --junit -", "--junit", "a comparison"),
     ("calibrate --pairs 3", "--pairs", "--error-budget beside it"),
     ("review --no-profile", "--no-profile", "--confirm beside it"),
-    ("list --markdown -", "--markdown", "--table beside it"),
     ("list --scenarios --limit 3", "--limit", "a list of results"),
     ("show --parameters {}", "--parameters", "--scenario beside it"),
     ("watch --port 3", "--port", "--html beside it"),

@@ -208,7 +208,7 @@ def test_the_checkout_is_measured_with_its_changes(place, hashes, capsys):
     ("arguments", "said"),
     [
         ([], "--repo needs --commit, --commits or --worktree"),
-        (["--commit", "main", "--worktree"], "--worktree and --commit exclude each other"),
+        (["--commit", "main", "--worktree"], "--worktree: not allowed with argument --commit"),
         (["--commit", "main", "--every", "2"], "it would have no effect"),
         (["--commit", "nowhere"], "no commit 'nowhere'"),
     ],

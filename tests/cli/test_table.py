@@ -33,7 +33,7 @@ def test_the_newest_result_of_each_scenario_is_shown(results, capsys):
 
 @pytest.mark.usefixtures("results")
 def test_a_pattern_chooses(capsys):
-    assert main(["list", "--table", "v6-*", "--markdown", "-"]) == 0
+    assert main(["list", "--table", "v6-*"]) == 0
     assert "DHCPv4" not in capsys.readouterr().out
 
 
@@ -58,12 +58,6 @@ def test_an_experiment_is_a_curve_below_the_table(results, tmp_path, capsys):
     assert [line.split()[0] for line in lines if "█" in line] == ["2", "4"]
     assert main(["list", "--table", results.scenario.name]) == 0
     assert "█" not in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("results")
-def test_it_has_one_form_at_a_time(capsys):
-    assert main(["list", "--table", "--markdown", "-", "--json"]) == 2
-    assert "only one of two" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("results")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -12,16 +11,13 @@ from leaselab.analysis.matrix import cell_of
 from leaselab.archive.store import Store, newest_of
 from leaselab.cli.options import (
     add_json,
-    add_markdown,
     add_results,
     check_patterns,
-    markdown_alone,
     only_with,
     open_store,
     print_json,
     whole,
     without_effect,
-    write_output,
 )
 from leaselab.cli.procedure_options import add_generator
 from leaselab.model.errors import Outcome
@@ -61,7 +57,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=_SHOWN,
         help=f"at most N results, 0 for all (default: {_SHOWN}; all with --json)",
     )
-    add_markdown(parser, "with --table: write it as Markdown")
     add_generator(parser)
     add_results(parser)
     add_json(parser)
@@ -69,7 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Print what was asked for."""
-    only_with(args, "--table", "--markdown")
     only_with(args, "--scenarios", "--generator")
     if args.scenarios:
         without_effect(
@@ -92,16 +86,11 @@ def _scenarios(args: argparse.Namespace) -> Outcome:
 
 
 def _table(args: argparse.Namespace, store: Store) -> Outcome:
-    alone = markdown_alone(args)
     newest = newest_of(store.index, args.pattern or ["*"], args.bench)
     records = [*store.load_readable(newest)]
-    if args.markdown is not None:
-        text = io.StringIO()
-        print_table(records, markdown=True, stream=text)
-        write_output(args.markdown, text.getvalue().encode())
     if args.json:
         print_json(document([cell_of(record) for record in records]))
-    elif not alone:
+    else:
         print_table(records)
     return Outcome.OK
 

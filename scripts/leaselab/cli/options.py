@@ -114,7 +114,7 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: argparse._ActionsContainer) -> None:
     """Add ``--json``, read as `args.json`."""
     parser.add_argument(
         "--json", action="store_true", help="print one JSON document and nothing else on stdout"

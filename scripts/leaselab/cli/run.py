@@ -77,9 +77,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_queries(parser)
     add_quick(parser)
     add_inventory(parser)
-    add_source(parser)
+    which = add_source(parser)
     add_generator_source(parser)
-    which = parser.add_mutually_exclusive_group()
     which.add_argument(
         "--commit",
         metavar="REF",
@@ -207,13 +206,6 @@ def _commits(
             "--repo needs scenarios of one server",
             found=f"those of {' and '.join(servers)}",
             wanted="one",
-        )
-    if text is not None and args.worktree:
-        raise usage_error(
-            "--worktree and --commit exclude each other",
-            found="both",
-            wanted="one",
-            todo="leave one out",
         )
     repository = source_of(args)
     commits = commits_of(repository, text or "HEAD", args)

@@ -24,35 +24,40 @@ LISTING = ("--every", "--first-parent", "--files", "--worktree")
 """Options that have no effect where commits are not listed."""
 
 
-def add_commit(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def add_commit(parser: argparse.ArgumentParser) -> None:
     """Add what names one commit; `source_of` and `one_commit` read it."""
-    group = _add_repository(parser)
-    group.add_argument("--commit", metavar="REF", help="this commit of --repo (default: HEAD)")
-    return group
+    _, either = _add_repository(parser)
+    either.add_argument("--commit", metavar="REF", help="this commit of --repo (default: HEAD)")
 
 
-def _add_repository(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+def _add_repository(
+    parser: argparse.ArgumentParser,
+) -> tuple[argparse._ArgumentGroup, argparse._MutuallyExclusiveGroup]:
+    """Add repository and checkout; return their group, and what excludes the checkout."""
     group = parser.add_argument_group("source")
     group.add_argument(
         "--repo",
         metavar="URL|PATH",
         help="git repository of the server; a URL is mirrored first",
     )
-    group.add_argument(
+    either = group.add_mutually_exclusive_group()
+    either.add_argument(
         "--worktree",
         action="store_true",
         help="the checkout at PATH as it is, with uncommitted changes",
     )
-    return group
+    return group, either
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add the options; `source_of` and `commits_of` read them.
+def add_source(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Add the options for `source_of` and `commits_of`; return what excludes a checkout.
 
     Help has those of a range once ``--commits`` was given.
     """
-    for action in _add_range(_add_repository(parser)):
+    group, either = _add_repository(parser)
+    for action in _add_range(group):
         hidden(action, "commits", {ANY: str(action.help)})
+    return either
 
 
 def _add_range(group: argparse._ActionsContainer) -> tuple[argparse.Action, ...]:
@@ -89,14 +94,7 @@ def _open(where: str | None, option: str) -> Repository:
 
 
 def one_commit(repository: Repository, args: argparse.Namespace) -> Commit:
-    """Return the commit that was named, or the checkout as it is; a usage error for both."""
-    if args.worktree and args.commit is not None:
-        raise usage_error(
-            "--worktree and --commit exclude each other",
-            found="both",
-            wanted="one",
-            todo="leave one out",
-        )
+    """Return the commit that was named, or the checkout as it is."""
     return repository.worktree() if args.worktree else repository.resolve(args.commit or "HEAD")
 
 

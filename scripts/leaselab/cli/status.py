@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> Outcome:
     """
     store = open_store(args)
     benches = benches_of(args)
-    may_be_down = {bench.bench: _up_command(args) for bench in benches if bench.made_by}
+    up = f"leaselab lab up -i {args.inventory}" if args.inventory else "leaselab lab up"
+    may_be_down = {bench.bench: up for bench in benches if bench.made_by}
     statuses = bench_statuses(benches)
     rows = [_row(store, status, may_be_down.get(status.bench, "")) for status in statuses]
     page = _page(store) if args.page else None
@@ -109,11 +110,6 @@ def _lines(
     if row["recovery"]:
         lines.append(f"last recovery: {recovery_words(row['recovery'], now())}")
     return lines
-
-
-def _up_command(args: argparse.Namespace) -> str:
-    """Return the command that brings the lab up that was asked about."""
-    return f"leaselab lab up -i {args.inventory}" if args.inventory else "leaselab lab up"
 
 
 def status_lines(status: BenchStatus, up_command: str = "") -> list[str]:

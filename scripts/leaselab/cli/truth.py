@@ -109,7 +109,7 @@ def _chosen(
             raise unknown("generator", name, known, "--generator")
     chosen = []
     for scenario in match_scenarios(checkout_root() / "scenarios", patterns):
-        for name in _fitting(scenario):
+        for name in OF_DNS if is_dns(scenario) else OF_DHCP:
             if generators is None or name in generators:
                 task = Task(measured_by(scenario, name))
                 procedure = session.procedure(task)
@@ -124,10 +124,6 @@ def _chosen(
             todo=f"see what there is: leaselab list --scenarios {FAMILY}",
         )
     return chosen
-
-
-def _fitting(scenario: Scenario) -> Sequence[str]:
-    return OF_DNS if is_dns(scenario) else OF_DHCP
 
 
 def _can_measure(scenario: Scenario, procedure: AnyProcedure) -> bool:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from leaselab.cli.followed import Source, find_source
 from leaselab.cli.options import add_json, add_results, only_with, open_store, print_json, whole
-from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.errors import Outcome
 from leaselab.report.live import figure_words
 
 EVERY_S = 1.0
@@ -23,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="a running sweep (default: the newest; without one, the build under way)",
     )
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
         "--html",
         action="store_true",
         help="serve a live page on this machine's loopback address, until the sweep ends",
@@ -35,20 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of that page (default: one that is free)",
     )
     add_results(parser)
-    add_json(parser)
+    add_json(form)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Show it until it ends."""
     store = open_store(args, existing=True)
     only_with(args, "--html", "--port")
-    if args.json and args.html:
-        raise usage_error(
-            "--json and --html exclude each other",
-            found="both",
-            wanted="one of them",
-            todo="leave one out",
-        )
     source = find_source(store, args.ref)
     if args.json:
         source.refresh()

@@ -31,17 +31,10 @@ _BAR = 40
 _GAIN, _OVERLAP = "gain", "none seen"
 
 
-def print_table(
-    records: Sequence[Record], *, markdown: bool = False, stream: TextIO | None = None
-) -> None:
-    """Print the table of records, and on text the curves that are among them.
-
-    To stdout unless given.
-    """
-    cells = [cell_of(unit) for unit in in_shown_units(records)]
-    print_matrix(cells, markdown=markdown, stream=stream)
-    if not markdown:
-        print_curves(records, stream)
+def print_table(records: Sequence[Record]) -> None:
+    """Print the table of records, and the curves that are among them."""
+    print_matrix([cell_of(unit) for unit in in_shown_units(records)])
+    print_curves(records)
 
 
 def print_matrix(
@@ -155,19 +148,9 @@ def document(cells: Sequence[Cell]) -> list[dict[str, Any]]:
 
 def cell_document(cell: Cell) -> dict[str, Any]:
     """One result in the rows for ``--json``."""
-    return {
-        "id": cell.id,
-        "outcome": cell.outcome,
-        "metric": cell.title,
-        "unit": cell.unit,
-        "value": cell.value,
-        "half_width": cell.half_width,
-        "extent": cell.extent,
-        "rounds": cell.rounds,
-        "bench": cell.bench,
-        "environment": cell.environment,
-        "started_at": cell.started_at,
-    }
+    figure = ("unit", "value", "half_width", "extent", "rounds")
+    names = ("id", "outcome", *figure, "bench", "environment", "started_at")
+    return {"metric": cell.title, **{name: getattr(cell, name) for name in names}}
 
 
 def conditions(cells: Sequence[Cell], *, servers_named: bool = False) -> Iterator[str]:

@@ -117,12 +117,10 @@ def _rows(plan: Plan, names: Sequence[str]) -> Table:
 def when(row: Row, plan: Plan) -> str:
     """When scenarios are measured, in words."""
     if row.rhythm is Rhythm.SAMPLE:
-        return f"every {plan.lab.every}{_ordinal(plan.lab.every)} commit"
+        every = plan.lab.every
+        ending = {2: "nd", 3: "rd"}.get(every, "th")
+        return f"every {every}{ending} commit"
     return str(row.rhythm.value)
-
-
-def _ordinal(number: int) -> str:
-    return {2: "nd", 3: "rd"}.get(number, "th")
 
 
 def _delay(delay: Delay) -> str:

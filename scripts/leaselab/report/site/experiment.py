@@ -76,7 +76,10 @@ def experiment(
         "missing": len(set(first.experiment.points) - {record.id for record in records}),
         "titles": list(known),
         "metrics": [metric, *_known(first.metrics[1:], records)],
-        "latencies": () if _has_latency(first) else tuple(LATENCIES.values()),
+        # as far as its procedure has none among its metrics
+        "latencies": ()
+        if any(other.title in LATENCIES.values() for other in first.metrics)
+        else tuple(LATENCIES.values()),
         "charts": charts,
         "profiles": sampled,
         "started_at": min(record.started_at for record in records),
@@ -172,11 +175,6 @@ def _points(
         latency = tuple(1000 * whole[name] if whole else None for name in LATENCIES)
         points.append(Shown(record, label, cells, measured, standings[record.id], latency))
     return points
-
-
-def _has_latency(record: Record) -> bool:
-    """Whether its procedure has latencies among its metrics."""
-    return any(metric.title in LATENCIES.values() for metric in record.metrics)
 
 
 def _label(values: Iterable[tuple[str, str]]) -> str:
