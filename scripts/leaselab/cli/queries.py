@@ -12,10 +12,6 @@ from leaselab.lab.queries.capture import Names, Read
 from leaselab.lab.queries.names import labels_of
 from leaselab.model.errors import Outcome, usage_error
 
-HELP = (
-    "Write the DNS queries of captures (UDP) to a file that --queries of other commands takes. "
-    "No address is written, and each label of a name is replaced by one of its length."
-)
 _MOST_TYPES = 6
 
 

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 
@@ -206,16 +206,9 @@ class Repository:
         if not stash.stdout.strip():
             return head
         tree = _git(self.path, "rev-parse", f"{stash.stdout.strip()}^{{tree}}").stdout.strip()
-        return Commit(
-            repository=head.repository,
-            ref="the checkout",
-            hash=head.hash,
-            tree=tree,
-            described=f"{head.described}-dirty",
-            author_date=head.author_date,
-            committer_date=head.committer_date,
-            subject=head.subject,
-            dirty=True,
+        described = f"{head.described}-dirty"
+        return replace(
+            head, ref="the checkout", tree=tree, described=described, dirty=True, accepted=False
         )
 
     def archive(self, commit: Commit, folder: Path) -> Path:

@@ -43,25 +43,10 @@ class SearchError(LeaselabError):
 
 
 def _failure(
-    reason: SearchReason,
-    what: str,
-    trials: Sequence[Trial] = (),
-    *,
-    found: str,
-    wanted: str,
-    todo: str,
-    where: str = "search",
+    reason: SearchReason, what: str, trials: Sequence[Trial] = (), **words: str
 ) -> SearchError:
-    return SearchError(
-        Outcome.INVALID,
-        what,
-        where=where,
-        found=found,
-        wanted=wanted,
-        todo=todo,
-        reason=reason,
-        trials=tuple(trials),
-    )
+    words = {"where": "search", **words}
+    return SearchError(Outcome.INVALID, what, **words, reason=reason, trials=tuple(trials))
 
 
 def generator_limited(outcomes: Outcomes) -> SearchError:
