@@ -141,18 +141,15 @@ def test_facts_say_where_the_sweep_is(running):
 def test_facts_say_how_the_bracket_closes_and_how_long_it_takes_yet(running):
     sweep, _ = running
     first, second = example_result().rounds[:2]
-    took = datetime.fromisoformat(second.started_at) - datetime.fromisoformat(first.started_at)
+    rest_s = 8 * first.wall_s + BEGUN.bench.procedure.confirming_s
     now = datetime.fromisoformat(second.started_at)
     assert "bracket" not in view_of(sweep).facts(now), "no trial of this run has passed"
     for trial in second.trials[1:]:
         sweep.record(TrialMade(index=2, trial=trial))
     facts = view_of(sweep).facts(now)
     lower, upper = second.trials[2].rate, second.trials[1].rate
-    assert facts["bracket"].startswith(f"{lower} to {upper}/s, 0.8 % wide; at most 1 %")
-    assert (
-        facts["time left"]
-        == f"about {span(8 * took.total_seconds())} to the end of the last run"
-    )
+    assert facts["bracket"].startswith(f"{lower} to {upper}/s, 0.8 % wide, goal 1 %")
+    assert facts["time left"] == f"about {span(rest_s)}"
 
 
 def test_a_trial_that_ends_is_taken_from_the_journal(running):

@@ -4,12 +4,13 @@ import io
 import re
 import sys
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from msgspec.structs import replace as change
 from rich.console import Console
 from tests.bench_document import DOCUMENT
-from tests.examples import round_of, trial_of
+from tests.examples import START, round_of, trial_of
 from tests.hostile import CODES
 
 from leaselab.cli import progress as module
@@ -72,8 +73,12 @@ def clock(monkeypatch):
     class Clock:
         now = 100.0
 
-    monkeypatch.setattr(module.time, "monotonic", lambda: Clock.now)
+    monkeypatch.setattr(module, "now", lambda: START + timedelta(seconds=Clock.now))
     return Clock
+
+
+def fact(view, label):
+    return view.view.facts(module.now())[label]
 
 
 def drawn(view):
@@ -150,13 +155,13 @@ def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
     for index, seconds in ((1, 100), (2, 40)):
         view.round_started(index)
         clock.now += seconds
-        view.round_done(change(FOUND, index=index))
-    assert view.time_left() == "about 1 min 53 s"  # 73 s of it for the confirmation
+        view.round_done(change(FOUND, index=index, wall_s=seconds))
+    assert fact(view, "time left") == "about 1 min 53 s"  # 73 s of it for the confirmation
     view.round_started(3)
     clock.now += 30
-    assert view.time_left() == "about 1 min 23 s"
+    assert fact(view, "time left") == "about 1 min 23 s"
     clock.now += 300
-    assert view.time_left() == "this run takes longer than most, then about 1 min 13 s"
+    assert fact(view, "time left") == "this run takes longer than most, then about 1 min 13 s"
 
 
 def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
@@ -165,21 +170,21 @@ def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
     for index in (1, 2, 3):
         view.round_started(index)
         clock.now += 40
-        view.round_done(change(FOUND, index=index))
-    assert view.time_left() == "about 36 s"
+        view.round_done(change(FOUND, index=index, wall_s=40))
+    assert fact(view, "time left") == "about 36 s"
     view.phase(CONFIRMING)
     view.phase("starting the server")
     view.trial_started(Load(5000, 5))
     clock.now += 6
     assert "phase confirming the result" in drawn(view)
-    assert view.time_left() == "about 30 s"
+    assert fact(view, "time left") == "about 30 s"
 
 
 def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
     view = LiveProgress(bench)
     view.round_done(FOUND)
-    assert view.estimate() == "6020/s"
-    assert view.time_left() == "known after this run"
+    assert fact(view, "estimate so far") == "6020/s"
+    assert fact(view, "time left") == "known after this run"
 
 
 @pytest.mark.parametrize(
@@ -201,14 +206,14 @@ def test_a_figure_of_another_procedure_has_its_name_and_unit(
     assert stream.getvalue() == f"run 1/3: {told}, 1 trial\n"
     view = LiveProgress(bench)
     view.round_done(one)
-    assert view.estimate() == estimate
+    assert fact(view, "estimate so far") == estimate
 
 
 def test_the_estimate_is_computed_as_the_figure_will_be(bench):
     view = LiveProgress(replace(bench, procedure=MaxRate(rounds=9, trim=1)))
     for index, rate in enumerate((6000, 6010, 5000), start=1):
         view.round_done(change(FOUND, index=index, metrics={"max_rate": rate}))
-    assert view.estimate() == "6000/s (5000 to 6010)"
+    assert fact(view, "estimate so far") == "6000/s (5000 to 6010)"
 
 
 def test_the_bracket_closes_on_a_bar(bench):
@@ -218,11 +223,13 @@ def test_the_bracket_closes_on_a_bar(bench):
     assert "bracket" not in drawn(view)  # one end is not known yet
     view.trial_done(trial(4000, 0), replayed=False)
     wide = drawn(view)
-    assert "bracket 4000 to 8000/s, 100.0 %" in wide
+    assert "bracket 4000 to 8000/s, 50.0 % wide, goal 1 %" in wide
+    assert view.view.closed == 0.0
     view.trial_done(trial(6000, 100), replayed=False)
+    assert 0.0 < view.view.closed < 0.5
     view.trial_done(UPPER, replayed=False)
-    narrow = drawn(view)
-    assert "bracket 6000 to 6050/s, 0.8 %" in narrow
+    assert "bracket 6000 to 6050/s, 0.8 % wide" in drawn(view)
+    assert view.view.closed == 1.0
     view.trial_done(trial(9000, valid=False, reason="generator-limited"), replayed=False)
     view.round_started(2)
     assert "bracket" not in drawn(view)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Group
@@ -18,13 +16,20 @@ from rich.text import Text
 
 from leaselab.cli.terminal import guarded_streams
 from leaselab.model.bench import Bench
-from leaselab.model.procedure import MetricKind, Procedure
-from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.journal import (
+    Phase,
+    RoundBegun,
+    RoundDone,
+    TrialBegun,
+    TrialEnded,
+    TrialMade,
+)
+from leaselab.model.moment import timestamp
+from leaselab.model.procedure import MetricKind
 from leaselab.model.record import Round
 from leaselab.model.trial import Load, Trial
 from leaselab.report.console import Console
-from leaselab.report.listing import span
-from leaselab.report.live import CONFIRMING, estimate_words, trial_words
+from leaselab.report.live import LiveView, estimate_words, trial_words
 
 if TYPE_CHECKING:
     from leaselab.measure.ports import Listener
@@ -94,140 +99,56 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """A small table, redrawn twice a second."""
+    """A small table, redrawn twice a second: the facts of a view, with two bars."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._phase = "connecting"
-        self._trial_phase = "measuring"
-        self._run = 0
-        self._load: Load | None = None
-        self._procedure = bench.procedure
-        self._kind = _first(bench)
-        self._since = time.monotonic()
-        self._last = ""
-        self._found: list[float] = []
-        self._run_began = time.monotonic()
-        self._run_times: list[float] = []
-        self._confirming_since: float | None = None
-        self._bracket = ClosingBracket(bench.procedure)
+        self.view = LiveView(bench.name)
+        self.view.begin(bench)
+        self.view.phase = "connecting"
 
     def phase(self, text: str) -> None:
         """Show what begins."""
-        self._phase, self._load = text, None
-        if text == CONFIRMING:
-            self._trial_phase, self._confirming_since = text, time.monotonic()
+        self.view.happened(timestamp(now()), Phase(text=text))
 
     def round_started(self, index: int) -> None:
         """Show which run it is."""
-        self._run, self._run_began = index, time.monotonic()
-        self._bracket = ClosingBracket(self._procedure)
+        self.view.journaled(RoundBegun(index=index, started_at=timestamp(now())))
 
     def trial_started(self, load: Load) -> None:
         """Show the trial's offered load and how far it is."""
-        self._phase, self._load, self._since = self._trial_phase, load, time.monotonic()
+        self.view.happened(timestamp(now()), TrialBegun(load=load))
 
     def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """Show the result of the trial."""
-        known = ", from the journal" if replayed else ""
-        self._last = trial_words(trial, self._procedure) + known
-        self._bracket.narrow(trial)
-        self._load = None
+        self.view.journaled(TrialMade(index=self.view.run, trial=trial))
+        self.view.last += ", from the journal" if replayed else ""
+        self.view.happened(timestamp(now()), TrialEnded(rate=trial.rate))
 
     def round_done(self, done: Round) -> None:
         """Take it into the estimate."""
-        if done.index == self._run:
-            self._run_times.append(time.monotonic() - self._run_began)
-        value = done.metrics.get(self._kind.name)
-        if value is not None:
-            self._found.append(value)
+        self.view.journaled(RoundDone(index=done.index, round=done))
 
     def __rich__(self) -> Group:
         """Draw it; rich calls this for each refresh."""
-        bench = self._bench
+        bench, view, at = self._bench, self.view, now()
         title = Text(f"{bench.scenario.name} on {bench.name}", style="bold")
         title.append(f"  {bench.server.name} {bench.server.version}", style="not bold")
+        bars = {"bracket": ProgressBar(total=1.0, completed=view.closed, width=20)}
+        if view.load is not None:
+            length = view.load.duration_s + view.procedure.wait_s
+            bars["trial"] = ProgressBar(total=length, completed=view.trial_s(at), width=20)
         table = Table.grid(padding=(0, 2))
-        table.add_row("phase", self._phase)
-        table.add_row("run", f"{self._run} of {self._procedure.rounds}" if self._run else "")
-        if self._load is not None:
-            table.add_row("trial", self._trial(self._load))
-        table.add_row("last trial", self._last)
-        if self._bracket.closes:
-            table.add_row("bracket", self._bracket)
-        table.add_row("estimate so far", self.estimate())
-        table.add_row("time left", self.time_left())
+        for label, words in view.facts(at).items():
+            row = Table.grid(padding=(0, 1))
+            row.add_row(words, bars.get(label))
+            table.add_row(label, row if label in bars else words)
         return Group(title, table)
 
-    def _trial(self, load: Load) -> Table:
-        length = load.duration_s + self._procedure.wait_s
-        row = Table.grid(padding=(0, 1))
-        row.add_row(
-            load.words,
-            ProgressBar(total=length, completed=time.monotonic() - self._since, width=20),
-        )
-        return row
 
-    def estimate(self) -> str:
-        """The figure so far, and the range of the finished runs."""
-        return estimate_words(self._found, self._kind, self._procedure.trim)
-
-    def time_left(self) -> str:
-        """Expected time to the end, from the runs after the first, which is the longest."""
-        if not self._run_times:
-            return "known after this run"
-        confirming = self._procedure.confirming_s
-        if self._confirming_since is not None:
-            left = confirming - (time.monotonic() - self._confirming_since)
-            return f"about {span(max(left, 0.0))}"
-        typical = statistics.fmean(self._run_times[1:] or self._run_times)
-        left = (self._procedure.rounds - len(self._found)) * typical + confirming
-        if len(self._found) < self._run:
-            spent = time.monotonic() - self._run_began
-            if spent > typical:
-                rest = f", then about {span(left - typical)}" if left > typical else ""
-                return f"this run takes longer than most{rest}"
-            left -= spent
-        return f"about {span(left)}"
-
-
-class ClosingBracket:
-    """Between which loads the max rate of a run is, and how near that is to the goal."""
-
-    def __init__(self, procedure: Procedure) -> None:
-        self._procedure = procedure
-        self._lower, self._upper = 0, 0
-        self._widest = 0.0
-
-    @property
-    def closes(self) -> bool:
-        """Whether both ends are known, of a procedure that narrows them."""
-        return isinstance(self._procedure, MaxRate) and 0 < self._lower < self._upper
-
-    def narrow(self, trial: Trial) -> None:
-        """Take a trial into account."""
-        if not trial.valid or self._procedure.loss_goal is None:
-            return
-        if self._procedure.passes(trial):
-            self._lower = max(self._lower, trial.rate)
-        else:
-            self._upper = min(self._upper or trial.rate, trial.rate)
-        if self.closes:
-            self._widest = max(self._widest, self._width)
-
-    @property
-    def _width(self) -> float:
-        return self._upper / self._lower - 1
-
-    def __rich__(self) -> Table:
-        """Draw a bar that is full when the bracket is as narrow as the goal."""
-        goal = self._procedure.relative_width if isinstance(self._procedure, MaxRate) else 0.0
-        whole = math.log(self._widest / goal) if self._widest > goal > 0 else 1.0
-        done = math.log(self._widest / self._width) if self._widest > goal > 0 else 1.0
-        words = f"{self._lower} to {self._upper}/s, {100 * self._width:.1f} %"
-        row = Table.grid(padding=(0, 1))
-        row.add_row(words, ProgressBar(total=whole, completed=min(done, whole), width=20))
-        return row
+def now() -> datetime:
+    """The present moment."""
+    return datetime.now(UTC)
 
 
 def _first(bench: Bench) -> MetricKind:

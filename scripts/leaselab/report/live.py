@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from statistics import fmean
 from typing import Any
 
 from msgspec.structs import replace
 
 from leaselab.analysis.seconds import server_points, traffic_points
 from leaselab.analysis.statistics import trimmed_mean
+from leaselab.model.bench import Bench
 from leaselab.model.journal import (
     AnyEntry,
     Begun,
@@ -60,8 +63,15 @@ class LiveView:
         self.last = ""
         self._trial_phase = _MEASURING
         self._run_started = ""
-        self._starts: list[str] = []
-        """When each run started."""
+        self._done = 0
+        """The last run that is done."""
+        self._run_times: list[float] = []
+        """How long the runs took that were begun and done in sight of this view (s)."""
+        self._confirming_since = ""
+        self._lower = self._upper = 0
+        """The highest load of this run that passed, the lowest that failed; 0 without one."""
+        self._widest = 0.0
+        """The first width of the present bracket (ratio)."""
         self._trials: list[Trial] = []
         self._live: Trial | None = None
         """The trial under way, as far as it is known."""
@@ -70,23 +80,55 @@ class LiveView:
         """Process an event of the journal."""
         match entry:
             case Begun():
-                self.procedure = entry.bench.procedure
-                server, scenario = entry.bench.server, entry.bench.scenario
-                self.holds = server.holds
-                self.plural = scenario.transaction.plural
-                self.title = f"{scenario.name} · {server.name} {server.version}"
+                self.begin(entry.bench)
             case RoundBegun():
                 self.run = entry.index
                 self._run_started = entry.started_at
-                self._starts.append(self._run_started)
                 self._trials = []
+                self._lower = self._upper = 0
+                self._widest = 0.0
             case TrialMade() | Confirming():
                 self._trials = [*self._trials[1 - _WINDOW :], entry.trial]
                 self.last = trial_words(entry.trial, self.procedure)
+                self._narrow(entry.trial)
             case RoundDone():
+                self._done = entry.index
+                if entry.index == self.run:
+                    self._run_times.append(entry.round.wall_s)
                 figure = entry.round.metrics.get(self._kind.name)
                 if figure is not None:
                     self.values.append(figure)
+
+    def begin(self, bench: Bench) -> None:
+        """Process what is measured, and how."""
+        server, scenario = bench.server, bench.scenario
+        self.procedure = bench.procedure
+        self.holds = server.holds
+        self.plural = scenario.transaction.plural
+        self.title = f"{scenario.name} · {server.name} {server.version}"
+
+    def _narrow(self, trial: Trial) -> None:
+        if not trial.valid or not isinstance(self.procedure, MaxRate):
+            return
+        if self.procedure.passes(trial):
+            self._lower = max(self._lower, trial.rate)
+        else:
+            self._upper = min(self._upper or trial.rate, trial.rate)
+        self._widest = self._widest or self.width
+
+    @property
+    def width(self) -> float:
+        """Width of the present run's bracket (ratio); 0 while one of its ends is open."""
+        known = 0 < self._lower < self._upper and self.phase != CONFIRMING
+        return (self._upper - self._lower) / self._upper if known else 0.0
+
+    @property
+    def closed(self) -> float:
+        """How near the bracket is to the width that is asked for (0..1)."""
+        goal = self.procedure.relative_width if isinstance(self.procedure, MaxRate) else 0.0
+        if not self.width or not self._widest > goal > 0:
+            return 1.0
+        return min(1.0, math.log(self._widest / self.width) / math.log(self._widest / goal))
 
     @property
     def _kind(self) -> MetricKind:
@@ -99,7 +141,7 @@ class LiveView:
             case Phase():
                 self.phase = entry.text
                 if self.phase == CONFIRMING:
-                    self._trial_phase = CONFIRMING
+                    self._trial_phase, self._confirming_since = CONFIRMING, at
             case RunBegun():
                 self.run = entry.index
                 self.phase = "starting the server"
@@ -178,28 +220,41 @@ class LiveView:
             "phase": self.phase,
             "run": f"{self.run} of {self.procedure.rounds}" if self.run else "",
         }
-        if self.load is not None and self._live is not None:
-            spent = (now - datetime.fromisoformat(self._live.started_at)).total_seconds()
-            facts["trial"] = f"{self.load.words}, since {span(max(0.0, spent))}"
-        if left := self._left(now):
-            facts["time left"] = left
-        if bracket := self._bracket():
-            facts["bracket"] = bracket
+        if self.load is not None:
+            facts["trial"] = f"{self.load.words}, since {span(self.trial_s(now))}"
+        facts["time left"] = self._left(now)
+        if isinstance(self.procedure, MaxRate) and self.width:
+            facts["bracket"] = (
+                f"{self._lower} to {self._upper}/s, {100 * self.width:.1f} % wide, "
+                f"goal {100 * self.procedure.relative_width:g} %"
+            )
         if server := self._server():
             facts["server"] = server
         facts["last trial"] = self.last
         facts["estimate so far"] = estimate_words(self.values, self._kind, self.procedure.trim)
         return facts
 
+    def trial_s(self, now: datetime) -> float:
+        """How long the trial under way has taken (s); 0 without one."""
+        return _since(self._live.started_at, now) if self._live is not None else 0.0
+
     def _left(self, now: datetime) -> str:
-        """The time to the end of the last run, if all take as long as those that are done."""
-        if len(self._starts) < 2 or self.phase == CONFIRMING:
-            return ""
-        first, *_, last = map(datetime.fromisoformat, self._starts)
-        each = (last - first).total_seconds() / (len(self._starts) - 1)
-        this = max(0.0, each - (now - last).total_seconds())  # it may take longer than others
-        seconds = this + (self.procedure.rounds - self.run) * each
-        return f"about {span(seconds)} to the end of the last run"
+        """Expected time to the end, from the runs after the first, which is the longest."""
+        confirming = self.procedure.confirming_s
+        if self._confirming_since:
+            left = confirming - _since(self._confirming_since, now)
+            return f"about {span(max(0.0, left))}"
+        if not self._run_times:
+            return "known after this run"
+        typical = fmean(self._run_times[1:] or self._run_times)
+        left = (self.procedure.rounds - self._done) * typical + confirming
+        if self._done < self.run:
+            spent = _since(self._run_started, now)
+            if spent > typical:
+                rest = f", then about {span(left - typical)}" if left > typical else ""
+                return f"this run takes longer than most{rest}"
+            left -= spent
+        return f"about {span(left)}"
 
     def _server(self) -> str:
         """What the server did in the last second that was sampled; empty without one."""
@@ -220,22 +275,6 @@ class LiveView:
             if value is not None
         )
 
-    def _bracket(self) -> str:
-        """The present run's bracket so far; empty while one of its ends is open."""
-        if not isinstance(self.procedure, MaxRate) or self.phase == CONFIRMING:
-            return ""
-        valid = [trial for trial in self._trials if trial.valid]
-        passed = [trial.rate for trial in valid if self.procedure.passes(trial)]
-        failed = [trial.rate for trial in valid if not self.procedure.passes(trial)]
-        if not passed or not failed or max(passed) >= min(failed):
-            return ""
-        lower, upper = max(passed), min(failed)
-        width = 100 * (upper - lower) / upper
-        return (
-            f"{lower} to {upper}/s, {width:.1f} % wide; at most "
-            f"{100 * self.procedure.relative_width:g} % is asked for"
-        )
-
     def state(self, now: datetime) -> dict[str, Any]:
         """All of it as JSON values."""
         return {
@@ -247,6 +286,11 @@ class LiveView:
             "facts": self.facts(now),
             "series": self.series(),
         }
+
+
+def _since(then: str, now: datetime) -> float:
+    """Time from a timestamp until now (s); 0 where there is none."""
+    return max(0.0, (now - datetime.fromisoformat(then)).total_seconds()) if then else 0.0
 
 
 def estimate_words(values: Sequence[float], kind: MetricKind, trim: int = 0) -> str:
