@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from leaselab.analysis.capacity import SERVED_S, Configuration, configurations
+from leaselab.analysis.capacity import SERVED_S, configurations
 from leaselab.analysis.demand import (
     DAY_S,
     Arrival,
@@ -18,7 +17,7 @@ from leaselab.analysis.demand import (
     Spread,
 )
 from leaselab.archive.disk import writing
-from leaselab.archive.store import Store, newest_of
+from leaselab.archive.store import newest_of
 from leaselab.cli.options import (
     add_json,
     add_results,
@@ -34,10 +33,18 @@ from leaselab.cli.options import (
 from leaselab.cli.own import add_config, add_scale, names_with_clients, own_scenario
 from leaselab.cli.parser import Choosing
 from leaselab.cli.report import FOLDER
-from leaselab.lab.clients.file import Clients, read_clients
+from leaselab.lab.clients.file import read_clients
 from leaselab.model.errors import Outcome, usage_error
-from leaselab.model.record import Record
 from leaselab.report.capacity import capacity_document, print_capacity
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from leaselab.analysis.capacity import Configuration
+    from leaselab.archive.store import Store
+    from leaselab.lab.clients.file import Clients
+    from leaselab.model.record import Record
 
 RENEW_AT = 0.5
 """Share of the lease time after which clients renew, unless a server sets another."""

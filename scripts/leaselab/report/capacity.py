@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from leaselab.analysis.capacity import Basis, Carries, Configuration, Serving
-from leaselab.analysis.demand import DAY_S, Demand, Flow, Restart
+from leaselab.analysis.capacity import Basis, Carries
+from leaselab.analysis.demand import DAY_S, Restart
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned, heading, number
 from leaselab.report.matrix import conditions, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.analysis.capacity import Configuration, Serving
+    from leaselab.analysis.demand import Demand, Flow
 
 _NONE = "-"
 _RATE = "transactions/s"

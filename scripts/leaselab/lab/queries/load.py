@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
 from leaselab.lab.catalog import LOADS, OWN, family_of
 from leaselab.lab.own import Made, keep_bytes, write_like
-from leaselab.lab.queries.file import Queries, check_inside
-from leaselab.lab.queries.zones import Zone, keep_zones
+from leaselab.lab.queries.file import check_inside
+from leaselab.lab.queries.zones import keep_zones
 from leaselab.lab.roles import ROLES, options_of
 from leaselab.model.errors import usage_error
-from leaselab.model.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from leaselab.lab.queries.file import Queries
+    from leaselab.lab.queries.zones import Zone
+    from leaselab.model.scenario import Scenario
 
 LISTED = "listed"
 ORDERS = (LISTED, "uniform", "zipf")

@@ -7,14 +7,18 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from leaselab.lab.plain_file import check_plain
 from leaselab.lab.queries.names import labels_of, name_of
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.model.errors import LeaselabError
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;.*|[()]|(?:\\.|[^\s();"\\])+|\S')
 _BEFORE = re.compile(r"[0-9][0-9smhdw]*|in|ch|hs", re.IGNORECASE)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from leaselab.measure.generators.dns_answers import is_dns
 from leaselab.model.errors import usage_error
-from leaselab.model.procedure import Procedure
 from leaselab.model.procedures import PROCEDURES
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
@@ -15,10 +14,11 @@ from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
-from leaselab.model.scenario import Scenario
 
 if TYPE_CHECKING:
     from leaselab.measure.generators.adapter import Adapter
+    from leaselab.model.procedure import Procedure
+    from leaselab.model.scenario import Scenario
 
 ADAPTERS = {
     "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",

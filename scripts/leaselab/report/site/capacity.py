@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.capacity import Carries, Configuration
-from leaselab.analysis.demand import Demand
+from leaselab.analysis.capacity import Carries
 from leaselab.report.capacity import (
     capacity_document,
     demand_words,
@@ -20,6 +17,13 @@ from leaselab.report.site.families import Axis
 from leaselab.report.site.pages import Pages, sweep_page
 from leaselab.report.site.review import REVIEW
 from leaselab.report.site.site import BENCHES, CAPACITY, NAV
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from leaselab.analysis.capacity import Configuration
+    from leaselab.analysis.demand import Demand
 
 _VERDICTS = {"yes": "good", "no": "refused", "perhaps": "doubt"}
 """How the page shows each word."""
