@@ -117,7 +117,7 @@ CASES = {
         {"hooks-libraries": [hook("limits")], "client-classes": named(1)},
     ),
     "several-hooks": (
-        {"hooks-libraries": [hook(one) for one in ("bootp", "flex_id", "perfmon", "limits")]},
+        {"hooks-libraries": [hook(item) for item in ("bootp", "flex_id", "perfmon", "limits")]},
         {"hooks-libraries": [hook(cmd) for cmd in ("bootp", "flex_id", "perfmon", *CMDS)]},
     ),
     "polling": (
@@ -205,11 +205,11 @@ def advice(folder, content, name="Dhcp4", **options):
     return advise(path, SCENARIOS, **options)
 
 
-def names(found):
-    return [finding.name for finding in found.findings]
+def names(advised):
+    return [finding.name for finding in advised.findings]
 
 
-def told(folder, content, name="Dhcp4", **options):
+def costs_of(folder, content, name="Dhcp4", **options):
     """Names of the costs of a configuration whose log costs nothing."""
     return names(advice(folder, {**QUIET, **content}, name, **options))
 
@@ -229,18 +229,20 @@ def test_the_page_names_each_cost_once():
     page = (ROOT / "docs/how-to/advise.md").read_text(encoding="utf-8")
     table = page.partition("## Known costs")[2].partition("## Adding")[0]
     rows = (line for line in table.splitlines() if line.startswith("|"))
-    told = [name for row in rows for name in row.split("`")[1::2]]
-    assert sorted(told) == sorted(CASES)
+    reported = [name for row in rows for name in row.split("`")[1::2]]
+    assert sorted(reported) == sorted(CASES)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_cost_is_found_where_it_is_and_nowhere_else(tmp_path, name):
     having, lacking, *rest = CASES[name]
     options = rest[0] if rest else {}
-    found = {finding.name: finding for finding in advice(tmp_path, having, **options).findings}
+    by_name = {
+        finding.name: finding for finding in advice(tmp_path, having, **options).findings
+    }
     assert name not in names(advice(tmp_path, lacking, **options))
     declared = next(cost for cost in known_costs()["kea"].costs if cost.name == name)
-    costs = found[name].costs
+    costs = by_name[name].costs
     assert bool(costs) == bool(declared.pairs) or name == "several-hooks"
     assert all(cost.command == f"leaselab run {cost.point} {cost.base}" for cost in costs)
 
@@ -296,11 +298,11 @@ def test_what_a_file_leaves_out_is_as_the_release_has_it(tmp_path):
     assert "no-lease-cache" not in names(advice(tmp_path, short, version="3.0"))
 
 
-def test_every_place_of_a_cost_is_told_with_its_line(tmp_path):
+def test_every_place_of_a_cost_is_reported_with_its_line(tmp_path):
     content = {"loggers": [{"severity": "DEBUG"}, {"severity": "WARN"}, {"severity": "DEBUG"}]}
     finding, *_ = advice(tmp_path, content).findings
-    found = [(place.path, place.line) for place in finding.places]
-    assert found == [("Dhcp4.loggers[0]", 4), ("Dhcp4.loggers[2]", 10)]
+    results = [(place.path, place.line) for place in finding.places]
+    assert results == [("Dhcp4.loggers[0]", 4), ("Dhcp4.loggers[2]", 10)]
 
 
 @pytest.mark.parametrize(
@@ -356,8 +358,8 @@ def test_a_value_of_another_form_is_refused_with_its_place(tmp_path, content, pa
 
 
 def test_another_programs_configuration_is_refused(tmp_path):
-    told = refusal(tmp_path, {"http-port": 8000}, "Control-agent")
-    assert "found Control-agent, wanted an object with Dhcp4 or Dhcp6" in told
+    message = refusal(tmp_path, {"http-port": 8000}, "Control-agent")
+    assert "found Control-agent, wanted an object with Dhcp4 or Dhcp6" in message
 
 
 @pytest.mark.parametrize(
@@ -387,9 +389,9 @@ def test_a_pattern_finds_what_is_below_it_in_order(tmp_path):
     path = tmp_path / "kea.conf"
     path.write_text('{"a": {"b1": [{"c": 1}, {"c": 2}], "b2": [{"d": 3}], "c": 4}}')
     configuration = Configuration("a", read_commented_json(path).top)
-    found = [(one.path, one.value) for one in configuration.at("b?[*].c")]
-    assert found == [("a.b1[0].c", 1), ("a.b1[1].c", 2)]
-    assert [one.path for one in configuration.at("")] == ["a"]
+    results = [(item.path, item.value) for item in configuration.at("b?[*].c")]
+    assert results == [("a.b1[0].c", 1), ("a.b1[1].c", 2)]
+    assert [item.path for item in configuration.at("")] == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -413,9 +415,9 @@ def test_addresses_in_pools_are_counted_once():
 
 
 def test_the_configuration_of_a_pair_of_kea_2_2():
-    found = advise(DATA / "kea-2.2-dhcp4.conf", SCENARIOS, version="2.2")
-    told = {finding.name: finding for finding in found.findings}
-    assert list(told) == [
+    advice = advise(DATA / "kea-2.2-dhcp4.conf", SCENARIOS, version="2.2")
+    reported = {finding.name: finding for finding in advice.findings}
+    assert list(reported) == [
         "debug-logging",
         "client-lists",
         "pair-without-threads",
@@ -423,15 +425,15 @@ def test_the_configuration_of_a_pair_of_kea_2_2():
         "frequent-cleaning",
         "no-lease-cache",
     ]
-    assert told["client-lists"].found.startswith("20 comparisons")
-    assert [place.line for place in told["client-lists"].places] == [32]
-    assert told["pair-without-threads"].costs[0].point == "v4-memfile-hs"
-    assert told["debug-logging"].places[0].path == "Dhcp4.loggers[0]"
+    assert reported["client-lists"].found.startswith("20 comparisons")
+    assert [place.line for place in reported["client-lists"].places] == [32]
+    assert reported["pair-without-threads"].costs[0].point == "v4-memfile-hs"
+    assert reported["debug-logging"].places[0].path == "Dhcp4.loggers[0]"
 
 
 def test_the_configuration_of_a_kea_2_6_with_databases_and_included_files():
-    found = advise(DATA / "kea-2.6-dhcp4.conf", SCENARIOS, clients=65_000, processors=8)
-    assert names(found) == [
+    advice = advise(DATA / "kea-2.6-dhcp4.conf", SCENARIOS, clients=65_000, processors=8)
+    assert names(advice) == [
         "more-threads-than-processors",
         "long-queue",
         "run-script",
@@ -445,16 +447,16 @@ def test_the_configuration_of_a_kea_2_6_with_databases_and_included_files():
         "leases-in-database",
         "distant-database",
     ]
-    assert [one.what for one in found.not_judged] == [
+    assert [item.what for item in advice.not_judged] == [
         "included file not read: /nowhere/kea/secret.json"
     ]
-    hooks = next(finding for finding in found.findings if finding.name == "several-hooks")
+    hooks = next(finding for finding in advice.findings if finding.name == "several-hooks")
     assert (
         hooks.found == "4 hooks that look at packets: bootp, flex_option, perfmon, run_script"
     )
     points = ["v4-hooks-flex-option", "v4-hooks-perfmon", "v4-hooks-bootp"]
     assert [cost.point for cost in hooks.costs] == points
-    pools = next(finding for finding in found.findings if finding.name == "pool-nearly-full")
+    pools = next(finding for finding in advice.findings if finding.name == "pool-nearly-full")
     assert pools.found == "65000 clients for 65736 addresses in pools: 99 %"
 
 
@@ -490,12 +492,12 @@ def test_loggers_of_old_files_are_beside_the_server(tmp_path):
     path = tmp_path / "kea.conf"
     logger = {"name": "kea-dhcp4", "severity": "DEBUG"}
     path.write_text(json.dumps({"Dhcp4": {}, "Logging": {"loggers": [logger]}}, indent=1))
-    new, old = (advise(path, SCENARIOS, version=one) for one in ("3.0", "1.5"))
-    for one in (new, old):
-        assert [(one.name, one.places[0].path) for one in one.findings][:1] == [
+    new, old = (advise(path, SCENARIOS, version=item) for item in ("3.0", "1.5"))
+    for finding in (new, old):
+        assert [(item.name, item.places[0].path) for item in finding.findings][:1] == [
             ("debug-logging", "Logging.loggers[0]")
         ]
-    assert [(one.what, one.why) for one in new.not_judged] == [
+    assert [(item.what, item.why) for item in new.not_judged] == [
         ("keyword Logging", "only releases before 1.8 have it; judged as 3.0")
     ]
     assert old.not_judged == ()
@@ -515,7 +517,7 @@ def test_loggers_of_old_files_are_beside_the_server(tmp_path):
 def test_keywords_of_another_release_are_not_judged(tmp_path, keyword, value, version, why):
     content = {**QUIET, keyword: value}
     judged = advice(tmp_path, content, version=version).not_judged
-    assert [one.why.partition("releases ")[2].partition(" have")[0] for one in judged] == (
+    assert [item.why.partition("releases ")[2].partition(" have")[0] for item in judged] == (
         [why] if why else []
     )
 
@@ -532,16 +534,16 @@ def test_keywords_of_another_release_are_not_judged(tmp_path, keyword, value, ve
 )
 def test_what_a_configuration_hides_is_not_judged(tmp_path, content, whats):
     judged = advice(tmp_path, {**QUIET, **content}).not_judged
-    assert [one.what for one in judged] == whats
-    assert all(one.why and one.places for one in judged)
+    assert [item.what for item in judged] == whats
+    assert all(finding.why and finding.places for finding in judged)
 
 
 def test_nothing_is_known_of_a_logger_in_a_file_that_was_not_read(tmp_path):
     path = tmp_path / "kea.conf"
     for members in ('"loggers": <?include "gone"?>', '<?include "gone"?>'):
         path.write_text(f'{{"Dhcp4": {{{members}}}}}')
-        found = advise(path, SCENARIOS)
-        assert (found.findings, [one.what for one in found.not_judged]) == (
+        advice = advise(path, SCENARIOS)
+        assert (advice.findings, [finding.what for finding in advice.not_judged]) == (
             (),
             ["included file not read: gone"],
         )
@@ -583,9 +585,9 @@ def at_each_level(keyword, value, other):
 def test_settings_are_inherited(tmp_path, keyword, without, having, cost):
     cost, options = cost
     for content in at_each_level(keyword, without, having):
-        assert cost not in told(tmp_path, content, **options), content
+        assert cost not in costs_of(tmp_path, content, **options), content
     for content in at_each_level(keyword, having, without):
-        assert cost in told(tmp_path, content, **options), content
+        assert cost in costs_of(tmp_path, content, **options), content
 
 
 def test_the_place_of_a_cost_is_where_its_value_stands(tmp_path):
@@ -611,10 +613,10 @@ REQUIRE = ("require-client-classes", "evaluate-additional-classes")
 def test_classes_cost_where_they_are_worked_out(tmp_path, flag, key):
     """Each subnet requires one of them; or one subnet, its network or a pool requires all."""
     classes = named(60, test="member('ALL')", **{flag: True})
-    every = {key: [one["name"] for one in classes]}
-    each = [one | {key: [f"c{number}"]} for number, one in enumerate(subnets(60))]
+    every = {key: [class_["name"] for class_ in classes]}
+    each = [subnet | {key: [f"c{number}"]} for number, subnet in enumerate(subnets(60))]
     for content in ({}, {"subnet4": each}, {"subnet4": subnets(2, **{key: ["other"]})}):
-        assert told(tmp_path, {"client-classes": classes, **content}) == []
+        assert costs_of(tmp_path, {"client-classes": classes, **content}) == []
     for content in (
         {"subnet4": subnets(1, **every)},
         {"shared-networks": [{"name": "n", "subnet4": subnets(1), **every}]},
@@ -627,7 +629,9 @@ def test_classes_cost_where_they_are_worked_out(tmp_path, flag, key):
             )
         },
     ):
-        assert told(tmp_path, {"client-classes": classes, **content}) == ["many-expressions"]
+        assert costs_of(tmp_path, {"client-classes": classes, **content}) == [
+            "many-expressions"
+        ]
 
 
 @pytest.mark.parametrize(
@@ -649,17 +653,17 @@ def test_classes_cost_where_they_are_worked_out(tmp_path, flag, key):
     ids=str,
 )
 def test_what_costs_nothing_is_no_cost(tmp_path, content):
-    assert told(tmp_path, content) == []
+    assert costs_of(tmp_path, content) == []
 
 
 def test_a_full_pool_whose_free_addresses_are_known_is_no_cost(tmp_path):
     content = {"subnet4": subnets(1, **POOL, allocator="flq")}
-    assert told(tmp_path, content, clients=99) == []
+    assert costs_of(tmp_path, content, clients=99) == []
 
 
 def test_leases_that_are_not_kept_are_not_cleaned(tmp_path):
     lease = {"lease-database": {"type": "memfile", "persist": False, "lfc-interval": 60}}
-    assert told(tmp_path, lease) == ["no-persistence"]
+    assert costs_of(tmp_path, lease) == ["no-persistence"]
 
 
 CONFIGURATION = {"Dhcp4": {"loggers": [{"name": "kea-dhcp4", "severity": "DEBUG"}]}}
@@ -700,7 +704,7 @@ def test_answers_of_servers_are_read(tmp_path, document, paths):
         ('{"\\u001b[31mx": 1}', "?[31mx"),
     ],
 )
-def test_json_without_a_configuration_is_told_as_what_it_is(tmp_path, text, what):
+def test_json_without_a_configuration_is_reported_as_what_it_is(tmp_path, text, what):
     path = tmp_path / "kea.conf"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(LeaselabError, match=re.escape(f"are known (found {what}, wanted")):

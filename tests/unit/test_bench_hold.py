@@ -19,7 +19,7 @@ HOLD, SWEEP, OTHER = "the hold", "a sweep", "somebody else"
 
 
 class Bench:
-    """One host's lock, asked by the token of whoever asks."""
+    """One host's lock, asked by the token of the caller."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -66,7 +66,7 @@ def bench(tmp_path):
     return bench
 
 
-def test_a_sweep_takes_a_bench_under_the_hold_and_gives_it_back(bench):
+def test_a_sweep_takes_a_bench_under_the_hold_and_releases_it(bench):
     assert bench.call("acquire", SWEEP, under=HOLD) == DONE
     assert bench.holder() == SWEEP
     assert bench.call("renew", SWEEP, under=HOLD) == DONE
@@ -85,7 +85,7 @@ def test_nor_does_a_playbook_of_it_change_the_bench_meanwhile(bench):
     assert bench.call("acquire", HOLD) == HELD_BY_OTHER
 
 
-def test_the_hold_lasts_anew_when_it_has_the_bench_back(tmp_path):
+def test_the_hold_starts_again_when_it_has_the_bench_back(tmp_path):
     bench = Bench(tmp_path)
     bench.call("acquire", HOLD, lease_s=1.5)
     bench.call("acquire", SWEEP, under=HOLD)
@@ -162,7 +162,7 @@ def test_a_checkout_keeps_its_hold_for_itself(tmp_path):
     assert read_hold(tmp_path, "rack1") is None
 
 
-def test_a_damaged_hold_is_told_and_not_taken_for_none(tmp_path):
+def test_a_damaged_hold_is_reported_and_not_taken_for_none(tmp_path):
     write_hold(tmp_path, "rack1", new_hold("a pipeline", 600))
     (file,) = (tmp_path / ".leaselab" / "holds").iterdir()
     file.write_text("{", encoding="utf-8")

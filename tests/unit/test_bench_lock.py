@@ -44,7 +44,7 @@ def test_a_bench_nobody_holds_is_free(bench):
     assert bench.owner() is None
 
 
-def test_whoever_holds_it_is_named_without_the_token(bench):
+def test_the_holder_is_named_without_the_token(bench):
     assert bench.call("acquire", "secret-token").returncode == DONE
     done = bench.call("status")
     assert "owner of secret-token" in done.stdout
@@ -64,7 +64,7 @@ def test_it_is_held_by_one_of_many_that_want_it_at_once(bench):
 
 
 @pytest.mark.parametrize("verb", ["acquire", "renew", "release"])
-def test_somebody_elses_lock_is_left_alone(bench, verb):
+def test_another_users_lock_is_left_alone(bench, verb):
     bench.call("acquire", "theirs")
     done = bench.call(verb, "mine")
     assert done.returncode == HELD_BY_OTHER
@@ -89,7 +89,7 @@ def test_a_dead_owners_lock_expires(bench):
 
 
 def test_an_expired_lock_cannot_be_renewed(bench):
-    """Somebody may have had the bench meanwhile: its owner must learn that."""
+    """Another user may have had the bench meanwhile: its owner must learn that."""
     bench.call("acquire", lease_s=0.05)
     time.sleep(0.1)
     done = bench.call("renew")

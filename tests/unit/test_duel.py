@@ -44,13 +44,14 @@ PLAN = Duel(rounds=20)
 def made(ratios, *, loss=0.05, cpu=1.0):
     """Rounds of A, and of B at these ratios to it."""
 
-    def one(index, rate, cpu_us):
+    def round_at(index, rate, cpu_us):
         metrics = {"completed_rate": rate, "loss_ratio": loss, "cpu_us": cpu_us}
         return round_of(index=index, metrics=metrics, traffic_s=6.0, wall_s=20.0)
 
-    first = [one(index, 1000.0, 50.0) for index in range(1, len(ratios) + 1)]
+    first = [round_at(index, 1000.0, 50.0) for index in range(1, len(ratios) + 1)]
     second = [
-        one(index, 1000.0 * ratio, 50.0 * cpu) for index, ratio in enumerate(ratios, start=1)
+        round_at(index, 1000.0 * ratio, 50.0 * cpu)
+        for index, ratio in enumerate(ratios, start=1)
     ]
     return first, second
 
@@ -67,14 +68,14 @@ def scattered(ratio, count, sd=0.01, seed=1):
     ("ratio", "answer"),
     [(0.95, Answer.SLOWER), (1.0, Answer.SAME), (1.05, Answer.FASTER)],
 )
-def test_a_large_change_or_none_is_told_at_an_early_look(ratio, answer):
+def test_a_large_change_or_none_is_reported_at_an_early_look(ratio, answer):
     first_look = PLAN.looks[1]
-    found = judge(PLAN, *made(scattered(ratio, first_look, sd=0.002)))
-    assert (found.answer, found.final) == (answer, True)
-    assert found.ci95[0] < ratio < found.ci95[1]
+    judgement = judge(PLAN, *made(scattered(ratio, first_look, sd=0.002)))
+    assert (judgement.answer, judgement.final) == (answer, True)
+    assert judgement.ci95[0] < ratio < judgement.ci95[1]
 
 
-def test_nothing_is_told_before_the_first_look_and_between_two_the_last_one_stands():
+def test_nothing_is_reported_before_the_first_look_and_between_two_the_last_one_stands():
     first, second, *_ = PLAN.looks
     ratios = scattered(0.99, second - 1, sd=0.03)
     assert judge(PLAN, *made(ratios[: first - 1])) is None
@@ -82,27 +83,27 @@ def test_nothing_is_told_before_the_first_look_and_between_two_the_last_one_stan
 
 
 def test_what_scatters_too_much_ends_without_an_answer():
-    found = judge(PLAN, *made(scattered(0.98, PLAN.rounds, sd=0.08)))
-    assert (found.answer, found.final) == (Answer.UNKNOWN, True)
-    assert found.power < 0.5
+    judgement = judge(PLAN, *made(scattered(0.98, PLAN.rounds, sd=0.08)))
+    assert (judgement.answer, judgement.final) == (Answer.UNKNOWN, True)
+    assert judgement.power < 0.5
 
 
 def test_a_change_that_is_too_small_to_count_is_none_however_sure_it_is():
-    found = judge(PLAN, *made(scattered(0.99, min(PLAN.looks), sd=0.00005)))
-    assert (found.answer, found.look) == (Answer.SAME, 1)
-    assert found.p < 0.001
-    assert found.bound == pytest.approx(0.01, abs=0.005)
+    judgement = judge(PLAN, *made(scattered(0.99, min(PLAN.looks), sd=0.00005)))
+    assert (judgement.answer, judgement.look) == (Answer.SAME, 1)
+    assert judgement.p < 0.001
+    assert judgement.bound == pytest.approx(0.01, abs=0.005)
 
 
 def test_the_order_of_a_round_is_taken_out():
     """Some rounds have another order and place; that is no noise, and no change."""
     swing = [1.02 if order_of(index) else 0.98 for index in range(1, PLAN.rounds + 1)]
-    found = judge(
+    judgement = judge(
         PLAN, *made([s * r for s, r in zip(swing, scattered(1, 20, 0.001), strict=True)])
     )
-    assert found.answer is Answer.SAME
-    assert found.ratio == pytest.approx(1.0, abs=0.002)
-    assert found.order == pytest.approx(1.02, abs=0.002)
+    assert judgement.answer is Answer.SAME
+    assert judgement.ratio == pytest.approx(1.0, abs=0.002)
+    assert judgement.order == pytest.approx(1.02, abs=0.002)
 
 
 def test_rounds_in_which_neither_server_lost_anything_do_not_count():
@@ -113,8 +114,8 @@ def test_rounds_in_which_neither_server_lost_anything_do_not_count():
 def lossy(rounds, losses):
     """The same rounds with these losses."""
     return [
-        replace_struct(one, metrics={**one.metrics, "loss_ratio": loss})
-        for one, loss in zip(rounds, losses, strict=True)
+        replace_struct(round_, metrics={**round_.metrics, "loss_ratio": loss})
+        for round_, loss in zip(rounds, losses, strict=True)
     ]
 
 
@@ -123,68 +124,68 @@ def test_a_round_counts_whichever_of_the_two_was_fast_in_it():
     ratios = scattered(1.0, 12, sd=0.01)
     first, second = made(ratios)
     fast = [ratio < 0.99 for ratio in ratios]
-    first = lossy(first, [0.0 if one and at else 0.05 for at, one in enumerate(fast)])
-    found = judge(Duel(rounds=12), first, second)
+    first = lossy(first, [0.0 if item and at else 0.05 for at, item in enumerate(fast)])
+    judgement = judge(Duel(rounds=12), first, second)
     assert sum(fast[1:]) > 0
-    assert found.rounds == 12
+    assert judgement.rounds == 12
 
 
 def test_rounds_count_from_the_first_load_that_is_too_much_for_both():
     ratios = [1.05, 1.08, *scattered(1.2, 10, sd=0.004)]
     first, second = made(ratios)
     second = lossy(second, [0.0, 0.0, *[0.03] * 10])
-    found = judge(Duel(rounds=12), first, second)
-    assert (found.rounds, found.capped) == (10, False)
-    assert found.ratio == pytest.approx(1.2, abs=0.01)
+    judgement = judge(Duel(rounds=12), first, second)
+    assert (judgement.rounds, judgement.capped) == (10, False)
+    assert judgement.ratio == pytest.approx(1.2, abs=0.01)
 
 
 def test_a_server_that_serves_all_of_every_load_is_faster_by_at_least_so_much():
     first, second = made(scattered(1.08, 12, sd=0.002))
-    found = judge(Duel(rounds=12), first, lossy(second, [0.0] * 12))
-    assert (found.answer, found.capped) == (Answer.FASTER, True)
+    judgement = judge(Duel(rounds=12), first, lossy(second, [0.0] * 12))
+    assert (judgement.answer, judgement.capped) == (Answer.FASTER, True)
 
 
 def test_a_server_that_completes_nothing_is_slower():
-    found = judge(PLAN, *made([0.0] * 8))
-    assert found.answer is Answer.SLOWER
-    assert found.ratio < 0.01
+    judgement = judge(PLAN, *made([0.0] * 8))
+    assert judgement.answer is Answer.SLOWER
+    assert judgement.ratio < 0.01
 
 
 @pytest.mark.parametrize("spoiled", [0, 3, 5])
 def test_a_few_rounds_that_are_far_off_move_nothing(spoiled):
     ratios = scattered(0.97, PLAN.rounds, sd=0.008)
     ratios[2 : 2 + 3 * spoiled : 3] = [0.75, 1.3, 0.8, 1.25, 0.7][:spoiled]
-    found = judge(PLAN, *made(ratios))
-    assert found.answer is Answer.SLOWER
-    assert found.ratio == pytest.approx(0.97, abs=0.006)
+    judgement = judge(PLAN, *made(ratios))
+    assert judgement.answer is Answer.SLOWER
+    assert judgement.ratio == pytest.approx(0.97, abs=0.006)
 
 
 def test_ratios_that_go_on_from_round_to_round_are_no_answer():
     walk = [math.exp(-0.022 + 0.024 * math.sin(at * math.pi / 8)) for at in range(33)]
-    found = judge(Duel(), *made(walk))
-    assert (found.answer, found.correlated) == (Answer.UNKNOWN, True)
+    judgement = judge(Duel(), *made(walk))
+    assert (judgement.answer, judgement.correlated) == (Answer.UNKNOWN, True)
     random.Random(8).shuffle(walk)  # noqa: S311 - a simulation
-    found = judge(Duel(), *made(walk))
-    assert (found.answer, found.correlated) == (Answer.SLOWER, False)
+    judgement = judge(Duel(), *made(walk))
+    assert (judgement.answer, judgement.correlated) == (Answer.SLOWER, False)
 
 
-def test_a_large_change_is_told_though_ratios_go_on_from_round_to_round():
-    found = judge(PLAN, *made([0.9 + 0.0002 * at for at in range(PLAN.rounds)]))
-    assert (found.answer, found.correlated) == (Answer.SLOWER, False)
+def test_a_large_change_is_reported_though_ratios_go_on_from_round_to_round():
+    judgement = judge(PLAN, *made([0.9 + 0.0002 * at for at in range(PLAN.rounds)]))
+    assert (judgement.answer, judgement.correlated) == (Answer.SLOWER, False)
 
 
 def test_a_server_that_is_far_slower_in_each_round_is_slower_whatever_goes_on():
     """Seen of a server that was 41 % slower, on a busy machine."""
     ratios = [0.669, 0.646, 0.561, 0.491, 0.598, 0.561, 0.599]
-    found = judge(Duel(rounds=6), *made(ratios))
-    assert (found.answer, found.correlated) == (Answer.SLOWER, False)
+    judgement = judge(Duel(rounds=6), *made(ratios))
+    assert (judgement.answer, judgement.correlated) == (Answer.SLOWER, False)
 
 
 def test_processor_time_is_judged_too_and_worse_by_itself():
-    found = judge(PLAN, *made(scattered(0.99, PLAN.rounds, sd=0.003), cpu=1.05))
-    assert found.answer is Answer.SAME
-    assert [one.name for one in found.worse] == ["cpu_us"]
-    assert found.cpu.ratio == pytest.approx(1.05)
+    judgement = judge(PLAN, *made(scattered(0.99, PLAN.rounds, sd=0.003), cpu=1.05))
+    assert judgement.answer is Answer.SAME
+    assert [metric.name for metric in judgement.worse] == ["cpu_us"]
+    assert judgement.cpu.ratio == pytest.approx(1.05)
 
 
 def test_no_change_waits_while_processor_time_looks_like_more():
@@ -192,8 +193,8 @@ def test_no_change_waits_while_processor_time_looks_like_more():
     first, second = made([1.0] * PLAN.rounds)
     cost = scattered(1.025, PLAN.rounds, sd=0.02, seed=4)
     second = [
-        replace_struct(one, metrics={**one.metrics, "cpu_us": 50.0 * of})
-        for one, of in zip(second, cost, strict=True)
+        replace_struct(round_, metrics={**round_.metrics, "cpu_us": 50.0 * of})
+        for round_, of in zip(second, cost, strict=True)
     ]
     plain, looked = judge(PLAN, *made([1.0] * 5)), judge(PLAN, first[:5], second[:5])
     assert (plain.final, plain.answer) == (True, Answer.SAME)
@@ -215,32 +216,32 @@ def test_no_change_waits_while_processor_time_looks_like_more():
 def test_other_figures_have_a_smallest_change_of_their_own(name, more, worse):
     first, second = made(scattered(1.0, PLAN.rounds, sd=0.003))
     noise = scattered(1.0, PLAN.rounds, sd=0.01, seed=7)
-    first = [replace_struct(one, metrics={**one.metrics, name: 0.2}) for one in first]
+    first = [replace_struct(round_, metrics={**round_.metrics, name: 0.2}) for round_ in first]
     second = [
-        replace_struct(one, metrics={**one.metrics, name: 0.2 * more * of})
-        for one, of in zip(second, noise, strict=True)
+        replace_struct(round_, metrics={**round_.metrics, name: 0.2 * more * of})
+        for round_, of in zip(second, noise, strict=True)
     ]
-    found = judge(PLAN, first, second)
-    assert found.answer is Answer.SAME
-    assert [one.name for one in found.worse] == [name] * worse
-    assert name in [other.name for other in found.others]
+    judgement = judge(PLAN, first, second)
+    assert judgement.answer is Answer.SAME
+    assert [metric.name for metric in judgement.worse] == [name] * worse
+    assert name in [other.name for other in judgement.others]
 
 
 def test_no_change_is_said_of_what_may_be_a_small_gain_but_not_of_what_looks_like_one():
     """Only a drop has to be excluded: duels of equal servers end sooner by that."""
     level = scattered(1.0, 8, sd=0.01, seed=2)
-    level = [one / math.prod(level) ** (1 / 8) for one in level]
-    equal = judge(PLAN, *made([one * 1.01 for one in level]))
+    level = [item / math.prod(level) ** (1 / 8) for item in level]
+    equal = judge(PLAN, *made([item * 1.01 for item in level]))
     assert (equal.answer, equal.final) == (Answer.SAME, True)
     assert equal.bound > 0.01
-    faster = judge(PLAN, *made([one * 1.016 for one in level]))
+    faster = judge(PLAN, *made([item * 1.016 for item in level]))
     assert (faster.answer, faster.final) == (Answer.UNKNOWN, False)
 
 
 def test_rounds_that_go_on_make_a_change_doubtful_and_no_change_not():
     walk = [math.exp(0.012 * math.sin(at * math.pi / 10)) for at in range(20)]
-    found = judge(PLAN, *made(walk))
-    assert (found.answer, found.correlated) == (Answer.SAME, False)
+    judgement = judge(PLAN, *made(walk))
+    assert (judgement.answer, judgement.correlated) == (Answer.SAME, False)
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says_whenever_the_duel_ends():
@@ -249,10 +250,10 @@ def test_the_interval_holds_the_truth_as_often_as_it_says_whenever_the_duel_ends
     for seed in range(300):
         ratios = scattered(0.98, plan.rounds, sd=0.02, seed=seed)
         for look in plan.looks:
-            found = judge(plan, *made(ratios[:look]))
-            if found.final:
+            judgement = judge(plan, *made(ratios[:look]))
+            if judgement.final:
                 break
-        held += found.ci95[0] <= 0.98 <= found.ci95[1]
+        held += judgement.ci95[0] <= 0.98 <= judgement.ci95[1]
     assert held >= 0.95 * 300
 
 
@@ -280,17 +281,17 @@ def test_an_estimate_needs_two_rounds_of_each_order():
     assert estimate([(1, 0.0), (2, 0.0), (3, 0.0)]) is None
     orders = [order_of(index) for index in range(1, 5)]
     assert sorted(orders) == [0, 0, 1, 1]
-    found = estimate([(index, 0.1 + 0.2 * of) for index, of in enumerate(orders, start=1)])
-    assert (found.mean, found.error, found.df) == (pytest.approx(0.2), pytest.approx(0), 2)
+    result = estimate([(index, 0.1 + 0.2 * of) for index, of in enumerate(orders, start=1)])
+    assert (result.mean, result.error, result.df) == (pytest.approx(0.2), pytest.approx(0), 2)
 
 
 def test_power_grows_with_the_drop_and_falls_with_the_noise():
-    def found(error, drop):
+    def chance(error, drop):
         return power(error, 20, drop, 0.005, least=0.015)
 
-    assert found(0.005, 0.03) > found(0.01, 0.03)
-    assert found(0.005, 0.03) > found(0.005, 0.02)
-    assert found(0.0, 0.03) == 1.0
+    assert chance(0.005, 0.03) > chance(0.01, 0.03)
+    assert chance(0.005, 0.03) > chance(0.005, 0.02)
+    assert chance(0.0, 0.03) == 1.0
 
 
 def test_power_is_what_a_simulation_finds():
@@ -301,12 +302,12 @@ def test_power_is_what_a_simulation_finds():
     df = plan.rounds - 2 * trim - 2
     expected = power(sd / math.sqrt(plan.rounds), df, 0.03, alpha, least=0.015)
     chance = random.Random(5)  # noqa: S311 - a simulation
-    found = 0
+    result = 0
     for _ in range(400):
         values = [(i, math.log(0.97) + sd * chance.gauss(0, 1)) for i in range(plan.rounds)]
-        one = estimate(values)
-        found += one.p_below(1.0) < alpha and one.ratio < 0.985
-    assert found / 400 == pytest.approx(expected, abs=0.08)
+        item = estimate(values)
+        result += item.p_below(1.0) < alpha and item.ratio < 0.985
+    assert result / 400 == pytest.approx(expected, abs=0.08)
 
 
 @pytest.mark.parametrize(
@@ -399,10 +400,10 @@ def test_a_soft_limit_is_looked_for_where_a_heavier_load_is_completed_no_faster(
 def lifted_to(capacity, rate=1050, most=math.inf):
     """The load that the second server looks for, and how many trials that takes."""
     made_by = []
-    while not (found := lifted(PLAN, rate, made_by))[1]:
-        short = {"valid": False, "reason": "generator-limited"} if found[0] > most else {}
-        made_by.append(trial(found[0], capacity, **short))
-    return found[0], len(made_by)
+    while not (rate_found := lifted(PLAN, rate, made_by))[1]:
+        short = {"valid": False, "reason": "generator-limited"} if rate_found[0] > most else {}
+        made_by.append(trial(rate_found[0], capacity, **short))
+    return rate_found[0], len(made_by)
 
 
 def test_the_load_is_raised_to_what_the_second_server_does_not_serve():
@@ -580,10 +581,10 @@ def verdict(points):
 @pytest.mark.parametrize(
     ("b", "answer"), [(9000, Answer.SAME), (8550, Answer.SLOWER), (9900, Answer.FASTER)]
 )
-def test_two_servers_are_told_apart_and_the_duel_ends_with_the_answer(b, answer, both):
+def test_two_servers_are_distinguished_and_the_duel_ends_with_the_answer(b, answer, both):
     points, _ = fight(b=b, both=both)
-    found = verdict(points)
-    assert (found.answer, found.final) == (answer, True)
+    judgement = verdict(points)
+    assert (judgement.answer, judgement.final) == (answer, True)
     assert [len(point.rounds) for point in points] in ([4, 4], [5, 5])
     assert all(point.finished and point.error is None for point in points)
 
@@ -599,9 +600,9 @@ def filling(b, clients_s):
 @pytest.mark.parametrize(("loop", "answer"), [(1.0, Answer.SAME), (1.05, Answer.SLOWER)])
 def test_a_loop_of_5_percent_is_found_where_servers_slow_down_as_they_fill(loop, answer):
     """The slower one would hold less, and so seem nearly as fast, if each client were new."""
-    found, points = filling(9000 / loop, clients_s=1)
-    assert found.answer is answer
-    assert found.ratio == pytest.approx(1 / loop, abs=0.005)
+    result, points = filling(9000 / loop, clients_s=1)
+    assert result.answer is answer
+    assert result.ratio == pytest.approx(1 / loop, abs=0.005)
     sizes = {round_.metrics["clients"] for point in points for round_ in point.rounds}
     assert sizes == {math.ceil(0.75 * points[0].rounds[0].trials[-1].rate)}
     hidden, _ = filling(9000 / loop, clients_s=0)
@@ -611,25 +612,25 @@ def test_a_loop_of_5_percent_is_found_where_servers_slow_down_as_they_fill(loop,
 def test_all_clients_are_served_before_the_trials_and_nothing_is_emptied_after_them():
     points, fighters = fight(both=True)
     for point, fighter in zip(points, fighters, strict=True):
-        assert {one.held for one in fighters} == {point.rounds[0].metrics["clients"]}
+        assert {item.held for item in fighters} == {point.rounds[0].metrics["clients"]}
         last = point.rounds[-1].warm_ups
-        assert [one.loss_ratio for one in last] == [0.0]
-        assert sum(one.completed for one in last) == pytest.approx(fighter.held, abs=2)
+        assert [trial.loss_ratio for trial in last] == [0.0]
+        assert sum(trial.completed for trial in last) == pytest.approx(fighter.held, abs=2)
 
 
 def test_a_server_that_cannot_serve_all_clients_at_once_gets_them_more_slowly():
     """One that is far slower than the other holds as many."""
     points, fighters = fight(b=6000, both=True)
     first, second = (point.rounds[-1].warm_ups for point in points)
-    assert [one.loss_ratio for one in first] == [0.0]
-    assert [one.duration_s for one in second] == [1, 2]
+    assert [trial.loss_ratio for trial in first] == [0.0]
+    assert [item.duration_s for item in second] == [1, 2]
     assert second[0].loss_ratio > LEAST_LOSS > second[1].loss_ratio
     assert fighters[0].held == fighters[1].held
 
 
 def test_one_up_at_a_time_takes_turns_in_the_order_of_each_round():
-    _, (one, _) = fight()
-    started = [line[-1] for line in one.log.lines if line.startswith("start")]
+    _, (first, _) = fight()
+    started = [line[-1] for line in first.log.lines if line.startswith("start")]
     wanted = ["BA" if order_of(index) else "AB" for index in range(1, 5)]
     assert "".join(started[:8]) == "".join(wanted)
 
@@ -653,9 +654,9 @@ def test_before_each_round_is_a_pause_of_another_length():
 def test_a_faster_server_is_measured_at_its_own_limit():
     for both in (True, False):
         points, _ = fight(b=13_500, both=both)
-        found = verdict(points)
-        assert (found.answer, found.capped) == (Answer.FASTER, False)
-        assert found.ratio == pytest.approx(1.5, abs=0.02)
+        judgement = verdict(points)
+        assert (judgement.answer, judgement.capped) == (Answer.FASTER, False)
+        assert judgement.ratio == pytest.approx(1.5, abs=0.02)
 
 
 def test_places_that_differ_end_the_duel_after_the_first_rounds():
@@ -668,8 +669,8 @@ def test_places_that_differ_end_the_duel_after_the_first_rounds():
 
 
 def test_both_up_take_turns_from_trial_to_trial_and_are_stopped_together():
-    _, (one, _) = fight(both=True, trials=2)
-    lines = one.log.lines
+    _, (first, _) = fight(both=True, trials=2)
+    lines = first.log.lines
     second = lines[lines.index("stop A") + 1 :]
     assert order_of(2) == 1
     asked = ["B1", "A2", "B1", "A2", "A2", "B1"]
@@ -678,8 +679,8 @@ def test_both_up_take_turns_from_trial_to_trial_and_are_stopped_together():
 
 
 def test_two_that_are_up_are_never_at_one_place_and_each_is_at_both():
-    _, (one, _) = fight(both=True, trials=2)
-    asked = [line.split()[0] for line in one.log.lines if line[0] in "AB"]
+    _, (first, _) = fight(both=True, trials=2)
+    asked = [line.split()[0] for line in first.log.lines if line[0] in "AB"]
     rounds = [set(asked[at : at + 6]) for at in range(len(asked) - 18, len(asked), 6)]
     wanted = [{"A2", "B1"} if order_of(index) else {"A1", "B2"} for index in (3, 4, 5)]
     assert rounds == wanted
@@ -687,8 +688,8 @@ def test_two_that_are_up_are_never_at_one_place_and_each_is_at_both():
 
 def test_within_a_round_both_have_the_same_load_a_little_above_the_first():
     points, _ = fight(b=7000)
-    for one, other in zip(points[0].rounds, points[1].rounds, strict=True):
-        rates = {trial.rate for trial in (*one.trials, *other.trials)}
+    for round_, other in zip(points[0].rounds, points[1].rounds, strict=True):
+        rates = {trial.rate for trial in (*round_.trials, *other.trials)}
         assert len(rates) == 1
         assert 1.02 <= rates.pop() / 9000 <= 1.15
 

@@ -323,7 +323,10 @@ def test_a_result_that_cannot_be_read_is_named_until_it_is_mended(root, index, c
     caplog.clear()
     assert {row["outcome"] for row in index.rows()} == {"ok", "invalid"}
     assert caplog.text == ""
-    assert [one.id for one in Store(root).load_readable([bad.id, good.id])] == [bad.id, good.id]
+    assert [record.id for record in Store(root).load_readable([bad.id, good.id])] == [
+        bad.id,
+        good.id,
+    ]
 
 
 def test_other_folders_are_no_results(root, index):

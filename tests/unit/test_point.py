@@ -118,12 +118,16 @@ def test_a_sweep_warms_up_and_confirms_its_result_and_counts_the_seconds():
     for round_ in point.rounds:
         assert abs(round_.metrics["max_rate"] - CAPACITY) < 0.1 * CAPACITY
         assert round_.traffic_s > sum(trial.traffic_s for trial in round_.trials)
-    found = point.confirmation
-    assert found.holds
-    assert [trial.rate > found.rate for trial in found.trials] == [False, True, True]
-    assert found.trials[0].duration_s == 6
-    assert found.rate <= 0.95 * min(round_.bracket.lower for round_ in point.rounds)
-    assert found.traffic_s > 6
+    confirmation = point.confirmation
+    assert confirmation.holds
+    assert [trial.rate > confirmation.rate for trial in confirmation.trials] == [
+        False,
+        True,
+        True,
+    ]
+    assert confirmation.trials[0].duration_s == 6
+    assert confirmation.rate <= 0.95 * min(round_.bracket.lower for round_ in point.rounds)
+    assert confirmation.traffic_s > 6
     assert not world.running
 
 
@@ -158,8 +162,8 @@ def test_a_disturbed_lab_is_waited_for_and_the_result_is_that_of_a_quiet_one(sta
     world = World(stalls_in=range(4, 4 + stalled))
     point = world.measure()
     assert world.slept_s == pauses
-    told = [data for name, data in world.events if name == "pause"]
-    assert told == [{"s": seconds, "reason": GENERATOR_STALLED} for seconds in pauses]
+    reported = [data for name, data in world.events if name == "pause"]
+    assert reported == [{"s": seconds, "reason": GENERATOR_STALLED} for seconds in pauses]
     assert rates(point) == rates(quiet()[1])
     bad = [trial for round_ in point.rounds for trial in round_.trials if not trial.valid]
     assert [trial.reason for trial in bad] == [GENERATOR_STALLED] * stalled
@@ -179,9 +183,9 @@ def test_a_sweep_killed_while_it_waits_goes_on_to_the_same_result():
         world.kill_at = 10**9
         point = world.measure()
         assert rates(point) == rates(quiet()[1])
-        told = [data["s"] for name, data in world.events if name == "pause"]
-        assert point.paused_s == sum(told)
-        assert 65 <= sum(told) <= 65 + 30, "a pause that was cut short is made again"
+        reported = [data["s"] for name, data in world.events if name == "pause"]
+        assert point.paused_s == sum(reported)
+        assert 65 <= sum(reported) <= 65 + 30, "a pause that was cut short is made again"
 
 
 def test_a_lab_that_stays_disturbed_ends_the_sweep_and_says_what_to_do():
@@ -194,7 +198,7 @@ def test_a_lab_that_stays_disturbed_ends_the_sweep_and_says_what_to_do():
 
 
 def test_a_sweep_does_not_wait_longer_in_all_than_it_may():
-    """Five spoiled trials of six, for ever: each sixth lets the row begin anew."""
+    """Five spoiled trials of six, for ever: each sixth restarts the row."""
 
     class Restless(World):
         def generate(self, argv, environment, timeout_s):
@@ -212,10 +216,10 @@ def test_a_sweep_does_not_wait_longer_in_all_than_it_may():
 def test_a_confirmation_outlives_a_disturbance_as_well(stalled, pauses):
     last = quiet(**CONFIRMED)[0].trials - 3
     world = World(stalls_in=range(last + 1, last + 1 + stalled))
-    found = world.measure(bench(**CONFIRMED)).confirmation
-    assert found.holds
-    assert sum(trial.valid for trial in found.trials) == 3
-    assert len(found.trials) == 3 + stalled
+    confirmation = world.measure(bench(**CONFIRMED)).confirmation
+    assert confirmation.holds
+    assert sum(trial.valid for trial in confirmation.trials) == 3
+    assert len(confirmation.trials) == 3 + stalled
     assert world.slept_s == pauses
 
 
@@ -257,9 +261,9 @@ def test_trials_of_a_confirmation_run_to_their_end():
             aborted.append("-D" in argv)
             return super().generate(argv, environment, timeout_s)
 
-    found = Watched().measure(bench(**CONFIRMED)).confirmation
+    confirmation = Watched().measure(bench(**CONFIRMED)).confirmation
     assert any(aborted)
-    assert not any(aborted[-len(found.trials) :])
+    assert not any(aborted[-len(confirmation.trials) :])
 
 
 def test_the_lock_is_renewed_for_the_whole_of_each_trial():
@@ -285,10 +289,10 @@ def test_a_pair_is_confirmed_and_not_overloaded():
     of = bench(rounds=1, **CONFIRMED)
     pair = msgspec.structs.replace(of.scenario, partner=True)
     point = World().measure(replace(of, scenario=pair))
-    found = point.confirmation
-    assert found.holds
-    stretch, above = found.trials
-    assert (stretch.rate, above.rate < 1.5 * found.rate) == (found.rate, True)
+    confirmation = point.confirmation
+    assert confirmation.holds
+    stretch, above = confirmation.trials
+    assert (stretch.rate, above.rate < 1.5 * confirmation.rate) == (confirmation.rate, True)
 
 
 def test_a_search_that_ends_where_a_server_loses_by_chance_is_found_out():
@@ -356,8 +360,8 @@ def test_a_pass_of_a_broken_pair_is_made_again_and_the_pair_settles_first():
     point = world.measure()
     trials = [trial for round_ in point.rounds for trial in round_.trials]
     bad = [trial for trial in trials if not trial.valid]
-    told = [trial.trouble for trial in trials if trial.trouble]
-    assert told == ["hot-standby, the partner partner-down"]
+    reported = [trial.trouble for trial in trials if trial.trouble]
+    assert reported == ["hot-standby, the partner partner-down"]
     assert world.settled == 1
     assert [trial.reason for trial in bad] == [NOT_IN_STATE]
     again = trials[trials.index(bad[0]) + 1]
@@ -376,19 +380,19 @@ def test_leases_that_a_partner_never_got_are_an_invalid_measurement():
 
 
 OFFER = Foreign("reply", "DHCPOFFER", "02:00:00:00:00:07", "192.0.2.7", "192.0.2.7", 2)
-SOMEBODY = "DHCPOFFER from 192.0.2.7 (02:00:00:00:00:07), server identifier 192.0.2.7, 2 times"
+ANOTHER = "DHCPOFFER from 192.0.2.7 (02:00:00:00:00:07), server identifier 192.0.2.7, 2 times"
 CLIENT = Foreign("request", "DHCPDISCOVER", "02:00:00:00:00:08", "192.0.2.8", "", 1)
 
 
 @pytest.mark.parametrize(
     ("foreign", "word", "detail"),
     [
-        ([CLIENT, OFFER], FOREIGN_REPLY, SOMEBODY),
+        ([CLIENT, OFFER], FOREIGN_REPLY, ANOTHER),
         ([CLIENT], FOREIGN_REQUEST, "DHCPDISCOVER from 192.0.2.8 (02:00:00:00:00:08)"),
     ],
 )
-def test_a_trial_in_which_somebody_else_speaks_dhcp_is_made_again(foreign, word, detail):
-    """Asked for once before the start, the watch tells of the second trial."""
+def test_a_trial_in_which_another_speaks_dhcp_is_made_again(foreign, word, detail):
+    """Asked for once before the start, the watch reports the second trial."""
     point = World(heard=[[], [], foreign]).measure()
     _, bad, again, *_ = point.rounds[0].trials
     assert (bad.valid, bad.reason, bad.detail) == (False, word, detail)
@@ -399,21 +403,21 @@ def test_a_trial_in_which_somebody_else_speaks_dhcp_is_made_again(foreign, word,
 def test_a_server_that_always_answers_is_an_invalid_measurement_with_its_name():
     error, _ = ended(World(heard=[[], *[[OFFER]] * 9]))
     assert error.reason is SearchReason.INVALID_TRIAL
-    assert error.found == f"foreign-reply: {SOMEBODY}"
+    assert error.found == f"foreign-reply: {ANOTHER}"
 
 
-def test_no_server_is_started_where_somebody_else_serves():
+def test_no_server_is_started_where_another_serves():
     world = World(heard=[[OFFER]])
     error, _ = ended(world)
-    assert (error.outcome, error.found) == (Outcome.LAB, SOMEBODY)
+    assert (error.outcome, error.found) == (Outcome.LAB, ANOTHER)
     assert (world.started_at, world.trials) == (0, 0)
     assert without_times(world.measure().rounds) == whole_rounds()
 
 
-def test_what_is_answered_late_is_told_after_the_warm_up():
+def test_what_is_answered_late_is_reported_after_the_warm_up():
     world = World(heard=[[], [OFFER]])
     error, _ = ended(world, bench(warm_up_s=1))
-    assert (error.outcome, error.found) == (Outcome.LAB, SOMEBODY)
+    assert (error.outcome, error.found) == (Outcome.LAB, ANOTHER)
     assert (world.trials, world.running) == (1, False)
 
 
@@ -471,7 +475,7 @@ def test_a_generator_that_is_slower_than_the_server_says_nothing_about_it():
     assert "more processors" in error.todo
 
 
-def test_the_first_error_is_told_when_the_server_cannot_be_stopped_either():
+def test_the_first_error_is_reported_when_the_server_cannot_be_stopped_either():
     world = World(lock_lost_at=4, stop_error=lab_broken("no way to the host"))
     error, _ = ended(world)
     assert "the bench is in use" in str(error)
@@ -515,7 +519,7 @@ def test_any_procedure_killed_anywhere_goes_on_to_the_same_result(procedure, kil
         world.kill_at = 10**9
         point = world.measure(bench(**procedure))
     assert without_times(point.rounds) == without_times(wanted)
-    if procedure is DEATH:  # a fixed load that was interrupted is offered anew
+    if procedure is DEATH:  # a fixed load that was interrupted is offered again
         assert [name for name, _ in world.events] == [name for name, _ in whole.events]
 
 
@@ -528,7 +532,7 @@ def killed_once(procedure, at, *, before):
     return world, world.measure(bench(**procedure))
 
 
-@pytest.mark.parametrize("procedure", [AT_ONCE, FILLING], ids=lambda one: one["name"])
+@pytest.mark.parametrize("procedure", [AT_ONCE, FILLING], ids=lambda value: value["name"])
 @pytest.mark.parametrize("before", [False, True])
 def test_a_burst_and_a_filling_killed_at_every_event_go_on_to_the_same_result(
     procedure, before
@@ -539,14 +543,14 @@ def test_a_burst_and_a_filling_killed_at_every_event_go_on_to_the_same_result(
     for at in range(1, len(whole.events) + 1):
         world, point = killed_once(procedure, at, before=before)
         assert without_times(point.rounds) == wanted
-        if procedure is AT_ONCE:  # one that was filling begins its round anew
+        if procedure is AT_ONCE:  # an interrupted filling repeats its round
             assert [name for name, _ in world.events] == [name for name, _ in whole.events]
             assert world.trials == whole.trials + (
                 before and whole.events[at - 1][0] == "trial"
             )
 
 
-def test_a_filling_that_was_killed_begins_its_round_anew_and_the_journal_tells_it():
+def test_a_filling_that_was_killed_repeats_its_round_and_the_journal_reports_it():
     whole = World()
     whole.measure(bench(**FILLING))
     names = [name for name, _ in whole.events]
@@ -557,7 +561,7 @@ def test_a_filling_that_was_killed_begins_its_round_anew_and_the_journal_tells_i
     assert world.trials == whole.trials + names[:first].count("trial")
 
 
-def test_a_round_tells_how_long_the_start_took_and_the_most_memory():
+def test_a_round_reports_how_long_the_start_took_and_the_most_memory():
     first, *_ = World().measure(bench()).rounds
     assert first.metrics["start_s"] == 0.25
     taken = [
@@ -572,17 +576,17 @@ def test_a_round_tells_how_long_the_start_took_and_the_most_memory():
 
 
 def test_a_round_ends_with_a_reload_of_a_server_that_can():
-    one = bench(rounds=2)
-    able = replace(one.server, capabilities=("reload",))
+    rack = bench(rounds=2)
+    able = replace(rack.server, capabilities=("reload",))
     world = World()
-    rounds = world.measure(replace(one, servers={**one.servers, "server": able})).rounds
-    assert [found.metrics["reload_s"] for found in rounds] == [2.5, 2.5]
+    rounds = world.measure(replace(rack, servers={**rack.servers, "server": able})).rounds
+    assert [round_.metrics["reload_s"] for round_ in rounds] == [2.5, 2.5]
     assert world.reloads == 2
-    (other, *_) = World().measure(one).rounds
+    (other, *_) = World().measure(rack).rounds
     assert other.metrics["reload_s"] is None
 
 
-def test_a_round_tells_what_the_server_wrote_per_second_where_it_counts_that():
+def test_a_round_reports_what_the_server_wrote_per_second_where_it_counts_that():
     first, *_ = World().measure(bench()).rounds
     trial = first.trials[first.shown_trial]
     plain = Sample(t=1.0, cpu_s=0.0, rss_bytes=None, udp_drops=0, held=0, counters={})
@@ -597,7 +601,7 @@ def test_a_round_tells_what_the_server_wrote_per_second_where_it_counts_that():
     assert first.metrics["written_rate"] is None
 
 
-def test_clients_that_begin_at_once_are_all_served_and_it_is_told_how_long_it_took():
+def test_clients_that_begin_at_once_are_all_served_and_it_is_reported_how_long_it_took():
     point = World().measure(bench(**AT_ONCE))
     for round_ in point.rounds:
         (trial,) = round_.trials
@@ -669,7 +673,7 @@ def test_a_server_that_takes_no_more_ends_the_filling():
     assert len(point.rounds) == 1
 
 
-def test_a_server_that_does_not_tell_what_it_holds_cannot_be_filled():
+def test_a_server_that_does_not_report_what_it_holds_cannot_be_filled():
     class Silent(World):
         def sample_now(self):
             return msgspec.structs.replace(super().sample_now(), held=None)

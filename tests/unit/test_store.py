@@ -44,14 +44,14 @@ def refusal(call, *args):
 
 
 def tamper(path, content):
-    """Change a sealed file as somebody with the rights for it would."""
+    """Change a sealed file as a user with the rights for it would."""
     path.parent.chmod(0o755)
     path.chmod(0o644)
     path.write_bytes(content)
 
 
 class TestIdent:
-    def test_an_id_tells_time_and_scenario_in_utc(self):
+    def test_an_id_reports_time_and_scenario_in_utc(self):
         now = datetime(2026, 11, 21, 12, 30, 5, tzinfo=timezone(timedelta(hours=1)))
         assert new_id(now, "v4-memfile", "3f9a") == "20261121T113005Z-v4-memfile-3f9a"
 
