@@ -120,14 +120,6 @@ def test_the_arithmetic_needs_no_result(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.usefixtures("results")
-def test_results_of_another_procedure_alone_are_nothing_measured(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "other"))
-    archive_result(tmp_path / "other", fixed_load_result((0.0113, 0.0141)))
-    assert main(["capacity", *WEBINAR]) == 0
-    assert "no max rate was measured here yet" in capsys.readouterr().out
-
-
-@pytest.mark.usefixtures("results")
 def test_each_durability_is_a_configuration(tmp_path, capsys):
     tried = example_result(token="0006", started=START + timedelta(hours=3))
     forgetful = replace(tried.server, durability="memory")

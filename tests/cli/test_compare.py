@@ -14,7 +14,6 @@ from tests.examples import (
     archive_result,
     built,
     example_result,
-    invalid_result,
 )
 from tests.hostile import ATTACK, hostile_archive
 from tests.repositories import commit, git, make_repository
@@ -201,16 +200,6 @@ def test_a_result_without_figure_is_neither_regression_nor_pass(
         assert judged.find("error") is not None
 
 
-def test_too_few_runs_are_an_invalid_measurement_that_says_what_to_do(measured, compared):
-    base = measured("a")
-    measured("b", 0.5, rates=MAX_RATES[:3], procedure=replace(PROCEDURE, rounds=3))
-    code, _, err, comment, (_, judged) = compared(base.id, "last")
-    assert code == 3
-    assert err.endswith("measure again with more --runs, or with a lower --trim\n")
-    assert "--runs" in comment
-    assert judged.find("error").attrib["type"] == "invalid"
-
-
 def test_where_b_cannot_be_read_nothing_is_written(measured, compared):
     measured("a")
     code, out, err, comment, cases = compared("last", "nosuch")
@@ -243,15 +232,6 @@ class TestPrevious:
         measured("9")
         code, out, *_ = compared("previous", other.id, "--json")
         assert (code, json.loads(out)["a"]["id"]) == (1, wanted.id)
-
-    def test_packages_are_identified_by_their_version(self, root, compared):
-        for hour, version in enumerate(("2.6.2", "2.6.3", "2.6.3")):
-            started = START + timedelta(hours=hour)
-            archive_result(
-                root, example_result(version=version, started=started, token=f"000{hour}")
-            )
-        code, out, *_ = compared("previous", "last", "--json")
-        assert (code, json.loads(out)["a"]["version"]) == (0, "2.6.2")
 
     def test_a_checkout_with_changes_is_another_server_than_its_commit(
         self, measured, compared
@@ -424,13 +404,6 @@ def test_nothing_that_users_wrote_is_markup_or_moves_the_cursor(root, compared):
         assert all(letter.isprintable() or letter == "\n" for letter in out + err)
 
 
-def test_a_subject_with_a_terminals_colours_stays_text(measured, compared):
-    base, _ = measured("a"), measured("b", 0.9, "\x1b[31mRed\x1b[0m\nalert")
-    _, out, err, comment, _ = compared(base.id, "last")
-    assert "\x1b" not in out + err + comment
-    assert err.count("\n") == 1
-
-
 def test_what_is_to_be_doubted_is_said(measured, compared):
     wild = [rate * (1 + 0.15 * (-1) ** place) for place, rate in enumerate(MAX_RATES)]
     base, _ = measured("a"), measured("b", 0.93, rates=wild)
@@ -447,14 +420,6 @@ def test_what_is_no_threshold_is_refused(measured, compared, threshold):
     code, out, err, *_ = compared("last", "last", "--threshold", threshold)
     assert (code, out) == (2, "")
     assert "threshold" in err
-
-
-def test_invalid_results_of_the_generator_are_reported_in_their_own_words(root, compared):
-    archive_result(root)
-    archive_result(root, invalid_result(token="0bad", started=START + timedelta(hours=1)))
-    code, _, err, *_ = compared("previous", "last")
-    assert code == 3
-    assert "perfdhcp started 5702 of 6000 exchanges/s asked for" in err
 
 
 class TestPointsOfAFamily:
@@ -499,9 +464,6 @@ class TestPointsOfAFamily:
             "tuning.queue_size": ["64", "128"],
         }
         assert [document[item]["scenario"] for item in "ab"] == ["v4-threads-1", "v4-threads-2"]
-
-    def test_a_slower_one_is_a_regression(self, point):
-        assert main(["compare", point(1, 1.0).id, point(2, 0.5).id]) == 1
 
     def test_another_load_is_refused(self, point, capsys):
         load = {"family": 4, "pool": {"subnet": "10.0.0.0/9"}}

@@ -155,11 +155,6 @@ def test_a_commit_that_does_not_build_any_more_leaves_it_suspected_and_is_said(d
     assert "it does not build" in err
 
 
-def test_a_broken_lab_ends_it(duels):
-    duels.error = lab_broken("no answer")
-    assert main(["review", "--confirm"]) == Outcome.LAB.value
-
-
 def test_what_cannot_be_measured_again_here_is_said(own, tmp_path):
     (series,) = review_of(Store(tmp_path)).series
     (change,) = series.changes

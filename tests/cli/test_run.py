@@ -240,19 +240,6 @@ class TestShares:
         reported = f"0.5 of 3000/s, the max rate of {known}: of another build"
         assert reported in capsys.readouterr().err
 
-    def test_a_filling_says_what_its_share_is_of(self, lab, capsys):
-        lab.rates["v4-memfile"] = 1000.0
-        main(["run", "v4-memfile", "--runs", "1"])
-        known = lab.store.index.rows()[0]["id"]
-        lab.forget()
-        capsys.readouterr()
-        fill = ["--procedure", "fill", "--share", "0.5", "--fill", "0.01", "--runs", "1"]
-        assert main(["run", "v4-memfile", *fill]) == 0
-        assert f"0.5 of 1000/s, the max rate of {known}" in capsys.readouterr().err
-        assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
-            ("fill", 500)
-        ]
-
     def test_all_points_of_a_profile_get_the_same_load_by_the_lowest_max_rate(
         self, lab, capsys
     ):

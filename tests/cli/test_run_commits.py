@@ -77,12 +77,6 @@ def test_another_first_load_is_the_same_measurement(lab, place, hashes):
     assert lab.measured == [hashes[3]]
 
 
-def test_one_commit_is_measured_again_whenever_it_is_asked_for(lab, place, hashes):
-    measure(place, "--commit", "main")
-    measure(place, "--commit", "main")
-    assert lab.measured == [hashes[3], hashes[3]]
-
-
 def test_a_commit_that_does_not_build_is_a_result_and_the_others_are_measured(
     lab, place, hashes, capsys
 ):

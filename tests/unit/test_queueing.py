@@ -124,13 +124,3 @@ def test_one_bench_more_never_makes_a_job_without_a_build_wait_longer(lab, week)
     fewer, more = serve(lab, asked), serve(replace(lab, benches=lab.benches + 1), asked)
     for item, other in zip(fewer, more, strict=True):
         assert other.began_h <= item.began_h + 1e-9
-
-
-@given(labs, st.floats(0, 20))
-def test_more_commits_never_make_the_load_smaller(lab, more):
-    assert replace(lab, commits_a_day=lab.commits_a_day + more).load >= lab.load - 1e-12
-
-
-@given(labs)
-def test_one_bench_more_never_makes_the_load_larger(lab):
-    assert replace(lab, benches=lab.benches + 1).load <= lab.load

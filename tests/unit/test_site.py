@@ -12,16 +12,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from tests.examples import (
     MAX_RATES,
-    PROCEDURE,
     START,
     archive_result,
-    confirmed,
     edited,
     example_result,
-    invalid_result,
 )
 from tests.hostile import ATTACK, COMMIT, EXPERIMENT, hostile_archive
 from tests.past import fought, past
@@ -31,7 +27,6 @@ from leaselab.archive.index_file import INDEX
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.report.facts import confirmation_words
 from leaselab.report.review import series_of
 from leaselab.report.site import site
 from leaselab.report.site.colours import DOUBT, MEASURED, SERIES, WORSE
@@ -162,30 +157,6 @@ def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_ta
     assert table.count(f'<td class="figure">{rate}</td>') == 1
     assert table.count(f'<td class="figure">{4 * rate}</td>') == 1
     assert table.count("<td>overload</td>") == 1
-
-
-@pytest.mark.parametrize(
-    ("record", "words"),
-    [
-        (
-            confirmed(example_result(), loss=0.04),
-            "not confirmed at 5428 exchanges/s over 60 s: loss 4.00 %, and the goal is at most "
-            "2.5 %",
-        ),
-        (
-            confirmed(example_result(), overload_completes=3.0),
-            "not confirmed at 5428 exchanges/s over 60 s: loss 1.30 %, but of 21712 "
-            "exchanges/s the server completed 17193, far more than the runs found",
-        ),
-        (invalid_result(), "not confirmed: the sweep ended before that"),
-        (
-            example_result(procedure=replace(PROCEDURE, confirm_s=0)),
-            "not confirmed: switched off (--confirm-s 0)",
-        ),
-    ],
-)
-def test_a_result_that_is_not_confirmed_says_why(record, words):
-    assert confirmation_words(record) == words
 
 
 def test_a_history_has_nine_dots_a_mean_and_an_interval_by_bench_and_environment(archive):
