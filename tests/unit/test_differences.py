@@ -12,7 +12,7 @@ from leaselab.model.server import settings_of
 def test_two_sweeps_of_the_same_differ_in_nothing_but_what_they_found():
     def again(document):
         document["rounds"][0]["metrics"]["max_rate"] = 1.0
-        document["bench"]["lock_owner"] = "somebody else"
+        document["bench"]["lock_owner"] = "another user"
         document["provenance"]["command"] = ["leaselab", "run"]
         document["servers"]["server"]["config_file"] = "config/other.conf"
         document["scenario"]["description"] = "in other words"

@@ -69,6 +69,7 @@ try:
     store.seal(running, record)
     sys.exit("it was sealed on a full disk")
 except LeaselabError as error:
+    assert f"leaselab resume {record.id}" in error.todo
     print(error.outcome.value, error.what, len(store.running()))
 ballast.unlink()
 running.close()

@@ -1,6 +1,5 @@
 """The write-once store of results."""
 
-import errno
 import os
 import signal
 import stat
@@ -16,7 +15,6 @@ from tests.examples import (
     archive_result,
     begun,
     example_result,
-    invalid_result,
 )
 
 from leaselab.archive.checksums import write_sums
@@ -113,25 +111,6 @@ class TestSeal:
             store.seal(running, other)
         assert [sweep.id for sweep in store.running()] == [record.id]
 
-    def test_an_invalid_sweep_is_archived_with_its_reasons(self, root, store):
-        record = archive_result(root, invalid_result())
-        assert store.load("last").reasons == record.reasons != ()
-        assert store.load("last").figure.value is None
-
-    def test_a_full_disk_while_sealing_leaves_the_running_sweep(self, store, monkeypatch):
-        record = example_result()
-        running = begun(store, record)
-
-        def full(_):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", full)
-            error = refusal(store.seal, running, record)
-        assert error.outcome is Outcome.LAB
-        assert f"leaselab resume {record.id}" in error.todo
-        assert store.seal(running, record) == store.place(record.id)
-
     def test_a_kill_at_any_write_loses_nothing(self, store):
         """The sealing process dies at its 1st, 2nd ... fsync; then it is sealed again."""
         for fatal in range(1, 1000):
@@ -150,13 +129,6 @@ class TestSeal:
             if finished:
                 break
         assert fatal > 10
-
-    def test_leftovers_of_a_killed_write_are_not_archived(self, store):
-        record = example_result()
-        with begun(store, record) as running:
-            (running.path / "raw" / "b.txt.part").write_text("half")
-            place = store.seal(running, record)
-        assert list(place.rglob("*.part")) == []
 
 
 def seal_in_child(store, record, fatal):
