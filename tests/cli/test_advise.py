@@ -1,7 +1,6 @@
 """``leaselab advise``."""
 
 import json
-import random
 import re
 import signal
 import subprocess
@@ -357,13 +356,3 @@ def test_no_change_of_a_configuration_is_a_fault_of_the_command(
         assert HIDDEN not in captured.err
         codes[code] += 1
     assert set(codes) == {0, 2}
-
-
-@pytest.mark.usefixtures("results")
-@pytest.mark.parametrize("seed", range(50))
-def test_random_bytes_are_bad_input(tmp_path, capsys, within, seed):
-    path = tmp_path / "kea.conf"
-    path.write_bytes(random.Random(seed).randbytes(10 ** (seed % 6)))  # noqa: S311  # no secret
-    within()
-    assert main(["advise", str(path)]) == 2
-    assert capsys.readouterr().err.startswith(f"leaselab: {path}:1:")

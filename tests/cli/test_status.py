@@ -192,7 +192,7 @@ def test_hosts_of_all_benches_are_asked_at_the_same_time(lab):
         all_are_asked.wait()
         return lab(access)
 
-    assert all(statuse.up for statuse in bench_statuses(lab.benches, waits))
+    assert all(seen.up for seen in bench_statuses(lab.benches, waits))
 
 
 def test_what_was_seen_goes_to_a_page_without_addresses(lab, capsys):

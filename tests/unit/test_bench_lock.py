@@ -1,35 +1,17 @@
 """The bench lock's program, run as on the generator's host."""
 
 import json
-import os
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from tests.here import LockProgram
 
-PROGRAM = Path(__file__).parents[2] / "roles" / "bench_lock" / "files" / "bench-lock"
 DONE, FAILED, HELD_BY_OTHER = 0, 1, 3
 
 
-class Bench:
-    """One host's lock."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def call(self, verb, token="mine", lease_s=60, text=None):  # noqa: S107  # made up
-        request = {"name": f"owner of {token}", "purpose": "a test", "token": token}
-        return subprocess.run(
-            [sys.executable, str(PROGRAM), verb],
-            input=json.dumps({**request, "lease_s": lease_s}) if text is None else text,
-            env={**os.environ, "LEASELAB_LOCK_DIR": str(self.folder)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+class Bench(LockProgram):
+    """One host's lock, and who has it."""
 
     def owner(self):
         return json.loads(self.call("status").stdout)["owner"]

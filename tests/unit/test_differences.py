@@ -55,10 +55,7 @@ def test_configurations_in_json_differ_by_setting_whatever_their_layout():
     same = '{"Dhcp4":\n {"hooks": [{"library": "a"}], "valid-lifetime": 86400}}'
     other = '{"Dhcp4": {"valid-lifetime": 60, "hooks": [{"library": "b"}]}}'
     assert config_differences([item, same]) == []
-    assert [
-        (config_difference.field, config_difference.values)
-        for config_difference in config_differences([item, other])
-    ] == [
+    assert [(row.field, row.values) for row in config_differences([item, other])] == [
         ("Dhcp4.valid-lifetime", ("86400", "60")),
         ("Dhcp4.hooks[0].library", ("a", "b")),
     ]

@@ -68,8 +68,8 @@ def test_there_are_as_many_classes_as_are_asked_for(kind, family):
 
 
 def test_members_are_one_class_with_a_list_of_clients():
-    (kea_classe,) = kea.kea_classes("members", 3, 4)
-    assert kea_classe["test"] == (
+    (own_class,) = kea.kea_classes("members", 3, 4)
+    assert own_class["test"] == (
         "pkt4.mac == 0x020000000000 or pkt4.mac == 0x020000000001 or pkt4.mac == 0x020000000002"
     )
     assert kea.kea_classes("none", 0, 4) == []
