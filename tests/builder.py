@@ -121,10 +121,10 @@ def made(done):
 
 
 def running_as(user):
-    found = []
+    results = []
     for path in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             text = path.read_text(errors="replace")
             if f"\nUid:\t{user}\t" in text and "\nState:\tZ" not in text:
-                found.append(path.parent.name)
-    return found
+                results.append(path.parent.name)
+    return results

@@ -33,7 +33,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session", autouse=True)
 def each_chart_once():
-    """Draw equal charts once: the same results stand on many pages, and drawing is dear.
+    """Draw equal charts once: many pages show the same results, and drawing is slow.
 
     The browser's script, which takes seconds, is made once for all processes.
     """
@@ -100,7 +100,7 @@ class Costs:
         seconds = {**costs.read(), **self.seconds} if part == "lab" else self.seconds
         if part == "quick":
             costs.write(seconds)
-        if len(seconds) > costs.DEAREST:
+        if len(seconds) > costs.SLOWEST:
             terminalreporter.section("what it cost")
             for line in costs.table(seconds):
                 terminalreporter.write_line(line)

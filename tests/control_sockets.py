@@ -1,4 +1,4 @@
-"""A control socket as NSD and Unbound have one: it answers with what they really told."""
+"""A control socket as NSD and Unbound have one; it sends their recorded answers."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def answering(path: Path, answer: Callable[[str], str]) -> Iterator[list[str]]:
         def serve() -> None:
             while True:
                 try:
-                    one, _ = listening.accept()
+                    first, _ = listening.accept()
                 except OSError:
                     return  # the test has ended
-                with one:
-                    command = one.makefile().readline().rstrip("\n")
+                with first:
+                    command = first.makefile().readline().rstrip("\n")
                     asked.append(command)
-                    one.sendall(answer(command).encode())
+                    first.sendall(answer(command).encode())
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()

@@ -1,4 +1,4 @@
-"""What the tests cost: the ten dearest and each folder's share, over both parts of a suite."""
+"""What the tests cost: the ten slowest and each folder's share, over both parts of a suite."""
 
 import json
 from collections import defaultdict
@@ -6,18 +6,18 @@ from pathlib import Path
 
 KEPT = Path(__file__).parents[1] / ".leaselab" / "test-costs.json"
 """The seconds of the quick part, for the table at the end of the other one."""
-DEAREST = 10
+SLOWEST = 10
 
 
 def table(seconds):
-    """Lines for {test: seconds}: the dearest tests, then folders with tests, seconds, share.
+    """Lines for {test: seconds}: the slowest tests, then folders with tests, seconds, share.
 
     Seconds are those of setup, call and teardown; of tests that ran side by side they add
     up to more than the clock says.
     """
     total = sum(seconds.values())
-    yield f"{'s':>8}  the {DEAREST} dearest tests"
-    for test in sorted(seconds, key=seconds.get, reverse=True)[:DEAREST]:
+    yield f"{'s':>8}  the {SLOWEST} dearest tests"
+    for test in sorted(seconds, key=seconds.get, reverse=True)[:SLOWEST]:
         yield f"{seconds[test]:8.1f}  {test}"
     folders = defaultdict(list)
     for test, cost in seconds.items():

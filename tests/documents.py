@@ -55,14 +55,14 @@ def shell_lines(document):
 
 def launcher_calls(document):
     """Words after `./leaselab`, for each call of it in a shell block."""
-    found = []
-    for line in (one for one in shell_lines(document) if "./leaselab" in one):
+    calls = []
+    for line in (line for line in shell_lines(document) if "./leaselab" in line):
         for part in re.split(r"&&|\||;|&$", line):
             words = shlex.split(part, comments=True)
             words = words[1:] if words[:1] == ["sudo"] else words
             if words[:1] == ["./leaselab"]:
-                found.append(words[1:])
-    return found
+                calls.append(words[1:])
+    return calls
 
 
 def parsed(words):

@@ -76,7 +76,7 @@ class World:
     troubles: list = field(default_factory=list)
     """How the pair differs from the state asked for, trial by trial; nothing afterwards."""
     unknown_leases: int = 0
-    """Leases that a partner was not told of; there is none while this is 0."""
+    """Leases that a partner does not know; there is no partner while this is 0."""
     leases: int = 0
     """What the last trial left."""
     held: int = 0
@@ -90,7 +90,7 @@ class World:
     die_in: int = 10**9
     """Trial (from 1) in which the server dies."""
     lock_lost_at: int = 10**9
-    """Renewal (from 1) at which the lock turns out to be somebody else's."""
+    """Renewal (from 1) at which the lock turns out to be another user's."""
     kill_at: int = 10**9
     """Journal event (from 1) at which the engine is killed."""
     kill_before: bool = False
@@ -234,7 +234,7 @@ class World:
         self.files[name] = content
         return name
 
-    # Whoever watches.
+    # The observer.
 
     def phase(self, text):
         assert text
@@ -250,8 +250,8 @@ class World:
         assert replayed in (True, False)
         assert trial.rate or trial.at_once
 
-    def round_done(self, found):
-        assert found.metrics
+    def round_done(self, round_):
+        assert round_.metrics
 
     def point(self, of=None):
         """A new engine, to measure on this world."""

@@ -40,7 +40,7 @@ PROCEDURE = MaxRate()
 
 
 def edited(record: Record, edit: Callable[[dict[str, Any]], object]) -> Record:
-    """The record after `edit` has changed its JSON document in place; checked anew."""
+    """The record after `edit` has changed its JSON document in place; checked again."""
     document = msgspec.json.decode(msgspec.json.encode(record))
     edit(document)
     return msgspec.convert(document, Record)
@@ -210,7 +210,7 @@ def confirmed(
     )
     wall_s = sum(trial.wall_s for trial in trials) + 1.5
     is_limit = max(rates) >= 0.5 * trials[-1].completed_rate
-    found = Confirmation(
+    result = Confirmation(
         rate=rate,
         loss_ratio=trials[0].loss_ratio,
         holds=trials[0].loss_ratio <= procedure.loss_ratio and is_limit,
@@ -222,10 +222,10 @@ def confirmed(
     return replace(
         record,
         finished_at=_time(began + timedelta(seconds=wall_s)),
-        confirmation=found,
-        metrics=metrics_of(kinds, record.rounds, procedure, holds=found.holds),
+        confirmation=result,
+        metrics=metrics_of(kinds, record.rounds, procedure, holds=result.holds),
         at_least=None,
-        traffic_s=record.traffic_s + found.traffic_s,
+        traffic_s=record.traffic_s + result.traffic_s,
         wall_s=record.wall_s + wall_s,
     )
 
@@ -322,12 +322,12 @@ def fixed_load_result(p99_s: Sequence[float], **fields: Any) -> Record:
     record = example_result([6000.0] * len(p99_s), **fields)
     rounds = tuple(
         replace(
-            one,
+            round_,
             bracket=None,
             shown_trial=None,
             metrics={"p99_s": p99, "p50_s": p99 / 2, "loss_ratio": 0.001, "cpu_us": 88.0},
         )
-        for one, p99 in zip(record.rounds, p99_s, strict=True)
+        for round_, p99 in zip(record.rounds, p99_s, strict=True)
     )
     kinds = procedure.metrics("exchanges")
     metrics = metrics_of(
@@ -345,13 +345,13 @@ def burst_result(clients: int, served_s: Sequence[float | None], **fields: Any) 
     record = example_result([6000.0] * len(served_s), **fields)
     rounds = tuple(
         replace(
-            one,
+            round_,
             bracket=None,
             shown_trial=0,
             metrics={"served_s": took, "served_rate": clients / took if took else None},
             trials=(
                 replace(
-                    one.trials[0],
+                    round_.trials[0],
                     rate=0,
                     at_once=clients,
                     attempted=clients,
@@ -359,7 +359,7 @@ def burst_result(clients: int, served_s: Sequence[float | None], **fields: Any) 
                 ),
             ),
         )
-        for one, took in zip(record.rounds, served_s, strict=True)
+        for round_, took in zip(record.rounds, served_s, strict=True)
     )
     kinds = [
         kind

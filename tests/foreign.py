@@ -1,4 +1,4 @@
-"""DHCP of somebody else, as frames; and the program that finds it, as a module."""
+"""Foreign DHCP, as frames; and the program that finds it, as a module."""
 
 import importlib.machinery
 import importlib.util

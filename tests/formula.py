@@ -160,7 +160,7 @@ class Zones:
     """Clients answered since it was emptied."""
     resets: int = 0
     functions: dict = field(default_factory=lambda: {"main;answer": 9.0, "main;receive": 2.0})
-    """What a query costs by stack (us); it costs one more that no sample stands for."""
+    """What a query costs by stack (us); one more microsecond has no sample."""
     profiled_from: int = 0
     """Queries before the profile was begun."""
     files: dict = field(default_factory=dict)
@@ -304,7 +304,7 @@ def archived(
         bench = replace(bench, scenario=scenario)
     zones = Zones(capacity, functions=functions or Zones().functions)
     point = formula_point(bench, zones)
-    found = record_of(
+    record = record_of(
         f"20261123T12000{number}Z-{SCENARIO['name']}-000{number}",
         bench,
         point,
@@ -320,17 +320,17 @@ def archived(
         msgspec.structs.replace(
             round_, started_at=f"2026-11-23T12:{2 * round_.index:02d}:00.000Z"
         )
-        for round_ in found.rounds
+        for round_ in record.rounds
     )
-    found = msgspec.structs.replace(found, rounds=apart)
+    record = msgspec.structs.replace(record, rounds=apart)
     store = Store(root)
-    with store.create(found.id) as running:
+    with store.create(record.id) as running:
         running.record(Fault(text="none"))
         running.write_text("bench.json", "{}")
-        for name in found.files:
+        for name in record.files:
             running.write_bytes(name, zones.files.get(name, b"zones 10000\n"))
-        store.seal(running, found)
-    return store.load(found.id)
+        store.seal(running, record)
+    return store.load(record.id)
 
 
 PROFILE = {"name": "profile", "rate": 1000, "rounds": 4, "duration_s": 10}

@@ -1,7 +1,10 @@
 """A bench whose hosts are this machine: connections run commands here, the lock is real."""
 
+import json
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from leaselab.lab import lock
@@ -65,3 +68,25 @@ class _Connection:
 def request(name, token="theirs", lease_s=60):  # noqa: S107  # made up
     """What the lock's program is asked with."""
     return {"name": name, "purpose": "a test", "token": token, "lease_s": lease_s}
+
+
+class LockProgram:
+    """The program of the bench lock as on one host, asked by the token of the caller."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def call(self, verb, token="mine", lease_s=60, *, text=None, **more):  # noqa: S107  # made up
+        asked = {**request(f"owner of {token}", token, lease_s), **more}
+        places = {"LOCK": self.folder, "LASTING": self.folder / "lasting"}
+        return subprocess.run(
+            [sys.executable, str(PROGRAM), verb],
+            input=json.dumps(asked) if text is None else text,
+            env={
+                **os.environ,
+                **{f"LEASELAB_{name}_DIR": str(at) for name, at in places.items()},
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )

@@ -36,7 +36,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 def hostile_repository(folder, files, dates=DATES):
-    """Make a repository of one commit; every text of it is somebody else's.  Return its path.
+    """Make a repository of one commit; every text of it is foreign.  Return its path.
 
     Its branch is ``-`` and `NAME`, its tag ``=`` and `NAME`.
     """
@@ -62,7 +62,7 @@ def hostile_repository(folder, files, dates=DATES):
 def hostile_archive(root):
     """Three scenarios: an experiment of two commits, an invalid one, a pair.
 
-    Every text that somebody else can choose is `ATTACK`.
+    Every text that others can choose is `ATTACK`.
     """
     records = []
     for place, name in enumerate((COMMIT, COMMIT[::-1])):
@@ -105,8 +105,8 @@ def _built(document, place, commit):
 
 def _paired(document):
     document["scenario"]["factors"] |= {"threading": "multi", "servers": ATTACK}
-    for one in document["rounds"]:
-        for trial in one["trials"]:
+    for round_ in document["rounds"]:
+        for trial in round_["trials"]:
             trial["samples"]["partner"] = trial["samples"]["server"]
 
 
@@ -131,8 +131,8 @@ def _attack(document):
     document["metrics"][0]["title"] = f"max rate{ATTACK}"
     for host in document["bench"]["hosts"].values():
         host |= {"hostname": ATTACK, "os": ATTACK, "cpu_model": ATTACK, "kernel": ATTACK}
-    for one in document["rounds"]:
-        for trial in one["trials"]:
+    for round_ in document["rounds"]:
+        for trial in round_["trials"]:
             trial["argv"] = ["perfdhcp", ATTACK]
             trial["latency_s"] = {
                 f"{stage}{ATTACK}": seen for stage, seen in trial["latency_s"].items()

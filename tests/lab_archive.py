@@ -130,23 +130,23 @@ def lab_archive(root: Path) -> None:
             fought(root, made[-2], made[-1], 1.001, days=-2.0)
     of_curve = [name for name in SCENARIOS if name.startswith("v4-threads")]
     curve = [record(name, 0.5 - n / 700, "eeee") for n, name in enumerate(of_curve)]
-    ids = tuple(one.id for one in curve)
-    for one in curve:
+    ids = tuple(entry.id for entry in curve)
+    for item in curve:
         session = Experiment(id=ids[0], points=ids, interleaved=True)
-        archive_result(root, replace(confirmed(one), experiment=session))
+        archive_result(root, replace(confirmed(item), experiment=session))
     others = [name for name in SCENARIOS if name not in (SLOWER, STEADY)]
     for place, name in enumerate(others):
         for age in (56, 28, 0):
             if age == 0 and name in of_curve:
                 continue
             days = age + 0.9 - place / 100
-            found = record(name, days, "eeee", rounds=5 if age else 9)
+            result = record(name, days, "eeee", rounds=5 if age else 9)
             if age == 0 and name == "v6-mysql-hs":
                 bad = invalid_result(scenario=name, started=START - timedelta(days=days))
-                found = replace(bad, scenario=scenarios[name], servers=found.servers)
+                result = replace(bad, scenario=scenarios[name], servers=result.servers)
             elif age == 0 and name == "v4-log-debug-99":
-                found = replace(
-                    found,
+                result = replace(
+                    result,
                     outcome="build-failed",
                     reasons=(Reason(word="build-failed", text="the server does not start"),),
                     rounds=(),
@@ -154,8 +154,8 @@ def lab_archive(root: Path) -> None:
                     confirmation=None,
                 )
             elif age == 0:
-                found = confirmed(found)
-            archive_result(root, found)
+                result = confirmed(result)
+            archive_result(root, result)
 
 
 def release_archive(root: Path) -> None:
@@ -188,20 +188,20 @@ def release_archive(root: Path) -> None:
 
 def _hour(record: Record, chance: random.Random) -> Record:
     """The record with an hour of traffic in its one round, in trials of a minute."""
-    (one,) = record.rounds
-    began = datetime.fromisoformat(one.started_at)
+    (round_,) = record.rounds
+    began = datetime.fromisoformat(round_.started_at)
     trials = [
         example_trial(
             4800,
             60,
             abs(0.0004 * chance.gauss(0, 1)),
             number=number,
-            index=one.index,
+            index=round_.index,
             round_started=began + timedelta(seconds=54 * number),
         )
         for number in range(1, 61)
     ]
-    hour = replace(one, trials=tuple(trials), traffic_s=3600.0, wall_s=3730.0)
+    hour = replace(round_, trials=tuple(trials), traffic_s=3600.0, wall_s=3730.0)
     return replace(record, procedure=replace(record.procedure, duration_s=3600), rounds=(hour,))
 
 
@@ -245,26 +245,26 @@ def _record(
         rate = by if by > 10 else rate * by
     rates = [rate * speed * math.exp(0.011 * chance.gauss(0, 1)) for _ in range(rounds)]
     plan = replace(SWEEP, rounds=rounds)
-    found = example_result(
+    record = example_result(
         rates, scenario=scenario.name, started=started, token=token, procedure=plan
     )
     backend = str(scenario.factors.get("backend", "memfile"))
-    server = replace(found.server, durability=_DURABILITY[backend])
+    server = replace(record.server, durability=_DURABILITY[backend])
     whole = rounds == SWEEP.rounds
     return replace(
-        found,
+        record,
         scenario=scenario,
         servers={"server": server},
-        rounds=tuple(_searched(round_, chance) for round_ in found.rounds)
+        rounds=tuple(_searched(round_, chance) for round_ in record.rounds)
         if whole
-        else found.rounds,
+        else record.rounds,
     )
 
 
-def _searched(one: Round, chance: random.Random) -> Round:
+def _searched(round_: Round, chance: random.Random) -> Round:
     """A round with as many trials as a search takes."""
-    rate = one.metrics["max_rate"] or 0.0
-    began = datetime.fromisoformat(one.started_at)
+    rate = round_.metrics["max_rate"] or 0.0
+    began = datetime.fromisoformat(round_.started_at)
     trials = []
     for number, (share, seconds) in enumerate(_OFFERS, start=1):
         over = share - 1 + 0.003 * chance.gauss(0, 1)
@@ -277,11 +277,11 @@ def _searched(one: Round, chance: random.Random) -> Round:
                 seconds,
                 loss,
                 number=number,
-                index=one.index,
+                index=round_.index,
                 round_started=began,
             )
         )
-    bracket = one.bracket
+    bracket = round_.bracket
     if bracket:
         bracket = replace(bracket, lower_trial=7, upper_trial=6)
-    return replace(one, trials=tuple(trials), bracket=bracket, shown_trial=7)
+    return replace(round_, trials=tuple(trials), bracket=bracket, shown_trial=7)

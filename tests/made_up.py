@@ -179,7 +179,7 @@ class Lab:
         return self._families if folder.name == "scenarios" else _LOAD(folder)
 
     def forget(self) -> None:
-        """Begin to note anew."""
+        """Forget the notes."""
         for noted in (self.prepared, self.built, self.deployed, self.rounds, self.procedures):
             noted.clear()
 
@@ -366,8 +366,8 @@ class _Fight(Fight):
     """A duel whose rounds are made up: a round of A, then one of B."""
 
     def _round(self) -> None:
-        one, other = self.points
-        point = one if len(one.rounds) <= len(other.rounds) else other
+        first, other = self.points
+        point = first if len(first.rounds) <= len(other.rounds) else other
         try:
             point._round(len(point.rounds) + 1)
         except LeaselabError as error:

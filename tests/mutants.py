@@ -1,4 +1,4 @@
-"""Archived results that somebody damaged, or wrote: valid to the letter, and odd."""
+"""Archived results damaged or made by hand: valid by the schema, and odd."""
 
 import json
 import os
@@ -84,12 +84,12 @@ def mutate(root, ident, chance):
     for path in (place, *place.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     kind = chance.choice(("value",) * 12 + ("raw", "raw", "bytes", "file", "sums"))
-    told = {"value": _value, "raw": _raw, "bytes": _bytes, "file": _file, "sums": _sums}[kind](
-        place, chance
-    )
+    reported = {"value": _value, "raw": _raw, "bytes": _bytes, "file": _file, "sums": _sums}[
+        kind
+    ](place, chance)
     if kind in ("value", "raw", "bytes"):
         write_sums(place)
-    return f"{ident}: {told}"
+    return f"{ident}: {reported}"
 
 
 def _places(value, path=()):
@@ -123,7 +123,7 @@ def _way(document, chance):
 def _value(place, chance):
     path = place / "result.json"
     document = json.loads(path.read_bytes())
-    told = []
+    reported = []
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         way = _way(document, chance)
         how = chance.choice(("put", "put", "put", "drop", "add", "scale", "double"))
@@ -132,7 +132,7 @@ def _value(place, chance):
 
         def change(old, how=how, value=value, alike=alike):
             if how == "put" and alike < 0.7:  # of its type, which more often decodes
-                same = [one for one in VALUES if type(one) is type(old)]
+                same = [item for item in VALUES if type(item) is type(old)]
                 return chance.choice(same) if same else value
             if how == "scale" and isinstance(old, int | float) and not isinstance(old, bool):
                 return old * value if isinstance(value, float) else -old
@@ -145,9 +145,9 @@ def _value(place, chance):
             return value
 
         document = _changed(document, way, change)
-        told.append(f"{how} {'.'.join(map(str, way))} {str(value)[:40]!r}")
+        reported.append(f"{how} {'.'.join(map(str, way))} {str(value)[:40]!r}")
     path.write_text(json.dumps(document))
-    return "; ".join(told)
+    return "; ".join(reported)
 
 
 def _raw(place, chance):
@@ -208,6 +208,6 @@ def archive_of(root, seed, template):
     chance = random.Random(seed)  # noqa: S311  # a simulation
     shutil.copytree(template, root, symlinks=True)
     ids = sorted(path.parent.name for path in root.glob("*/*/*/result.json"))
-    own = [one for one in ids if not one.endswith("3f9a")]
+    own = [item for item in ids if not item.endswith("3f9a")]
     ident = chance.choice(own)
     return ident, mutate(root, ident, chance)

@@ -144,8 +144,8 @@ def fought(
                 metrics=tuple(metrics_of(plan.metrics("exchanges"), list(rounds), plan)),
             )
         )
-    ids = tuple(one.id for one in records)
+    ids = tuple(entry.id for entry in records)
     session = Experiment(id=ids[0], points=ids, interleaved=True, slowdown=slowdown)
-    for one in records:
-        archive_result(root, replace(one, experiment=session))
+    for item in records:
+        archive_result(root, replace(item, experiment=session))
     return ids

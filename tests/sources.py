@@ -41,9 +41,9 @@ class SourceLists:
         """Return the version and the unpacked source of a package in a suite."""
         wanted = ("apt-get", "source", "--download-only", f"{package}/{suite}")
         self._apt(*wanted)
-        # What lies there already is not told; so it is asked where nothing does.
-        told = self._apt(*wanted, "--print-uris", folder=self._folder / "cache")
-        (name,) = re.findall(r" (\S+\.orig\.tar\.[a-z0-9]+) ", told)
+        # Packages that are there already are not listed; so it is asked in an empty folder.
+        reported = self._apt(*wanted, "--print-uris", folder=self._folder / "cache")
+        (name,) = re.findall(r" (\S+\.orig\.tar\.[a-z0-9]+) ", reported)
         version = name.split("_")[1].partition(".orig")[0]
         place = self._folder / f"{package}-{version}"
         if not place.exists():

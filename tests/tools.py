@@ -1,6 +1,6 @@
 """Programs of Debian that a test runs and that nobody should have to install for it.
 
-Tests of several processes want the same folders: whoever comes first makes one, the others
+Tests of several processes want the same folders: the first makes one, the others
 wait.
 """
 
@@ -50,7 +50,7 @@ def unpacked_root(suite, package):
     with _made_once(place) as fresh:
         if fresh:
             _extract(suite, fresh, (package, "python3"))
-            run(*AS_ROOT, "mkdir", "-p", *(fresh / one for one in ("dev", "proc", "sys")))
+            run(*AS_ROOT, "mkdir", "-p", *(fresh / item for item in ("dev", "proc", "sys")))
             # accounts are made as packages are set up, and these are not
             user = "root:x:0:0::/root:/bin/sh\n"
             run(*AS_ROOT, "tee", fresh / "etc/passwd", input=user)
@@ -98,7 +98,7 @@ def _download(package, place):
 
 def _extract(suite, place, packages):
     mirror = run("apt-get", "indextargets", "--format", "$(REPO_URI)")[1].split()[0]
-    status, told = run(
+    status, output = run(
         *AS_ROOT,
         "mmdebstrap",
         "--quiet",
@@ -111,4 +111,4 @@ def _extract(suite, place, packages):
         place,
         mirror,
     )
-    assert status == 0, told
+    assert status == 0, output

@@ -82,9 +82,9 @@ def browser():
     program = shutil.which("chromium")
     assert program, "no chromium: ./leaselab test installs it"
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield found
-        found.close()
+        result = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield result
+        result.close()
 
 
 @pytest.fixture
@@ -193,10 +193,10 @@ def test_under_the_policy_of_jenkins_pages_are_styled_and_drawn(report, look):
 def test_a_differential_flame_graph_is_drawn_live_and_under_the_policy_of_jenkins(
     profiles, look
 ):
-    """A box that is pointed at tells the function, whatever it is called."""
-    (found,) = (profiles / "experiment").glob("*.html")
+    """The box under the pointer shows the function, whatever it is called."""
+    (path,) = (profiles / "experiment").glob("*.html")
     page = look()
-    page.goto(f"file://{found}")
+    page.goto(f"file://{path}")
     walk(page)
     page.set_viewport_size({"width": 1000, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 1000
@@ -209,10 +209,10 @@ def test_a_differential_flame_graph_is_drawn_live_and_under_the_policy_of_jenkin
     assert page.complaints == []
     with served(profiles, {"Content-Security-Policy": JENKINS}) as url:
         strict = look()
-        strict.goto(f"{url}/experiment/{found.name}")
+        strict.goto(f"{url}/experiment/{path.name}")
         drawn = strict.locator("#flames .layer_0_marks path")
         assert drawn.count() == 5
-        fills = {one.get_attribute("fill") for one in drawn.all()}
+        fills = {item.get_attribute("fill") for item in drawn.all()}
         assert len(fills) > 1
         assert strict.locator("code", has_text="<script>").count() == 1
 
@@ -223,19 +223,19 @@ def test_no_two_texts_of_a_drawing_overlap_in_a_font_that_a_reader_may_have(repo
     seen = 0
     for name in pages(report):
         page.goto(f"file://{report}/{name}")
-        found, count = page.evaluate(OVERLAPS, font)
-        assert found == [], name
+        values, count = page.evaluate(OVERLAPS, font)
+        assert values == [], name
         seen += count
     assert seen > 200
 
 
 def test_a_page_of_a_result_is_small_and_drawn_before_any_library_is_there(report, look):
     page = look()
-    for found in sorted((report / "sweep").glob("*.html")):
-        size = found.stat().st_size + found.with_suffix(".js").stat().st_size
-        assert size < 300_000, found.name
+    for item in sorted((report / "sweep").glob("*.html")):
+        size = item.stat().st_size + item.with_suffix(".js").stat().st_size
+        assert size < 300_000, item.name
         page.requested.clear()
-        page.goto(f"file://{found}")
+        page.goto(f"file://{item}")
         assert page.locator("#runs svg.marks").count() == 1
         assert not [url for url in page.requested if url.endswith("charts.js")]
         page.locator("#runs .chart").hover()
@@ -269,7 +269,7 @@ def test_the_keyboard_reaches_content_navigation_and_results(report, look):
     page.wait_for_url(re.compile("sweep|history"))
 
 
-def test_a_screen_reader_is_told_what_each_chart_and_table_is(report, look):
+def test_a_screen_reader_learns_what_each_chart_and_table_is(report, look):
     page = look(java_script_enabled=False)
     for name in pages(report):
         page.goto(f"file://{report}/{name}")
@@ -282,7 +282,7 @@ def test_a_screen_reader_is_told_what_each_chart_and_table_is(report, look):
         assert page.locator("main").count() == 1
 
 
-def test_a_page_fits_paper_and_a_small_screen(report, look):
+def test_a_page_fits_print_and_a_small_screen(report, look):
     page = look()
     page.goto(f"file://{report}/index.html")
     assert page.pdf(format="A4").startswith(b"%PDF")
@@ -292,7 +292,7 @@ def test_a_page_fits_paper_and_a_small_screen(report, look):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
 
 
-def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_paper(released, look):
+def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_print(released, look):
     page = look(java_script_enabled=False)
     page.goto(f"file://{released}")
     assert page.requested == [f"file://{released}"]
@@ -310,7 +310,7 @@ def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_paper(relea
 
 
 def test_no_chart_is_cut_off_or_wider_than_its_page(report, look):
-    """Live ones with the menu beside them; the drawings beneath have no size of their own."""
+    """Live ones with the menu beside them; the drawings below have no size of their own."""
     page = look()
     seen = 0
     for name in pages(report):
@@ -339,9 +339,9 @@ def luminance(colour):
     )
 
 
-def contrast(one, other):
+def contrast(first, other):
     """Contrast ratio of two luminances, by WCAG 2."""
-    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+    return (max(first, other) + 0.05) / (min(first, other) + 0.05)
 
 
 @contextlib.contextmanager

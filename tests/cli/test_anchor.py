@@ -45,9 +45,9 @@ def test_the_anchor_takes_turns_with_the_commits_and_they_name_it(lab, place, ha
     ]
     (anchor,) = of_commit(lab, hashes[0])
     for name in hashes[2:]:
-        (found,) = of_commit(lab, name)
-        assert found.experiment.anchor == anchor.id
-        assert found.experiment.interleaved
+        (record,) = of_commit(lab, name)
+        assert record.experiment.anchor == anchor.id
+        assert record.experiment.interleaved
 
 
 def test_the_anchor_is_measured_in_every_session_and_what_stands_beside_it_is_not(
@@ -74,15 +74,17 @@ def test_a_result_without_this_anchor_is_measured_again_beside_it(lab, place, ha
 def test_the_packaged_server_can_be_the_anchor(lab, place, hashes):
     assert measure(place, "--commit", "main", "--anchor", "package") == 0
     assert lab.measured == ["v4-memfile", hashes[3]]
-    (found,) = of_commit(lab, hashes[3])
-    assert lab.store.load(found.experiment.anchor).server.commit is None
+    (record,) = of_commit(lab, hashes[3])
+    assert lab.store.load(record.experiment.anchor).server.commit is None
 
 
 def test_each_scenario_has_an_experiment_and_an_anchor_of_its_own(lab, place, hashes, capsys):
     scenarios = ["v4-memfile", "v6-memfile"]
-    found = measure(place, "--commit", "main", "--anchor", "v1", "--json", scenarios=scenarios)
-    assert found == 0
-    sessions = {one.experiment.id: one.scenario.name for one in of_commit(lab, hashes[3])}
+    result = measure(place, "--commit", "main", "--anchor", "v1", "--json", scenarios=scenarios)
+    assert result == 0
+    sessions = {
+        record.experiment.id: record.scenario.name for record in of_commit(lab, hashes[3])
+    }
     assert sorted(sessions.values()) == scenarios
     assert capsys.readouterr().out.count('"commit"') == 2
 
@@ -114,23 +116,23 @@ def test_what_an_interrupted_session_had_left_goes_on_with_its_anchor(lab, place
     lab.forget()
     assert measure(place, "--commits", hashes[1], "--anchor", "v1") == 0
     assert (hashes[1], 1) not in lab.rounds
-    (found,) = of_commit(lab, hashes[1])
-    assert lab.store.load(found.experiment.anchor).source.hash == hashes[0]
+    (record,) = of_commit(lab, hashes[1])
+    assert lab.store.load(record.experiment.anchor).source.hash == hashes[0]
 
 
 @pytest.mark.parametrize("earlier", [[], ["--anchor", "main"]])
-def test_what_is_unfinished_beside_another_anchor_or_none_is_measured_anew(
+def test_what_is_unfinished_beside_another_anchor_or_none_is_measured_again(
     lab, place, hashes, earlier
 ):
     lab.faults[hashes[1], 2] = KeyboardInterrupt()
     assert measure(place, "--commits", hashes[1], *earlier) == 130
-    left = {one.id for one in lab.store.running()}
+    left = {item.id for item in lab.store.running()}
     lab.faults.clear()
     lab.forget()
     assert measure(place, "--commits", hashes[1], "--anchor", "v1") == 0
-    (found,) = of_commit(lab, hashes[1])
-    assert lab.store.load(found.experiment.anchor).source.hash == hashes[0]
-    assert {one.id for one in lab.store.running()} == left
+    (record,) = of_commit(lab, hashes[1])
+    assert lab.store.load(record.experiment.anchor).source.hash == hashes[0]
+    assert {item.id for item in lab.store.running()} == left
 
 
 def test_ratios_to_the_anchor_are_what_a_history_is_made_of(lab, place, hashes):

@@ -1,6 +1,5 @@
 """Bad input to the commands that measure: one line, exit code 2, nothing touched."""
 
-import copy
 import json
 import shutil
 from pathlib import Path
@@ -82,14 +81,6 @@ def test_one_that_is_near_nothing_has_suggestions_and_no_list_of_all(refused):
     assert len(line) < 200
 
 
-def test_an_unknown_key_of_a_scenario_names_file_and_nearest(refused, checkout):
-    family(checkout, "memfile_persist: true", "memfile_persists: true")
-    assert refused("run") == (
-        "memfile.yml: v4-memfile: unknown option of kea 'memfile_persists';"
-        " did you mean 'memfile_persist'?"
-    )
-
-
 @pytest.mark.parametrize(
     ("given", "line"),
     [
@@ -154,14 +145,6 @@ def test_a_bench_file_that_is_missing_or_another_s_is_refused(refused, checkout)
     nothing_left = {**DOCUMENT, "procedure": {"rounds": 2, "trim": 1}}
     path.write_text(json.dumps(nothing_left), encoding="utf-8")
     assert "nothing would be left after trimming" in refused("step", "sweep", path)
-
-
-def test_a_bench_file_whose_leases_could_expire_is_refused(refused, checkout):
-    path = checkout / "bench.json"
-    document = copy.deepcopy(DOCUMENT)
-    document["scenario"]["server"]["options"]["lease_lifetime_s"] = 60
-    path.write_text(json.dumps(document), encoding="utf-8")
-    assert "leases could expire while the sweep runs" in refused("step", "sweep", path)
 
 
 def test_resuming_what_was_never_begun_is_refused(refused):

@@ -80,12 +80,13 @@ def test_a_culprit_is_measured_in_several_layouts_once(lab, place, hashes, capsy
 def test_where_the_ends_do_not_differ_it_says_how_to_look_inside(lab, place, hashes, capsys):
     lab.rates = {}
     assert search(place, hashes) == 0
-    told = capsys.readouterr().out.splitlines()[-1]
+    assert set(lab.measured) == {hashes[0], hashes[12]}
+    printed = capsys.readouterr().out.splitlines()[-1]
     good, bad = hashes[0][:10], hashes[-1][:10]
-    assert f"--commits {good}..{bad} --first-parent --anchor {good}; then leaselab" in told
+    assert f"--commits {good}..{bad} --first-parent --anchor {good}; then leaselab" in printed
 
 
-def test_it_says_its_cost_before_and_what_each_duel_told(lab, place, hashes, capsys):
+def test_it_says_its_cost_before_and_what_each_duel_reported(lab, place, hashes, capsys):
     assert lab.measured == []
     search(place, hashes)
     said = [
@@ -108,27 +109,29 @@ def test_it_says_its_cost_before_and_what_each_duel_told(lab, place, hashes, cap
 def test_all_of_it_is_one_json_document(lab, place, hashes, capsys):
     lab.broken.add(hashes[9])
     assert search(place, hashes, "--json") == 1
-    found = json.loads(capsys.readouterr().out)
-    assert (found["outcome"], found["ending"]) == ("regression", "found")
-    (culprit,) = found["culprits"]
+    document = json.loads(capsys.readouterr().out)
+    assert (document["outcome"], document["ending"]) == ("regression", "found")
+    (culprit,) = document["culprits"]
     assert (culprit["hash"], culprit["after"]) == (hashes[CULPRIT], hashes[CULPRIT - 1])
     assert culprit["ci95"][0] < 0.95 < culprit["ci95"][1]
-    assert [one["hash"] for one in found["commits"]] == hashes
-    assert [one["hash"] for one in found["commits"] if one["culprit"]] == [hashes[CULPRIT]]
-    first = found["duels"][0]
+    assert [commit["hash"] for commit in document["commits"]] == hashes
+    assert [commit["hash"] for commit in document["commits"] if commit["culprit"]] == [
+        hashes[CULPRIT]
+    ]
+    first = document["duels"][0]
     assert (first["older"], first["newer"]) == (hashes[0], hashes[12])
-    assert found["left"] is None
-    for one in found["duels"]:
-        assert lab.store.load(one["experiment"]).experiment.id == one["experiment"]
+    assert document["left"] is None
+    for duel in document["duels"]:
+        assert lab.store.load(duel["experiment"]).experiment.id == duel["experiment"]
 
 
 def test_the_comment_says_first_what_was_found(lab, place, hashes, tmp_path):
     assert lab.built == []
     comment, ids = tmp_path / "comment.md", tmp_path / "ids"
     search(place, hashes, "--markdown", str(comment), "--id-file", str(ids))
-    head, _, told, *_ = comment.read_text(encoding="utf-8").splitlines()
+    head, _, reported, *_ = comment.read_text(encoding="utf-8").splitlines()
     assert head == "## Leaselab bisect: found"
-    assert told.startswith(f"Slower since {hashes[CULPRIT][:10]} (Change \\<8\\>)")
+    assert reported.startswith(f"Slower since {hashes[CULPRIT][:10]} (Change \\<8\\>)")
     named = set(ids.read_text(encoding="utf-8").split())
     assert named == {row["id"] for row in lab.store.index.rows()}
 
@@ -147,10 +150,10 @@ def test_a_commit_that_does_not_build_is_left_out_and_said_so(lab, place, hashes
 def test_what_does_not_build_before_the_culprit_is_named_with_it(lab, place, hashes, capsys):
     lab.broken.add(hashes[CULPRIT - 1])
     assert search(place, hashes, "--json") == 1
-    found = json.loads(capsys.readouterr().out)
-    (culprit,) = found["culprits"]
+    document = json.loads(capsys.readouterr().out)
+    (culprit,) = document["culprits"]
     assert (culprit["after"], culprit["to"]) == (hashes[5], hashes[CULPRIT])
-    assert f"cannot be measured: {hashes[6][:10]}, {hashes[7][:10]}" in found["text"]
+    assert f"cannot be measured: {hashes[6][:10]}, {hashes[7][:10]}" in document["text"]
 
 
 def test_the_same_command_again_measures_nothing(lab, place, hashes, capsys):
@@ -177,21 +180,14 @@ def test_interrupted_again_and_again_it_goes_on_to_the_same_end(lab, place, hash
         assert "the search goes on with the same command: " in err.splitlines()[-1]
     lab.interrupted_at = None
     assert search(place, hashes, "--json") == 1
-    found = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     assert lab.rounds == rounds
     assert lab.store.running() == []
-    for one in (found, uninterrupted):
-        for duel in one["duels"]:
+    for row in (document, uninterrupted):
+        for duel in row["duels"]:
             del duel["experiment"], duel["minutes"]
-        del one["minutes"]
-    assert found == uninterrupted
-
-
-def test_with_ends_that_do_not_differ_all_is_well(lab, place, hashes, capsys):
-    lab.rates.clear()
-    assert search(place, hashes) == 0
-    assert "The ends do not differ" in capsys.readouterr().out
-    assert set(lab.measured) == {hashes[0], hashes[12]}
+        del row["minutes"]
+    assert document == uninterrupted
 
 
 def test_a_bad_end_that_does_not_build_is_the_end_of_it(lab, place, hashes, capsys):
@@ -204,13 +200,13 @@ def test_a_bad_end_that_does_not_build_is_the_end_of_it(lab, place, hashes, caps
 @pytest.mark.usefixtures("lab")
 def test_with_too_little_budget_it_says_between_which_commits(place, hashes, capsys):
     assert search(place, hashes, "--json", "--budget", "9") == 1
-    found = json.loads(capsys.readouterr().out)
-    assert found["ending"] == "not told apart at this budget"
-    assert found["culprits"] == []
-    assert "not told apart at this budget" in found["text"]
-    left = [hashes.index(found["left"][end]) for end in ("after", "to")]
+    document = json.loads(capsys.readouterr().out)
+    assert document["ending"] == "not told apart at this budget"
+    assert document["culprits"] == []
+    assert "not told apart at this budget" in document["text"]
+    left = [hashes.index(document["left"][end]) for end in ("after", "to")]
     assert left[0] < CULPRIT <= left[1]
-    assert found["minutes"] <= 9
+    assert document["minutes"] <= 9
     assert search(place, hashes, "--json") == 1
     assert json.loads(capsys.readouterr().out)["culprits"][0]["hash"] == hashes[CULPRIT]
 
@@ -224,17 +220,15 @@ def test_a_dry_run_says_what_is_next_and_touches_nothing(lab, place, hashes, cap
 
 
 def test_a_commit_whose_duels_come_to_no_verdict_is_left_out(lab, place, hashes, capsys):
-    """As of one that breaks after it has started."""
-    lab.faults[hashes[5], 1] = invalid_measurement("it answers nobody", where="sut")
+    """As of one that breaks after it has started; it is the middle of the range."""
     lab.broken.clear()
+    lab.faults[hashes[UNBUILT], 1] = invalid_measurement("it answers nobody", where="sut")
     assert search(place, hashes, "--json") == 1
     out, err = capsys.readouterr()
-    found = json.loads(out)
-    assert [one["hash"] for one in found["culprits"]] == [hashes[CULPRIT]]
-    if any(name == hashes[5] for name, _ in lab.rounds):
-        assert "no verdict, so it is measured again: " in err
-        assert f"{hashes[5][:10]} (Change <5>) is left out: " in err
-        assert lab.rounds.count((hashes[5], 1)) == 2
+    assert [culprit["hash"] for culprit in json.loads(out)["culprits"]] == [hashes[CULPRIT]]
+    assert "no verdict, so it is measured again: " in err
+    assert f"{hashes[UNBUILT][:10]} (Change <6>) is left out: " in err
+    assert lab.rounds.count((hashes[UNBUILT], 1)) == 2
 
 
 def test_a_good_end_that_cannot_be_measured_ends_the_search(lab, place, hashes, capsys):
@@ -261,10 +255,10 @@ def test_a_merge_is_one_step_and_says_where_to_search_on(lab, copy, hashes, caps
     merge = git(copy, "rev-parse", "HEAD")
     lab.rates = {merge: 0.9 * RATE}
     assert bisect(copy, hashes[10], merge, "--json") == 1
-    found = json.loads(capsys.readouterr().out)
-    assert [one["hash"] for one in found["commits"]] == [*hashes[10:], later, merge]
-    assert found["culprits"][0]["merged"] == [hashes[12], side[2]]
-    assert f"--good {hashes[12][:10]} --bad {side[2][:10]}" in found["text"]
+    document = json.loads(capsys.readouterr().out)
+    assert [row["hash"] for row in document["commits"]] == [*hashes[10:], later, merge]
+    assert document["culprits"][0]["merged"] == [hashes[12], side[2]]
+    assert f"--good {hashes[12][:10]} --bad {side[2][:10]}" in document["text"]
 
 
 @pytest.mark.usefixtures("lab")

@@ -22,10 +22,10 @@ NEXT = {"event": "task", "role": "build", "task": "Fetch the log"}
 
 class Feed:
     def __init__(self):
-        self.told = []
+        self.entries = []
 
     def write(self, entry):
-        self.told.append(written(entry))
+        self.entries.append(written(entry))
 
 
 class Terminal(io.StringIO):
@@ -111,8 +111,8 @@ def test_a_pipe_gets_a_line_for_each_phase_and_each_tenth(builder):
         "  make, 20 of 100, 1 min 1 s: a.cc",
         "  make, 30 of 100, 1 min 1 s: a.cc",
     ]
-    assert [data for _, data in feed.told] == lines
-    assert {name for name, _ in feed.told} == {"build"}
+    assert [data for _, data in feed.entries] == lines
+    assert {name for name, _ in feed.entries} == {"build"}
 
 
 def test_a_terminal_has_one_line_that_changes_and_is_cleared(builder):

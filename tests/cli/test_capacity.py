@@ -46,16 +46,18 @@ def document(capsys, *argv):
 
 
 def test_the_webinars_clients_are_carried(results, capsys):
-    found = document(capsys, *WEBINAR)
-    assert found["steady"] == {"new": 0.0, "renewals": 2.0, "total": 2.0}
-    assert found["peak"] == found["steady"]
-    assert found["arrival"] == {"pattern": "spread", "words": "spread evenly"}
-    by_scenario = {one["scenario"]: one for one in found["configurations"]}
+    planned = document(capsys, *WEBINAR)
+    assert planned["steady"] == {"new": 0.0, "renewals": 2.0, "total": 2.0}
+    assert planned["peak"] == planned["steady"]
+    assert planned["arrival"] == {"pattern": "spread", "words": "spread evenly"}
+    by_scenario = {
+        configuration["scenario"]: configuration for configuration in planned["configurations"]
+    }
     assert by_scenario.keys() == {"v4-memfile", "v6-memfile"}
-    one = by_scenario["v4-memfile"]
-    assert one["id"] == results.id
-    assert one["carries"] == "yes"
-    assert one["head_room"] == pytest.approx(results.figure.ci95[0] / 2)
+    entry = by_scenario["v4-memfile"]
+    assert entry["id"] == results.id
+    assert entry["carries"] == "yes"
+    assert entry["head_room"] == pytest.approx(results.figure.ci95[0] / 2)
 
 
 @pytest.mark.usefixtures("results")
@@ -76,30 +78,30 @@ def test_a_terminal_shows_needs_configurations_and_what_to_know(capsys):
         *("v4-memfile", "written", "kea", "2.6.3", "6006", "±", "25", "5.19", "yes"),
         *("≈", "2.89", "min"),
     ]
-    told = "\n".join(lines[9:])
-    assert "a renewal counts as a whole transaction" in told
-    assert "≈: measured with fewer clients, and multiplied" in told
-    assert "bench docker, environment 1" in told
+    reported = "\n".join(lines[9:])
+    assert "a renewal counts as a whole transaction" in reported
+    assert "≈: measured with fewer clients, and multiplied" in reported
+    assert "bench docker, environment 1" in reported
 
 
 @pytest.mark.usefixtures("results")
 def test_a_restart_is_judged_by_what_was_measured(capsys):
     asked = ["v4-*", "--clients", "5000", "--lease-s", "86400", "--at-once"]
     asked_for = "v4-memfile", *asked[1:], "--within-s", "60"
-    (found,) = document(capsys, *asked_for)["configurations"]
-    assert found["carries"] == "yes"
-    assert found["restart"]["basis"] == "measured"
-    assert found["restart"]["clients"] == 5000
-    assert found["head_room"] == pytest.approx(60 / found["restart"]["seconds"])
+    (configuration,) = document(capsys, *asked_for)["configurations"]
+    assert configuration["carries"] == "yes"
+    assert configuration["restart"]["basis"] == "measured"
+    assert configuration["restart"]["clients"] == 5000
+    assert configuration["head_room"] == pytest.approx(60 / configuration["restart"]["seconds"])
     assert main(["capacity", "v6-*", *asked[1:], "--within-s", "60"]) == 0
-    told = capsys.readouterr().out
-    assert "≤ 71.8 perhaps ≥ 0.836 s" in " ".join(told.split())
-    assert "≥: not measured" in told
+    printed = capsys.readouterr().out
+    assert "≤ 71.8 perhaps ≥ 0.836 s" in " ".join(printed.split())
+    assert "≥: not measured" in printed
     assert main(["capacity", *asked]) == 0
     assert "the peak is the steady load" in capsys.readouterr().out
 
 
-def test_a_load_that_the_generator_could_not_exceed_is_told_as_a_lower_end(
+def test_a_load_that_the_generator_could_not_exceed_is_reported_as_a_lower_end(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "fast"))
@@ -111,18 +113,10 @@ def test_a_load_that_the_generator_could_not_exceed_is_told_as_a_lower_end(
 def test_the_arithmetic_needs_no_result(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "none"))
     assert main(["capacity", *WEBINAR, "--new-per-day", "0.5", "--renew-at", "1"]) == 0
-    told = capsys.readouterr().out
-    assert ["together", "1.50", "1.50"] in [line.split() for line in told.splitlines()]
-    assert "no max rate was measured here yet" in told
+    printed = capsys.readouterr().out
+    assert ["together", "1.50", "1.50"] in [line.split() for line in printed.splitlines()]
+    assert "no max rate was measured here yet" in printed
     assert main(["capacity", "v4-*", *WEBINAR]) == 2
-
-
-@pytest.mark.usefixtures("results")
-def test_results_of_another_procedure_alone_are_nothing_measured(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "other"))
-    archive_result(tmp_path / "other", fixed_load_result((0.0113, 0.0141)))
-    assert main(["capacity", *WEBINAR]) == 0
-    assert "no max rate was measured here yet" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("results")
@@ -130,12 +124,12 @@ def test_each_durability_is_a_configuration(tmp_path, capsys):
     tried = example_result(token="0006", started=START + timedelta(hours=3))
     forgetful = replace(tried.server, durability="memory")
     archive_result(tmp_path / "results", replace(tried, servers={"server": forgetful}))
-    found = document(capsys, "v4-memfile", *WEBINAR)["configurations"]
-    assert {one["durability"] for one in found} == {"written", "memory"}
+    configurations = document(capsys, "v4-memfile", *WEBINAR)["configurations"]
+    assert {row["durability"] for row in configurations} == {"written", "memory"}
 
 
 @pytest.mark.parametrize(
-    ("argv", "told"),
+    ("argv", "message"),
     [
         (
             ["--clients", "0", "--lease-s", "10"],
@@ -157,9 +151,9 @@ def test_each_durability_is_a_configuration(tmp_path, capsys):
     ],
 )
 @pytest.mark.usefixtures("results")
-def test_what_no_clients_can_be_is_refused(argv, told, capsys):
+def test_what_no_clients_can_be_is_refused(argv, message, capsys):
     assert main(["capacity", *argv]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_page_is_part_of_the_report_and_stays(tmp_path, monkeypatch, capsys):
@@ -185,9 +179,9 @@ def test_the_page_is_part_of_the_report_and_stays(tmp_path, monkeypatch, capsys)
 
 @pytest.mark.usefixtures("results")
 def test_a_page_before_the_report_leads_nowhere_else(tmp_path, capsys):
-    found = document(capsys, *WEBINAR, "--page")
+    planned = document(capsys, *WEBINAR, "--page")
     text = (tmp_path / "results" / "report" / "capacity.html").read_text(encoding="utf-8")
-    assert found["page"].endswith("report/capacity.html")
+    assert planned["page"].endswith("report/capacity.html")
     assert 'href="index.html"' not in text
     assert 'href="sweep/' not in text
 

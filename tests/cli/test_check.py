@@ -1,4 +1,4 @@
-"""The command ``check`` on whole output; what the hosts tell is recorded."""
+"""The command ``check`` on whole output; the answers of hosts are recorded."""
 
 import functools
 import importlib.util
@@ -205,9 +205,9 @@ class TestJudge:
 
     @pytest.fixture
     def contacts(self, monkeypatch):
-        told = {name: Contact() for name in HOSTS}
-        monkeypatch.setattr(check, "contact_all", lambda _: told)
-        return told
+        reported = {name: Contact() for name in HOSTS}
+        monkeypatch.setattr(check, "contact_all", lambda _: reported)
+        return reported
 
     def judge(self, capsys, monkeypatch, text):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))

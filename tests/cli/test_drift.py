@@ -36,7 +36,7 @@ def archived(equal, monkeypatch):
 
 
 @pytest.fixture
-def told(tmp_path, capsys):
+def comparison(tmp_path, capsys):
     """Compare two results; returns the JSON document, what is printed, and the Markdown."""
 
     def call(a, b):
@@ -55,10 +55,12 @@ def test_the_figures_themselves_drift_by_more_than_is_allowed(archived):
 
 
 @pytest.mark.parametrize("place", range(0, BUILDS - 1, 3))
-def test_compare_sets_two_sessions_against_each_other_by_their_anchor(archived, told, place):
+def test_compare_sets_two_sessions_against_each_other_by_their_anchor(
+    archived, comparison, place
+):
     base, other = archived[place], archived[place + 1]
     for a in (base.id, "previous"):
-        document, printed, comment = told(a, other.id)
+        document, printed, comment = comparison(a, other.id)
         assert document["a"]["id"] == base.id
         assert document["outcome"] == "no change"
         assert document["basis"] == "by the common anchor"
@@ -71,11 +73,13 @@ def test_compare_sets_two_sessions_against_each_other_by_their_anchor(archived, 
         assert "across sessions" not in printed + comment
 
 
-def test_a_result_is_compared_with_the_anchor_of_another_session_by_its_own(archived, told):
-    document, *_ = told(archived[0].anchor, archived[20].id)
+def test_a_result_is_compared_with_the_anchor_of_another_session_by_its_own(
+    archived, comparison
+):
+    document, *_ = comparison(archived[0].anchor, archived[20].id)
     assert document["basis"] == "by the common anchor"
     assert document["ratio"] == pytest.approx(1.0, abs=0.03)
-    document, *_ = told("version:2.6.3", archived[20].id)
+    document, *_ = comparison("version:2.6.3", archived[20].id)
     assert document["basis"] in ("by the common anchor", "measured in turn")
 
 
@@ -106,8 +110,8 @@ def test_bisect_knows_nothing_of_a_range_that_has_no_duel(tmp_path, monkeypatch,
     past(lab.results, [1.0] * 4, commits=hashes, days=0.1)
     ends = ["--good", hashes[0], "--bad", hashes[3]]
     assert main(["bisect", "v4-memfile", "--repo", str(place), *ends, "--dry-run"]) == 0
-    told = "".join(capsys.readouterr())
-    assert not CALLED.search(told), told
+    printed = "".join(capsys.readouterr())
+    assert not CALLED.search(printed), printed
 
 
 def test_two_results_of_the_anchor_itself_are_not_compared(archived, capsys):

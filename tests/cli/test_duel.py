@@ -33,14 +33,14 @@ def live(place, a, b, *arguments):
 
 def test_equal_servers_end_with_no_change_and_say_how_sure_that_is(lab, place, capsys):
     assert live(place, "v1.0", "main", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["outcome"] == "no change"
-    assert found["duel"]["answer"] == "no change"
-    assert found["duel"]["error_budget"] is None
-    assert found["a"]["rounds"] == found["duel"]["rounds"] < 74, "it ended early"
+    document = json.loads(capsys.readouterr().out)
+    assert document["outcome"] == "no change"
+    assert document["duel"]["answer"] == "no change"
+    assert document["duel"]["error_budget"] is None
+    assert document["a"]["rounds"] == document["duel"]["rounds"] < 74, "it ended early"
     assert set(lab.built) == {of(place, "v1.0"), of(place, "main")}
-    assert 0.5 < found["duel"]["power"] <= 1
-    assert [one["commit"] for one in (found["a"], found["b"])] == [
+    assert 0.5 < document["duel"]["power"] <= 1
+    assert [row["commit"] for row in (document["a"], document["b"])] == [
         of(place, "v1.0"),
         of(place, "main"),
     ]
@@ -64,10 +64,10 @@ def test_a_drop_in_every_layout_is_the_codes_and_in_one_its_place(
     lab.rates = {f"{of(place, 'main')} laid out {seed}": 0.95 * RATE for seed in slow}
     assert live(place, "v1.0", "main", "--layouts", "3", "--json") == (cause == "code")
     out, err = capsys.readouterr()
-    found = json.loads(out)["over"]
-    assert found["cause"] == cause
-    assert [one["seed"] for one in found["layouts"]] == [1, 2, 3]
-    assert [one["answer"] == "slower" for one in found["layouts"]] == [
+    over = json.loads(out)["over"]
+    assert over["cause"] == cause
+    assert [layout["seed"] for layout in over["layouts"]] == [1, 2, 3]
+    assert [layout["answer"] == "slower" for layout in over["layouts"]] == [
         seed in slow for seed in (1, 2, 3)
     ]
     assert "3 layouts: 6 builds, and 3 duels of at most" in err
@@ -82,7 +82,7 @@ def test_an_interrupted_duel_of_a_layout_goes_on_in_that_layout(lab, place):
     (begun, _) = lab.store.running()
     lab.interrupted_at = None
     assert live(place, "v1.0", "main", "--no-profile") == 0
-    assert begun.id in [one.id for one in lab.store.running()], (
+    assert begun.id in [record.id for record in lab.store.running()], (
         "another layout is another build"
     )
     assert live(place, "v1.0", "main", "--layouts", "2") == 0
@@ -149,8 +149,8 @@ def test_equal_ones_are_profiled_only_when_asked(lab, place):
 )
 def test_what_a_is_follows_from_b(lab, place, a, b, commits):
     assert live(place, a, b) == 0
-    found = [one["commit"] for one in lab.store.index.every()]
-    assert sorted(found, key=str) == sorted(
+    results = [row["commit"] for row in lab.store.index.every()]
+    assert sorted(results, key=str) == sorted(
         (ref and of(place, ref) for ref in commits), key=str
     )
 
@@ -168,9 +168,9 @@ def test_a_duel_is_judged_again_from_the_archive(lab, place, capsys, tmp_path):
     ids = tmp_path / "ids"
     lab.rates[of(place, "main")] = 0.9 * RATE
     assert live(place, "v1.0", "main", "--id-file", str(ids)) == 1
-    told = capsys.readouterr().out.splitlines()[-1]
+    printed = capsys.readouterr().out.splitlines()[-1]
     assert main(["compare", *ids.read_text().split()]) == 1
-    assert capsys.readouterr().out.splitlines()[-1] == told
+    assert capsys.readouterr().out.splitlines()[-1] == printed
 
 
 def test_what_does_not_build_is_the_verdict(lab, place, capsys):
@@ -183,9 +183,9 @@ def test_what_does_not_build_is_the_verdict(lab, place, capsys):
 def test_what_b_is_compared_with_is_no_fault_of_b(lab, place, capsys):
     lab.broken.add(of(place, "v1.0"))
     assert live(place, "v1.0", "main") == 3
-    told = capsys.readouterr().err
-    assert "A does not build or does not start, so B was not measured" in told
-    assert BROKEN in told
+    printed = capsys.readouterr().err
+    assert "A does not build or does not start, so B was not measured" in printed
+    assert BROKEN in printed
     assert lab.rounds == []
 
 
@@ -206,9 +206,9 @@ def test_a_duel_that_was_interrupted_is_resumed_to_the_same_verdict(lab, place, 
     assert "go on with: leaselab resume" in capsys.readouterr().err
     lab.interrupted_at = None
     assert main(["resume"]) == 0
-    found = [one["id"] for one in lab.store.index.every()]
-    assert len(found) == 2
-    first = lab.store.load(found[0]).experiment.points
+    results = [row["id"] for row in lab.store.index.every()]
+    assert len(results) == 2
+    first = lab.store.load(results[0]).experiment.points
     assert main(["compare", *first]) == 0
     assert "No change bigger than" in capsys.readouterr().out
 
@@ -221,9 +221,9 @@ def test_the_same_command_goes_on_with_a_duel_that_was_interrupted(lab, place, c
     lab.interrupted_at = None
     lab.forget()
     assert live(place, "v1.0", "main", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)
     assert min(index for _, index in lab.rounds) > 1
-    assert found["duel"]["rounds"] > 2
+    assert document["duel"]["rounds"] > 2
     assert lab.store.running() == []
     assert len(list(lab.store.index.every())) == 2
 
@@ -274,11 +274,11 @@ def test_a_duel_of_one_is_refused(lab, capsys):
 def test_a_bench_is_calibrated_once_and_verdicts_quote_it(lab, capsys):
     words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "2", "--slowdown", "4"]
     assert main([*words, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["equal"]["duels"], found["equal"]["slower"]) == (2, 0)
-    assert (found["slowed"]["duels"], found["slowed"]["slower"]) == (2, 2)
-    assert found["slowed"]["ratio"] == pytest.approx(0.96, abs=0.005)
-    assert 0 < found["smallest"] < 0.04
+    document = json.loads(capsys.readouterr().out)
+    assert (document["equal"]["duels"], document["equal"]["slower"]) == (2, 0)
+    assert (document["slowed"]["duels"], document["slowed"]["slower"]) == (2, 2)
+    assert document["slowed"]["ratio"] == pytest.approx(0.96, abs=0.005)
+    assert 0 < document["smallest"] < 0.04
     lab.forget()
     assert main(words) == 0
     assert lab.rounds == []  # the archive has them

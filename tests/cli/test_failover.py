@@ -41,9 +41,14 @@ def test_one_server_has_nothing_to_fail_over_to(lab, capsys):
 
 def test_it_is_a_result_with_the_time_that_the_pair_needs(lab, capsys):
     assert main(["run", "--procedure", "event", PAIR, "--rate", "500", "--json"]) == 0
-    (found,) = lab.procedures
-    assert (found.name, found.event, found.rate, found.rounds) == ("event", "crash", 500, 3)
-    assert (found.before_s, found.after_s) == (10, 10 + AFTER_SLACK_S)
+    (procedure,) = lab.procedures
+    assert (procedure.name, procedure.event, procedure.rate, procedure.rounds) == (
+        "event",
+        "crash",
+        500,
+        3,
+    )
+    assert (procedure.before_s, procedure.after_s) == (10, 10 + AFTER_SLACK_S)
     document = json.loads(capsys.readouterr().out)
     assert document["scenario"]["name"] == PAIR
     assert document["metrics"][0]["name"] == "outage_s"

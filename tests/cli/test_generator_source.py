@@ -39,10 +39,10 @@ def test_the_generator_is_built_once_and_its_commit_is_in_each_result(lab, place
     scenarios = ("v4-memfile", "v6-memfile")
     assert measure(*scenarios, "--flame-repo", place, "--flame-commit", hashes[1]) == 0
     assert lab.built == [hashes[1]]
-    found = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
-    assert len(found) == 2
-    assert {one.generator.options["commit"] for one in found} == {hashes[1]}
-    assert {one.server.commit for one in found} == {None}
+    results = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+    assert len(results) == 2
+    assert {item.generator.options["commit"] for item in results} == {hashes[1]}
+    assert {item.server.commit for item in results} == {None}
 
 
 def test_without_a_commit_it_is_that_of_head(lab, place, hashes):
@@ -56,8 +56,8 @@ def test_another_commit_of_the_generator_is_another_measurement(
     server = make_repository(tmp_path / "server")
     first = commit(server, "Begin", {"n": "1"})
     what = ("v4-memfile", "--repo", server, "--commits", first, "--flame-repo", place)
-    for one in (hashes[0], hashes[1], hashes[0]):
-        assert measure(*what, "--flame-commit", one) == 0
+    for item in (hashes[0], hashes[1], hashes[0]):
+        assert measure(*what, "--flame-commit", item) == 0
     assert lab.measured == [first, first]
     assert capsys.readouterr().err.count("measured before: ") == 1
 
@@ -71,9 +71,9 @@ def test_a_generator_that_does_not_build_is_no_result_of_a_server(
     what = ("--repo", server, "--commit", "HEAD", "--flame-repo", place)
     assert measure("v4-memfile", *what) == 4
     assert lab.store.index.rows() == []
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert f"flame {hashes[2]}: the generator does not build: src/dhcp.c:7:1" in told
-    assert "build.log.gz" in told
+    printed = capsys.readouterr().err.splitlines()[-1]
+    assert f"flame {hashes[2]}: the generator does not build: src/dhcp.c:7:1" in printed
+    assert "build.log.gz" in printed
 
 
 @pytest.mark.usefixtures("hashes")

@@ -23,23 +23,23 @@ def lab(tmp_path, monkeypatch):
     return lab
 
 
-def told(capsys):
+def printed_json(capsys):
     return json.loads(capsys.readouterr().out)
 
 
 def test_a_ceiling_is_a_result_and_later_ones_are_judged_by_it(lab, capsys):
     assert main(["calibrate", "v4-memfile", "--json"]) == 0
-    (row,) = told(capsys)["ceilings"]
+    (row,) = printed_json(capsys)["ceilings"]
     assert (row["scenario"], row["generator"], row["runs"]) == (UNCAPPED, "leaseload", 3)
     assert row["value"] == pytest.approx(60_000, rel=0.01)
     lab.rates["v4-mysql"] = 0.9 * row["value"]
     for name in ("v4-memfile", "v4-mysql", "v6-memfile"):
         assert main(["run", name]) == 0
-    found = {one.scenario.name: one for one in lab.store.load_readable(lab_ids(lab))}
-    assert found["v4-memfile"].ceiling.id == found["v4-mysql"].ceiling.id == row["id"]
-    assert [reason.word for reason in found["v4-mysql"].reasons] == ["generator-limited"]
-    assert not found["v4-memfile"].reasons
-    assert found["v6-memfile"].ceiling is None, "of another protocol"
+    by_name = {record.scenario.name: record for record in lab.store.load_readable(lab_ids(lab))}
+    assert by_name["v4-memfile"].ceiling.id == by_name["v4-mysql"].ceiling.id == row["id"]
+    assert [reason.word for reason in by_name["v4-mysql"].reasons] == ["generator-limited"]
+    assert not by_name["v4-memfile"].reasons
+    assert by_name["v6-memfile"].ceiling is None, "of another protocol"
     assert "generator-limited" in capsys.readouterr().out
 
 
@@ -55,7 +55,7 @@ def test_every_protocol_has_one(capsys):
         assert f"responder-{name}-uncapped" in shown
 
 
-def test_what_has_no_figure_is_told_after_the_others(lab, capsys):
+def test_what_has_no_figure_is_reported_after_the_others(lab, capsys):
     lab.faults[UNCAPPED, 1] = invalid_measurement("too noisy")
     assert main(["calibrate"]) == 3
     out, err = capsys.readouterr()
@@ -66,10 +66,10 @@ def test_what_has_no_figure_is_told_after_the_others(lab, capsys):
 
 def test_two_generators_are_measured_in_turn_and_compared(lab, capsys):
     assert main(["dev", "bench", "generators", "--json", "--runs", "5"]) == 0
-    found = told(capsys)
-    assert found["ceiling_ratio"] == pytest.approx(5, rel=0.01)
-    assert found["agreement"] == {"max_rate": pytest.approx(1.01, rel=0.01), "p50_s": 1.0}
-    assert found["wall_ratio"] is not None
+    result = printed_json(capsys)
+    assert result["ceiling_ratio"] == pytest.approx(5, rel=0.01)
+    assert result["agreement"] == {"max_rate": pytest.approx(1.01, rel=0.01), "p50_s": 1.0}
+    assert result["wall_ratio"] is not None
     loads = [procedure for procedure in lab.procedures if procedure.name == "fixed-load"]
     assert [load.rate for load in loads] == [pytest.approx(2500, rel=0.02)] * 2
     rounds = [index for name, index in lab.rounds if name == UNCAPPED]

@@ -191,10 +191,10 @@ def line(command, chance, paths):
     actions = [action for action in PARSERS[command]._actions if action.dest != "help"]
     needed = [action for action in actions if action.required or not action.option_strings]
     others = [action for action in actions if action not in needed]
-    chosen = [one for one in needed if chance.random() < 0.97]
+    chosen = [item for item in needed if chance.random() < 0.97]
     chosen += chance.sample(others, min(len(others), chance.randint(0, 3)))
     chance.shuffle(chosen)
-    return [*command, *(word for one in chosen for word in words(one, chance, paths))]
+    return [*command, *(word for item in chosen for word in words(item, chance, paths))]
 
 
 def call(arguments):

@@ -75,9 +75,9 @@ def other(tmp_path, played):
 @pytest.mark.parametrize("verb", ["up", "down"])
 def test_a_second_command_says_who_makes_the_lab_and_plays_nothing(verb, played, other, capsys):
     assert main(["lab", verb]) == 4
-    told = capsys.readouterr().err
-    assert "another command makes or removes the lab of this machine (" in told
-    assert WORDS.format(other.pid, 0) in told
+    printed = capsys.readouterr().err
+    assert "another command makes or removes the lab of this machine (" in printed
+    assert WORDS.format(other.pid, 0) in printed
     assert played == []
 
 
@@ -101,7 +101,7 @@ def test_it_goes_on_when_the_first_has_ended_however_that_was(
 
 
 def test_a_lock_that_is_none_is_named(played, tmp_path, capsys):
-    """A link would have us write a file of somebody else's choice."""
+    """A link would have us write a file that another user chose."""
     (tmp_path / "locks" / "leaselab-docker_lab").symlink_to("/etc/passwd")
     assert main(["lab", "up"]) == 4
     assert "leaselab-docker_lab: the lock of this machine's lab cannot be opened (found " in (

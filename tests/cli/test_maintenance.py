@@ -46,8 +46,8 @@ def test_it_is_said_who_has_it_and_why_and_ended_by_hand(capsys):
     assert out.startswith("bench rack1 is in maintenance by ana@laptop since 20")
     assert out.endswith(f" UTC: {REASON}\n")
     assert main(["lab", "maintenance", "off", "rack1"]) == 0
-    told = "not in maintenance; it was in that of ana@laptop since 20"
-    assert told in capsys.readouterr().out
+    reported = "not in maintenance; it was in that of ana@laptop since 20"
+    assert reported in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("bench")
@@ -75,12 +75,12 @@ def test_nothing_begins_on_it_and_no_hourly_check_lifts_it(command, capsys, monk
 
 
 @pytest.mark.usefixtures("bench")
-def test_a_bench_that_is_held_goes_on_until_it_is_given_back(capsys):
+def test_a_bench_that_is_held_goes_on_until_it_is_released(capsys):
     assert main(["lab", "take", "--purpose", "a build"]) == 0
     capsys.readouterr()
     assert close() == 0
     assert "; jenkins-lab-check-17 has it until a build is done" in capsys.readouterr().out
-    assert main(["lab", "take"]) == 4  # gives back first what it held
+    assert main(["lab", "take"]) == 4  # releases first what it held
     assert main(["lab", "release"]) == 0
 
 
@@ -95,7 +95,7 @@ def test_a_sweep_of_its_holder_begins_and_another_one_does_not(bench):
 
 
 @pytest.mark.usefixtures("bench")
-def test_somebody_elses_is_left_as_it_is(capsys):
+def test_another_users_is_left_as_it_is(capsys):
     close()
     assert close("--owner", "ben@desk") == 4
     assert "found ana@laptop since 20" in capsys.readouterr().err
@@ -111,7 +111,7 @@ def test_its_owner_may_give_another_reason(capsys):
 
 
 def test_it_outlasts_a_reboot(bench, capsys):
-    """A reboot empties /run and begins the boot clock anew."""
+    """A reboot empties /run and restarts the boot clock."""
     close()
     for path in (bench.folder / "run").iterdir():
         path.unlink()
@@ -128,10 +128,10 @@ def test_of_several_benches_another_one_is_taken(tmp_path):
 
     racks = [read(tmp_path / f"{name}.yml") for name in ("rack1", "rack2")]
     close()
-    found = [benches.occupancy(rack) for rack in racks]
-    assert all("in maintenance by ana@laptop since 20" in str(one) for one in found)
+    results = [benches.occupancy(rack) for rack in racks]
+    assert all("in maintenance by ana@laptop since 20" in str(item) for item in results)
     other = benches.Occupancy(racks[1], None)
-    first = benches.free_bench(racks, lambda rack: found[0] if rack is racks[0] else other)
+    first = benches.free_bench(racks, lambda rack: results[0] if rack is racks[0] else other)
     assert first is racks[1]
 
 
@@ -161,5 +161,5 @@ def test_a_bench_that_was_never_prepared_gets_the_program_first(bench, monkeypat
     ],
 )
 @pytest.mark.usefixtures("bench")
-def test_bad_input_is_told(words):
+def test_bad_input_is_reported(words):
     assert main(["lab", "maintenance", *words]) == 2

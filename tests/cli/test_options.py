@@ -49,16 +49,16 @@ IDLE = (
 
 def defaults(parser):
     """Number that help names as the default of each option that it shows."""
-    found = {
-        one.option_strings[-1]: LIMIT.search(help_of(one))
-        for one in parser.shown
-        if one.option_strings
+    by_name = {
+        option.option_strings[-1]: LIMIT.search(help_of(option))
+        for option in parser.shown
+        if option.option_strings
     }
-    return {name: match[1] for name, match in found.items() if match}
+    return {name: match[1] for name, match in by_name.items() if match}
 
 
 def test_the_help_of_run_has_at_most_twenty_options():
-    shown = [one for one in find(["run"])[0].parser().shown if one.option_strings]
+    shown = [option for option in find(["run"])[0].parser().shown if option.option_strings]
     assert len(shown) <= MOST_OPTIONS
 
 
@@ -67,27 +67,27 @@ def test_a_named_procedure_has_its_own_parameters_with_the_defaults_of_the_model
     parser = find(["run"])[0].parser()
     parser.parse_args(["--procedure", procedure])
     of_model = PROCEDURES[procedure]()
-    own = [one for one in parser.shown if one.dest.startswith("p_")]
+    own = [option for option in parser.shown if option.dest.startswith("p_")]
     assert len(own) >= 7
     for action in own:
         default = getattr(of_model, action.dest.removeprefix("p_"))
-        told = help_of(action).rpartition("(default: ")[2]
+        reported = help_of(action).rpartition("(default: ")[2]
         if isinstance(default, tuple):
-            assert told == f"{','.join(map(str, default))})"
+            assert reported == f"{','.join(map(str, default))})"
         elif default is not None:
-            assert re.split(r"[),]", told)[0] == str(default).removesuffix(".0")
+            assert re.split(r"[),]", reported)[0] == str(default).removesuffix(".0")
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_every_number_that_help_calls_a_default_is_one(command):
     parser = command.parser()
     actions = {option.option_strings[-1]: option for option in parser.options}
-    for name, told in defaults(parser).items():
+    for name, message in defaults(parser).items():
         default = actions[name].default
         parameter = actions[name].dest.removeprefix("p_")
         if command.name in DUELS and parameter != actions[name].dest:
             default = getattr(PROCEDURES["duel"](), parameter)
-        assert float(told) == USUAL.get(name, default), name
+        assert float(message) == USUAL.get(name, default), name
 
 
 @pytest.mark.parametrize(

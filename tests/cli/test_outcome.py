@@ -1,4 +1,4 @@
-"""How a sweep's end is told."""
+"""How the end of a sweep is reported."""
 
 import pytest
 from tests.examples import archive_result, example_result, invalid_result
@@ -22,15 +22,15 @@ def archived(tmp_path):
     return archive
 
 
-def test_what_went_wrong_is_told_once_and_last(archived, capsys):
+def test_what_went_wrong_is_reported_once_and_last(archived, capsys):
     record = invalid_result()
     store, place = archived(record)
     error = invalid_measurement(record.reasons[0].text)
     assert show_sealed(store, Ended(error, place), as_json=False) is Outcome.INVALID
-    told = capsys.readouterr()
-    assert (told.out + told.err).count(error.what) == 1
-    assert told.err.endswith(f"\nleaselab: {error.what}\n")
-    assert "generator-limited" in told.out
+    captured = capsys.readouterr()
+    assert (captured.out + captured.err).count(error.what) == 1
+    assert captured.err.endswith(f"\nleaselab: {error.what}\n")
+    assert "generator-limited" in captured.out
 
 
 def test_a_doubt_of_a_good_result_stands_with_it(archived, capsys):
@@ -38,9 +38,9 @@ def test_a_doubt_of_a_good_result_stands_with_it(archived, capsys):
     doubt = {"word": "unsteady", "text": "the machine moved"}
     store, place = archived(example_result(reasons=[doubt]))
     assert show_sealed(store, Ended(None, place), as_json=False) is Outcome.OK
-    told = capsys.readouterr()
-    assert "unsteady: the machine moved" in told.out
-    assert "leaselab: " not in told.err
+    captured = capsys.readouterr()
+    assert "unsteady: the machine moved" in captured.out
+    assert "leaselab: " not in captured.err
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,5 @@ def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
         "leaselab rerun ID",
     ]
     for command in commands[1:]:
-        found, arguments = find(command.split()[1:])
-        found.parser().parse_args(arguments)  # raises for what the command does not take
+        result, arguments = find(command.split()[1:])
+        result.parser().parse_args(arguments)  # raises for what the command does not take

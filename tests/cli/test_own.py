@@ -25,9 +25,9 @@ def test_a_file_is_measured_and_its_result_says_what_was_changed(lab, capsys):
         "interfaces-config.interfaces: br-lan: the test network"
     ]
     assert result.scenario.load["clients"] == 75
-    told = capsys.readouterr().err
-    assert "75 of 192.168.1.0/24" in told
-    assert "br-lan" in told
+    printed = capsys.readouterr().err
+    assert "75 of 192.168.1.0/24" in printed
+    assert "br-lan" in printed
 
 
 def test_what_is_left_out_is_said_first(lab, capsys):
@@ -35,8 +35,12 @@ def test_what_is_left_out_is_said_first(lab, capsys):
     assert main(["run", "--config", isp, "--runs", "3"]) == 2
     assert "isp.conf:9:" in capsys.readouterr().err
     assert main(["run", "--config", isp, "--without", "hook:radius", "--runs", "3"]) == 0
-    told = capsys.readouterr().err
-    assert told.index("hook:radius") < told.index("loggers") < told.index("1020 of 10.1.0.0/20")
+    printed = capsys.readouterr().err
+    assert (
+        printed.index("hook:radius")
+        < printed.index("loggers")
+        < printed.index("1020 of 10.1.0.0/20")
+    )
     (row,) = lab.store.index.every("*")
     description = lab.store.load(row["id"]).scenario.description
     assert description == "isp.conf, without hook:radius, for clients that fit it"
@@ -60,7 +64,7 @@ def test_two_commits_are_compared_with_a_file(lab, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["run", "--without", "hook:ha"], "--without needs --config"),
         (["run", "--config", "/nowhere"], "cannot be read"),
@@ -83,6 +87,6 @@ def test_two_commits_are_compared_with_a_file(lab, tmp_path):
     ],
 )
 @pytest.mark.usefixtures("lab")
-def test_what_does_not_go_together_is_refused(words, told, capsys):
+def test_what_does_not_go_together_is_refused(words, message, capsys):
     assert main(words) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -26,11 +26,14 @@ def document(capsys, *argv):
     return json.loads(capsys.readouterr().out)
 
 
-def sources(found):
-    return {one["name"]: (one["value"], one["source"]) for one in found["assumed"]}
+def sources(document):
+    return {
+        assumption["name"]: (assumption["value"], assumption["source"])
+        for assumption in document["assumed"]
+    }
 
 
-def test_a_lab_keeper_sees_what_runs_when_and_how_soon_a_drop_is_told(capsys):
+def test_a_lab_keeper_sees_what_runs_when_and_how_soon_a_drop_is_reported(capsys):
     assert main(["plan", "v4-memfile", "v6-memfile", "v4-mysql", *BUDGET]) == 0
     shown = capsys.readouterr().out
     (push,) = [line for line in shown.splitlines() if line.startswith("each push")]
@@ -42,29 +45,29 @@ def test_a_lab_keeper_sees_what_runs_when_and_how_soon_a_drop_is_told(capsys):
 
 
 def test_the_document_has_the_same_and_every_scenario(capsys):
-    found = document(capsys, "v4-*", *BUDGET)
-    planned = [name for row in found["duels"] for name in row["scenarios"]]
+    result = document(capsys, "v4-*", *BUDGET)
+    planned = [name for row in result["duels"] for name in row["scenarios"]]
     assert len(planned) == len(set(planned)) > 100
-    assert "v4-avalanche-clients-1000" in found["left_out"]
-    assert not set(planned) & set(found["left_out"])
-    assert found["load_on_a_working_day"] <= 0.8
-    for row in found["duels"]:
+    assert "v4-avalanche-clients-1000" in result["left_out"]
+    assert not set(planned) & set(result["left_out"])
+    assert result["load_on_a_working_day"] <= 0.8
+    for row in result["duels"]:
         assert 0 < row["told_h"]["median"] <= row["told_h"]["p95"]
         assert row["told_h"]["median"] <= row["named_h"]["median"]
 
 
 def test_without_results_the_defaults_are_named_as_such(capsys):
-    found = sources(document(capsys, "v4-memfile", *BUDGET))
-    assert found["measure_min"] == (60.0, "default, docs/explanation/scaling.md")
-    assert found["duel_min"] == (6.0, "default, docs/explanation/scaling.md")
+    result = sources(document(capsys, "v4-memfile", *BUDGET))
+    assert result["measure_min"] == (60.0, "default, docs/explanation/scaling.md")
+    assert result["duel_min"] == (6.0, "default, docs/explanation/scaling.md")
 
 
 def test_durations_are_the_archives_where_it_has_results(results, capsys):
     for number, minutes in enumerate((10, 14, 60)):
-        one = example_result(token=f"000{number}", started=START + timedelta(hours=number))
-        archive_result(results, replace(one, wall_s=60 * minutes))
-    found = sources(document(capsys, "v4-memfile", *BUDGET))
-    value, source = found["measure_min"]
+        record = example_result(token=f"000{number}", started=START + timedelta(hours=number))
+        archive_result(results, replace(record, wall_s=60 * minutes))
+    result = sources(document(capsys, "v4-memfile", *BUDGET))
+    value, source = result["measure_min"]
     assert value == pytest.approx(14)
     assert source == "archive, 3 sweeps, median: v4-memfile 14"
     other = sources(document(capsys, "v6-memfile", *BUDGET))
@@ -74,24 +77,24 @@ def test_durations_are_the_archives_where_it_has_results(results, capsys):
 def test_a_quick_look_is_no_sweep(results, capsys):
     """With three runs it is over in a minute, and says nothing of nine."""
     few = replace(PROCEDURE, rounds=3, trim=0)
-    one = example_result(MAX_RATES[:3], procedure=few)
-    archive_result(results, replace(one, wall_s=60.0))
-    found = sources(document(capsys, "v4-memfile", *BUDGET))
-    assert found["measure_min"][0] == 60.0
+    record = example_result(MAX_RATES[:3], procedure=few)
+    archive_result(results, replace(record, wall_s=60.0))
+    result = sources(document(capsys, "v4-memfile", *BUDGET))
+    assert result["measure_min"][0] == 60.0
 
 
 def test_an_option_goes_before_the_archive(results, capsys):
     archive_result(results)
-    found = sources(document(capsys, "v4-memfile", *BUDGET, "--measure-min", "33"))
-    assert found["measure_min"] == (33.0, "option --measure-min")
+    result = sources(document(capsys, "v4-memfile", *BUDGET, "--measure-min", "33"))
+    assert result["measure_min"] == (33.0, "option --measure-min")
 
 
 def test_scenarios_that_are_measured_most_come_first_of_a_pattern(results, capsys):
     archive_result(results, example_result(scenario="v4-memfile-mt"))
-    found = document(capsys, "v4-memfile*", *BUDGET)
-    assert found["duels"][0]["scenarios"][0] == "v4-memfile-mt"
-    found = document(capsys, "v4-memfile-lb", "v4-memfile*", *BUDGET)
-    assert found["duels"][0]["scenarios"][:2] == ["v4-memfile-lb", "v4-memfile-mt"]
+    planned = document(capsys, "v4-memfile*", *BUDGET)
+    assert planned["duels"][0]["scenarios"][0] == "v4-memfile-mt"
+    planned = document(capsys, "v4-memfile-lb", "v4-memfile*", *BUDGET)
+    assert planned["duels"][0]["scenarios"][:2] == ["v4-memfile-lb", "v4-memfile-mt"]
 
 
 def refused(capsys, *argv):
@@ -120,7 +123,7 @@ def test_a_push_that_has_to_cost_more_than_it_may_says_what_it_costs(capsys):
     assert "wanted 16 min for 1 scenario" in error
 
 
-def test_drops_that_are_told_too_late_say_how_many_benches_tell_them_in_time(capsys):
+def test_drops_that_are_reported_too_late_say_how_many_benches_report_them_in_time(capsys):
     names = [f"v4-{kind}" for kind in ("memfile", "mysql", "postgresql")]
     words = ["--commits-a-day", "12", "--measure-min", "90", "--duel-min", "14"]
     error = refused(capsys, *names, *words, "--within", "2")

@@ -43,7 +43,7 @@ def failed(host, msg, outcome=4, task="Check", role="kea"):
     return {"event": "failed", **named, "msg": msg, "outcome": outcome}
 
 
-def test_changes_and_statistics_are_told(checkout, monkeypatch, capsys):
+def test_changes_and_statistics_are_reported(checkout, monkeypatch, capsys):
     monkeypatch.setitem(preparation._TITLES, "book", "trying it")
     name, inventory = playbook(
         checkout,
@@ -96,13 +96,13 @@ DATA = {
 
 def test_variables_are_data_of_the_same_types_and_in_no_list_of_processes(checkout):
     """Also where a fact, a template's file and another fact are made of them."""
-    (checkout / "ansible" / "told.j2").write_text("{{ again | to_json }}", encoding="utf-8")
+    (checkout / "ansible" / "data.j2").write_text("{{ again | to_json }}", encoding="utf-8")
     name, inventory = playbook(
         checkout,
         """
     - ansible.builtin.set_fact: {kept: "{{ given }}"}
     - ansible.builtin.set_fact: {again: "{{ kept | combine({'tag': kept.tag ~ ''}) }}"}
-    - ansible.builtin.template: {src: told.j2, dest: "{{ playbook_dir }}/told", mode: "0600"}
+    - ansible.builtin.template: {src: data.j2, dest: "{{ playbook_dir }}/data", mode: "0600"}
     - ansible.builtin.command: {argv: [ps, -eo, args]}
       register: seen
     - ansible.builtin.find: {paths: "{{ playbook_dir }}/../.leaselab/logs"}
@@ -113,14 +113,14 @@ def test_variables_are_data_of_the_same_types_and_in_no_list_of_processes(checko
     )
     stats = run_playbook(name, inventory, {"given": DATA}).custom
     assert stats["kept"] == DATA
-    assert json.loads((checkout / "ansible" / "told").read_text(encoding="utf-8")) == DATA
+    assert json.loads((checkout / "ansible" / "data").read_text(encoding="utf-8")) == DATA
     assert "2026-11-21" not in stats["seen"]
     (file,) = [stat for stat in stats["found"] if stat["path"].endswith(".variables")]
     assert file["mode"] == "0600"
     assert not Path(file["path"]).exists()
 
 
-def test_a_failed_command_is_told_by_its_last_words(checkout):
+def test_a_failed_command_is_reported_by_its_last_words(checkout):
     name, inventory = playbook(
         checkout, "    - ansible.builtin.command: sh -c 'echo no such lease >&2; exit 3'\n"
     )
@@ -128,7 +128,7 @@ def test_a_failed_command_is_told_by_its_last_words(checkout):
         run_playbook(name, inventory)
 
 
-def test_a_task_that_another_host_did_is_told_by_that_host(checkout):
+def test_a_task_of_another_host_is_reported_with_that_host(checkout):
     """The bench lock is asked on the generator, from whichever hosts a play has."""
     name, inventory = playbook(
         checkout, "    - {ansible.builtin.command: id, delegate_to: sut}\n"
@@ -140,7 +140,7 @@ def test_a_task_that_another_host_did_is_told_by_that_host(checkout):
     assert caught.value.where == "sut"
 
 
-def test_a_playbook_that_cannot_be_read_is_told_by_the_end_of_its_output(checkout):
+def test_a_playbook_that_cannot_be_read_is_reported_by_the_end_of_its_output(checkout):
     name, inventory = playbook(checkout, "    - nosuchmodule: {}\n")
     with pytest.raises(LeaselabError, match="nosuchmodule") as caught:
         run_playbook(name, inventory)

@@ -12,7 +12,7 @@ import yaml
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "roles" / "bench_lock" / "files" / "bench-lock"
 NOWHERE = {"ansible_host": "127.0.0.1", "ansible_port": 9}
-"""Nothing listens there: whoever goes to this host is told so by SSH."""
+"""Nothing listens there: SSH to this host fails at once."""
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 
 
@@ -109,7 +109,7 @@ def test_a_hold_that_is_older_than_the_maintenance_goes_on(bench):
         assert ("The bench is in maintenance by ben@desk" in said) == (token != "t")
 
 
-def test_no_host_is_switched_while_somebody_has_its_bench(bench):
+def test_no_host_is_switched_while_its_bench_is_held(bench):
     """By hand, too; who asks for the state alone disturbs nobody."""
     take(bench)
     asked = ("power", "-e", "power_host=sut", "-e")
@@ -169,7 +169,7 @@ def test_a_tag_that_is_none_is_refused_before_anything_is_touched(bench):
     assert "UNREACHABLE" not in said
 
 
-def test_a_base_image_that_somebody_can_exchange_is_refused_before_anything_is_made(tmp_path):
+def test_a_base_image_that_others_can_exchange_is_refused_before_anything_is_made(tmp_path):
     """A tag can be moved; a digest is the content."""
     play_ = {
         "hosts": "localhost",
@@ -204,6 +204,8 @@ def test_an_inventory_that_does_not_name_its_bench_is_refused(bench):
     inventory = yaml.safe_load(bench.read_text(encoding="utf-8"))
     del inventory["bench"]["vars"]["leaselab_bench"]
     bench.write_text(yaml.safe_dump(inventory), encoding="utf-8")
-    status, told = play(bench, "provision")
+    status, output = play(bench, "provision")
     assert status != 0
-    assert "The inventory does not name its bench. Found: no leaselab_bench of host gen" in told
+    assert (
+        "The inventory does not name its bench. Found: no leaselab_bench of host gen" in output
+    )

@@ -94,9 +94,7 @@ class TestCommand:
         }
 
     @pytest.mark.parametrize("host", ["sut", "gen"])
-    def test_a_bench_that_somebody_has_is_refused_unless_it_is_forced(
-        self, bench, capsys, host
-    ):
+    def test_a_bench_that_is_held_is_refused_unless_it_is_forced(self, bench, capsys, host):
         taken(bench)
         assert main(["lab", "power", "cycle", host]) == 4
         assert "the bench is in use (found ana@laptop, a test" in capsys.readouterr().err
@@ -136,7 +134,7 @@ class TestCommand:
         assert bench.switched == ()
 
     @pytest.mark.usefixtures("bench")
-    def test_a_host_that_nothing_switches_and_one_that_is_none_are_told(self, capsys):
+    def test_a_host_that_nothing_switches_and_one_that_is_none_are_reported(self, capsys):
         assert main(["lab", "power", "on", "bld"]) == 2
         said = capsys.readouterr().err
         assert "host bld: nothing switches this host (found no variable leaselab_power" in said
@@ -156,7 +154,7 @@ class TestRecovery:
     def _playbooks(self, bench, monkeypatch):
         """What is played finds every host alive, or says which is not.
 
-        `provision` stands for `run` and `rerun`, which prepare a bench by the same function.
+        `provision` also proves `run` and `rerun`, which prepare a bench by the same function.
         """
 
         def play(*_):
@@ -165,7 +163,7 @@ class TestRecovery:
             raise KeyboardInterrupt
 
         def look(_):
-            errors = [{"level": "error", "text": f"{one}: ssh"} for one in bench.dead]
+            errors = [{"level": "error", "text": f"{host}: ssh"} for host in bench.dead]
             return {"findings": errors}
 
         monkeypatch.setattr(preparation, "play", play)
@@ -193,7 +191,7 @@ class TestRecovery:
         assert bench.holders == ("step provision",)
         assert bench.holder() is None
 
-    def test_the_generator_comes_first_as_it_tells_who_has_the_bench(self, bench):
+    def test_the_generator_comes_first_as_it_knows_who_has_the_bench(self, bench):
         bench.dead = {"sut", "gen"}
         main(["step", "provision"])
         assert bench.switched[0] == ("gen", "cycle")
@@ -205,7 +203,7 @@ class TestRecovery:
         assert bench.switched == (("sut", "cycle"),)
         assert bench.holder() == "lab take"
 
-    def test_what_was_held_is_given_back_once_its_host_is_recovered(self, bench, monkeypatch):
+    def test_what_was_held_is_released_once_its_host_is_recovered(self, bench, monkeypatch):
         held = new_hold("a build", 600)
         write_hold(checkout_root(), "rack1", held)
         with bench(GENERATOR) as generator:
@@ -222,7 +220,7 @@ class TestRecovery:
         assert bench.holder() == "lab take"
         assert main(["lab", "release"]) == 0
 
-    def test_nothing_is_done_to_a_bench_that_somebody_has(self, bench, capsys):
+    def test_nothing_is_done_to_a_bench_that_is_held(self, bench, capsys):
         taken(bench)
         bench.dead = {"sut"}
         for command in (["step", "provision"], ["lab", "take"]):
@@ -231,7 +229,7 @@ class TestRecovery:
         assert bench.switched == ()
 
     def test_where_no_host_answers_it_may_be_the_way_there(self, bench, capsys):
-        """Somebody's sweep may go on behind a broken network."""
+        """A sweep may go on behind a broken network."""
         bench.dead = {"sut", "gen", "bld"}
         assert main(["step", "provision"]) == 4
         assert "nothing is switched: no host answers" in capsys.readouterr().err
@@ -351,7 +349,7 @@ class TestResume:
         main(["resume", sweep, "--recover"])
         assert bench.switched == (("sut", "cycle"),)
 
-    def test_somebody_elses_bench_is_left_alone(self, bench, sweep, capsys):
+    def test_another_users_bench_is_left_alone(self, bench, sweep, capsys):
         taken(bench)
         bench.dead = {"sut"}
         assert main(["resume", sweep, "--recover"]) == 4
@@ -359,7 +357,7 @@ class TestResume:
         assert bench.switched == ()
         assert bench.seen == []
 
-    def test_an_inventory_that_is_not_here_is_told(self, sweep, capsys, tmp_path):
+    def test_an_inventory_that_is_not_here_is_reported(self, sweep, capsys, tmp_path):
         (tmp_path / "inventory" / "rack1.yml").unlink()
         assert main(["resume", sweep, "--recover"]) == 2
         assert "found no inventory/rack1.yml in this checkout" in capsys.readouterr().err

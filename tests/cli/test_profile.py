@@ -90,8 +90,8 @@ def test_where_there_is_none_one_line_says_why_and_nothing_fails(
 ):
     lab.faults["v4-memfile-mt", 1] = fault
     profile(session, *two, rate=700, rounds=1)
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith(f"no profile: {WHY}")
+    printed = capsys.readouterr().err.splitlines()[-1]
+    assert printed.startswith(f"no profile: {WHY}")
 
 
 def test_results_without_stacks_have_no_profile(lab, session, two):

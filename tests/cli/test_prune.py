@@ -108,9 +108,9 @@ def test_two_at_once_and_a_sweep_that_is_sealed_meanwhile(root, start):
     sealed = archive_result(
         root, example_result(started=datetime.now(UTC), token="ffff", scenario="v6-memfile")
     )
-    told = [json.loads(process.communicate()[0]) for process in both]
+    reported = [json.loads(process.communicate()[0]) for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    freed = [one["freed"].get("raw outputs", {"items": 0})["items"] for one in told]
+    freed = [row["freed"].get("raw outputs", {"items": 0})["items"] for row in reported]
     assert sum(freed) == RESULTS
     assert Store(root).verify(sealed.id).pruned is None
 

@@ -74,10 +74,10 @@ def test_queries_of_every_link_and_family_are_read(link, vlans, form, tmp_path):
 
 def test_what_was_there_and_what_was_skipped_is_said(tmp_path, capsys):
     read(tmp_path, morning().pcap())
-    told = capsys.readouterr().err
-    assert "5 queries: 2 A, 1 MX, 1 TYPE257, 1 HTTPS" in told
-    assert "with EDNS 40.0% (--edns), with DO 20.0% (--dnssec-ok)" in told
-    assert "4 other messages of port 53, 1 answers, 1 malformed, 1 other protocols" in told
+    printed = capsys.readouterr().err
+    assert "5 queries: 2 A, 1 MX, 1 TYPE257, 1 HTTPS" in printed
+    assert "with EDNS 40.0% (--edns), with DO 20.0% (--dnssec-ok)" in printed
+    assert "4 other messages of port 53, 1 answers, 1 malformed, 1 other protocols" in printed
 
 
 def test_the_shape_of_names_stays_and_what_they_share(tmp_path):
@@ -95,7 +95,7 @@ def test_the_shape_of_names_stays_and_what_they_share(tmp_path):
     assert names[2][1:] == names[0][1:]
     assert names[3][1:] == names[0][2:]
     assert not {"anna", "example", "mail"} & {label for name in names for label in name}
-    assert names != [  # another key: what stands for a name cannot be looked up
+    assert names != [  # another key: the pseudonym of a name cannot be computed
         line.split()[0].rstrip(".").split(".") for line in read(tmp_path, morning().pcap())
     ]
 
@@ -133,9 +133,9 @@ def test_the_file_is_one_that_the_load_takes(tmp_path):
 def test_a_capture_without_queries_is_refused(tmp_path, capsys):
     (tmp_path / "a").write_bytes(captures.house().pcap())
     assert main(["queries", f"{tmp_path}/a"]) == 2
-    told = capsys.readouterr().err
-    assert "no query in it" in told
-    assert "other protocols" in told
+    printed = capsys.readouterr().err
+    assert "no query in it" in printed
+    assert "other protocols" in printed
     assert main(["queries", f"{tmp_path}/a", "--keep", "a..b"]) == 2
 
 

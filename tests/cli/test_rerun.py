@@ -129,9 +129,9 @@ def test_a_commit_that_did_not_build_is_refused_with_the_way_to_build_it(
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
     monkeypatch.setattr(rerun, "prepare", lambda *_, **__: pytest.fail("a host was touched"))
     assert main(["rerun", record.id]) == 2
-    told = capsys.readouterr().err
-    assert f"result {record.id}: nothing was measured" in told
-    assert "found build-failed, no bench.json" in told
+    printed = capsys.readouterr().err
+    assert f"result {record.id}: nothing was measured" in printed
+    assert "found build-failed, no bench.json" in printed
     source = record.source
     again = f"leaselab run v4-memfile --repo {source.repository} --commit {source.hash}"
-    assert again in told
+    assert again in printed

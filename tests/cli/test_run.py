@@ -49,7 +49,7 @@ def asked(lab):
         (["v4-memfile", "--start-rate", "900"], 900),
         (["v4-memfile-mt"], 2000),
     ],
-    ids=["a little above the last good result", "as told", "never measured"],
+    ids=["a little above the last good result", "as asked", "never measured"],
 )
 def test_the_first_offered_load(asked, arguments, rate):
     assert main(["run", *arguments]) == 4
@@ -93,9 +93,11 @@ def test_what_ends_it_says_how_to_go_on_and_names_the_rest(lab, capsys, fault, c
     (left,) = lab.store.running()
     out, err = capsys.readouterr()
     assert "DHCPv4" in out
-    told = err.splitlines()[-1]
-    assert told.startswith(f"leaselab: {said}; go on with: leaselab resume {left.id}; ")
-    assert told.endswith("measure the rest, with the same options: leaselab run v6-memfile-mt")
+    reported = err.splitlines()[-1]
+    assert reported.startswith(f"leaselab: {said}; go on with: leaselab resume {left.id}; ")
+    assert reported.endswith(
+        "measure the rest, with the same options: leaselab run v6-memfile-mt"
+    )
 
 
 def test_points_that_take_turns_are_all_resumed_and_none_is_named(lab, capsys):
@@ -103,8 +105,8 @@ def test_points_that_take_turns_are_all_resumed_and_none_is_named(lab, capsys):
     assert main(["run", "v4-memfile", "v6-memfile"]) == 130
     left = [sweep.id for sweep in lab.store.running()]
     assert len(left) == 2
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told.removeprefix("leaselab: interrupted; go on with: leaselab resume ") in left
+    printed = capsys.readouterr().err.splitlines()[-1]
+    assert printed.removeprefix("leaselab: interrupted; go on with: leaselab resume ") in left
 
 
 @pytest.mark.usefixtures("lab")
@@ -235,21 +237,8 @@ class TestShares:
         assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
             ("fixed-load", 1500)
         ]
-        told = f"0.5 of 3000/s, the max rate of {known}: of another build"
-        assert told in capsys.readouterr().err
-
-    def test_a_filling_says_what_its_share_is_of(self, lab, capsys):
-        lab.rates["v4-memfile"] = 1000.0
-        main(["run", "v4-memfile", "--runs", "1"])
-        known = lab.store.index.rows()[0]["id"]
-        lab.forget()
-        capsys.readouterr()
-        fill = ["--procedure", "fill", "--share", "0.5", "--fill", "0.01", "--runs", "1"]
-        assert main(["run", "v4-memfile", *fill]) == 0
-        assert f"0.5 of 1000/s, the max rate of {known}" in capsys.readouterr().err
-        assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
-            ("fill", 500)
-        ]
+        reported = f"0.5 of 3000/s, the max rate of {known}: of another build"
+        assert reported in capsys.readouterr().err
 
     def test_all_points_of_a_profile_get_the_same_load_by_the_lowest_max_rate(
         self, lab, capsys
@@ -284,9 +273,9 @@ class TestShares:
         lab.faults["v6-memfile", 2] = KeyboardInterrupt()
         scenarios = ["v4-memfile", "v6-memfile"]
         assert main(["run", *scenarios, "--procedure", "fixed-load"]) == 130
-        told = capsys.readouterr().err.splitlines()[-1]
-        assert "go on with: leaselab resume " in told
-        assert told.endswith("leaselab run v4-memfile v6-memfile")
+        printed = capsys.readouterr().err.splitlines()[-1]
+        assert "go on with: leaselab resume " in printed
+        assert printed.endswith("leaselab run v4-memfile v6-memfile")
 
 
 class TestProcedureOfAFamily:
@@ -298,18 +287,18 @@ class TestProcedureOfAFamily:
 
     def test_it_is_used(self, lab):
         assert main(["run", "v4-memfile"]) == 0
-        (found,) = lab.procedures
-        assert (found.name, found.rate, found.duration_s) == ("fixed-load", 300, 7)
+        (procedure,) = lab.procedures
+        assert (procedure.name, procedure.rate, procedure.duration_s) == ("fixed-load", 300, 7)
 
     def test_options_come_before_it(self, lab):
         assert main(["run", "v4-memfile", "--rate", "400", "--runs", "2"]) == 0
-        (found,) = lab.procedures
-        assert (found.rate, found.duration_s, found.rounds) == (400, 7, 2)
+        (procedure,) = lab.procedures
+        assert (procedure.rate, procedure.duration_s, procedure.rounds) == (400, 7, 2)
 
     def test_another_procedure_drops_its_parameters(self, lab):
         assert main(["run", "v4-memfile", "--procedure", "max-rate"]) == 0
-        (found,) = lab.procedures
-        assert (found.name, found.rounds) == ("max-rate", 9)
+        (procedure,) = lab.procedures
+        assert (procedure.name, procedure.rounds) == ("max-rate", 9)
 
     def test_it_is_of_its_own_scenarios_alone(self, lab):
         assert main(["run", "v4-dnsmasq", "--runs", "1"]) == 0
@@ -324,10 +313,10 @@ class TestExperiment:
         four, six = "v4-memfile", "v6-memfile"
         turns = [(four, 1), (six, 1), (six, 2), (four, 2), (four, 3), (six, 3)]
         assert lab.rounds == turns
-        found = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
-        (shared,) = {one.experiment for one in found}
+        results = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+        (shared,) = {record.experiment for record in results}
         assert (shared.interleaved, shared.why) == (True, "")
-        assert sorted(shared.points) == sorted(one.id for one in found)
+        assert sorted(shared.points) == sorted(record.id for record in results)
         assert shared.id in shared.points
 
     def test_points_along_a_factor_end_in_their_curve(self, lab, capsys):
@@ -351,9 +340,9 @@ class TestExperiment:
         lab.faults.clear()
         assert main(["resume", lab.store.running()[0].id]) == 0
         assert lab.rounds == [(few, 1), (many, 1), (many, 2), (many, 2), (few, 2)]
-        found = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
-        assert {one.procedure.clients for one in found} == {1000, 5000}
-        assert len({one.experiment.id for one in found}) == 1
+        results = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
+        assert {record.procedure.clients for record in results} == {1000, 5000}
+        assert len({record.experiment.id for record in results}) == 1
 
     def test_a_factor_cannot_be_overridden(self, lab, capsys):
         assert main(["run", "avalanche", "--at-once", "7"]) == 2
@@ -372,7 +361,7 @@ class TestExperiment:
         assert (shared.interleaved, shared.why) == (False, "")
         assert "one after the other" not in capsys.readouterr().err
 
-    def test_settings_of_what_serves_beside_them_do_not_part_them(self, lab):
+    def test_settings_of_companion_services_do_not_part_them(self, lab):
         """Each variant has settings of its own in the database that all share."""
         scenarios = ["v4-mysql", "v4-mysql-durable"]
         assert main(["run", *scenarios, "--runs", "2"]) == 0
@@ -399,9 +388,9 @@ class TestExperiment:
         four, six = "v4-memfile", "v6-memfile"
         assert lab.rounds == [(six, 2), (four, 2), (four, 3), (six, 3)]
         assert lab.store.running() == []
-        assert {lab.store.load(one).experiment.interleaved for one in left} == {True}
+        assert {lab.store.load(item).experiment.interleaved for item in left} == {True}
         out = capsys.readouterr().out
-        assert all(one in out for one in left)
+        assert all(item in out for item in left)
 
     def test_resuming_says_the_first_thing_that_was_not_well(self, lab):
         lab.faults["v4-memfile", 2] = lab_broken("gone")
@@ -437,7 +426,7 @@ def test_points_that_set_hosts_are_measured_one_after_the_other_and_say_why(lab,
     }
 
 
-def test_hosts_are_given_back_after_the_last_point_and_not_where_it_can_be_resumed(lab):
+def test_hosts_are_restored_after_the_last_point_and_not_where_it_can_be_resumed(lab):
     assert main(["run", *HARDWARE, "--runs", "1"]) == 0
     assert lab.deployed == [*HARDWARE, "hosts given back"]
     lab.forget()
@@ -452,7 +441,7 @@ def test_hosts_are_given_back_after_the_last_point_and_not_where_it_can_be_resum
     assert lab.deployed == [HARDWARE[0], "hosts given back"]
 
 
-def test_hosts_of_an_inventory_that_is_gone_keep_their_settings_and_the_result_is_told(
+def test_hosts_of_an_inventory_that_is_gone_keep_their_settings_and_the_result_is_reported(
     lab, monkeypatch, capsys
 ):
     lab.faults[HARDWARE[0], 2] = lab_broken("the host is gone")
@@ -482,7 +471,7 @@ def test_a_point_that_the_hosts_cannot_be_set_for_does_not_keep_the_others_from_
     assert row["scenario"] == HARDWARE[1]
 
 
-def test_hosts_that_were_never_set_are_not_given_back(lab, capsys):
+def test_hosts_that_were_never_set_are_not_restored(lab, capsys):
     for name in HARDWARE:
         lab.deploy_faults[name] = usage_error("no processor shows a governor", where="sut")
     assert main(["run", *HARDWARE]) == 2
@@ -502,7 +491,7 @@ def test_what_is_wrong_with_an_option_still_ends_a_run(lab):
 def test_a_sweep_whose_files_are_removed_meanwhile_is_not_sealed(
     lab, capsys, monkeypatch, name
 ):
-    """The last one is named by the record alone; an empty name stands for all of .running/."""
+    """The last one is named by the record alone; an empty name means all of .running/."""
     running, made = lab.results / ".running", lab.round
 
     def round_(point, index):

@@ -77,12 +77,6 @@ def test_another_first_load_is_the_same_measurement(lab, place, hashes):
     assert lab.measured == [hashes[3]]
 
 
-def test_one_commit_is_measured_again_whenever_it_is_asked_for(lab, place, hashes):
-    measure(place, "--commit", "main")
-    measure(place, "--commit", "main")
-    assert lab.measured == [hashes[3], hashes[3]]
-
-
 def test_a_commit_that_does_not_build_is_a_result_and_the_others_are_measured(
     lab, place, hashes, capsys
 ):
@@ -114,17 +108,17 @@ def test_it_is_not_built_again_in_vain_and_ends_as_before(lab, place, hashes):
 
 
 def test_a_commit_with_the_files_of_another_is_another(lab, place, hashes, capsys):
-    """It says its own name, and a change that was taken back is measured anew."""
+    """It says its own name, and a change that was reverted is measured again."""
     back = commit(place, "Take it back", {"n": "2"}, minute=5)
     assert measure(place, "--commits", f"{hashes[1]}..main") == 0
     assert lab.measured == [hashes[2], hashes[3], back]
     assert [line[:10] for line in capsys.readouterr().out.splitlines()[1:4]] == [
-        one[:10] for one in lab.measured
+        measurement[:10] for measurement in lab.measured
     ]
 
 
 def test_one_commit_that_is_archived_is_not_measured_again(lab, place, hashes):
-    """As by a job that asks every week for the newest commit; --commit measures it anew."""
+    """As by a job that asks every week for the newest commit; --commit measures it again."""
     for _ in range(2):
         assert measure(place, "--commits", "main") == 0
     assert lab.measured == [hashes[3]]
@@ -166,7 +160,7 @@ def test_an_interrupted_range_goes_on_with_the_rounds_it_was_in(lab, place, hash
     ]  # more than a host keeps by itself
     assert lab.store.running() == []
     assert sorted(ids.read_text(encoding="utf-8").split()) == sorted(left)
-    assert {lab.store.load(one).server.commit for one in left} == set(hashes[1:])
+    assert {lab.store.load(item).server.commit for item in left} == set(hashes[1:])
 
 
 def test_an_unfinished_one_is_finished_before_new_ones_begin(lab, place, hashes):
@@ -240,5 +234,5 @@ def test_commits_by_their_names_are_measured_in_that_order(lab, place, hashes, t
     names = f"{hashes[3]},{hashes[1][:12]}"
     assert measure(place, "--commits", names, "--id-file", str(ids)) == 0
     assert lab.measured == [hashes[3], hashes[1]]
-    found = [lab.store.load(part) for part in ids.read_text(encoding="utf-8").split()]
-    assert [one.server.commit for one in found] == lab.measured
+    results = [lab.store.load(part) for part in ids.read_text(encoding="utf-8").split()]
+    assert [item.server.commit for item in results] == lab.measured

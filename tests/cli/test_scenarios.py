@@ -88,10 +88,10 @@ def test_one_shows_what_it_sets_beside_its_server(capsys):
 
 def test_all_of_them_as_json(capsys):
     assert main(["list", "--scenarios", "--json"]) == 0
-    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
-    assert set(NAMES) <= set(found)
-    assert found["v6-memfile"]["load"]["family"] == 6
-    assert found["v4-memfile"]["server"]["options"]["multi_threading"] is False
+    by_name = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert set(NAMES) <= set(by_name)
+    assert by_name["v6-memfile"]["load"]["family"] == 6
+    assert by_name["v4-memfile"]["server"]["options"]["multi_threading"] is False
 
 
 def test_one_as_it_would_be_run(capsys):
@@ -100,8 +100,8 @@ def test_one_as_it_would_be_run(capsys):
     for part in PARTS:
         at = shown.index(part, at)
     options = find_scenario(ROOT / "scenarios", "v4-memfile-mt").server.options
-    told = shown.partition("    options:\n")[2].partition("  partner:")[0]
-    assert re.findall(r"^      (\w+): ", told, re.M) == [*options]
+    reported = shown.partition("    options:\n")[2].partition("  partner:")[0]
+    assert re.findall(r"^      (\w+): ", reported, re.M) == [*options]
 
 
 def test_one_as_json_is_what_a_deployment_reads(capsys):

@@ -205,13 +205,13 @@ def the_result(ids, results):
     ],
     ids=" ".join,
 )
-def test_no_command_plays_anything_on_a_bench_that_somebody_else_has(
+def test_no_command_plays_anything_on_a_bench_that_another_has(
     playbooks, repository, command, capsys
 ):
     commit(repository, "Mend it", {"n": "2"})
     with playbooks.here(GENERATOR) as generator:
         ask(generator, "acquire", request("ben@desk"))
-    assert main([str(repository) if one == "REPO" else one for one in command]) == 4
+    assert main([str(repository) if item == "REPO" else item for item in command]) == 4
     said = capsys.readouterr().err
     assert "gen: the bench is in use (found ben@desk, a test, for " in said
     assert "wait; if it is dead, its lock expires in " in said
@@ -221,7 +221,7 @@ def test_no_command_plays_anything_on_a_bench_that_somebody_else_has(
 
 @pytest.mark.parametrize("errno_", [errno.EROFS, errno.EACCES, errno.ENOSPC])
 @pytest.mark.parametrize("command", ["run", "step deploy"])
-def test_results_that_cannot_be_written_are_told_before_anything_is_played(
+def test_results_that_cannot_be_written_are_reported_before_anything_is_played(
     playbooks, command, errno_, capsys, monkeypatch
 ):
     def refuse(path, *_):
@@ -252,7 +252,7 @@ def test_a_lab_that_is_down_is_brought_up_before_it_is_locked(playbooks, monkeyp
 
 
 @pytest.mark.usefixtures("playbooks")
-def test_provisioning_tells_the_environment(capsys):
+def test_provisioning_reports_the_environment(capsys):
     assert main(["step", "provision", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"bench": "rack1", "environment": "7-abc"}
 
@@ -435,7 +435,7 @@ def test_a_build_is_deployed_at_both_places_in_one_play(playbooks, bench):
 
     def deploy(scenario, places=variants.PLACES, keep=()):
         playbooks.given.clear()
-        found = variants.deploy(
+        result = variants.deploy(
             scenario_of(scenario),
             bench,
             MaxRate(rounds=5),
@@ -444,9 +444,9 @@ def test_a_build_is_deployed_at_both_places_in_one_play(playbooks, bench):
             keep=keep,
         )
         given = playbooks.given.get("deploy", {})
-        assert {one.procedure.rounds for one in found} == {5}
+        assert {record.procedure.rounds for record in result} == {5}
         return (
-            [one.server.variant for one in found],
+            [item.server.variant for item in result],
             given.get("leaselab_places"),
             given.get("leaselab_keep"),
         )
@@ -503,7 +503,9 @@ def test_a_host_keeps_one_build_of_a_generator(playbooks, bench):
 
 def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(playbooks, bench):
     """What lies there was tuned with other settings, so none of it still stands."""
-    one, other = (f"v4-hardware-smt-off-governor-{name}" for name in ("powersave", "schedutil"))
+    first, other = (
+        f"v4-hardware-smt-off-governor-{name}" for name in ("powersave", "schedutil")
+    )
 
     def deploy(scenario):
         playbooks.given.clear()
@@ -511,21 +513,21 @@ def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(play
         return sorted(playbooks.given)
 
     assert deploy("v4-memfile") == ["deploy", "tune"]
-    assert deploy(one) == ["deploy", "tune"]
-    assert deploy(one) == []
+    assert deploy(first) == ["deploy", "tune"]
+    assert deploy(first) == []
     assert deploy(other) == ["deploy", "tune"]
     assert deploy("v4-memfile") == ["deploy", "tune"]
     assert deploy("v6-memfile") == ["deploy", "tune"]
     assert deploy("v4-memfile") == []
-    assert deploy(one) == ["deploy", "tune"]
+    assert deploy(first) == ["deploy", "tune"]
     playbooks.given.clear()
     variants.give_back(bench)
     assert set(playbooks.given) == {"retune"}
     assert deploy("v4-memfile") == ["deploy", "tune"]
     assert deploy("v4-memfile") == []
-    variants.tune(scenario_of(one), bench, MaxRate())
+    variants.tune(scenario_of(first), bench, MaxRate())
     record = deployment.read_deployment(checkout_root(), bench.inventory.bench)
-    assert record.settings == find_scenario(playbooks.checkout / "scenarios", one).hosts
+    assert record.settings == find_scenario(playbooks.checkout / "scenarios", first).hosts
 
 
 def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks, bench):
@@ -541,7 +543,7 @@ def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks, be
 
 
 def test_a_scenario_that_hosts_refuse_leaves_what_lies_there_deployed(playbooks, bench):
-    """A run of many points that are refused does not prepare the hosts for each anew."""
+    """A run of many points that are refused does not prepare the hosts again for each."""
     variants.deploy(scenario_of("v4-memfile"), bench, MaxRate(), full=False)
     for fault, played in ((usage_error("no governor"), []), (lab_broken("gone"), ["deploy"])):
         playbooks.faults["deploy"] = fault

@@ -34,7 +34,7 @@ FOUND = {"at": NOW, "ok": False, "errors": 2, "first": "server: test interface"}
 
 
 @pytest.mark.parametrize(
-    ("state", "told", "seen", "check"),
+    ("state", "message", "seen", "check"),
     [
         ("free", "", BenchStatus("r", WELL), None),
         ("measuring", f"ana@laptop for {SWEEP}", BenchStatus("r", WELL, holder(SWEEP)), FOUND),
@@ -56,9 +56,9 @@ FOUND = {"at": NOW, "ok": False, "errors": 2, "first": "server: test interface"}
         ),
     ],
 )
-def test_a_bench_has_one_state_and_what_there_is_to_say(state, told, seen, check):
+def test_a_bench_has_one_state_and_what_there_is_to_say(state, message, seen, check):
     assert is_id(SWEEP)
-    assert state_of(seen, check) == (state, told)
+    assert state_of(seen, check) == (state, message)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_bench_has_one_state_and_what_there_is_to_say(state, told, seen, check
         ("2026-11-23T12:00:09.000Z", "0 s"),
     ],
 )
-def test_an_age_is_in_the_largest_unit_that_tells_it(then, words):
+def test_an_age_is_in_the_largest_unit_that_fits(then, words):
     assert age_words(then, NOW) == words
 
 
@@ -103,11 +103,11 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path / "results"))
     names = ("rack1", "rack2", "rack3")
-    found = tuple(_bench(tmp_path, name) for name in names)
-    monkeypatch.setattr(bench_options, "read_benches", lambda *_: found)
+    result = tuple(_bench(tmp_path, name) for name in names)
+    monkeypatch.setattr(bench_options, "read_benches", lambda *_: result)
     here = Here(tmp_path / "host", monkeypatch)
     monkeypatch.setattr(status, "bench_statuses", lambda asked: bench_statuses(asked, here))
-    here.benches, here.results = found, tmp_path / "results"
+    here.benches, here.results = result, tmp_path / "results"
     return here
 
 
@@ -123,10 +123,10 @@ def _bench(folder, name):
     )
 
 
-def test_all_benches_are_told_in_one_table(lab, capsys):
+def test_all_benches_are_reported_in_one_table(lab, capsys):
     lab.dead = {"rack2-sut", "rack3-sut", "rack3-gen"}
     write_note(lab.results, "rack1", CHECK, {"at": NOW, "ok": True, "errors": 0, "first": ""})
-    record = edited(example_result(), lambda one: one["bench"].update(name="rack1"))
+    record = edited(example_result(), lambda value: value["bench"].update(name="rack1"))
     archive_result(lab.results, record)
     assert main(["lab", "status", "-i", "racks"]) == 4
     heading, *lines = capsys.readouterr().out.splitlines()
@@ -146,16 +146,16 @@ def test_as_json_each_has_its_hosts_too(lab, capsys):
         ask(generator, "acquire", request("ana@laptop"))
     assert main(["lab", "status", "--json"]) == 0
     each = json.loads(capsys.readouterr().out)
-    assert [one["bench"] for one in each] == ["rack1", "rack2", "rack3"]
-    assert {one["state"] for one in each} == {"held"}  # they share this machine's lock
+    assert [row["bench"] for row in each] == ["rack1", "rack2", "rack3"]
+    assert {row["state"] for row in each} == {"held"}  # they share this machine's lock
     assert each[0]["told"] == "ana@laptop for a test"
     assert each[0]["lock"]["name"] == "ana@laptop"
-    assert [one["name"] for one in each[1]["hosts"]] == ["rack2-sut", "rack2-gen"]
+    assert [host["name"] for host in each[1]["hosts"]] == ["rack2-sut", "rack2-gen"]
     assert each[2]["last_result"] is None
 
 
-def test_maintenance_is_told_also_when_its_generator_is_switched_off(lab, capsys):
-    """Whoever opens a machine switches it off first."""
+def test_maintenance_is_reported_also_when_its_generator_is_switched_off(lab, capsys):
+    """A machine is switched off before it is opened."""
     rack1 = ["lab", "status", "--bench", "rack1"]
     with lab(lab.benches[0].hosts[1].access) as generator:
         ask(generator, "close", {"name": "ana@laptop", "reason": "new card"})
@@ -180,7 +180,7 @@ def test_a_host_that_hangs_is_not_waited_for(lab):
     began = time.monotonic()
     first, second, _ = bench_statuses(lab.benches, hangs, limit_s=3)
     assert time.monotonic() - began < 15
-    assert [one.problem for one in first.hosts] == ["", "no answer within 3 s"]
+    assert [host.problem for host in first.hosts] == ["", "no answer within 3 s"]
     assert first.lock_problem == "rack1-gen, which keeps it, is not reachable"
     assert second.up
 
@@ -192,7 +192,7 @@ def test_hosts_of_all_benches_are_asked_at_the_same_time(lab):
         all_are_asked.wait()
         return lab(access)
 
-    assert all(statuse.up for statuse in bench_statuses(lab.benches, waits))
+    assert all(seen.up for seen in bench_statuses(lab.benches, waits))
 
 
 def test_what_was_seen_goes_to_a_page_without_addresses(lab, capsys):

@@ -26,9 +26,9 @@ def results(tmp_path, monkeypatch):
 def test_the_newest_result_of_each_scenario_is_shown(results, capsys):
     assert main(["list", "--table", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
-    found = {name: one for row in rows for name, one in row["results"].items()}
-    assert found["v4-memfile"]["id"] == results.id
-    assert "v6-memfile" in found
+    by_name = {name: result for row in rows for name, result in row["results"].items()}
+    assert by_name["v4-memfile"]["id"] == results.id
+    assert "v6-memfile" in by_name
 
 
 @pytest.mark.usefixtures("results")
@@ -41,9 +41,9 @@ def test_a_newer_fixed_load_does_not_hide_the_max_rate(results, tmp_path, capsys
     later = {"started": START + timedelta(hours=2), "token": "0004"}
     archive_result(tmp_path / "results", fixed_load_result((0.0113, 0.0141), **later))
     assert main(["list", "--table", results.scenario.name]) == 0
-    told = capsys.readouterr().out
-    assert "\nmax rate in exchanges/s: " in told
-    assert "\np99 latency in ms: " in told
+    printed = capsys.readouterr().out
+    assert "\nmax rate in exchanges/s: " in printed
+    assert "\np99 latency in ms: " in printed
 
 
 def test_an_experiment_is_a_curve_below_the_table(results, tmp_path, capsys):
@@ -81,4 +81,4 @@ def test_another_durability_does_not_replace_the_usual_one(results, tmp_path, ca
     assert main(["list", "--table", "v4-*", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)
     assert {row["durability"] for row in rows} == {"written", "memory"}
-    assert results.id in {one["id"] for row in rows for one in row["results"].values()}
+    assert results.id in {result["id"] for row in rows for result in row["results"].values()}

@@ -18,13 +18,13 @@ def lab(tmp_path, monkeypatch):
     return lab
 
 
-def told(capsys):
+def printed_json(capsys):
     return json.loads(capsys.readouterr().out)
 
 
 def test_each_generator_is_measured_and_set_beside_the_truth(lab, capsys):
     assert main(["dev", "bench", "truth", "responder-v4-capped", "--json"]) == 0
-    document = told(capsys)
+    document = printed_json(capsys)
     rows = document["rows"]
     assert [row["generator"] for row in rows] == ["leaseload", "perfdhcp"]
     assert [row["true"] for row in rows] == [pytest.approx(CAPPED)] * 2
@@ -35,7 +35,7 @@ def test_each_generator_is_measured_and_set_beside_the_truth(lab, capsys):
     assert [procedure.rounds for procedure in lab.procedures] == [3, 3]
 
 
-def test_a_figure_that_is_too_far_off_is_told_by_the_exit_code(lab, capsys):
+def test_a_figure_that_is_too_far_off_is_reported_by_the_exit_code(lab, capsys):
     asked = ["dev", "bench", "truth", "responder-v4-capped", "responder-v4-slow"]
     assert main([*asked, "--generator", "leaseload", "--runs", "1"]) == 1
     capped, slow = capsys.readouterr().out.splitlines()[1:]
@@ -61,7 +61,7 @@ def test_shares_are_measured_at_the_load_of_the_scenario(lab, capsys):
         "--json",
     ]
     assert main(asked) == 1
-    lost, refused, late = told(capsys)["rows"]
+    lost, refused, late = printed_json(capsys)["rows"]
     assert (lost["figure"], lost["measured"], lost["within"]) == ("lost", 0.0, False)
     assert (refused["within"], late["within"]) == (True, True)
     assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
@@ -73,7 +73,7 @@ def test_all_of_the_family_are_measured_from_whose_settings_something_follows(la
     for name in ("leaseload", "perfdhcp", "dnsperf", "kxdpgun"):
         lab.deploy_faults[name] = invalid_measurement("not now")
     assert main(["dev", "bench", "truth", "--json"]) == 1
-    rows = told(capsys)["rows"]
+    rows = printed_json(capsys)["rows"]
     names = {row["scenario"].split("-", 2)[2] for row in rows}
     assert names == {
         *("capped", "slow", "stalls", "collapses", "duplicates", "foreign", "warm-up"),
@@ -88,7 +88,7 @@ def test_a_generator_that_a_bench_cannot_run_is_left_out_of_the_rest(lab, capsys
     lab.deploy_faults["perfdhcp"] = lab_broken("no perfdhcp here")
     asked = ["dev", "bench", "truth", "responder-v4-capped", "responder-v4-slow", "--json"]
     assert main(asked) == 1
-    rows = told(capsys)["rows"]
+    rows = printed_json(capsys)["rows"]
     assert [(row["generator"], row["why"]) for row in rows] == [
         ("leaseload", ""),
         ("perfdhcp", "no perfdhcp here"),

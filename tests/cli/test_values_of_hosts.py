@@ -59,8 +59,8 @@ def test_what_cannot_be_cut_is_refused_before_it_is_measured(
     monkeypatch.setitem(holder, key, value)
     with redirect_stderr(io.StringIO()) as said:
         assert main(["run", "v4-memfile", "--runs", "3"]) == 4
-    told = said.getvalue()
-    assert f"{where}: what a host says of itself does not fit a result (found " in told
-    assert "wanted results/schema.json); see what prints it" in told
+    printed = said.getvalue()
+    assert f"{where}: what a host says of itself does not fit a result (found " in printed
+    assert "wanted results/schema.json); see what prints it" in printed
     assert lab.rounds == []
     assert lab.store.running() == []

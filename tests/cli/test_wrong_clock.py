@@ -107,10 +107,10 @@ def test_prune_removes_nothing_under_a_clock_that_is_far_ahead(prune, root, made
     for number in range(made):
         started = ahead - timedelta(days=1 + number)
         archive_result(root, example_result(started=started))
-    code, told, left = prune(ahead, *arguments)
+    code, reported, left = prune(ahead, *arguments)
     assert (code, left) == (4, len(DAYS) + 1 + made)
-    assert "nothing is removed, as the clock of this machine may be ahead (found no" in told
-    assert "wanted at most 180 days without a result); set the clock" in told
+    assert "nothing is removed, as the clock of this machine may be ahead (found no" in reported
+    assert "wanted at most 180 days without a result); set the clock" in reported
 
 
 def test_prune_goes_on_after_a_long_pause_once_results_cover_its_days(prune, root):

@@ -114,8 +114,8 @@ def ask(programs, rows, tmp_path_factory):
 
 
 def test_a_backfilled_history_is_answered_with_the_figures_of_the_results(ask, rows):
-    found = ask('last_over_time(leaselab_max_rate{scenario="v4-memfile",environment="1"}[1d])')
-    values = [float(value) for line in found for _, value in line["values"]]
+    answer = ask('last_over_time(leaselab_max_rate{scenario="v4-memfile",environment="1"}[1d])')
+    values = [float(value) for line in answer for _, value in line["values"]]
     known = [
         row["value"]
         for row in rows
@@ -198,6 +198,6 @@ def test_a_dashboard_with_a_mistake_in_it_is_found_out(part, key, value):
 def test_every_panel_of_the_dashboard_asks_what_prometheus_can_answer(ask, title, expression):
     for word, value in SCRAPED_WORDS.items():
         expression = expression.replace(word, value)
-    found = ask(expression)
-    assert found, title
-    assert all(line["values"] for line in found)
+    answer = ask(expression)
+    assert answer, title
+    assert all(line["values"] for line in answer)

@@ -1,4 +1,4 @@
-"""What a boot empties is had again by whoever starts first: every folder below /run."""
+"""The first service to start restores what a boot empties: every folder below /run."""
 
 import json
 import re
@@ -35,7 +35,7 @@ GIVEN = {
 
 
 def contract_variables(role):
-    """What a database's role tells role database of its contract."""
+    """What the role of a database passes to role database for its contract."""
     tasks = yaml.safe_load((ROOT / f"roles/{role}/tasks/main.yml").read_text("utf-8"))
     (included,) = [
         task
@@ -98,7 +98,9 @@ def below_run(setting):
 def had(*processes):
     """What processes have made before they start."""
     return {
-        path: one["user"] for process in processes for path, one in process["folders"].items()
+        path: folder["user"]
+        for process in processes
+        for path, folder in process["folders"].items()
     }
 
 
@@ -117,13 +119,13 @@ def test_a_database_has_its_own_and_what_kea_keeps_beside_it(settings, database,
 
 
 def test_powerdns_has_its_own_and_that_of_the_database_beside_it(settings):
-    one, database = settings["powerdns-postgresql"], settings["postgresql"]
-    assert below_run(one) <= set(had(one["process"], database["process"]))
+    first, database = settings["powerdns-postgresql"], settings["postgresql"]
+    assert below_run(first) <= set(had(first["process"], database["process"]))
 
 
 def test_a_server_has_its_own(settings):
     for case in ("kea-memfile", "dnsmasq", "isc_dhcpd", "powerdns-lmdb"):
-        one = settings[case]
-        processes = [one["process"], *([one["bus"]["process"]] if "bus" in one else [])]
-        assert below_run(one), case
-        assert below_run(one) <= set(had(*processes)), case
+        item = settings[case]
+        processes = [item["process"], *([item["bus"]["process"]] if "bus" in item else [])]
+        assert below_run(item), case
+        assert below_run(item) <= set(had(*processes)), case

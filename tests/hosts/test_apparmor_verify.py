@@ -88,14 +88,14 @@ def test_a_program_under_its_profile_is_fine(said, case):
 
 
 @pytest.mark.parametrize(
-    ("case", "found", "wanted"),
+    ("case", "actual", "wanted"),
     [
         ("not confined", "unconfined", ENFORCED),
         ("another mode", ENFORCED, "kea-dhcp4 (complain)"),
         ("without additions", f"{ENFORCED}, without additions in ", ENFORCED),
     ],
 )
-def test_a_program_that_ran_otherwise_is_refused(said, case, found, wanted):
+def test_a_program_that_ran_otherwise_is_refused(said, case, actual, wanted):
     assert said(case).startswith(f"{PROGRAM} on localhost does not run under its AppArmor")
-    assert f"Found: {found}" in said(case)
+    assert f"Found: {actual}" in said(case)
     assert f" Wanted: {wanted}. Deploy again" in said(case)

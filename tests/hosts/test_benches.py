@@ -127,16 +127,16 @@ def test_a_bench_is_found_by_its_name(benches):
 
 def test_the_first_free_bench_is_taken(benches):
     held = {"rack1": HOLDER, "rack2": None}
-    found = free_bench(benches, lambda bench: Occupancy(bench, held[bench.bench]))
-    assert found.bench == "rack2"
+    chosen = free_bench(benches, lambda bench: Occupancy(bench, held[bench.bench]))
+    assert chosen.bench == "rack2"
 
 
 def test_a_bench_that_does_not_answer_is_not_free(benches):
-    found = free_bench(
+    chosen = free_bench(
         benches,
         lambda bench: Occupancy(bench, None, "no answer" if bench.bench == "rack1" else ""),
     )
-    assert found.bench == "rack2"
+    assert chosen.bench == "rack2"
 
 
 def test_where_none_is_free_it_is_said_who_has_which(benches):
@@ -162,13 +162,13 @@ def test_the_only_bench_is_not_asked(benches):
 
 def test_the_racks_of_the_checkout_are_two_benches_with_one_builder(tmp_path):
     """What is described is enough for `check` and the roles, and shares a builder alone."""
-    one, two = read_benches(ROOT / "inventory" / "racks", tmp_path)
-    assert (one.bench, two.bench) == ("rack1", "rack2")
-    shared = {host.access.address for host in one.hosts} & {
-        host.access.address for host in two.hosts
+    first, second = read_benches(ROOT / "inventory" / "racks", tmp_path)
+    assert (first.bench, second.bench) == ("rack1", "rack2")
+    shared = {host.access.address for host in first.hosts} & {
+        host.access.address for host in second.hosts
     }
-    assert shared == {one.only(BUILDER_GROUP).access.address}
-    for bench in (one, two):
+    assert shared == {first.only(BUILDER_GROUP).access.address}
+    for bench in (first, second):
         for part in (SERVER_GROUP, PARTNER_GROUP, GENERATOR_GROUP):
             host = bench.only(part)
             assert host.access.key_file.endswith(f"/leaselab_{bench.bench}")

@@ -1,4 +1,4 @@
-"""A commit and a server whose texts are somebody else's, through all that reads or shows them.
+"""A commit and a server with foreign texts, through all that reads or shows them.
 
 They are built and installed as on hosts, by Ansible as it is: each host is this machine, with
 folders of its own in the place of /opt, /etc and the builder's cache.
@@ -82,7 +82,7 @@ PLAY = """
     - block:
         - ansible.builtin.assert: {that: kea_found == '', fail_msg: "It is {{ kea_found }}"}
       rescue:
-        - ansible.builtin.set_stats: {data: {told: "{{ ansible_failed_result.msg }}"}}
+        - ansible.builtin.set_stats: {data: {message: "{{ ansible_failed_result.msg }}"}}
     - ansible.builtin.include_role: {name: bench_file}
       vars:
         bench_file_variants: [v4-foreign]
@@ -174,7 +174,7 @@ def checkout(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def repository(checkout):
-    """dnsmasq as its build role knows it, of which each text is somebody else's."""
+    """dnsmasq as its build role knows it, with foreign texts only."""
     version = "".join(f"\\{byte:03o}" for byte in FOREIGN.encode())
     files = {
         "Makefile": "src/dnsmasq: src/dnsmasq.c\n\t$(CC) $(CFLAGS) -o $@ $<\n",
@@ -244,7 +244,7 @@ def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
     scripts = str(ROOT / "scripts")
     words = ("-c", program, json.dumps(values))
     done = played(checkout, *words, hosts="by_ssh.yml", PYTHONPATH=scripts)
-    assert json.loads(done.stdout) == {"told": f"It is {FOREIGN}"}
+    assert json.loads(done.stdout) == {"message": f"It is {FOREIGN}"}
     written = json.loads((checkout / "bench.json").read_text(encoding="utf-8"))
     bench = parse_bench(written, "bench.json")
     assert bench.server.version == bench.generator.version == FOREIGN
@@ -275,7 +275,7 @@ def measured(tmp_path_factory, repository):
 
 
 def is_shown(text):
-    """Whether a terminal is told nothing but letters, lines and columns."""
+    """Whether a terminal gets nothing but letters, lines and columns."""
     return all(letter.isprintable() or letter in SHOWN for letter in text)
 
 
@@ -333,11 +333,11 @@ def test_a_terminal_gets_the_codes_that_are_ours_and_no_other(words):
     assert is_shown(re.sub(r"\x1b\[[0-9;]*m|\r\n", "", seen.decode()))
 
 
-def test_a_command_that_is_told_is_one_command_to_a_shell(measured, capsys):
+def test_a_command_that_is_suggested_is_one_command_to_a_shell(measured, capsys):
     assert main(["rerun", "last"]) == 2
-    _, told = capsys.readouterr().err.split("measure it with: ")
+    _, output = capsys.readouterr().err.split("measure it with: ")
     (row,) = measured[0].store.index.rows(outcome="build-failed")
-    *words, commit = shlex.split(told)
+    *words, commit = shlex.split(output)
     assert words[:4] + words[5:] == ["leaselab", "run", "v4-memfile", "--repo", "--commit"]
     assert commit == row["commit"]
 

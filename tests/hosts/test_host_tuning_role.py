@@ -81,12 +81,12 @@ def played(tmp_path_factory):
         ANSIBLE_LOCAL_TEMP=str(place / "ansible"),
         ANSIBLE_REMOTE_TEMP=str(place / "ansible-remote"),
     )
-    told = json.loads(output[output.index("{") :])
+    document = json.loads(output[output.index("{") :])
     plays = {
         play["play"]["name"]: [
             (task["task"]["name"], task["hosts"]["one"]) for task in play["tasks"]
         ]
-        for play in told["plays"]
+        for play in document["plays"]
     }
     return plays, place
 
@@ -96,12 +96,12 @@ def changed(tasks):
 
 
 def environment(tasks):
-    (found,) = [
+    (results,) = [
         result["ansible_facts"]["bench_file_environment"]
         for _, result in tasks
         if "bench_file_environment" in result.get("ansible_facts", {})
     ]
-    return found
+    return results
 
 
 def document(tasks):
@@ -134,11 +134,11 @@ def test_what_is_tuned_is_so_and_in_the_hosts_facts(played):
     plays, place = played
     assert read(place / "seen", TUNED) == TUNED
     assert "net.core.rmem_max=4194304" in (place / "seen/sysctl.d/99-leaselab.conf").read_text()
-    found = document(plays["Tune"])
-    assert (found["turbo"], found["governor"]) == (False, "performance")
-    assert found["tuning"]["receive_buffer_bytes"]["found"] == 4194304
-    assert found["tuning"]["timers"]["found"] is None
-    assert found["tuning"]["backlog_packets"]["why"]
+    planned = document(plays["Tune"])
+    assert (planned["turbo"], planned["governor"]) == (False, "performance")
+    assert planned["tuning"]["receive_buffer_bytes"]["found"] == 4194304
+    assert planned["tuning"]["timers"]["found"] is None
+    assert planned["tuning"]["backlog_packets"]["why"]
 
 
 def test_a_second_time_changes_nothing(played):
@@ -191,13 +191,13 @@ def test_after_a_scenario_the_host_is_what_its_inventory_says(played):
     ],
 )
 def test_a_host_that_cannot_be_what_a_scenario_asks_for_is_refused(played, play, said):
-    told = " ".join(dict(played[0][play])["Tell"]["msg"].split())
-    assert said in told
-    assert "and nothing was changed on it" in told
+    reported = " ".join(dict(played[0][play])["Tell"]["msg"].split())
+    assert said in reported
+    assert "and nothing was changed on it" in reported
     assert changed(played[0][play]) == []
 
 
-def test_everything_is_given_back_once(played):
+def test_everything_is_restored_once(played):
     plays, place = played
     assert changed(plays["Restore"]) == [
         "host_tuning : Restore the earlier settings",

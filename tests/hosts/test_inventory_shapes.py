@@ -129,16 +129,16 @@ def results(tmp_path_factory, vault):
 
 @pytest.mark.parametrize("case", READ)
 def test_a_shape_is_read_as_ansible_reads_it(case, results):
-    found = results[case]
-    assert not isinstance(found, LeaselabError), found
-    assert found.only(SERVER_GROUP).access.address == READ[case][1]
-    assert len(found.group(GENERATOR_GROUP)) == 1
+    result = results[case]
+    assert not isinstance(result, LeaselabError), result
+    assert result.only(SERVER_GROUP).access.address == READ[case][1]
+    assert len(result.group(GENERATOR_GROUP)) == 1
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_ansible_cannot_read_is_bad_input(case, results):
-    found = results[case]
-    assert isinstance(found, LeaselabError), found
-    assert found.outcome is Outcome.USAGE
-    assert REFUSED[case][1] in str(found)
-    assert "geheim" not in str(found)
+    result = results[case]
+    assert isinstance(result, LeaselabError), result
+    assert result.outcome is Outcome.USAGE
+    assert REFUSED[case][1] in str(result)
+    assert "geheim" not in str(result)

@@ -70,9 +70,9 @@ def listed(path, **environment):
 
 
 def test_a_plugin_has_several_benches_and_each_is_one_to_the_playbooks(plugin, tmp_path):
-    one, two = read_benches(plugin / "lab.yml", tmp_path / "kept")
-    assert (one.bench, two.bench) == ("rack1", "rack2")
-    for bench in (one, two):
+    first, second = read_benches(plugin / "lab.yml", tmp_path / "kept")
+    assert (first.bench, second.bench) == ("rack1", "rack2")
+    for bench in (first, second):
         server, generator = bench.only(SERVER_GROUP), bench.only(GENERATOR_GROUP)
         assert server.access.address == address(bench.bench, "server")
         assert generator.access.known_hosts_file == str(plugin / "known_hosts.txt")
@@ -91,9 +91,9 @@ def test_a_folder_may_have_plugins_beside_hosts_in_yaml(plugin, tmp_path):
         "dhcp_generator": {"hosts": {"gen": {"ansible_host": "192.0.2.92"}}},
     }
     (plugin / "rack3.yml").write_text(yaml.safe_dump(rack3), encoding="utf-8")
-    found = read_benches(plugin, tmp_path / "kept")
-    assert [bench.bench for bench in found] == ["rack1", "rack2", "rack3"]
-    assert found[2].path == plugin / "rack3.yml"
+    result = read_benches(plugin, tmp_path / "kept")
+    assert [bench.bench for bench in result] == ["rack1", "rack2", "rack3"]
+    assert result[2].path == plugin / "rack3.yml"
 
 
 FOREIGN = """
@@ -139,16 +139,16 @@ def test_what_a_plugin_says_is_no_template(tmp_path, monkeypatch):
     source = tmp_path / "racks.yml"
     source.write_text("plugin: foreign\n", encoding="utf-8")
     (tmp_path / "group_vars").mkdir()
-    beside = yaml.safe_dump({"told": "at {{ site }}, {{ inventory_dir }}"})
+    beside = yaml.safe_dump({"place": "at {{ site }}, {{ inventory_dir }}"})
     (tmp_path / "group_vars" / "bench.yml").write_text(beside, encoding="utf-8")
     monkeypatch.setenv("ANSIBLE_INVENTORY_PLUGINS", str(plugins))
-    one, _ = read_benches(source, tmp_path / "kept")
-    assert one.only(SERVER_GROUP).access.address == address("rack1", "server")
-    assert one.only(SERVER_GROUP).variables["site"] == attack
-    said = json.dumps({"var": "dict(site=site, sites=sites, told=told)"})
+    first, _ = read_benches(source, tmp_path / "kept")
+    assert first.only(SERVER_GROUP).access.address == address("rack1", "server")
+    assert first.only(SERVER_GROUP).variables["site"] == attack
+    said = json.dumps({"var": "dict(site=site, sites=sites, place=place)"})
     shown = subprocess.run(
         [
-            *(TOOLS / "ansible", "-i", one.path, "rack1-server"),
+            *(TOOLS / "ansible", "-i", first.path, "rack1-server"),
             *("-c", "local", "-m", "debug", "-a", said),
         ],
         env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
@@ -156,11 +156,11 @@ def test_what_a_plugin_says_is_no_template(tmp_path, monkeypatch):
         check=True,
         text=True,
     )
-    (found,) = yaml.safe_load(shown.stdout.partition("=>")[2]).values()
-    assert found == {
+    (document,) = yaml.safe_load(shown.stdout.partition("=>")[2]).values()
+    assert document == {
         "site": attack,
         "sites": [{"of": attack}, "{{ inventory_dir }}"],
-        "told": f"at {attack}, {tmp_path}",
+        "place": f"at {attack}, {tmp_path}",
     }
     assert not (tmp_path / "ran").exists()
 
@@ -200,17 +200,17 @@ def test_a_path_beside_the_source_is_the_same_one_from_a_benchs_own_file(tmp_pat
     listing = racks("rack1", "rack2")
     variables = listing["_meta"]["hostvars"]["rack1-server"]
     variables["keys"] = ["{{inventory_dir}}/key", {"of": "{{ inventory_dir }}/other"}]
-    one, _ = read_benches(program(tmp_path, listing), tmp_path / "kept")
-    found = listed(one.path)["_meta"]["hostvars"]["rack1-server"]["keys"]
-    assert found == [f"{tmp_path}/key", {"of": f"{tmp_path}/other"}]
+    first, _ = read_benches(program(tmp_path, listing), tmp_path / "kept")
+    keys = listed(first.path)["_meta"]["hostvars"]["rack1-server"]["keys"]
+    assert keys == [f"{tmp_path}/key", {"of": f"{tmp_path}/other"}]
 
 
 def test_a_builder_without_a_bench_is_that_of_all(tmp_path):
     path = program(tmp_path, racks("rack1", "rack2", builder={"hosts": ["bld"]}))
-    one, two = read_benches(path, tmp_path / "kept")
-    for bench in (one, two):
+    first, second = read_benches(path, tmp_path / "kept")
+    for bench in (first, second):
         assert bench.only(BUILDER_GROUP).access.name == "bld"
-    assert listed(two.path)[BUILDER_GROUP]["hosts"] == ["bld"]
+    assert listed(second.path)[BUILDER_GROUP]["hosts"] == ["bld"]
 
 
 def refused(listing, tmp_path):
@@ -268,11 +268,11 @@ def test_a_secret_stays_encrypted_until_a_playbook_uses_it(tmp_path):
     source = tmp_path / "racks.yml"
     text = yaml.safe_dump({"bench": {"children": hosts}})
     source.write_text(f"{text}  vars:\n    pin: {secret}", encoding="utf-8")
-    one, _ = read_benches(source, tmp_path / "kept")
-    assert "hunter2" not in one.path.read_text(encoding="utf-8")
+    first, _ = read_benches(source, tmp_path / "kept")
+    assert "hunter2" not in first.path.read_text(encoding="utf-8")
     debug = ("-c", "local", "-m", "debug", "-a", "var=pin", "--vault-password-file", password)
     shown = subprocess.run(
-        [TOOLS / "ansible", "-i", one.path, "rack1-server", *debug],
+        [TOOLS / "ansible", "-i", first.path, "rack1-server", *debug],
         env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
         capture_output=True,
         check=False,

@@ -156,19 +156,19 @@ def access(answers):
 
     def of(case):
         alone = {"_meta": listing["_meta"], SERVER_GROUP: {"hosts": [names[case]]}}
-        one = parse_inventory(path, {**alone, GENERATOR_GROUP: alone[SERVER_GROUP]}, said)
-        return one.only(SERVER_GROUP).access
+        inventory = parse_inventory(path, {**alone, GENERATOR_GROUP: alone[SERVER_GROUP]}, said)
+        return inventory.only(SERVER_GROUP).access
 
     return of
 
 
 @pytest.mark.parametrize("case", REACHED)
 def test_user_address_and_port_are_ansibles(access, answers, case):
-    found = access(f"r-{case}")
+    login = access(f"r-{case}")
     wanted = REACHED[case][1].replace("@sut:", f"@{answers[1][f'r-{case}']}:")
     if case == "a lookup":
         wanted = wanted.replace("root", getpass.getuser())
-    assert f"{found.user}@{found.address}:{found.port}" == wanted
+    assert f"{login.user}@{login.address}:{login.port}" == wanted
 
 
 @pytest.mark.parametrize("case", KEYS)

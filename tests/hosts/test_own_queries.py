@@ -37,11 +37,11 @@ def test_zones_and_queries_of_a_user_come_to_the_hosts(tmp_path):
         }
         for part in ("zones", "queries")
     ]
-    told = [tmp_path / name for name in ("first.json", "second.json")]
+    reported = [tmp_path / name for name in ("first.json", "second.json")]
     what = "{{ [dns_data_zones, dns_data_queries] | to_json }}"
-    keeps = [{"keep": {"content": what, "dest": str(path)}} for path in told]
+    keeps = [{"keep": {"content": what, "dest": str(path)}} for path in reported]
     play_here(checkout / "ansible", [*tasks, keeps[0], *tasks, keeps[1]])
-    first, second = (json.loads(path.read_text(encoding="utf-8")) for path in told)
+    first, second = (json.loads(path.read_text(encoding="utf-8")) for path in reported)
     of_zones, of_queries = second
     assert first == second
     folder = Path(of_zones["folder"])

@@ -89,7 +89,7 @@ def named(scenario, given):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def variants_of(tmp_path_factory):
     """What each case came to, by its name; all of them in one play."""
     folder = tmp_path_factory.mktemp("places")
     tasks = []
@@ -140,18 +140,20 @@ def found(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_there_is_one_variant_at_each_place_that_was_asked_for_and_can_be(found, case):
-    assert found[case] == CASES[case][2]
+def test_there_is_one_variant_at_each_place_that_was_asked_for_and_can_be(variants_of, case):
+    assert variants_of[case] == CASES[case][2]
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_place_is_refused_by_what_would_be_one(found, case):
-    assert "There is no such place for scenario v4-memfile on localhost" in found[case]
-    assert f"leaselab_places {json.dumps(REFUSED[case]['leaselab_places'])}" in found[case]
+def test_what_is_no_place_is_refused_by_what_would_be_one(variants_of, case):
+    assert "There is no such place for scenario v4-memfile on localhost" in variants_of[case]
+    assert (
+        f"leaselab_places {json.dumps(REFUSED[case]['leaselab_places'])}" in variants_of[case]
+    )
 
 
-def test_what_was_asked_for_stays_whatever_makes_room(found):
-    assert set(found["kept"]) == {
+def test_what_was_asked_for_stays_whatever_makes_room(variants_of):
+    assert set(variants_of["kept"]) == {
         *("v4-of-inventory", "v4-other"),
         *("v4-memfile", "v4-memfile-at2"),
     }
@@ -160,5 +162,5 @@ def test_what_was_asked_for_stays_whatever_makes_room(found):
 @pytest.mark.parametrize(
     ("name", "both"), [("both-at-once", True), ("in-turn", False), ("not-deployed", False)]
 )
-def test_a_server_that_cannot_be_up_at_both_is_left_at_the_first(found, name, both):
-    assert found[name] == [name, f"{name}-at2"][: 2 if both else 1]
+def test_a_server_that_cannot_be_up_at_both_is_left_at_the_first(variants_of, name, both):
+    assert variants_of[name] == [name, f"{name}-at2"][: 2 if both else 1]

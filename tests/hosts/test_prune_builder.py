@@ -94,8 +94,8 @@ def test_nothing_goes_while_a_build_is_under_way(cache, inventory):
     before = inside(cache)
     with (cache / "build.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        told = prune_builder(inventory, DAYS, [], dry_run=False)
-    assert told == {"busy": True, "freed": {}}
+        reported = prune_builder(inventory, DAYS, [], dry_run=False)
+    assert reported == {"busy": True, "freed": {}}
     assert inside(cache) == before
 
 

@@ -52,7 +52,7 @@ def played(tmp_path_factory):
                 "vars": given,
             }
         )
-        told = "{'built': leaselab_built, 'artifact': leaselab_artifact}"
+        reported = "{'built': leaselab_built, 'artifact': leaselab_artifact}"
         if name in PLAYED:
             handed = {
                 **scenario.server.options,
@@ -68,7 +68,7 @@ def played(tmp_path_factory):
                 "artifact": "{{ leaselab_artifact }}",
                 "generator": "leaseload" if name != "responder-dns-capped" else "kxdpgun",
             }
-            told = (
+            reported = (
                 "{'built': leaselab_built, 'contract': responder_contract_settings,"
                 " 'tuning': responder_options, 'prober': responder_prober,"
                 " 'file': (responder_arguments | join('\n')) ~ '\n'}"
@@ -83,7 +83,10 @@ def played(tmp_path_factory):
                     "vars": {f"responder_{key}": value for key, value in handed.items()},
                 }
             )
-        keep = {"content": f"{{{{ {told} | to_json }}}}", "dest": str(folder / f"{name}.json")}
+        keep = {
+            "content": f"{{{{ {reported} | to_json }}}}",
+            "dest": str(folder / f"{name}.json"),
+        }
         values = tasks[-1]["vars"] if name in PLAYED else {}
         tasks.append({"keep": keep, "vars": values})
     play_here(folder / "ansible", tasks)

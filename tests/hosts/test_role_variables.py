@@ -137,15 +137,15 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
         "server": scenario.server.kind,
         "generator": scenario.generator,
     }
-    found = {
+    by_name = {
         variable.removeprefix(f"{kind}_"): value
         for variable, value in handed[name].items()
         if variable.startswith(f"{kind}_") and variable not in OF_THE_WAY
     }
-    assert found == {option: wanted[option] for option in wanted if option in declared}
+    assert by_name == {option: wanted[option] for option in wanted if option in declared}
 
 
-def test_what_serves_beside_it_gets_what_the_scenario_sets_and_no_more(handed):
+def test_companion_services_get_what_the_scenario_sets_and_no_more(handed):
     """An inventory may set the others."""
     settings = {
         name: value

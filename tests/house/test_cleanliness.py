@@ -36,12 +36,12 @@ def registries():
         ["npm", "config", "get", "registry"],
         ["apt-get", "indextargets", "--format", "$(REPO_URI)"],
     ]
-    told = ""
+    output = ""
     for argv in asked:
         if shutil.which(argv[0]):
             done = subprocess.run(argv, capture_output=True, text=True, check=False)
-            told += done.stdout
-    hosts = re.findall(r"(?:^|//)(?:[^/@\s]*@)?([a-z0-9-]+(?:\.[a-z0-9-]+)+)", told, re.M)
+            output += done.stdout
+    hosts = re.findall(r"(?:^|//)(?:[^/@\s]*@)?([a-z0-9-]+(?:\.[a-z0-9-]+)+)", output, re.M)
     return sorted({host for host in hosts if not re.fullmatch(r"[\d.]+", host)})
 
 
@@ -73,13 +73,13 @@ def test_there_is_something_to_look_at():
 @pytest.mark.parametrize("what", [*FORBIDDEN, REGISTRY])
 def test_no_file_holds(what):
     pattern = forbidden(what)
-    found = [
+    results = [
         f"{name}:{number}: {line.strip()[:80]}"
         for name, text in texts().items()
         for number, line in enumerate(text.splitlines(), 1)
         if pattern.search(line)
     ]
-    assert found == []
+    assert results == []
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def test_results_are_not_in_the_repository():
 
 def test_files_end_in_one_newline():
     recorded = "tests/data/"  # outputs of other programs, as they were
-    found = [
+    results = [
         name
         for name, text in texts().items()
         if text
         and not name.startswith(recorded)
         and (text[-1] != "\n" or text.endswith("\n\n"))
     ]
-    assert found == []
+    assert results == []

@@ -101,7 +101,9 @@ def test_each_fact_has_one_place():
         words = re.findall(r"[\w%./-]+", sentences(document).lower())
         for start in range(len(words) - SAME_WORDS + 1):
             places[" ".join(words[start : start + SAME_WORDS])].add(document)
-    assert {told: sorted(found) for told, found in places.items() if len(found) > 1} == {}
+    assert {
+        phrase: sorted(documents) for phrase, documents in places.items() if len(documents) > 1
+    } == {}
 
 
 def test_generated_pages_are_current():
@@ -123,7 +125,9 @@ def test_every_page_and_picture_of_docs_is_reached_by_a_link():
 
 
 def test_every_link_leads_somewhere():
-    for document, (place, anchor) in ((one, link) for one in DOCUMENTS for link in links(one)):
+    for document, (place, anchor) in (
+        (page, link) for page in DOCUMENTS for link in links(page)
+    ):
         assert place.exists(), (document, place)
         if anchor:
             known = anchors(str(place.relative_to(ROOT)))
@@ -194,8 +198,8 @@ def test_every_threat_names_tests_that_there_are():
 def test_the_page_on_playbooks_has_every_tag():
     known = yaml.safe_load(text("ansible/vars/tags.yml"))["leaselab_tags"]
     rows = re.findall(r"^\| (`[^|]+`) \|", text("docs/how-to/playbooks.md"), re.M)
-    found = [re.findall(r"`(\w+)`", row) for row in rows]
-    assert {tag for tags in found for tag in tags} == set(known)
+    results = [re.findall(r"`(\w+)`", row) for row in rows]
+    assert {tag for tags in results for tag in tags} == set(known)
 
 
 def test_the_tutorial_measures_compares_and_finds_a_culprit():
@@ -213,8 +217,8 @@ def test_what_code_says_of_documents_exists():
     missing = {}
     for name in tracked():
         if name.endswith((".py", ".yml", ".yaml", ".sh", "Jenkinsfile", "Dockerfile", ".j2")):
-            found = set(named.findall(text(name)))
-            gone = {one for one in found if not (ROOT / one).exists()}
+            matches = set(named.findall(text(name)))
+            gone = {document for document in matches if not (ROOT / document).exists()}
             if gone and not name.startswith("tests/"):
                 missing[name] = gone
     assert missing == {}
@@ -241,12 +245,12 @@ def test_the_table_of_procedures_has_their_figures():
 
 def role_defaults():
     """The declared default of each variable of a role."""
-    found = {}
+    result = {}
     for path in ROOT.glob("roles/*/meta/argument_specs.yml"):
         for entry in yaml.safe_load(path.read_text("utf-8"))["argument_specs"].values():
             for name, option in (entry.get("options") or {}).items():
-                found[name] = option.get("default")
-    return found
+                result[name] = option.get("default")
+    return result
 
 
 @pytest.mark.parametrize(

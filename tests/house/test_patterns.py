@@ -28,7 +28,7 @@ def patterns():
         text=True,
         check=True,
     ).stdout.split()
-    for name in (one for one in listed if one.endswith(".py")):
+    for name in (entry for entry in listed if entry.endswith(".py")):
         tree = ast.parse((ROOT / name).read_text(encoding="utf-8"))
         parents = {
             child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)
@@ -44,8 +44,8 @@ def patterns():
                 named = target.targets[0] if isinstance(target, ast.Assign) else None
                 how = used.get(ast.unparse(named)) if named else None
                 how = how or set().union(*used.values()) or {"search"}
-            for one in sorted(how):
-                yield f"{name}:{node.lineno}", _text(node.args[0]), _flags(node), one
+            for item in sorted(how):
+                yield f"{name}:{node.lineno}", _text(node.args[0]), _flags(node), item
 
 
 def _used(tree):
@@ -60,7 +60,7 @@ def _used(tree):
 
 
 def _text(node):
-    """The pattern of a call; what is put into it stands for a word."""
+    """The pattern of a call; an inserted value counts as a word."""
     match node:
         case ast.Constant(value):
             return value
@@ -78,9 +78,9 @@ def _as(text, kind):
 
 
 def _flags(node):
-    told = " ".join(ast.unparse(one) for one in (*node.args[1:], *node.keywords))
+    reported = " ".join(ast.unparse(item) for item in (*node.args[1:], *node.keywords))
     known = (re.MULTILINE, re.IGNORECASE, re.VERBOSE, re.DOTALL)
-    return sum(flag for flag in known if flag.name in told)
+    return sum(flag for flag in known if flag.name in reported)
 
 
 def test_a_pattern_takes_time_in_proportion_to_the_text():
@@ -95,6 +95,6 @@ def test_a_pattern_takes_time_in_proportion_to_the_text():
                 assert time.process_time() - began < LIMIT_S, (place, method, piece)
 
 
-def _all(found):
+def _all(iterator):
     """What an iterator finds, else nothing."""
-    return found if hasattr(found, "__next__") else ()
+    return iterator if hasattr(iterator, "__next__") else ()

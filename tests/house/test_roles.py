@@ -47,11 +47,11 @@ def task_files():
 
 def options(role):
     """Every option of every entry point, by name, and what is said of it each time."""
-    found = {}
+    result = {}
     for entry in entry_points(role).values():
         for name, option in entry.get("options", {}).items():
-            found.setdefault(name, []).append(option)
-    return found
+            result.setdefault(name, []).append(option)
+    return result
 
 
 def ansible_playbook(*arguments):
@@ -126,16 +126,16 @@ def loaded(playbook):
 
 def tags_of(tasks):
     """Every tag of tasks, and of what is in their blocks or applied to what they include."""
-    found = set()
+    result = set()
     for task in tasks or []:
-        found |= set(task.get("tags", []))
+        result |= set(task.get("tags", []))
         for part in ("block", "rescue", "always"):
-            found |= tags_of(task.get(part))
+            result |= tags_of(task.get(part))
         for name, value in task.items():
             if name.rpartition(".")[2] in ("include_role", "include_tasks"):
                 apply = value.get("apply", {}) if isinstance(value, dict) else {}
-                found |= set(apply.get("tags", []))
-    return found
+                result |= set(apply.get("tags", []))
+    return result
 
 
 def listed(playbook):
@@ -246,7 +246,7 @@ def test_a_scenario_says_what_it_is_and_fits_the_procedure_that_its_file_names()
         check_fits(scenario, find_procedure(ROOT / "scenarios", name, {}))
 
 
-WITH_BACKENDS = [one for one in roles_of("server") if f"{one}_backend" in options(one)]
+WITH_BACKENDS = [role for role in roles_of("server") if f"{role}_backend" in options(role)]
 
 
 @pytest.mark.parametrize("server", WITH_BACKENDS)
@@ -269,16 +269,16 @@ def lines(pattern, *folders):
     ]
 
 
-def test_no_play_names_a_server_or_what_serves_beside_one():
+def test_no_play_names_a_server_or_a_companion_service():
     """A new one needs no task in a playbook; comments may give examples."""
     named = lines("|".join(roles_of("server") + roles_of("beside")), "ansible")
-    assert [one for one in named if "such as kea_commit" not in one] == []
+    assert [item for item in named if "such as kea_commit" not in item] == []
 
 
 def test_tasks_read_hosts_by_modules():
     """Disks, packages, release and processors are facts; what programs print has to be read."""
     asked = lines(r"\bdf\b|\bdpkg-query\b|os-release|\bnproc\b|\bfree -", "roles", "ansible")
-    assert [one for one in asked if "docker system df" not in one] == []
+    assert [item for item in asked if "docker system df" not in item] == []
 
 
 def test_a_folder_is_made_before_its_time_is_set():

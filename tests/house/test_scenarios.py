@@ -23,16 +23,16 @@ def test_no_two_points_of_an_experiment_are_the_same(name):
     points = [
         str(
             (
-                one.server.options,
-                one.beside,
-                one.hosts,
-                one.partner,
-                one.support,
-                one.load,
+                item.server.options,
+                item.beside,
+                item.hosts,
+                item.partner,
+                item.support,
+                item.load,
                 family.procedures[place],
             )
         )
-        for place, one in family.scenarios.items()
+        for place, item in family.scenarios.items()
     ]
     factors = [str(sorted(scenario.factors.items())) for scenario in family.scenarios.values()]
     assert len(set(points)) == len(set(factors)) == len(points)

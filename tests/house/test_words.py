@@ -26,21 +26,21 @@ ELSEWHERE = {"scripts/leaselab/analysis/verdict.py": 1}
 
 
 def test_documents_have_words_of_the_field():
-    found = [
+    hits = [
         (document, number, match[0])
         for document in DOCUMENTS
         for number, line in enumerate(text(document).splitlines(), 1)
         for match in AVOIDED.finditer(re.sub(r"`[^`]*`", "", line))
     ]
-    assert found == []
+    assert hits == []
 
 
 def strings(node):
-    """The texts of an expression; what is put into them stands for nothing."""
+    """The texts of an expression; inserted values do not count."""
     return [
-        one.value
-        for one in ast.walk(node)
-        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+        item.value
+        for item in ast.walk(node)
+        if isinstance(item, ast.Constant) and isinstance(item.value, str)
     ]
 
 
@@ -58,12 +58,12 @@ def shown(path):
 
 
 def test_help_and_errors_have_words_of_the_field():
-    found = {}
+    found_by_path = {}
     for path in sorted((ROOT / "scripts/leaselab").rglob("*.py")):
-        hits = [(line, one) for line, one in shown(path) if AVOIDED.search(one)]
+        hits = [(line, string) for line, string in shown(path) if AVOIDED.search(string)]
         if hits:
-            found[path.relative_to(ROOT).as_posix()] = hits
-    assert {name: len(hits) for name, hits in found.items()} == ELSEWHERE, found
+            found_by_path[path.relative_to(ROOT).as_posix()] = hits
+    assert {name: len(hits) for name, hits in found_by_path.items()} == ELSEWHERE, found_by_path
 
 
 @pytest.mark.parametrize(
@@ -110,3 +110,12 @@ def test_names_say_what_they_name(room):
 def test_names_in_the_packages_of_contracts_say_what_they_name():
     for path in sorted(ROOT.glob("roles/*/files/*_contract/*.py")):
         assert (VAGUE - {"tell"}).isdisjoint(names(path)), path
+
+
+def test_names_in_tests_say_what_they_name():
+    avoided = VAGUE | {"found", "one", "told"}
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        named = set(names(path))
+        assert avoided.isdisjoint(named), path
+        tests = " ".join(name for name in named if name.startswith("test_"))
+        assert AVOIDED.search(tests.replace("_", " ")) is None, path

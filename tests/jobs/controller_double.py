@@ -44,7 +44,7 @@ class Controller:
 
     def tree(self, parent=""):
         """What lies in a folder, with all below it."""
-        found = []
+        results = []
         for name in self.jobs:
             folder, _, short = name.rpartition("/")
             if folder == parent:
@@ -54,8 +54,8 @@ class Controller:
                     item["jobs"] = self.tree(name)
                 else:
                     item["color"] = "notbuilt"
-                found.append(item)
-        return found
+                results.append(item)
+        return results
 
     def state(self):
         """All that it remembers, to compare with later."""
@@ -108,10 +108,10 @@ class Handler(BaseHTTPRequestHandler):
     def parts(self):
         """(folder or job, view, what is asked of it) of the path, and the query."""
         split = urlsplit(self.path)
-        found = re.fullmatch(r"/((?:job/[^/]+/)*)(?:view/([^/]+)/)?(.*)", split.path)
-        names = [unquote(part) for part in re.findall(r"job/([^/]+)/", found[1])]
-        view = unquote(found[2]) if found[2] else None
-        return "/".join(names), view, found[3], parse_qs(split.query)
+        match = re.fullmatch(r"/((?:job/[^/]+/)*)(?:view/([^/]+)/)?(.*)", split.path)
+        names = [unquote(part) for part in re.findall(r"job/([^/]+)/", match[1])]
+        view = unquote(match[2]) if match[2] else None
+        return "/".join(names), view, match[3], parse_qs(split.query)
 
     def do_GET(self):
         if not self.known():
@@ -194,7 +194,7 @@ class Handler(BaseHTTPRequestHandler):
             jobs[job] = as_stored(body, jobs[job])
         elif asked == "doDelete":
             del jobs[job]
-            for below in [one for one in jobs if one.startswith(f"{job}/")]:
+            for below in [item for item in jobs if item.startswith(f"{job}/")]:
                 del jobs[below]
         else:
             raise KeyError(asked)

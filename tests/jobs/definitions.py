@@ -30,8 +30,8 @@ def pipelines():
 
 def parameters(tree):
     """{name: default} of a job's parameters."""
-    found = tree.iter("hudson.model.StringParameterDefinition")
-    return {one.findtext("name"): one.findtext("defaultValue") or "" for one in found}
+    result = tree.iter("hudson.model.StringParameterDefinition")
+    return {item.findtext("name"): item.findtext("defaultValue") or "" for item in result}
 
 
 def copy(place):

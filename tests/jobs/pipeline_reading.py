@@ -19,12 +19,12 @@ _STATEMENT = re.compile(
 
 def without_comments(text):
     """The text with comments blanked and strings kept."""
-    return _TOKENS.sub(lambda found: " " if found["comment"] else found[0], text)
+    return _TOKENS.sub(lambda result: " " if result["comment"] else result[0], text)
 
 
 def used_names(text):
     """Every step, section, option and symbol that a pipeline names."""
-    bare = _TOKENS.sub(lambda found: "''" if found["string"] else " ", text)
+    bare = _TOKENS.sub(lambda result: "''" if result["string"] else " ", text)
     return set(_CALLED.findall(bare)) | set(_STATEMENT.findall(bare))
 
 

@@ -143,7 +143,7 @@ WRONG = {
 }
 
 
-def found(folder):
+def complaints(folder):
     """What the check says of a folder, a line each."""
     try:
         return [str(finding) for finding in checked(folder).findings]
@@ -156,7 +156,7 @@ def test_what_is_wrong_is_found_and_named_with_its_file_and_line(what, tmp_path)
     name, old, new, said = WRONG[what]
     folder = few(tmp_path)
     change(folder, name, old, new)
-    findings = found(folder)
+    findings = complaints(folder)
     text = "\n".join(findings)
     assert text
     for words in said:
@@ -185,7 +185,7 @@ def test_the_command_says_it_in_the_houses_words(tmp_path):
 def test_a_key_that_many_jobs_share_is_named_once(tmp_path):
     folder = few(tmp_path)
     change(folder, "defaults.yaml", "      lightweight-checkout", "      lightwight-checkout")
-    assert "\n".join(found(folder)).count("lightwight-checkout") == 1
+    assert "\n".join(complaints(folder)).count("lightwight-checkout") == 1
 
 
 def test_a_schedule_without_h_is_only_a_warning(tmp_path):
@@ -222,7 +222,7 @@ def test_a_folder_that_is_not_there_or_empty_is_bad_input(tmp_path):
 )
 def test_what_jenkins_jobs_breaks_on_is_bad_input(text, tmp_path):
     (tmp_path / "hostile.yaml").write_bytes(text)
-    assert "jenkins-jobs fails on these definitions: " in "".join(found(tmp_path))
+    assert "jenkins-jobs fails on these definitions: " in "".join(complaints(tmp_path))
 
 
 @pytest.mark.parametrize("what", ["a key of a template", "a schedule", "a column of a view"])

@@ -23,11 +23,11 @@ OF_GROOVY = {"if", "else", "for", "while", "try", "catch", "finally", "return", 
 
 def provided(kind):
     """{name: owners} of all that is provided of a kind."""
-    found = {}
+    result = {}
     for owner, what in OWNERS.items():
         for name in what.get(kind, []):
-            found.setdefault(name, set()).add(owner)
-    return found
+            result.setdefault(name, set()).add(owner)
+    return result
 
 
 def leaves(value, path=()):
@@ -75,7 +75,9 @@ def test_every_step_of_a_pipeline_is_on_the_allow_list():
 def test_every_key_of_the_configuration_belongs_to_the_controller():
     for path in PATHS:
         assert path.partition(".")[0] in provided("casc"), f"no plugin has the root of {path}"
-        assert [one for one in provided("casc") if "." in one and within(path, one)], path
+        assert [
+            plugin for plugin in provided("casc") if "." in plugin and within(path, plugin)
+        ], path
 
 
 def test_every_plugin_is_needed():
@@ -84,7 +86,11 @@ def test_every_plugin_is_needed():
         used = [
             *(STEPS.keys() & set(what.get("steps", []))),
             *(made().components & set(what.get("jjb", []))),
-            *(one for one in what.get("casc", []) if any(within(path, one) for path in PATHS)),
+            *(
+                item
+                for item in what.get("casc", [])
+                if any(within(path, item) for path in PATHS)
+            ),
         ]
         dependents = set(what.get("needed_by", []))
         assert dependents <= PLUGINS.keys()
@@ -99,8 +105,8 @@ def test_what_is_provided_has_a_known_kind():
 
 def test_every_component_and_path_on_the_list_is_used():
     assert provided("jjb").keys() == made().components
-    for one in provided("casc"):
-        assert any(within(path, one) for path in PATHS), one
+    for plugin in provided("casc"):
+        assert any(within(path, plugin) for path in PATHS), plugin
 
 
 def test_the_step_that_takes_a_bench_out_of_use_is_in_the_pinned_version():
@@ -124,9 +130,9 @@ def values(value, name=""):
 
 
 def test_no_secret_is_written_down():
-    found = [(key, value) for key, value in values(CASC) if key in SECRET_KEYS]
-    assert {"password", "privateKey"} <= {key for key, _ in found}
-    for key, value in found:
+    results = [(key, value) for key, value in values(CASC) if key in SECRET_KEYS]
+    assert {"password", "privateKey"} <= {key for key, _ in results}
+    for key, value in results:
         if value != "LEASELAB_RESULTS":  # the name of a variable of the environment
             assert re.fullmatch(r"\$\{[A-Z_]+\}", value), f"{key}: a secret has no default"
 
@@ -154,7 +160,7 @@ def test_changes_want_a_crumb_and_everybody_a_name():
     assert CASC["jenkins"]["securityRealm"]["local"]["allowsSignup"] is False
 
 
-def test_whoever_has_rights_is_somebody_the_realm_knows():
+def test_who_has_rights_is_a_user_of_the_realm():
     """The local realm has users, and of groups only the two that Jenkins makes itself."""
     realm = CASC["jenkins"]["securityRealm"]
     assert realm.keys() == {"local"}

@@ -1,4 +1,4 @@
-"""The hook that tells a controller of a push: what it says, and that a push never waits."""
+"""The hook that notifies a controller of a push: what it sends, and that a push never waits."""
 
 import os
 import shutil
@@ -23,7 +23,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         split = urlsplit(self.path)
-        self.server.told.append((split.path, parse_qs(split.query)))
+        self.server.requests.append((split.path, parse_qs(split.query)))
         self.server.gate.wait(30)
         self.send_response(self.server.code)
         self.end_headers()
@@ -33,10 +33,10 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def listening(code=200, silent=False):
-    """A controller that notes what it is told."""
+    """A controller that keeps its requests."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    server.told, server.code, server.gate = [], code, threading.Event()
+    server.requests, server.code, server.gate = [], code, threading.Event()
     if not silent:
         server.gate.set()
     thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -91,14 +91,14 @@ def push(clone, *what, path=None):
     return done.stderr
 
 
-def test_a_push_is_told_with_repository_branch_commit_and_token(place):
+def test_a_push_is_reported_with_repository_branch_commit_and_token(place):
     bare, clone = place
     head = git(clone, "rev-parse", "HEAD").strip()
     with listening() as server:
         configure(bare, f"{server.url}/jenkins/")
         said = push(clone, "master")
-    (told,) = server.told
-    assert told == (
+    (reported,) = server.requests
+    assert reported == (
         "/jenkins/git/notifyCommit",
         {
             "url": ["ssh://git@git.example.org/kea.git"],
@@ -111,7 +111,7 @@ def test_a_push_is_told_with_repository_branch_commit_and_token(place):
     assert TOKEN not in said
 
 
-def test_each_branch_of_a_push_is_told_and_nothing_else(place):
+def test_each_branch_of_a_push_is_reported_and_nothing_else(place):
     bare, clone = place
     git(clone, "branch", "feature/lease-cache")
     git(clone, "tag", "v1")
@@ -120,8 +120,8 @@ def test_each_branch_of_a_push_is_told_and_nothing_else(place):
         push(clone, "master", "feature/lease-cache", "v1")
         git(clone, "branch", "-D", "feature/lease-cache")
         push(clone, "--delete", "feature/lease-cache")
-    told = [query["branches"] for _, query in server.told]
-    assert sorted(told) == [["feature/lease-cache"], ["master"]]
+    reported = [query["branches"] for _, query in server.requests]
+    assert sorted(reported) == [["feature/lease-cache"], ["master"]]
 
 
 def test_the_token_is_in_no_command_line(place, tmp_path):
@@ -137,7 +137,7 @@ def test_the_token_is_in_no_command_line(place, tmp_path):
     with listening() as server:
         configure(bare, server.url)
         push(clone, "master", path=programs)
-    assert server.told[0][1]["token"] == [TOKEN]
+    assert server.requests[0][1]["token"] == [TOKEN]
     assert seen.read_text("utf-8").split() == ["-q", "--config", "-"]
 
 
@@ -150,7 +150,7 @@ def test_a_controller_that_does_not_answer_holds_a_push_for_a_bounded_time(place
         begun = time.monotonic()
         said = push(clone, "--all")
         assert time.monotonic() - begun < 8
-        assert len(server.told) < 5
+        assert len(server.requests) < 5
     assert "does not answer" in said
     assert "out of time" in said
     assert "the controller will find it when it polls" in said
@@ -182,7 +182,7 @@ def test_a_setting_that_is_missing_is_named(place, missing):
         configure(bare, server.url)
         git(bare, "config", "--unset", f"leaselab.{missing}")
         said = push(clone, "master")
-        assert server.told == []
+        assert server.requests == []
     assert f"leaselab.{missing} is not set; no notification sent" in said
 
 
@@ -191,7 +191,7 @@ def test_a_token_that_cannot_be_read_is_said(place):
     with listening() as server:
         configure(bare, server.url, tokenFile=str(bare / "nowhere"))
         said = push(clone, "master")
-        assert server.told == []
+        assert server.requests == []
     assert f"no token can be read from {bare / 'nowhere'}" in said
     assert "No such file" not in said
 
@@ -201,5 +201,5 @@ def test_a_time_that_is_none_is_said_and_not_used(place):
     with listening() as server:
         configure(bare, server.url, timeoutS="soon")
         said = push(clone, "master")
-        assert len(server.told) == 1
+        assert len(server.requests) == 1
     assert "leaselab.timeoutS is soon" in said

@@ -19,13 +19,13 @@ CONTROLLER = yaml.safe_load((JOBS / "controller/jenkins.yaml").read_text("utf-8"
 
 def jobs(family):
     """{name: XML} of one family, by the beginning of its jobs' names."""
-    found = {
+    by_name = {
         name: tree
         for name, tree in pipelines().items()
         if name.startswith(f"leaselab/{family}")
     }
-    assert found
-    return found
+    assert by_name
+    return by_name
 
 
 def script(tree):
@@ -146,7 +146,7 @@ def test_jobs_of_one_pipeline_have_the_same_parameters():
 
 
 def test_a_push_and_a_poll_find_the_jobs_that_watch_a_branch():
-    """Without a trigger that polls, the git plugin passes a job by when a push is told."""
+    """Without a trigger that polls, the git plugin ignores a job when a push is reported."""
     for tree in jobs("leaselab-commit-").values():
         (trigger,) = tree.iter("hudson.triggers.SCMTrigger")
         assert trigger.findtext("ignorePostCommitHooks") == "false"
@@ -157,7 +157,7 @@ def test_a_push_and_a_poll_find_the_jobs_that_watch_a_branch():
 def test_what_is_started_by_hand_or_by_hash_is_triggered_by_nothing():
     for name in ("leaselab-commit", "leaselab-release", "leaselab-range"):
         tree = made().jobs[f"leaselab/{name}"]
-        assert not [one for one in tree.iter() if one.tag.endswith("Trigger")]
+        assert not [element for element in tree.iter() if element.tag.endswith("Trigger")]
 
 
 def test_branches_are_measured_by_the_job_that_nothing_triggers():
@@ -201,15 +201,15 @@ def test_a_pipeline_is_read_from_the_repository_and_wipes_no_workspace():
 
 def test_benches_are_those_that_the_controller_declares():
     declared = CONTROLLER["unclassified"]["lockableResourcesManager"]["declaredResources"]
-    assert [one["name"] for one in declared] == SETTINGS["bench"]
-    assert {one["labels"] for one in declared} == {SETTINGS["benches"]}
+    assert [row["name"] for row in declared] == SETTINGS["bench"]
+    assert {row["labels"] for row in declared} == {SETTINGS["benches"]}
     checked = [parameters(tree)["BENCH"] for tree in jobs("leaselab-lab-check-").values()]
     assert checked == SETTINGS["bench"]
 
 
 def test_credentials_are_ids_that_the_controller_has():
     (domain,) = CONTROLLER["credentials"]["system"]["domainCredentials"]
-    known = {next(iter(one.values()))["id"] for one in domain["credentials"]}
+    known = {next(iter(credential.values()))["id"] for credential in domain["credentials"]}
     named = {
         element.text
         for tree in made().jobs.values()

@@ -65,8 +65,8 @@ def lab(*arguments, root=ROOT):
 def ours(engine):
     """The names of this checkout's containers and networks."""
     return {
-        *(found.name for found in engine.containers.list(all=True, filters=_MINE)),
-        *(found.name for found in engine.networks.list(filters=_MINE)),
+        *(container.name for container in engine.containers.list(all=True, filters=_MINE)),
+        *(network.name for network in engine.networks.list(filters=_MINE)),
     }
 
 
@@ -188,12 +188,12 @@ class Engine:
     def saw(self, pattern, timeout_s=60):
         """Wait until a line matches."""
 
-        def found():
+        def printed():
             return any(re.search(pattern, line) for line in self.lines)
 
         with self._news:
-            self._news.wait_for(lambda: found() or self.lines[-1:] == [""], timeout_s)
-        assert found(), self.lines
+            self._news.wait_for(lambda: printed() or self.lines[-1:] == [""], timeout_s)
+        assert printed(), self.lines
 
     def end(self, timeout_s=120):
         """Wait for its end; return its exit code and its last words."""
@@ -211,7 +211,7 @@ def journaled_trials(results):
 
 def trials_of(document):
     """The trials of a result's rounds, in order."""
-    return [trial for one in document["rounds"] for trial in one["trials"]]
+    return [trial for round_ in document["rounds"] for trial in round_["trials"]]
 
 
 def stopped(results, *words):

@@ -63,7 +63,7 @@ def pytest_ignore_collect(collection_path, config):
     if collection_path != HERE / "night":
         return None  # others decide
     named = [Path(argument.partition("::")[0]).resolve() for argument in config.args]
-    return not any(collection_path in (one, *one.parents) for one in named) or None
+    return not any(collection_path in (item, *item.parents) for item in named) or None
 
 
 def pytest_collection_modifyitems(items):
@@ -179,12 +179,12 @@ def engine():
         return started[-1]
 
     yield start
-    for one in started:
-        one.process.terminate()
+    for item in started:
+        item.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            one.process.wait(20)
-        one.process.kill()
-        one.process.wait(10)
+            item.process.wait(20)
+        item.process.kill()
+        item.process.wait(10)
 
 
 @pytest.fixture

@@ -104,10 +104,10 @@ def test_a_result_that_was_tampered_with_is_not_shown(measured, tmp_path):
     document["metrics"][0]["value"] *= 1.1
     path.chmod(0o600)
     path.write_text(json.dumps(document), encoding="utf-8")
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     for verb in (["show"], ["show", "--json"], ["dev", "archive", "verify"], ["rerun"]):
         done = leaselab(*verb, document["id"], "--results", results)
         assert done.returncode == 3
         assert str(path) in done.stderr
-        assert f"(found {found}, wanted " in done.stderr
+        assert f"(found {digest}, wanted " in done.stderr
         assert done.stdout == "" or verb[0] == "dev"

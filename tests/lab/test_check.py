@@ -53,12 +53,12 @@ def test_the_lab_is_ready_and_the_playbook_by_hand_says_the_same(inventory):
     assert (code, errors(findings)) == (0, {})
     done = playbook("check", "--check")
     assert done.returncode == 0, done.stdout
-    told = " ".join(done.stdout.replace("''", "'").split())
-    assert [text for text in same(findings) if text not in told] == []
-    assert set(re.findall(r"changed=(\d+)", told)) == {"0"}
+    reported = " ".join(done.stdout.replace("''", "'").split())
+    assert [text for text in same(findings) if text not in reported] == []
+    assert set(re.findall(r"changed=(\d+)", reported)) == {"0"}
 
 
-def test_faults_of_access_and_address_are_told_apart_in_one_go(inventory, tmp_path):
+def test_faults_of_access_and_address_are_distinguished_in_one_go(inventory, tmp_path):
     """Changed key (server), wrong address and version (partner), closed port (generator)."""
     assert inventory.bench == "docker"
     keys = pinned_keys()
@@ -71,21 +71,21 @@ def test_faults_of_access_and_address_are_told_apart_in_one_go(inventory, tmp_pa
     )
     code, findings = check("-i", path)
     assert code == 4
-    found = errors(findings)
-    assert set(found) == {
+    result = errors(findings)
+    assert set(result) == {
         ("leaselab-server", "host key"),
         ("leaselab-partner", "test interface"),
         ("leaselab-partner", "kea"),
         ("leaselab-generator", "ssh"),
     }
-    changed = found["leaselab-server", "host key"]
+    changed = result["leaselab-server", "host key"]
     assert changed["found"].startswith("host key has changed (root@127.0.0.1:22041): SHA256:")
     assert changed["todo"].endswith("if not, stay away")
-    moved = found["leaselab-partner", "test interface"]
+    moved = result["leaselab-partner", "test interface"]
     assert "198.18.0.20 on eth" in moved["found"]
     assert moved["wanted"] == "198.18.0.22 and 2001:2:0:1::20 on one interface"
-    assert found["leaselab-partner", "kea"]["wanted"] == "version 2.9.1"
-    assert "127.0.0.1:22049" in found["leaselab-generator", "ssh"]["found"]
+    assert result["leaselab-partner", "kea"]["wanted"] == "version 2.9.1"
+    assert "127.0.0.1:22049" in result["leaselab-generator", "ssh"]["found"]
 
 
 def test_a_host_without_a_pinned_key_is_refused(inventory, tmp_path):

@@ -78,10 +78,10 @@ def test_programs_of_the_server_alone_can_be_sampled_and_nothing_else_can(engine
     number, unshare = NUMBERS[os.uname().machine]
     script = SYSTEM_CALLS.replace("NUMBER", str(number)).replace("UNSHARE", str(unshare))
     done = engine.containers.get(f"leaselab-{host}").exec_run(["python3", "-c", script])
-    told = ast.literal_eval(done.output.decode())
-    assert told[0] == ["own program", own]
+    reported = ast.literal_eval(done.output.decode())
+    assert reported[0] == ["own program", own]
     refused = {"Operation not permitted", "Permission denied"}
-    assert {why for _, why in told[1:]} <= refused
+    assert {why for _, why in reported[1:]} <= refused
 
 
 def test_a_server_is_held_to_a_part_of_a_processor_and_let_go(engine, tmp_path):
@@ -101,8 +101,8 @@ def test_a_server_is_held_to_a_part_of_a_processor_and_let_go(engine, tmp_path):
         done = lab("up", "-i", path, "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["changed"] == 1
-        told = engine.containers.get("leaselab-server").attrs["HostConfig"]
-        quotas.append((told["CpuQuota"], told["CpuPeriod"]))
+        config = engine.containers.get("leaselab-server").attrs["HostConfig"]
+        quotas.append((config["CpuQuota"], config["CpuPeriod"]))
     assert quotas == [(2_500, 10_000), (-1, 10_000)]
 
 

@@ -32,7 +32,7 @@ STORE = "/var/lib/leaselab-dnsmasq"
 
 @pytest.fixture
 def held(deployed):
-    """The bench, held by somebody else."""
+    """The bench, held by another user."""
     assert deployed["hosts"]
     with (
         connect(read_inventory(LOCAL).only(GENERATOR_GROUP).access) as generator,
@@ -89,7 +89,7 @@ def test_an_interrupt_frees_the_bench_stops_the_server_and_can_be_resumed(
 
 
 def test_of_two_checkouts_that_begin_at_once_one_goes_on(deployed, tmp_path):
-    """The other ends at once, has changed nothing, and is told to wait for a person."""
+    """The other ends at once, has changed nothing, and is asked to wait for a person."""
     assert deployed["hosts"]
     # A variant from before may lie there, while the generator has the load of the last one.
     done = leaselab("step", "deploy", SCENARIO)
@@ -105,10 +105,10 @@ def test_of_two_checkouts_that_begin_at_once_one_goes_on(deployed, tmp_path):
             pool.submit(leaselab, *words, LEASELAB_ROOT=str(root), LEASELAB_OWNER=root.name)
             for root in (ROOT, theirs)
         ]
-    done = sorted((one.result() for one in begun), key=lambda one: one.returncode)
+    done = sorted((item.result() for item in begun), key=lambda value: value.returncode)
     played = [log.read_text()[-2000:] for log in theirs.glob(".leaselab/logs/*.log")]
-    assert [one.returncode for one in done] == [0, 4], "\n".join(
-        [*(one.stderr for one in done), *played]
+    assert [item.returncode for item in done] == [0, 4], "\n".join(
+        [*(item.stderr for item in done), *played]
     )
     assert re.search(
         rf"in use \(found ({ROOT.name}|{theirs.name}) pid \d+, step tune {SCENARIO}, .*wait",

@@ -28,7 +28,7 @@ exec "$@"
 """
 
 
-def told(done):
+def printed(done):
     """What a playbook printed, in one line."""
     assert done.returncode != 0
     return " ".join(done.stdout.split())
@@ -50,23 +50,23 @@ def test_a_user_who_may_not_become_root_gets_a_message():
     nobody = json.dumps({"docker_lab_root": True})
     done = playbook("lab_up", "-e", nobody, **NO_ENGINE, **NO_SUDO)
     assert re.search(
-        r"no Docker engine answers and none can be (started|installed)", told(done)
+        r"no Docker engine answers and none can be (started|installed)", printed(done)
     )
-    assert "let this user run sudo without a password" in told(done)
+    assert "let this user run sudo without a password" in printed(done)
 
 
 def test_a_lab_of_another_checkout_is_sought_in_an_engine_that_was_not_running():
     """As after a restart of the machine: the lab is on its disk, and nothing answers."""
     wanted = json.dumps({"docker_lab_take_over": True, "docker_lab_engine_timeout_s": 1})
     done = playbook("lab_down", "-e", wanted, **NO_ENGINE)
-    assert "the Docker engine was started and does not answer" in told(done)
+    assert "the Docker engine was started and does not answer" in printed(done)
 
 
 def made():
     """What the engine holds: images, networks, containers."""
     engine = docker.from_env()
     kinds = engine.images.list(), engine.networks.list(), engine.containers.list(all=True)
-    return {one.id for kind in kinds for one in kind}
+    return {check.id for kind in kinds for check in kind}
 
 
 def answers():
@@ -85,7 +85,7 @@ def test_too_little_disk_is_reported_before_anything_is_made():
     """
     wanted = "-e", json.dumps({"docker_lab_disk_min_mib": 1_000_000_000})
     if not answers():
-        assert "1000000000 MiB" in told(playbook("lab_up", *wanted))
+        assert "1000000000 MiB" in printed(playbook("lab_up", *wanted))
     before = made()
-    assert "1000000000 MiB" in told(playbook("lab_up", *wanted))
+    assert "1000000000 MiB" in printed(playbook("lab_up", *wanted))
     assert made() == before

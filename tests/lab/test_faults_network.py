@@ -65,7 +65,7 @@ class Stranger:
         return f"DHCPOFFER from {self.address} ({self.mac}), server identifier {self.address}"
 
     def serve(self):
-        """Answer whoever asks from now on."""
+        """Answer every client from now on."""
         self._run(["sh", "-c", SERVE, STRANGER, self._offer])
 
     def offer(self):
@@ -98,9 +98,9 @@ def stranger(deployed):
         labels={"leaselab_checkout": str(ROOT)},
         detach=True,
     )
-    one = Stranger(container)
-    yield one
-    one.leave()
+    item = Stranger(container)
+    yield item
+    item.leave()
 
 
 @pytest.fixture
@@ -118,10 +118,10 @@ def test_no_sweep_begins_beside_a_foreign_server_and_it_goes_on_alone(
     """What the generator asks is answered before the start, or in the warm-up."""
     stranger.serve()
     bench = bench_file(warm_up_s=1)
-    told = stopped(results, "step", "sweep", bench)
-    assert "there is traffic on the test network that is no DHCPv" in told
-    assert "exchange of the bench's" in told
-    assert f"found {stranger.words}" in told
+    message = stopped(results, "step", "sweep", bench)
+    assert "there is traffic on the test network that is no DHCPv" in message
+    assert "exchange of the bench's" in message
+    assert f"found {stranger.words}" in message
     stranger.leave()
     resumed(results)
 
@@ -149,9 +149,10 @@ def test_no_server_is_deployed_beside_a_foreign_server(stranger, deployed, resul
     scenario = deployed["scenario"]["name"]
     done = leaselab("step", "deploy", scenario, "--results", results)
     assert done.returncode == 4, done.stderr
-    told = complaint(done)
+    message = complaint(done)
     assert (
-        "There is DHCP on the test network while the servers of the bench are stopped" in told
+        "There is DHCP on the test network while the servers of the bench are stopped"
+        in message
     )
     for host in ("leaselab-server", "leaselab-generator"):
-        assert f"{host} heard {stranger.words}" in told
+        assert f"{host} heard {stranger.words}" in message

@@ -22,7 +22,7 @@ def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(re
     assert turns == [(first, "1"), (second, "1"), (second, "2"), (first, "2")]
     rows = json.loads(leaselab("list", "--results", results, "--json").stdout)
     shown = [leaselab("show", row["id"], "--results", results, "--json") for row in rows]
-    records = {one["scenario"]["name"]: one for one in (json.loads(s.stdout) for s in shown)}
+    records = {item["scenario"]["name"]: item for item in (json.loads(s.stdout) for s in shown)}
     assert sorted(records) == sorted(names)
     points = [records[name]["id"] for name in names]
     for record in records.values():

@@ -20,21 +20,21 @@ def profiled(tmp_path_factory):
     results = tmp_path_factory.mktemp("profiled") / "results"
     done = leaselab("run", SCENARIO, *QUICK, "--results", results, "--json")
     assert done.returncode == 0, done.stderr
-    (found,) = results.glob("2*/*/*/result.json")
-    return found.parent, json.loads(found.read_text(encoding="utf-8"))
+    (path,) = results.glob("2*/*/*/result.json")
+    return path.parent, json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_where_cpu_time_goes_is_sampled_in_the_local_lab(profiled):
     """Half of it or more in the program itself, with whole stacks; nothing is lost."""
     place, document = profiled
-    (one,) = document["rounds"]
-    text = gzip.decompress((place / one["files"]["stacks"]).read_bytes()).decode()
+    (round_,) = document["rounds"]
+    text = gzip.decompress((place / round_["files"]["stacks"]).read_bytes()).decode()
     stacks = [line.rpartition(" ")[0] for line in text.splitlines()]
     assert all(stack.startswith("dnsmasq;") for stack in stacks)
     assert sum("[dnsmasq]" in stack for stack in stacks) > 0.9 * len(stacks)
-    assert one["metrics"]["samples"] > 20
-    assert one["metrics"]["lost_samples"] == 0
-    assert 0.2 < one["metrics"]["sampled_us"] / one["metrics"]["cpu_us"] < 1
+    assert round_["metrics"]["samples"] > 20
+    assert round_["metrics"]["lost_samples"] == 0
+    assert 0.2 < round_["metrics"]["sampled_us"] / round_["metrics"]["cpu_us"] < 1
 
 
 @pytest.mark.usefixtures("profiled")
@@ -46,5 +46,5 @@ def test_without_perf_there_is_no_profile_and_one_line_says_why(on_host, tmp_pat
         on_host("server", f"mv {PERF}.away {PERF}")
     assert done.returncode == 3, done.stderr
     assert f"there is no profile: {PERF} is not installed" in complaint(done)
-    (found,) = tmp_path.glob("2*/*/*/result.json")
-    assert json.loads(found.read_text(encoding="utf-8"))["outcome"] == "invalid"
+    (path,) = tmp_path.glob("2*/*/*/result.json")
+    assert json.loads(path.read_text(encoding="utf-8"))["outcome"] == "invalid"

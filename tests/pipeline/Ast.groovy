@@ -49,7 +49,7 @@ class Ast {
   }
 
   /** What a node is, for people. */
-  static String told(ASTNode node) {
+  static String words(ASTNode node) {
     def one = node instanceof ExpressionStatement ? node.expression : node
     switch (one) {
       case IfStatement: return 'if'
@@ -113,7 +113,7 @@ class Values {
         if (call && Signatures.SYMBOLS.containsKey(call.name)) return symbol(call)
         break
     }
-    look.add('logic', value, 'a value', Ast.told(value), 'a literal, a list, a map, params.NAME or env.NAME')
+    look.add('logic', value, 'a value', Ast.words(value), 'a literal, a list, a map, params.NAME or env.NAME')
     [type: 'any']
   }
 

@@ -26,7 +26,7 @@ class Blocks {
     }
     statements.each { statement ->
       Call call = Ast.call(statement)
-      if (call == null) look.add('logic', statement, where, Ast.told(statement), 'steps')
+      if (call == null) look.add('logic', statement, where, Ast.words(statement), 'steps')
       else if (call.name == 'script') look.add('logic', statement, where, 'a script block', 'steps; logic belongs into scripts/ci')
       else step(call)
     }
@@ -84,7 +84,7 @@ class Blocks {
     String text = Ast.literal(script)
     def match = text == null ? null : COMMAND.matcher(text)
     if (!match?.matches()) {
-      look.add('sh-logic', call.node, 'sh', text == null ? Ast.told(script) : "'${text.trim().readLines()[0]}'",
+      look.add('sh-logic', call.node, 'sh', text == null ? Ast.words(script) : "'${text.trim().readLines()[0]}'",
         "'scripts/ci/NAME.sh' or 'scripts/ci/NAME.sh WORD'")
       return
     }

@@ -119,9 +119,9 @@ class Build {
     if (openStages) openStages.last().status = Results.worst(openStages.last().status, status)
   }
 
-  /** Note a step: what it was told, how long it took, how it ended. */
-  def step(String name, Map told, Closure body) {
-    Map entry = [step: name, stage: openStages ? openStages.last().name : null, told: told, seconds: null, error: null]
+  /** Note a step: its arguments, how long it took, how it ended. */
+  def step(String name, Map settings, Closure body) {
+    Map entry = [step: name, stage: openStages ? openStages.last().name : null, settings: settings, seconds: null, error: null]
     record.steps << entry
     long start = System.currentTimeMillis()
     try {
@@ -137,7 +137,7 @@ class Build {
 
   static BigDecimal secondsSince(long start) { (System.currentTimeMillis() - start) / 1000.0 }
 
-  /** Write the record; whoever reads meanwhile sees the old one or the new one. */
+  /** Write the record; a reader meanwhile sees the old one or the new one. */
   void save() {
     File next = new File(folder, 'build.json.next')
     next.setText(log.mask(JsonOutput.toJson(record)), 'UTF-8')

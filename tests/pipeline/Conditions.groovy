@@ -60,7 +60,7 @@ class When extends Section {
   def beforeOptions(boolean value) { throw new ModelError('when: beforeOptions is not done here') }
   def beforeInput(boolean value) { throw new ModelError('when: beforeInput is not done here') }
   def expression(Closure block) { conditions << { -> Section.fill(block, this) as boolean } }
-  def environment(Map told) { conditions << { -> build.variable(told.name) == told.value.toString() } }
+  def environment(Map settings) { conditions << { -> build.variable(settings.name) == settings.value.toString() } }
   def not(Closure block) { conditions << { -> !new When(build, provides, block).holds() } }
   def allOf(Closure block) { conditions << { -> new When(build, provides, block).holds() } }
   def anyOf(Closure block) { conditions << { -> new When(build, provides, block).conditions.any { it.call() } } }

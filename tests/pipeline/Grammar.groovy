@@ -34,7 +34,7 @@ class Grammar {
     module.statementBlock.statements.each { statement ->
       Call call = Ast.call(statement)
       if (call?.name == 'pipeline' && call.body) pipelines << call
-      else look.add('outside', statement, 'the file', Ast.told(statement), 'one pipeline and nothing else')
+      else look.add('outside', statement, 'the file', Ast.words(statement), 'one pipeline and nothing else')
     }
     if (!pipelines) look.add('no-pipeline', 1, 'the file', 'no pipeline', 'one pipeline { ... }')
     pipelines.drop(1).each { look.add('two-pipelines', it.node, 'the file', 'another pipeline', 'one pipeline') }
@@ -59,7 +59,7 @@ class Grammar {
     Map<String, Call> found = [:]
     Ast.statements(call.body).each { statement ->
       Call one = Ast.call(statement)
-      if (one == null) look.add('logic', statement, where, Ast.told(statement), "sections: ${known.join(', ')}")
+      if (one == null) look.add('logic', statement, where, Ast.words(statement), "sections: ${known.join(', ')}")
       else if (!(one.name in known)) look.add('unknown-section', statement, where, one.name, "one of ${known.join(', ')}")
       else if (found[one.name]) look.add('twice', statement, where, "${one.name} twice", one.name)
       else if (one.body == null && one.name != 'agent') look.add('unknown-section', statement, where, "${one.name} without a block", "${one.name} { ... }")
@@ -68,14 +68,14 @@ class Grammar {
     found
   }
 
-  /** Calls in a block, each told to the closure; everything else is complained about. */
-  private void each(String where, Call call, Closure told) {
+  /** Calls in a block, each passed to the closure; everything else is complained about. */
+  private void each(String where, Call call, Closure use) {
     List statements = Ast.statements(call.body)
     if (!statements) look.add('empty', call.node, where, 'nothing', 'something in it')
     statements.each { statement ->
       Call one = Ast.call(statement)
-      if (one == null) look.add('logic', statement, where, Ast.told(statement), "entries of ${where}")
-      else told.call(one)
+      if (one == null) look.add('logic', statement, where, Ast.words(statement), "entries of ${where}")
+      else use.call(one)
     }
   }
 
@@ -108,7 +108,7 @@ class Grammar {
       def one = statement instanceof ExpressionStatement ? statement.expression : null
       boolean assigns = one instanceof BinaryExpression && one.operation.type == Types.ASSIGN && one.leftExpression instanceof VariableExpression
       if (!assigns) {
-        look.add('logic', statement, 'environment', Ast.told(statement), 'NAME = value')
+        look.add('logic', statement, 'environment', Ast.words(statement), 'NAME = value')
         return
       }
       look.variables << one.leftExpression.name
@@ -146,7 +146,7 @@ class Grammar {
     if (call.body == null) {
       def kind = call.positional.size() == 1 ? call.positional[0] : null
       if (!(kind instanceof VariableExpression && kind.name in ['none', 'any'])) {
-        look.add('agent', call.node, 'agent', kind ? Ast.told(kind) : 'nothing', 'none, any, { label ... } or { node { ... } }')
+        look.add('agent', call.node, 'agent', kind ? Ast.words(kind) : 'nothing', 'none, any, { label ... } or { node { ... } }')
       }
       return
     }
@@ -160,7 +160,7 @@ class Grammar {
     if (!(call.name in known) || call.positional.size() != 1) {
       look.add('agent', call.node, 'agent', call.name, "one of ${known.join(', ')} with a value")
     } else if (values.kind(call.positional[0]).type != 'string') {
-      look.add('agent', call.node, "agent ${call.name}", Ast.told(call.positional[0]), 'a string')
+      look.add('agent', call.node, "agent ${call.name}", Ast.words(call.positional[0]), 'a string')
     }
   }
 

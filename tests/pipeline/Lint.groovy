@@ -11,20 +11,20 @@ import org.codehaus.groovy.control.Phases
 /** The linter's command line: `lint --repository ROOT --provides FILE [--parameters FILE] [--json] FILE...`; 1 when something was found. */
 class Lint {
   static int main(List<String> words) {
-    Map<String, String> told = [:]
+    Map<String, String> settings = [:]
     List<String> files = []
     boolean json = false
     for (Iterator<String> each = words.iterator(); each.hasNext();) {
       String word = each.next()
       if (word == '--json') json = true
-      else if (word in ['--repository', '--provides', '--parameters']) told[word] = each.next()
+      else if (word in ['--repository', '--provides', '--parameters']) settings[word] = each.next()
       else files << word
     }
-    if (!told['--repository'] || !told['--provides'] || !files) throw new IllegalArgumentException('lint --repository ROOT --provides FILE [--json] FILE...')
-    Provides provides = new Provides((Map) new JsonSlurper().parse(new File(told['--provides']), 'UTF-8'))
+    if (!settings['--repository'] || !settings['--provides'] || !files) throw new IllegalArgumentException('lint --repository ROOT --provides FILE [--json] FILE...')
+    Provides provides = new Provides((Map) new JsonSlurper().parse(new File(settings['--provides']), 'UTF-8'))
     // {file: {parameter: default}} of the parameters that jobs declare
-    Map declared = told['--parameters'] ? (Map) new JsonSlurper().parse(new File(told['--parameters']), 'UTF-8') : [:]
-    List<Map> findings = files.collectMany { new Look(it, new File(told['--repository']), provides, declared[it] ?: [:]).findings() }
+    Map declared = settings['--parameters'] ? (Map) new JsonSlurper().parse(new File(settings['--parameters']), 'UTF-8') : [:]
+    List<Map> findings = files.collectMany { new Look(it, new File(settings['--repository']), provides, declared[it] ?: [:]).findings() }
     println json ? JsonOutput.toJson(findings) : findings.collect {
       "${it.file}:${it.line}: ${it.what}: found ${it.found}, wanted ${it.wanted}"
     }.join('\n')

@@ -45,7 +45,7 @@ abstract class Section {
     Signatures.named(signature, named)
   }
 
-  // publishHTML([reportName: ...]) has one argument, which is a map; Groovy does not tell it from named ones.
+  // publishHTML([reportName: ...]) has one argument, which is a map; Groovy does not distinguish it from named ones.
   private static Map whole(Map signature, Map given) {
     boolean one = signature.first && signature.args[signature.first].startsWith('map') && !given.containsKey(signature.first)
     one ? [(signature.first): given] : new LinkedHashMap(given)
@@ -112,8 +112,8 @@ class Parameters extends Section {
   def methodMissing(String name, args) {
     if (!Signatures.PARAMETERS.containsKey(name)) throw new ModelError("no such parameter type: ${name}")
     allowed('parameter', name)
-    Map told = arguments(name, Signatures.PARAMETERS[name], args)
-    defaults[told.name] = name == 'choice' ? told.choices[0] : told.defaultValue
+    Map settings = arguments(name, Signatures.PARAMETERS[name], args)
+    defaults[settings.name] = name == 'choice' ? settings.choices[0] : settings.defaultValue
   }
 }
 

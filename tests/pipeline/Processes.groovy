@@ -67,7 +67,7 @@ class Processes {
     signal('KILL', left)
   }
 
-  // --- What Linux tells. Groovy 2.4 cannot call Java's ProcessHandle, whose methods are an interface's.
+  // --- What Linux reports. Groovy 2.4 cannot call Java's ProcessHandle, whose methods are an interface's.
 
   private static void signal(String name, List<String> pids) {
     if (pids) new ProcessBuilder(['sh', '-c', 'kill -' + name + ' "$@" 2>/dev/null', 'kill'] + pids as String[]).start().waitFor()
@@ -88,7 +88,7 @@ class Processes {
     fields && fields[0] != 'Z' ? fields[19] : null
   }
 
-  // A process may be gone before it is read, and one of somebody else's cannot be.
+  // A process may be gone before it is read, and one of another user cannot be.
   private static String text(String path) {
     try {
       new String(new File(path).bytes, 'ISO-8859-1')

@@ -7,18 +7,18 @@ class Publishers {
   Publishers(Build build) { this.build = build }
 
   /** Read JUnit XML; failed tests make the build unstable. */
-  void junit(File base, Map told) {
-    List<File> files = matching(base, told.testResults, null)
+  void junit(File base, Map settings) {
+    List<File> files = matching(base, settings.testResults, null)
     if (!files) {
-      if (told.allowEmptyResults) { build.log.line('None of the test reports contained any result'); return }
-      throw new StepFailure("No test report files were found. Configuration error? (${told.testResults})")
+      if (settings.allowEmptyResults) { build.log.line('None of the test reports contained any result'); return }
+      throw new StepFailure("No test report files were found. Configuration error? (${settings.testResults})")
     }
     Map counts = [total: 0, failed: 0, skipped: 0]
     files.each { count(it, counts) }
-    if (counts.total == 0 && !told.allowEmptyResults) throw new StepFailure('None of the test reports contained any result')
+    if (counts.total == 0 && !settings.allowEmptyResults) throw new StepFailure('None of the test reports contained any result')
     build.record.tests = counts
     build.log.line("Recorded test results: ${counts.total} tests, ${counts.failed} failed, ${counts.skipped} skipped")
-    if (counts.failed && !told.skipMarkingBuildUnstable) {
+    if (counts.failed && !settings.skipMarkingBuildUnstable) {
       build.mark('UNSTABLE')
       build.markStage('UNSTABLE')
     }
@@ -57,14 +57,14 @@ class Publishers {
   }
 
   /** Copy files by their patterns. */
-  void archive(File base, Map told) {
-    if (told.onlyIfSuccessful && build.outcome != 'SUCCESS') { build.log.line('Skipped archiving: the build is not successful'); return }
-    List<File> files = matching(base, told.artifacts, told.excludes)
+  void archive(File base, Map settings) {
+    if (settings.onlyIfSuccessful && build.outcome != 'SUCCESS') { build.log.line('Skipped archiving: the build is not successful'); return }
+    List<File> files = matching(base, settings.artifacts, settings.excludes)
     if (!files) {
-      String said = "No artifacts found that match the file pattern \"${told.artifacts}\". Configuration error?"
+      String said = "No artifacts found that match the file pattern \"${settings.artifacts}\". Configuration error?"
       build.log.line(said)
-      // As the plugin does: a build that failed anyway has nothing to archive, and need not be told.
-      if (!told.allowEmptyArchive && !Results.isWorse(build.outcome, 'UNSTABLE')) throw new StepFailure(said)
+      // As the plugin does: a build that failed anyway has nothing to archive, and needs no message.
+      if (!settings.allowEmptyArchive && !Results.isWorse(build.outcome, 'UNSTABLE')) throw new StepFailure(said)
       return
     }
     copy(base, files, new File(build.folder, 'archive'))
@@ -73,14 +73,14 @@ class Publishers {
   }
 
   /** Add a build's points to the series of a plot, which are kept beside the builds. */
-  void plot(File base, Map told) {
-    File kept = new File(build.folder.parentFile, "plots/${told.csvFileName}")
+  void plot(File base, Map settings) {
+    File kept = new File(build.folder.parentFile, "plots/${settings.csvFileName}")
     kept.parentFile.mkdirs()
     if (!kept.exists()) kept.text = '"Value","Series Label","Build Number"\n'
-    (told.csvSeries ?: []).each { Map series ->
+    (settings.csvSeries ?: []).each { Map series ->
       points(base, series).each { List point ->
         kept << "\"${point[1]}\",\"${point[0]}\",\"${build.options.number}\"\n"
-        build.record.plots << [plot: told.csvFileName, group: told.group, title: told.title, label: point[0], value: point[1]]
+        build.record.plots << [plot: settings.csvFileName, group: settings.group, title: settings.title, label: point[0], value: point[1]]
       }
     }
   }

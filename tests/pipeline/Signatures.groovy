@@ -183,7 +183,7 @@ class Signatures {
   static Map<String, Object> kinds(Map values) { values.collectEntries { name, value -> [name.toString(), kind(value)] } }
 }
 
-/** A nested call such as scmGit(branches: ...), told by its name. */
+/** A nested call such as scmGit(branches: ...), identified by its name. */
 class Symbol {
   final String name
   final Map args

@@ -32,10 +32,10 @@ class Steps extends Section {
   }
 
   /** Carry out a step; the wrapping options of stages come here, too. */
-  def call(String name, Map told, Closure body) {
+  def call(String name, Map settings, Closure body) {
     Closure block = body == null ? null : { -> fill(body) }
     build.interrupts.check()
-    build.step(name, told.collectEntries { key, value -> [key, shown(value)] }) { Map entry -> "do_${name}"(told, block, entry) }
+    build.step(name, settings.collectEntries { key, value -> [key, shown(value)] }) { Map entry -> "do_${name}"(settings, block, entry) }
   }
 
   private Object shown(Object value) {
@@ -47,48 +47,48 @@ class Steps extends Section {
 
   // --- Commands ----------------------------------------------------------------
 
-  private def do_sh(Map told, Closure block, Map entry) {
+  private def do_sh(Map settings, Closure block, Map entry) {
     File workspace = build.needWorkspace('sh')
     File place = new File("${build.variable('WORKSPACE')}@tmp")
     place.mkdirs()
     File script = File.createTempFile('script', '.sh', place)
-    script.setText(told.script.toString(), 'UTF-8')
+    script.setText(settings.script.toString(), 'UTF-8')
     try {
       List<String> said = []
-      List<String> argv = told.script.startsWith('#!') ? [script.path] : ['sh', '-xe', script.path]
+      List<String> argv = settings.script.startsWith('#!') ? [script.path] : ['sh', '-xe', script.path]
       script.executable = true
-      int exit = processes.run(argv, workspace, [:], told.returnStdout ? { said << it } : null)
+      int exit = processes.run(argv, workspace, [:], settings.returnStdout ? { said << it } : null)
       entry.exit = exit
-      if (told.returnStatus) return exit
+      if (settings.returnStatus) return exit
       if (exit != 0) throw new StepFailure("script returned exit code ${exit}")
-      return told.returnStdout ? said.join('\n') + '\n' : null
+      return settings.returnStdout ? said.join('\n') + '\n' : null
     } finally {
       script.delete()
     }
   }
 
-  private def do_checkout(Map told, Closure block, Map entry) {
+  private def do_checkout(Map settings, Closure block, Map entry) {
     File folder = build.needWorkspace('checkout')
-    if (told.scm.name == 'scm') checkouts.own(folder)
-    else checkouts.described(told.scm.args, folder)
+    if (settings.scm.name == 'scm') checkouts.own(folder)
+    else checkouts.described(settings.scm.args, folder)
   }
 
-  private def do_dir(Map told, Closure block, Map entry) {
-    File place = new File(build.needWorkspace('dir'), told.path)
+  private def do_dir(Map settings, Closure block, Map entry) {
+    File place = new File(build.needWorkspace('dir'), settings.path)
     place.mkdirs()
     build.inWorkspace(place, block)
   }
 
-  private def do_deleteDir(Map told, Closure block, Map entry) { build.needWorkspace('deleteDir').deleteDir() }
+  private def do_deleteDir(Map settings, Closure block, Map entry) { build.needWorkspace('deleteDir').deleteDir() }
 
-  private def do_withEnv(Map told, Closure block, Map entry) {
-    build.withVariables(told.overrides.collectEntries { it.toString().split('=', 2) as List }, block)
+  private def do_withEnv(Map settings, Closure block, Map entry) {
+    build.withVariables(settings.overrides.collectEntries { it.toString().split('=', 2) as List }, block)
   }
 
-  private def do_withCredentials(Map told, Closure block, Map entry) {
+  private def do_withCredentials(Map settings, Closure block, Map entry) {
     Map<String, String> bound = [:]
     List<String> secrets = []
-    told.bindings.each { Symbol binding ->
+    settings.bindings.each { Symbol binding ->
       Map known = build.options.credentials[binding.args.credentialsId]
       if (known == null) throw new StepFailure("Could not find credentials entry with ID '${binding.args.credentialsId}'")
       if (binding.name == 'string') {
@@ -105,22 +105,22 @@ class Steps extends Section {
 
   // --- Errors and results ------------------------------------------------------
 
-  private def do_echo(Map told, Closure block, Map entry) { build.log.line(told.message) }
+  private def do_echo(Map settings, Closure block, Map entry) { build.log.line(settings.message) }
 
-  private def do_error(Map told, Closure block, Map entry) { throw new StepFailure(told.message.toString()) }
+  private def do_error(Map settings, Closure block, Map entry) { throw new StepFailure(settings.message.toString()) }
 
-  private def do_unstable(Map told, Closure block, Map entry) {
-    build.log.line("WARNING: ${told.message}")
+  private def do_unstable(Map settings, Closure block, Map entry) {
+    build.log.line("WARNING: ${settings.message}")
     build.mark('UNSTABLE')
     build.markStage('UNSTABLE')
   }
 
-  private def do_warnError(Map told, Closure block, Map entry) {
-    catching(told.message, 'UNSTABLE', 'UNSTABLE', told.catchInterruptions, block)
+  private def do_warnError(Map settings, Closure block, Map entry) {
+    catching(settings.message, 'UNSTABLE', 'UNSTABLE', settings.catchInterruptions, block)
   }
 
-  private def do_catchError(Map told, Closure block, Map entry) {
-    catching(told.message, told.buildResult ?: 'FAILURE', told.stageResult ?: 'SUCCESS', told.catchInterruptions, block)
+  private def do_catchError(Map settings, Closure block, Map entry) {
+    catching(settings.message, settings.buildResult ?: 'FAILURE', settings.stageResult ?: 'SUCCESS', settings.catchInterruptions, block)
   }
 
   private void catching(Object message, String ofBuild, String ofStage, Object interruptions, Closure block) {
@@ -141,7 +141,7 @@ class Steps extends Section {
 
   // --- Time and locks ----------------------------------------------------------
 
-  private def do_timestamps(Map told, Closure block, Map entry) {
+  private def do_timestamps(Map settings, Closure block, Map entry) {
     boolean before = build.log.timestamps
     build.log.timestamps = true
     try {
@@ -151,13 +151,13 @@ class Steps extends Section {
     }
   }
 
-  private def do_sleep(Map told, Closure block, Map entry) {
-    long until = System.currentTimeMillis() + milliseconds(told.time, told.unit ?: 'SECONDS')
+  private def do_sleep(Map settings, Closure block, Map entry) {
+    long until = System.currentTimeMillis() + milliseconds(settings.time, settings.unit ?: 'SECONDS')
     while (System.currentTimeMillis() < until) build.interrupts.pause(Math.max(1, until - System.currentTimeMillis()))
   }
 
-  private def do_retry(Map told, Closure block, Map entry) {
-    for (int left = told.count - 1; ; left--) {
+  private def do_retry(Map settings, Closure block, Map entry) {
+    for (int left = settings.count - 1; ; left--) {
       try {
         return block.call()
       } catch (StepFailure error) {
@@ -168,9 +168,9 @@ class Steps extends Section {
     }
   }
 
-  private def do_timeout(Map told, Closure block, Map entry) {
-    if (told.activity) throw new ModelError('timeout: activity is not done here')
-    long limit = milliseconds(told.time, told.unit ?: 'MINUTES')
+  private def do_timeout(Map settings, Closure block, Map entry) {
+    if (settings.activity) throw new ModelError('timeout: activity is not done here')
+    long limit = milliseconds(settings.time, settings.unit ?: 'MINUTES')
     Object owner = new Object()
     // Whoever goes on after the first time (post conditions do) is interrupted once more, after a minute.
     List<TimerTask> tasks = [limit, limit + (long) (build.options.timeoutGrace * 1000)].collect { long after ->
@@ -192,19 +192,19 @@ class Steps extends Section {
 
   private static long milliseconds(Object time, String unit) { TimeUnit.valueOf(unit).toMillis(time as long) }
 
-  private def do_lock(Map told, Closure block, Map entry) { resources.holding(told, block) }
+  private def do_lock(Map settings, Closure block, Map entry) { resources.holding(settings, block) }
 
-  private def do_updateLock(Map told, Closure block, Map entry) {
-    resources.update(told.collectEntries { key, value -> [key, value?.toString()] })
+  private def do_updateLock(Map settings, Closure block, Map entry) {
+    resources.update(settings.collectEntries { key, value -> [key, value?.toString()] })
   }
 
   // --- Other jobs, and what is kept --------------------------------------------
 
-  private def do_build(Map told, Closure block, Map entry) {
-    if (told.wait != false) throw new ModelError('build: only wait: false is done here')
-    String job = jobNamed(told.job.toString())
-    if (!(job in build.options.jobs)) throw new StepFailure("No item named ${told.job} found")
-    Map parameters = (told.parameters ?: []).collectEntries { Symbol one -> [one.args.name.toString(), one.args.value.toString()] }
+  private def do_build(Map settings, Closure block, Map entry) {
+    if (settings.wait != false) throw new ModelError('build: only wait: false is done here')
+    String job = jobNamed(settings.job.toString())
+    if (!(job in build.options.jobs)) throw new StepFailure("No item named ${settings.job} found")
+    Map parameters = (settings.parameters ?: []).collectEntries { Symbol one -> [one.args.name.toString(), one.args.value.toString()] }
     build.record.requested << [job: job, parameters: parameters]
     build.log.line("Scheduling project: ${job}")
   }
@@ -215,13 +215,13 @@ class Steps extends Section {
     new URI('/' + own).resolve(name).normalize().path.substring(1)
   }
 
-  private def do_junit(Map told, Closure block, Map entry) { publishers.junit(build.needWorkspace('junit'), told) }
+  private def do_junit(Map settings, Closure block, Map entry) { publishers.junit(build.needWorkspace('junit'), settings) }
 
-  private def do_publishHTML(Map told, Closure block, Map entry) { publishers.html(build.needWorkspace('publishHTML'), told.target) }
+  private def do_publishHTML(Map settings, Closure block, Map entry) { publishers.html(build.needWorkspace('publishHTML'), settings.target) }
 
-  private def do_plot(Map told, Closure block, Map entry) { publishers.plot(build.needWorkspace('plot'), told) }
+  private def do_plot(Map settings, Closure block, Map entry) { publishers.plot(build.needWorkspace('plot'), settings) }
 
-  private def do_archiveArtifacts(Map told, Closure block, Map entry) {
-    publishers.archive(build.needWorkspace('archiveArtifacts'), told)
+  private def do_archiveArtifacts(Map settings, Closure block, Map entry) {
+    publishers.archive(build.needWorkspace('archiveArtifacts'), settings)
   }
 }

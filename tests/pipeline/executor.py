@@ -43,7 +43,7 @@ class Record:
     def commands(self) -> list[str]:
         """The commands of all `sh` steps, in the order in which they were started."""
         steps = self.document["steps"]
-        return [step["told"]["script"] for step in steps if step["step"] == "sh"]
+        return [step["settings"]["script"] for step in steps if step["step"] == "sh"]
 
     @property
     def stages(self) -> dict[str, str]:
@@ -78,7 +78,7 @@ class Running:
         self._process.wait()
         mark = f"JENKINS_SERVER_COOKIE=durable-{self._process.pid}-".encode()
         for path in Path("/proc").glob("[0-9]*/environ"):
-            with suppress(OSError):  # gone already, or somebody else's
+            with suppress(OSError):  # gone already, or of another user
                 if mark in path.read_bytes():
                     os.kill(int(path.parent.name), signal.SIGKILL)
 
@@ -135,8 +135,8 @@ class Controller:
     def resource(self, name: str) -> dict[str, Any]:
         """A resource as it is now: name, labels, note, heldBy."""
         text = (self.home / "resources.json").read_text(encoding="utf-8")
-        (found,) = [load for load in json.loads(text)["resources"] if load["name"] == name]
-        return dict(found)
+        (results,) = [load for load in json.loads(text)["resources"] if load["name"] == name]
+        return dict(results)
 
     def start(
         self,

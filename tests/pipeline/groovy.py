@@ -61,14 +61,14 @@ def _fetch() -> None:
         check=True,
         stdin=subprocess.DEVNULL,
     )
-    found = hashlib.sha256((fresh / JAR.name).read_bytes()).hexdigest()
-    assert found == JAR_SHA256, f"{JAR.name}: found sha256 {found}, wanted {JAR_SHA256}"
+    digest = hashlib.sha256((fresh / JAR.name).read_bytes()).hexdigest()
+    assert digest == JAR_SHA256, f"{JAR.name}: found sha256 {digest}, wanted {JAR_SHA256}"
     (fresh / JAR.name).rename(JAR)
     shutil.rmtree(fresh)
 
 
 def _classes() -> Path:
-    """The compiled sources, in a folder whose name tells them apart."""
+    """The compiled sources, in a folder named by their hash."""
     sources = sorted(HERE.glob("*.groovy"))
     version = hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()
     folder = PLACE / f"classes-{version[:16]}"

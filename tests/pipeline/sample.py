@@ -1,7 +1,7 @@
-"""A repository whose pipeline is small: scripts of some lines that do what they are told.
+"""A repository whose pipeline is small: scripts of some lines that do as configured.
 
-The parameter OPTIONS tells them: `measure=3` makes measure.sh exit with 3, `measure=sleep` lets
-it sleep for a minute, `measure=stubborn` lets it sleep whatever SIGTERM says.
+By parameter OPTIONS: `measure=3` makes measure.sh exit with 3, `measure=sleep` lets it
+sleep for a minute, `measure=stubborn` lets it sleep whatever SIGTERM says.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def write_pipeline(path: Path, body: str, *, head: str = "agent any") -> Path:
 
 
 def make_server(path: Path) -> Path:
-    """Make a repository that stands for a server's: v1, and a commit after it on master."""
+    """Make a repository like that of a server: v1, and a commit after it on master."""
     server = make_repository(path)
     commit(server, "One", {"version": "1\n"})
     git(server, "branch", "-m", "master")

@@ -84,7 +84,9 @@ def test_a_build_runs_every_script_with_its_true_command(builds):
 
 def test_every_step_is_recorded_with_its_stage_and_exit(builds):
     steps = [step for step in builds[3].document["steps"] if step["step"] == "sh"]
-    measured = next(step for step in steps if step["told"]["script"] == "scripts/ci/measure.sh")
+    measured = next(
+        step for step in steps if step["settings"]["script"] == "scripts/ci/measure.sh"
+    )
     assert (measured["stage"], measured["exit"]) == ("Measure", 3)
     assert measured["error"] == "script returned exit code 3"
     assert measured["seconds"] > 0
@@ -154,7 +156,7 @@ def test_the_workspace_is_the_pipelines_own_repository(builds, controllers, repo
     assert f"Running in {workspace}" in builds[0].log
 
 
-def test_a_lock_is_recorded_and_given_back(builds, controllers):
+def test_a_lock_is_recorded_and_released(builds, controllers):
     (lock,) = builds[0].document["locks"]
     assert lock["wanted"] == "Label: leaselab-bench, Quantity: 1"
     assert lock["names"] == ["bench1"]

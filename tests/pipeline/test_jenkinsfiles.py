@@ -1,6 +1,6 @@
 """This repository's own pipelines: linted, and executed with its scripts for each way to end.
 
-Here `leaselab` is a stand-in that ends as it is told; tests/lab runs the true one.
+Here `leaselab` is a stand-in that ends as configured; tests/lab runs the true one.
 """
 
 import shutil
@@ -126,8 +126,8 @@ class Site:
             parameters={**own, **parameters},
             environment={"CALLS": str(calls), "FAILS": fails, "WITH": str(with_)},
         )
-        told = calls.read_text(encoding="utf-8") if calls.exists() else ""
-        return record, told.splitlines()
+        reported = calls.read_text(encoding="utf-8") if calls.exists() else ""
+        return record, reported.splitlines()
 
 
 @pytest.fixture
@@ -154,9 +154,9 @@ def test_a_build_that_ends_well_calls_each_command_once_and_frees_the_bench(site
     record, calls = site.run()
     assert record.result == "SUCCESS", record.log
     assert set(record.stages.values()) == {"SUCCESS"}
-    steps = [f"step {one}" for one in ("provision", "build", "deploy", "tune", "sweep")]
+    steps = [f"step {item}" for item in ("provision", "build", "deploy", "tune", "sweep")]
     wanted = ["lab take", *steps, "dev archive", "report", "compare", "export", "lab release"]
-    assert [one[: len(name)] for one, name in zip(calls, wanted, strict=True)] == wanted
+    assert [call[: len(name)] for call, name in zip(calls, wanted, strict=True)] == wanted
     assert calls[0].startswith("lab take -i inventory/racks --bench=rack1 --take-over")
     assert calls[2].startswith("step build -i inventory/racks --bench=rack1 --repo server ")
     assert calls[2].endswith(" -- v4-memfile")
@@ -227,7 +227,7 @@ def test_another_bench_measures_what_a_broken_one_could_not(site):
     again = site.controller.follow(
         record, site.fork, at_most=3, environment={"CALLS": str(site.folder / "again")}
     )
-    assert [one.result for one in again] == ["SUCCESS"]
+    assert [item.result for item in again] == ["SUCCESS"]
     called = (site.folder / "again").read_text(encoding="utf-8")
     assert "--bench=rack2" in called
     assert "--bench=rack1" not in called
@@ -267,7 +267,7 @@ def test_a_parameter_that_names_other_code_is_refused_before_any_command(
     assert labels(site, "rack1") == [LABEL]
 
 
-def test_a_bench_that_cannot_be_given_back_does_not_change_what_the_build_says(site):
+def test_a_bench_that_cannot_be_released_does_not_change_what_the_build_says(site):
     record, _ = site.run(fails="lab release", with_=4)
     assert record.result == "SUCCESS", record.log
     assert "the bench stays held until that expires" in record.log
@@ -321,18 +321,18 @@ def test_what_runs_at_night_is_tested_after_a_suite_that_failed_as_well(site):
     ]
 
 
-def test_a_review_measures_again_before_it_tells(site):
+def test_a_review_measures_again_before_it_reports(site):
     record, calls = site.run(REVIEW, MONTH="2026-10")
     assert record.result == "SUCCESS", record.log
-    measured, told = (call for call in calls if call.startswith("review "))
+    measured, reported = (call for call in calls if call.startswith("review "))
     assert "--confirm --repo server --month=2026-10" in measured
-    assert told == "review --month=2026-10 --markdown ci/review.md --output ci/report"
+    assert reported == "review --month=2026-10 --markdown ci/review.md --output ci/report"
     assert calls[-1].startswith("lab release ")
 
 
-def test_on_a_broken_lab_a_review_measures_nothing_and_tells_all_the_same(site):
+def test_on_a_broken_lab_a_review_measures_nothing_and_reports_all_the_same(site):
     record, calls = site.run(REVIEW, fails="lab take", with_=4)
     assert record.result == "NOT_BUILT"
-    (told,) = (call for call in calls if call.startswith("review "))
-    assert told == "review --month=last --markdown ci/review.md --output ci/report"
+    (reported,) = (call for call in calls if call.startswith("review "))
+    assert reported == "review --month=last --markdown ci/review.md --output ci/report"
     assert labels(site, "rack1") == [BROKEN]

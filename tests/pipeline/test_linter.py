@@ -364,7 +364,7 @@ def write(place, texts):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory, repository):
+def findings_of(tmp_path_factory, repository):
     """{name: findings} of the sample and of all broken copies."""
     texts = {name: broken(old, new) for name, (old, new, _, _) in BROKEN.items()}
     handed = "a parameter that is only handed on"
@@ -374,33 +374,35 @@ def found(tmp_path_factory, repository):
     files = write(tmp_path_factory.mktemp("files"), {"the sample": SAMPLE, **texts})
     everything = findings(files.values(), repository, PROVIDES)
     return {
-        name: [one for one in everything if one["file"] == str(path)]
+        name: [finding for finding in everything if finding["file"] == str(path)]
         for name, path in files.items()
     }
 
 
-def test_the_sample_is_right(found):
-    assert found["the sample"] == []
+def test_the_sample_is_right(findings_of):
+    assert findings_of["the sample"] == []
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_is_broken_is_found_and_nothing_else(found, name):
+def test_what_is_broken_is_found_and_nothing_else(findings_of, name):
     _, _, rule, what = BROKEN[name]
-    rules = [one["rule"] for one in found[name]]
-    assert sorted(rules) == sorted(SEVERAL.get(name, [rule])), found[name]
+    rules = [finding["rule"] for finding in findings_of[name]]
+    assert sorted(rules) == sorted(SEVERAL.get(name, [rule])), findings_of[name]
     if what:
-        assert what in [one["found"] for one in found[name]]
+        assert what in [finding["found"] for finding in findings_of[name]]
 
 
 @pytest.mark.parametrize(
     "name", [name for name in BROKEN if not BROKEN[name][0].startswith("__")]
 )
-def test_a_finding_has_the_line_of_what_is_broken(found, name):
+def test_a_finding_has_the_line_of_what_is_broken(findings_of, name):
     old, new, _, _ = BROKEN[name]
     first = SAMPLE[: SAMPLE.index(old)].count("\n") + 1
     last = first + old.count("\n") + new.count("\n")
     if name not in ("no agent", "no timeout"):  # what is missing is missed where it belongs
-        assert any(first <= one["line"] <= last for one in found[name]), found[name]
+        assert any(first <= finding["line"] <= last for finding in findings_of[name]), (
+            findings_of[name]
+        )
 
 
 def test_a_finding_says_file_line_what_is_found_and_what_is_wanted(tmp_path, repository):
@@ -425,8 +427,8 @@ def test_parameters_that_the_job_declares_are_held_to_their_use(tmp_path, reposi
     assert not findings(files.values(), repository, PROVIDES, {files["x"]: declared})
     del declared["COMMIT"]
     declared["FORGOTTEN"] = ""
-    found = findings(files.values(), repository, PROVIDES, {files["x"]: declared})
-    assert {(one["rule"], one["what"]) for one in found} == {
+    results = findings(files.values(), repository, PROVIDES, {files["x"]: declared})
+    assert {(finding["rule"], finding["what"]) for finding in results} == {
         ("undeclared-parameter", "params.COMMIT"),
         ("unused-parameter", "parameter FORGOTTEN"),
     }

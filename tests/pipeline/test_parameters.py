@@ -1,4 +1,4 @@
-"""Parameters of a build: what whoever starts it can and cannot say to the scripts."""
+"""Parameters of a build: what a user can and cannot pass to the scripts."""
 
 import os
 import subprocess

@@ -311,7 +311,7 @@ def test_after_a_failed_stage_the_others_are_skipped(builds):
 def test_a_build_that_is_better_than_the_last_one_is_fixed(builds):
     again = builds["failing"][1]
     assert again.result == "SUCCESS"
-    of_pipeline = [one["condition"] for one in again.document["posts"] if not one["stage"]]
+    of_pipeline = [post["condition"] for post in again.document["posts"] if not post["stage"]]
     assert of_pipeline == ["always", "changed", "fixed", "success", "cleanup"]
 
 
@@ -333,7 +333,7 @@ def test_a_step_fails_and_says_why(builds, step):
     """All fail inside catchError, whose message in the log is theirs."""
     caught = builds["caught"][0]
     assert FAILURES[step][1] in caught.log
-    errors = [one["error"] for one in caught.document["steps"] if one["error"]]
+    errors = [row["error"] for row in caught.document["steps"] if row["error"]]
     assert any(FAILURES[step][1] in error for error in errors)
 
 

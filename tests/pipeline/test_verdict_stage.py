@@ -67,8 +67,8 @@ def test_without_an_anchor_there_is_one_verdict(verdict):
 )
 def test_an_anchor_is_asked_whatever_the_baseline_said(verdict, previous, anchor, code):
     """Ten commits that each lose 2 % pass the one before each of them."""
-    found, calls = verdict(BOTH, ANCHOR="v1", PREVIOUS_ENDS=previous, ANCHOR_ENDS=anchor)
-    assert found == code
+    judgement, calls = verdict(BOTH, ANCHOR="v1", PREVIOUS_ENDS=previous, ANCHOR_ENDS=anchor)
+    assert judgement == code
     of_anchor, of_commit = BOTH.split()
     assert [call.split()[-2:] for call in calls] == [
         ["previous", of_commit],
@@ -101,7 +101,7 @@ def test_packages_have_no_anchor(stage):
 
 
 @pytest.mark.parametrize("ends", ["0", "1", "3"])
-def test_a_duel_is_measured_whatever_it_says_and_the_stage_verdict_tells_it(stage, ends):
+def test_a_duel_is_measured_whatever_it_says_and_the_stage_verdict_reports_it(stage, ends):
     code, (call,) = stage(
         "measure", BOTH, AGAINST="release", SCENARIO="v4-memfile", DUEL_ENDS=ends
     )

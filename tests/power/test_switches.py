@@ -43,20 +43,20 @@ PLAY = """\
   gather_facts: false
   vars:
     ansible_python_interpreter: "{{ ansible_playbook_python }}"
-    told: []
+    results: []
   tasks:
     - include_tasks: one.yml
       loop: "{{ asked }}"
       loop_control: {loop_var: one}
-    - copy: {content: "{{ told | to_json }}", dest: "{{ playbook_dir }}/told.json"}
+    - copy: {content: "{{ results | to_json }}", dest: "{{ playbook_dir }}/results.json"}
 """
 ONE = """\
 - block:
     - include_role: {name: power}
       vars: {power_host: "{{ one[0] }}", power_action: "{{ one[1] }}"}
-    - set_fact: {told: "{{ told + [[power_before, power_now]] }}"}
+    - set_fact: {results: "{{ results + [[power_before, power_now]] }}"}
   rescue:
-    - set_fact: {told: "{{ told + [ansible_failed_result.msg] }}"}
+    - set_fact: {results: "{{ results + [ansible_failed_result.msg] }}"}
 """
 
 
@@ -213,10 +213,10 @@ def played(folder, redfish, ipmi, command):
         )
     printed = log.read_text("utf-8")
     assert done.returncode == 0, printed[-3000:]
-    told = json.loads((folder / "told.json").read_text("utf-8"))
+    document = json.loads((folder / "results.json").read_text("utf-8"))
     results = {}
-    for (host, _), one in zip(asked, told, strict=True):
-        results.setdefault(host, []).append(one)
+    for (host, _), item in zip(asked, document, strict=True):
+        results.setdefault(host, []).append(item)
     return results, printed
 
 
@@ -248,11 +248,11 @@ def test_a_command_is_handed_action_and_host(played, folder):
         ("stuck", ["its power is not off", "Found: 'Outlet of stuck is ON'"]),
     ],
 )
-def test_what_is_wrong_is_told_with_the_host(played, host, words):
-    (told,) = played[0][host]
-    assert host in told
+def test_what_is_wrong_is_reported_with_the_host(played, host, words):
+    (reported,) = played[0][host]
+    assert host in reported
     for word in words:
-        assert word in told
+        assert word in reported
 
 
 def test_no_password_is_in_what_a_play_prints_however_much_it_says(played):
@@ -306,7 +306,9 @@ esac
             variables["sut"]["leaselab_power"] = {"command": ["sh", str(switch), "{action}"]}
             variables["sut"]["leaselab_power_boot_s"] = 30
             parts = {"dhcp_server": "sut", "dhcp_generator": "gen"}
-            children = {one: {"hosts": {name: variables[name]}} for one, name in parts.items()}
+            children = {
+                part: {"hosts": {name: variables[name]}} for part, name in parts.items()
+            }
             path = tmp_path / "hosts.yml"
             path.write_text(yaml.safe_dump({"bench": {"children": children}}), "utf-8")
             yield path

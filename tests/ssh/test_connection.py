@@ -65,11 +65,11 @@ class TestSudo:
 
     @pytest.mark.parametrize("status", [0, 1, 4, 7])
     def test_a_commands_own_status_is_kept(self, root, status):
-        done = root.run(["sh", "-c", f"echo told >&2; exit {status}"], timeout_s=10)
-        assert (done.status, done.stderr) == (status, "told\n")
+        done = root.run(["sh", "-c", f"echo failed >&2; exit {status}"], timeout_s=10)
+        assert (done.status, done.stderr) == (status, "failed\n")
 
     def test_a_missing_program_is_reported_as_a_shell_reports_it(self, root):
-        """The engine tells by it that nothing is deployed, which is no server's fault."""
+        """The engine learns from it that nothing is deployed, which is no server's fault."""
         assert root.run(["/opt/leaselab/server", "start"], timeout_s=10).status == 127
 
     def test_input_and_output_pass_through_unchanged(self, root):
@@ -97,10 +97,10 @@ class TestSudo:
             assert follower.ended is None
 
     def test_a_user_who_may_not_use_it_gets_the_line_to_write(self, host):
-        told = refusal(host.seen_by("visitor", sudo=True))
-        assert told.startswith("sut: sudo refuses visitor: ")
-        assert "wanted every command as root for visitor, without a password" in told
-        assert "'visitor ALL=(root) NOPASSWD: ALL'" in told
+        message = refusal(host.seen_by("visitor", sudo=True))
+        assert message.startswith("sut: sudo refuses visitor: ")
+        assert "wanted every command as root for visitor, without a password" in message
+        assert "'visitor ALL=(root) NOPASSWD: ALL'" in message
 
     def test_one_that_wants_a_password_later_is_no_fault_of_the_command(self, root):
         rule = unpacked() / "etc/sudoers.d/operator"
@@ -114,10 +114,10 @@ class TestSudo:
         assert "sudo refuses operator: " in str(caught.value)
         assert root.run(["true"], timeout_s=10).status == 0
 
-    def test_contact_tells_the_uid_of_commands_and_the_address_of_the_login(self, host):
+    def test_contact_reports_the_uid_of_commands_and_the_address_of_the_login(self, host):
         access = host.seen_by("operator", sudo=True)
-        told = contact(InventoryHost(access=access, parts=(SERVER_GROUP,)))
-        assert (told.error, told.uid, told.management_address) == (None, 0, "127.0.0.1")
+        facts = contact(InventoryHost(access=access, parts=(SERVER_GROUP,)))
+        assert (facts.error, facts.uid, facts.management_address) == (None, 0, "127.0.0.1")
 
 
 class TestJumpHost:
@@ -132,29 +132,31 @@ class TestJumpHost:
         assert "the jump host opens no way to" in refusal(beyond)
 
     def test_one_that_passes_nothing_on_is_reported(self, host, closed_gate):
-        told = refusal(replace(host.access, jump=closed_gate.access))
+        message = refusal(replace(host.access, jump=closed_gate.access))
         way = f"127.0.0.1:{host.access.port}"
-        assert told.startswith(f"sut: the jump host opens no way to {way}: ")
-        assert "AllowTcpForwarding" in told
+        assert message.startswith(f"sut: the jump host opens no way to {way}: ")
+        assert "AllowTcpForwarding" in message
 
     def test_a_host_that_is_down_behind_it_is_reported(self, host, gate):
-        told = refusal(replace(host.access, port=9, jump=gate.access))
-        assert told.startswith("sut: the jump host opens no way to 127.0.0.1:9: ")
+        message = refusal(replace(host.access, port=9, jump=gate.access))
+        assert message.startswith("sut: the jump host opens no way to 127.0.0.1:9: ")
 
     def test_its_host_key_must_be_known(self, host, gate, tmp_path):
         (tmp_path / "empty").touch()
         jump = replace(
             gate.access, name="jump host gate", known_hosts_file=str(tmp_path / "empty")
         )
-        told = refusal(replace(host.access, jump=jump))
-        assert told.startswith("sut: jump host gate: host key is not known (wanted a line for")
+        message = refusal(replace(host.access, jump=jump))
+        assert message.startswith(
+            "sut: jump host gate: host key is not known (wanted a line for"
+        )
 
     def test_its_host_key_must_be_the_pinned_one(self, host, gate, tmp_path):
         other = tmp_path / "known_hosts"
         other.write_text(f"[127.0.0.1]:{gate.access.port} {host.host_key}\n", encoding="utf-8")
         jump = replace(gate.access, name="jump host gate", known_hosts_file=str(other))
-        told = refusal(replace(host.access, jump=jump))
-        assert told.startswith("sut: jump host gate: host key has changed (found SHA256:")
+        message = refusal(replace(host.access, jump=jump))
+        assert message.startswith("sut: jump host gate: host key has changed (found SHA256:")
 
     def test_the_hosts_own_key_is_checked_behind_it(self, host, gate, tmp_path):
         other = tmp_path / "known_hosts"
@@ -164,8 +166,8 @@ class TestJumpHost:
 
     def test_a_login_that_it_refuses_is_its_own(self, host, gate):
         jump = replace(gate.access, name="jump host gate", user="nobody")
-        told = refusal(replace(host.access, jump=jump))
-        assert told.startswith("sut: jump host gate: login as nobody@127.0.0.1:")
+        message = refusal(replace(host.access, jump=jump))
+        assert message.startswith("sut: jump host gate: login as nobody@127.0.0.1:")
 
 
 class TestSilence:
@@ -251,9 +253,9 @@ bench:
         assert connection.run(["id", "-u"], timeout_s=10).stdout == b"0\n"
     # Raw, as there is no Python; without a terminal, as there are no devices.
     words = ("-m", "raw", "-a", "id -u", "-e", "ansible_ssh_use_tty=false")
-    told = ansible(
+    done = ansible(
         "ansible",
         *("-i", tmp_path / "hosts.yml", "sut", *words),
         ANSIBLE_SSH_ARGS="-o ControlMaster=no",  # nothing stays open
     )
-    assert told.splitlines()[1] == "0"
+    assert done.splitlines()[1] == "0"

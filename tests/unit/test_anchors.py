@@ -24,7 +24,7 @@ def sessions(count, *, slow=(), by=0.05, machine=(), drop_at=None, seed=1):
 @pytest.mark.parametrize("seed", range(5))
 def test_three_nights_of_a_slow_anchor_are_no_change(seed):
     made = sessions(60, slow={30, 31, 32}, seed=seed)
-    assert shifts([one.reading for one in made])
+    assert shifts([item.reading for item in made])
     assert shifts(doubted(made)) == []
 
 
@@ -32,14 +32,14 @@ def test_three_nights_of_a_slow_anchor_are_no_change(seed):
 def test_a_drop_is_found_though_the_machine_is_slow_since_then(seed):
     """What the machine does is in both, and cancels."""
     made = sessions(60, machine=range(30, 60), drop_at=30, seed=seed)
-    assert doubted(made) == [one.reading for one in made]
-    (found,) = shifts(doubted(made))
-    assert (found.after, found.sign) == (30, -1)
+    assert doubted(made) == [item.reading for item in made]
+    (shift,) = shifts(doubted(made))
+    assert (shift.after, shift.sign) == (30, -1)
 
 
 def test_the_first_sessions_are_not_doubted():
     made = sessions(8, slow={5, 6, 7})
-    assert doubted(made) == [one.reading for one in made]
+    assert doubted(made) == [item.reading for item in made]
 
 
 def test_later_sessions_change_no_earlier_reading():

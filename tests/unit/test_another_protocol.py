@@ -50,14 +50,14 @@ def test_a_burst_of_it_goes_to_its_page(tmp_path, capsys):
     assert served.outcome == late.outcome == "ok"
     assert late.figure.value is None
     assert late.metric("served_ratio").value == pytest.approx(4 / 9, rel=0.01)
-    for one in (served, late):
-        print_result(one, Store(tmp_path).place(one.id), whole=True)
+    for record in (served, late):
+        print_result(record, Store(tmp_path).place(record.id), whole=True)
         assert "90000 clients at once" in capsys.readouterr().out
     write_site(Store(tmp_path), tmp_path / "site")
     pages = {path.name: path.read_text("utf-8") for path in tmp_path.rglob("*.html")}
-    for one in (served, late):
-        assert "clients served" in pages[f"{one.id}.html"]
-        assert "by offered load" not in pages[f"{one.id}.html"]  # none was offered
+    for record in (served, late):
+        assert "clients served" in pages[f"{record.id}.html"]
+        assert "by offered load" not in pages[f"{record.id}.html"]  # none was offered
 
 
 def test_bursts_of_several_sizes_are_a_curve_and_a_page(tmp_path):
@@ -105,8 +105,8 @@ def test_a_search_with_hot_caches_resets_nothing_after_its_warm_up():
     assert hot.resets == 2 + 1  # after the proof that it serves, and before the confirmation
     assert cold.resets > 20
     assert fast.confirmation.holds
-    for one, other in zip(slow.rounds, fast.rounds, strict=True):
-        ratio = other.metrics["max_rate"] / one.metrics["max_rate"]
+    for round_, other in zip(slow.rounds, fast.rounds, strict=True):
+        ratio = other.metrics["max_rate"] / round_.metrics["max_rate"]
         assert ratio == pytest.approx(2, rel=0.05)
         assert [trial.rate for trial in other.warm_ups] == [12_000]
 
@@ -167,11 +167,11 @@ def test_the_rooms_that_judge_keep_and_show_know_no_protocol():
     files = subprocess.run(
         ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
-    found = [
+    results = [
         f"{name}: {line.strip()}"
         for name in files
         if name.endswith((".py", ".html", ".js"))
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
         if re.search(words, line, re.IGNORECASE)
     ]
-    assert found == []
+    assert results == []

@@ -144,8 +144,8 @@ def test_two_profiles_may_include_the_same_additions(host):
 )
 def test_a_profile_is_known_by_either_form_of_its_first_line(host, text, name):
     (host.profile.parent / "mysqld").write_text(text)
-    (found,) = host.play({"/usr/sbin/mysqld": RULES})["profiles"]
-    assert found["name"] == name
+    (profile,) = host.play({"/usr/sbin/mysqld": RULES})["profiles"]
+    assert profile["name"] == name
 
 
 @pytest.mark.parametrize("text", [None, "# This file is intentionally empty.\n"])
@@ -185,7 +185,7 @@ def test_a_disabled_profile_stays_so(host):
 @pytest.mark.parametrize(
     ("in_force", "failed"), [("kea-dhcp4 (enforce)\n", True), ("chronyd (enforce)\n", False)]
 )
-def test_a_missing_parser_is_told_where_a_profile_is_in_force(host, in_force, failed):
+def test_a_missing_parser_is_reported_where_a_profile_is_in_force(host, in_force, failed):
     host.profile.write_text(OF_DEBIAN_13)
     (host.folder / "profiles").write_text(in_force)
     (host.folder / "bin" / "apparmor_parser").unlink()
@@ -194,7 +194,7 @@ def test_a_missing_parser_is_told_where_a_profile_is_in_force(host, in_force, fa
     assert not failed or "wanted that of package apparmor" in said["msg"]
 
 
-def test_a_profile_that_does_not_load_is_told_in_the_parsers_words(host):
+def test_a_profile_that_does_not_load_is_reported_in_the_parsers_words(host):
     host.profile.write_text(OF_DEBIAN_13)
     (host.folder / "refuse").touch()
     said = host.play()

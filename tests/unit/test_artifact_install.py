@@ -63,8 +63,8 @@ class Host:
         with tarfile.open(self.src, "w:gz") as files:
             for member, content in self.members:
                 files.addfile(member, io.BytesIO(content))
-        found = hashlib.sha256(self.src.read_bytes()).hexdigest()
-        return MODULE.install(self.src, sha256 or found, self.prefix, *LIMITS), found
+        digest = hashlib.sha256(self.src.read_bytes()).hexdigest()
+        return MODULE.install(self.src, sha256 or digest, self.prefix, *LIMITS), digest
 
 
 @pytest.fixture
@@ -85,19 +85,19 @@ def test_an_artifact_replaces_what_was_there(host):
 
 
 def test_what_was_changed_since_is_not_what_was_installed(host):
-    """As a playbook that is played again sees it, which then installs the artifact anew."""
-    _, found = host.install()
+    """As a playbook that is played again sees it, which then installs the artifact again."""
+    _, result = host.install()
     check = ("sha256sum", "--check", "--quiet", "--strict", "artifact.files")
     assert subprocess.run(check, cwd=host.prefix, check=False).returncode == 0
     (host.prefix / "sbin/some").write_text("another program")
     assert MODULE.installed(host.prefix) == ""
     assert subprocess.run(check, cwd=host.prefix, check=False).returncode != 0
     host.install()
-    assert MODULE.installed(host.prefix) == found
+    assert MODULE.installed(host.prefix) == result
 
 
 def test_builds_lie_side_by_side_until_no_variant_has_them(host, tmp_path):
-    """What is there without a record that tells is left."""
+    """Files without a record are left."""
     host.install()
     variants = tmp_path / "variants"
     used, unused = (host.prefix.with_name(name) for name in ("used", "unused"))
@@ -111,9 +111,9 @@ def test_builds_lie_side_by_side_until_no_variant_has_them(host, tmp_path):
 
 
 def test_another_file_than_was_built_is_not_unpacked(host):
-    """Not even looked into: what it holds is somebody else's."""
-    reason, found = host.install(sha256="a" * 64)
-    assert f"is not the artifact that was built (found sha256 {found}, wanted aaaa" in reason
+    """Not even read: its contents belong to another user."""
+    reason, result = host.install(sha256="a" * 64)
+    assert f"is not the artifact that was built (found sha256 {result}, wanted aaaa" in reason
     assert not host.prefix.exists()
 
 

@@ -32,8 +32,8 @@ def test_a_document_becomes_a_bench(document):
 
 
 def test_a_procedure_names_only_what_differs(document):
-    found = parse_bench(document, "bench.json").procedure
-    assert found == MaxRate(rounds=3, trim=0, late_s=1.0, loss_ratio=0.025)
+    procedure = parse_bench(document, "bench.json").procedure
+    assert procedure == MaxRate(rounds=3, trim=0, late_s=1.0, loss_ratio=0.025)
 
 
 @pytest.mark.parametrize("role", ["server", "generator"])

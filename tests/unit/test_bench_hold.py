@@ -1,57 +1,27 @@
 """A bench held over several commands: the lock's program, and what a checkout keeps of it."""
 
 import json
-import os
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
+from tests.here import LockProgram
 
 from leaselab.lab.hold import forget_hold, read_hold, write_hold
 from leaselab.lab.lock import new_hold
 from leaselab.model.errors import LeaselabError
 
-PROGRAM = Path(__file__).parents[2] / "roles" / "bench_lock" / "files" / "bench-lock"
 DONE, HELD_BY_OTHER = 0, 3
-HOLD, SWEEP, OTHER = "the hold", "a sweep", "somebody else"
+HOLD, SWEEP, OTHER = "the hold", "a sweep", "another user"
 
 
-class Bench:
-    """One host's lock, asked by the token of whoever asks."""
+class Bench(LockProgram):
+    """One host's lock: the exit codes of its program, and whose token has it."""
 
-    def __init__(self, folder):
-        self.folder = folder
-
-    def call(self, verb, token, *, under="", lease_s=60):
-        request = {"name": f"owner of {token}", "purpose": "a test", "token": token}
-        return subprocess.run(
-            [sys.executable, str(PROGRAM), verb],
-            input=json.dumps({**request, "lease_s": lease_s, "under": under}),
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        ).returncode
+    def call(self, verb, token="", **asked):
+        return super().call(verb, token, **asked).returncode
 
     def close(self):
-        return subprocess.run(
-            [sys.executable, str(PROGRAM), "close"],
-            input=json.dumps({"name": "a keeper", "reason": "a new card"}),
-            env=self._environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        ).returncode
-
-    @property
-    def _environment(self):
-        places = {"LOCK": self.folder, "LASTING": self.folder / "lasting"}
-        return {
-            **os.environ,
-            **{f"LEASELAB_{name}_DIR": str(at) for name, at in places.items()},
-        }
+        return self.call("close", text=json.dumps({"name": "a keeper", "reason": "a new card"}))
 
     def holder(self):
         held = json.loads((self.folder / "lock.json").read_text(encoding="utf-8"))
@@ -66,7 +36,7 @@ def bench(tmp_path):
     return bench
 
 
-def test_a_sweep_takes_a_bench_under_the_hold_and_gives_it_back(bench):
+def test_a_sweep_takes_a_bench_under_the_hold_and_releases_it(bench):
     assert bench.call("acquire", SWEEP, under=HOLD) == DONE
     assert bench.holder() == SWEEP
     assert bench.call("renew", SWEEP, under=HOLD) == DONE
@@ -85,7 +55,7 @@ def test_nor_does_a_playbook_of_it_change_the_bench_meanwhile(bench):
     assert bench.call("acquire", HOLD) == HELD_BY_OTHER
 
 
-def test_the_hold_lasts_anew_when_it_has_the_bench_back(tmp_path):
+def test_the_hold_starts_again_when_it_has_the_bench_back(tmp_path):
     bench = Bench(tmp_path)
     bench.call("acquire", HOLD, lease_s=1.5)
     bench.call("acquire", SWEEP, under=HOLD)
@@ -162,7 +132,7 @@ def test_a_checkout_keeps_its_hold_for_itself(tmp_path):
     assert read_hold(tmp_path, "rack1") is None
 
 
-def test_a_damaged_hold_is_told_and_not_taken_for_none(tmp_path):
+def test_a_damaged_hold_is_reported_and_not_taken_for_none(tmp_path):
     write_hold(tmp_path, "rack1", new_hold("a pipeline", 600))
     (file,) = (tmp_path / ".leaselab" / "holds").iterdir()
     file.write_text("{", encoding="utf-8")

@@ -1,35 +1,17 @@
 """The bench lock's program, run as on the generator's host."""
 
 import json
-import os
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
+from tests.here import LockProgram
 
-PROGRAM = Path(__file__).parents[2] / "roles" / "bench_lock" / "files" / "bench-lock"
 DONE, FAILED, HELD_BY_OTHER = 0, 1, 3
 
 
-class Bench:
-    """One host's lock."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def call(self, verb, token="mine", lease_s=60, text=None):  # noqa: S107  # made up
-        request = {"name": f"owner of {token}", "purpose": "a test", "token": token}
-        return subprocess.run(
-            [sys.executable, str(PROGRAM), verb],
-            input=json.dumps({**request, "lease_s": lease_s}) if text is None else text,
-            env={**os.environ, "LEASELAB_LOCK_DIR": str(self.folder)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+class Bench(LockProgram):
+    """One host's lock, and who has it."""
 
     def owner(self):
         return json.loads(self.call("status").stdout)["owner"]
@@ -44,7 +26,7 @@ def test_a_bench_nobody_holds_is_free(bench):
     assert bench.owner() is None
 
 
-def test_whoever_holds_it_is_named_without_the_token(bench):
+def test_the_holder_is_named_without_the_token(bench):
     assert bench.call("acquire", "secret-token").returncode == DONE
     done = bench.call("status")
     assert "owner of secret-token" in done.stdout
@@ -64,7 +46,7 @@ def test_it_is_held_by_one_of_many_that_want_it_at_once(bench):
 
 
 @pytest.mark.parametrize("verb", ["acquire", "renew", "release"])
-def test_somebody_elses_lock_is_left_alone(bench, verb):
+def test_another_users_lock_is_left_alone(bench, verb):
     bench.call("acquire", "theirs")
     done = bench.call(verb, "mine")
     assert done.returncode == HELD_BY_OTHER
@@ -89,7 +71,7 @@ def test_a_dead_owners_lock_expires(bench):
 
 
 def test_an_expired_lock_cannot_be_renewed(bench):
-    """Somebody may have had the bench meanwhile: its owner must learn that."""
+    """Another user may have had the bench meanwhile: its owner must learn that."""
     bench.call("acquire", lease_s=0.05)
     time.sleep(0.1)
     done = bench.call("renew")

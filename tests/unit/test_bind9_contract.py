@@ -1,6 +1,6 @@
-"""What BIND 9 does for the server contract, with what named 9.20.30 and 9.18 really told.
+"""What BIND 9 does for the server contract, with recorded answers of named 9.20.30 and 9.18.
 
-A process of the tests' own stands for named: its statistics are answered, its log is written.
+A process of the tests replaces named: its statistics are answered, its log is written.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.contracts import contract_module
 
-TOLD = Path(__file__).parents[1] / "data" / "bind9"
+RECORDED = Path(__file__).parents[1] / "data" / "bind9"
 LOADING = "general: info: found 2 CPUs, using 2 worker threads\n"
 RUNNING = f"{LOADING}general: notice: all zones loaded\ngeneral: notice: running\n"
 LOADED_ZONE = "zoneload: info: zone tld.test/IN: loaded serial 1\n"
@@ -40,7 +40,7 @@ def statistics():
             name = answers.pop(0) if len(answers) > 1 else answers[0]
             self.send_response(200)
             self.end_headers()
-            self.wfile.write((TOLD / name).read_bytes())
+            self.wfile.write((RECORDED / name).read_bytes())
 
         def log_message(self, *_):
             pass
@@ -94,11 +94,11 @@ def test_a_recursor_forgets_what_it_has_cached_and_counts_it(
     contract, config, statistics, tmp_path, version
 ):
     statistics[1][:] = [f"recursive-{version}.json", f"recursive-flushed-{version}.json"]
-    found = contract.Server(config).reset()
-    told = json.loads((TOLD / f"recursive-{version}.json").read_text())
-    cache = told["views"]["_default"]["resolver"]["cache"]
-    assert found == {"held": 0, "was": sum(cache.values())}
-    assert found["was"] > 200
+    answer = contract.Server(config).reset()
+    document = json.loads((RECORDED / f"recursive-{version}.json").read_text())
+    cache = document["views"]["_default"]["resolver"]["cache"]
+    assert answer == {"held": 0, "was": sum(cache.values())}
+    assert answer["was"] > 200
     assert (tmp_path / "asked").read_text() == "-p 953 flush\n"
 
 
@@ -143,11 +143,11 @@ def authority(contract, config, tmp_path, monkeypatch):
 
 @pytest.fixture
 def reloads(contract, authority, monkeypatch):
-    """Have the server log something as it is told to reload, as named does."""
+    """Have the server log something on a reload, as named does."""
 
     def reloads(text, loads=""):
-        def kill(*told):
-            assert told == (7, signal.SIGHUP)
+        def kill(*arguments):
+            assert arguments == (7, signal.SIGHUP)
             for name, more in (("log_file", text), ("loads_file", loads)):
                 with Path(authority[name]).open("a") as log:
                     log.write(more)
@@ -160,8 +160,8 @@ def reloads(contract, authority, monkeypatch):
 def test_an_authority_reads_its_zone_again(contract, authority, reloads, tmp_path):
     """named passes over a file that is no newer than its zone."""
     reloads("general: notice: all zones loaded\n", LOADED_ZONE)
-    found = contract.Server(authority).reload()
-    assert 0 < found["reload_s"] < 30
+    answer = contract.Server(authority).reload()
+    assert 0 < answer["reload_s"] < 30
     assert (tmp_path / "zones" / "tld.zone").stat().st_mtime > 1e9
 
 
@@ -173,14 +173,14 @@ def test_a_reload_that_does_not_end_is_none(contract, authority, reloads):
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"),
+    ("answer", "reason"),
     [
         (UNLOADED, r"zone z0000001\.test/IN: not loaded due to errors"),
         ("error: reloading configuration failed: unknown option\n", "failed: unknown option"),
     ],
 )
-def test_a_reload_that_fails_says_why(contract, authority, reloads, told, reason):
-    reloads(f"general: {told}".replace("general: general", "general"))
+def test_a_reload_that_fails_says_why(contract, authority, reloads, answer, reason):
+    reloads(f"general: {answer}".replace("general: general", "general"))
     with pytest.raises(contract.ContractError, match=reason):
         contract.Server(authority).reload()
 
@@ -215,7 +215,7 @@ def test_a_server_that_answers_without_its_data_is_not_ready(
     assert asked == [("127.0.0.1", "z0000010.test.", False)]
 
 
-def test_an_answer_of_somebody_else_at_its_address_is_not_its_own(
+def test_an_answer_of_another_at_its_address_is_not_its_own(
     contract, config, statistics, monkeypatch
 ):
     """named goes on without a socket where another one has the port."""
@@ -246,42 +246,42 @@ def test_answers_are_counted_by_their_rcode(contract, config, statistics, monkey
     statistics[1][:] = [f"authoritative-{version}.json"]
     monkeypatch.setattr(contract.sampling, "used", lambda *_: (1.5, 4096))
     monkeypatch.setattr(contract.sampling, "udp_drops", lambda *_: 0)
-    found = contract.Server({**config, "role": "authoritative"}).take()
-    assert found["counters"] == {
+    taken = contract.Server({**config, "role": "authoritative"}).take()
+    assert taken["counters"] == {
         "QUERY": 5,
         "NOERROR": 3,
         "NXDOMAIN": 1,
         "SERVFAIL": 0,
         "REFUSED": 1,
     }
-    assert (found["refused"], found["held"], found["cpu_s"]) == (1, None, 1.5)
+    assert (taken["refused"], taken["held"], taken["cpu_s"]) == (1, None, 1.5)
 
 
 @pytest.mark.parametrize("version", ["9.18", "9.20"])
-def test_a_recursor_tells_how_often_it_had_to_ask(
+def test_a_recursor_reports_how_often_it_had_to_ask(
     contract, config, statistics, monkeypatch, version
 ):
     """That is how a warm cache shows: it answers and asks nobody."""
     statistics[1][:] = [f"recursive-{version}.json"]
     monkeypatch.setattr(contract.sampling, "used", lambda *_: (1.5, 4096))
     monkeypatch.setattr(contract.sampling, "udp_drops", lambda *_: 0)
-    found = contract.Server({**config}).take()
-    assert found["counters"]["QryRecursion"] == found["counters"]["QUERY"]
-    assert found["counters"]["Queryv4"] >= 2 * 200
-    assert found["held"] > 200
+    taken = contract.Server({**config}).take()
+    assert taken["counters"]["QryRecursion"] == taken["counters"]["QUERY"]
+    assert taken["counters"]["Queryv4"] >= 2 * 200
+    assert taken["held"] > 200
 
 
 def test_a_server_too_busy_to_count_is_sampled_all_the_same(contract, config, monkeypatch):
     monkeypatch.setattr(contract.sampling, "used", lambda *_: (1.5, 4096))
     monkeypatch.setattr(contract.sampling, "udp_drops", lambda *_: 7)
     config |= {"statistics_port": 1}
-    found = contract.Server(config).take()
-    assert (found["counters"], found["refused"], found["held"]) == ({}, None, None)
-    assert found["udp_drops"] == 7
+    taken = contract.Server(config).take()
+    assert (taken["counters"], taken["refused"], taken["held"]) == ({}, None, None)
+    assert taken["udp_drops"] == 7
 
 
 def test_what_it_runs_with_is_all_that_it_reads(contract, tmp_path):
-    """Zones that somebody changed are another server than was deployed."""
+    """Changed zones are another server than was deployed."""
     (tmp_path / "data").mkdir()
     (tmp_path / "named.conf").write_text("options {};\n")
     (tmp_path / "data/tld.zone").write_text("www A 192.0.2.1\n")

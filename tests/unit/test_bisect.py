@@ -75,7 +75,7 @@ def test_an_innocent_commit_is_never_named_when_duels_are_truthful(made_up, offs
     for culprit in end.culprits:
         within = range(culprit.gap.after + 1, culprit.gap.place + 1)
         assert any(place in drops for place in within)
-        assert [one for one in within if one not in broken] == [culprit.gap.place]
+        assert [item for item in within if item not in broken] == [culprit.gap.place]
     assert end.ending is (Ending.FOUND if drops else Ending.SAME)
 
 
@@ -112,7 +112,7 @@ def test_it_ends_within_its_budget_whatever_duels_say(count, budget, broken, cha
 
     end, _ = search(count, counted, limits, frozenset(broken) - {count})
     assert isinstance(end, End)
-    assert sum(one.minutes for one in spent) <= budget + 1e-6
+    assert sum(item.minutes for item in spent) <= budget + 1e-6
 
 
 @given(ranges(most=2), st.integers(0, 30), st.randoms(use_true_random=False))
@@ -125,9 +125,9 @@ def test_the_next_step_follows_from_what_is_known_and_from_no_order_of_it(made_u
         if isinstance(step, End):
             break
         duels.append(truthful(drops, step, f"{len(duels):03d}"))
-    told = next_step(Known(count, tuple(duels), broken), PLENTY)
+    reported = next_step(Known(count, tuple(duels), broken), PLENTY)
     order.shuffle(duels)
-    assert next_step(Known(count, tuple(duels), broken), PLENTY) == told
+    assert next_step(Known(count, tuple(duels), broken), PLENTY) == reported
 
 
 def test_the_ends_come_first_and_equal_ends_end_it():
@@ -147,7 +147,7 @@ def unknown(step, at, mean=-0.015):
     return Duelled(step.older, step.newer, at, 16.0, Answer.UNKNOWN, mean, 0.01, step.rounds)
 
 
-def test_while_the_ends_are_not_told_apart_each_duel_is_twice_as_long():
+def test_while_the_ends_are_not_distinguished_each_duel_is_twice_as_long():
     end, steps = search(64, unknown)
     assert [step.rounds for step in steps] == [LIMITS.rounds * 2**n for n in range(3)]
     assert len(steps) == TRIES
@@ -307,13 +307,13 @@ def test_all_duels_together_say_how_fast_each_place_is():
     known = [
         truthful(drops, Step(*pair, 30, Why.HALVE), f"{n}") for n, pair in enumerate(pairs)
     ]
-    found = levels(Known(64, tuple(known)))
-    assert {place: round(one.ratio, 3) for place, one in found.items()} == {
+    rows = levels(Known(64, tuple(known)))
+    assert {place: round(item.ratio, 3) for place, item in rows.items()} == {
         16: 1.0,
         32: 0.95,
         64: 0.95,
     }
-    assert found[16].error > found[32].error
+    assert rows[16].error > rows[32].error
 
 
 def test_its_cost_is_that_of_searches_that_it_makes_up():

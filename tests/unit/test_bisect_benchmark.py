@@ -33,7 +33,7 @@ def test_a_history_is_slower_from_each_culprit_on(kind, many):
 def test_of_some_histories_every_fifth_commit_does_not_build():
     broken = [history_of(Kind.BROKEN, seed).broken for seed in range(50)]
     assert 0.15 < sum(map(len, broken)) / (50 * COMMITS) < 0.25
-    assert not any({0, COMMITS} & one for one in broken)
+    assert not any({0, COMMITS} & item for item in broken)
 
 
 @pytest.mark.parametrize(
@@ -47,23 +47,25 @@ def test_of_some_histories_every_fifth_commit_does_not_build():
     ],
 )
 def test_what_is_named_is_right_or_an_innocent_is_named(named, right, wrong):
-    found = Searched(frozenset(named), 1.0, 8)
+    result = Searched(frozenset(named), 1.0, 8)
     history = History(FLAT, frozenset({20}), frozenset())
-    assert (found.right(history), found.wrong(history)) == (right, wrong)
+    assert (result.right(history), result.wrong(history)) == (right, wrong)
 
 
 def test_a_culprit_may_be_named_with_the_commits_before_it_that_do_not_build():
-    found = Searched(frozenset({Gap(17, 20)}), 1.0, 8)
-    assert found.right(History(FLAT, frozenset({20}), frozenset({18, 19})))
-    assert not found.right(History(FLAT, frozenset({20}), frozenset({18})))
+    result = Searched(frozenset({Gap(17, 20)}), 1.0, 8)
+    assert result.right(History(FLAT, frozenset({20}), frozenset({18, 19})))
+    assert not result.right(History(FLAT, frozenset({20}), frozenset({18})))
 
 
-@pytest.mark.parametrize("design", [one for one in DESIGNS if not one.endswith(" 5 %")])
+@pytest.mark.parametrize(
+    "design", [design for design in DESIGNS if not design.endswith(" 5 %")]
+)
 def test_without_noise_a_design_finds_the_culprit(design):
     """But for the one whose threshold is as large as the drop: there a coin decides."""
     quiet = Cell(0.0, 0.0001, start=0.0001, place=0.0)
-    history, found = searched(design, Kind.ONE, quiet, 5)
-    assert found.right(history)
+    history, result = searched(design, Kind.ONE, quiet, 5)
+    assert result.right(history)
 
 
 def test_the_shortened_benchmark_is_kept_and_says_so(monkeypatch, capsys):

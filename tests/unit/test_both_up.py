@@ -35,8 +35,8 @@ def test_one_without_a_second_place_or_that_does_not_serve_alone_cannot(changes)
 
 
 def test_a_load_apart_is_heard_by_its_own_server_alone():
-    one = bench(load_apart={"relayed": True})
-    assert apart(one).scenario.load == {**one.scenario.load, "relayed": True}
+    rack = bench(load_apart={"relayed": True})
+    assert apart(rack).scenario.load == {**rack.scenario.load, "relayed": True}
 
 
 def test_where_nothing_has_to_change_the_load_is_the_scenarios_own():

@@ -74,8 +74,8 @@ def test_builds_of_two_commits_are_installed_side_by_side(builder):
     first = made(builder("build"))
     builder.job["commit"] = "e" * 40
     second = made(builder("build"))
-    for one in (first, second):
-        assert one["prefix"] == f"/opt/builds/{one['key']}"
+    for row in (first, second):
+        assert row["prefix"] == f"/opt/builds/{row['key']}"
     assert first["prefix"] != second["prefix"]
 
 
@@ -87,10 +87,10 @@ def test_a_damaged_artifact_is_built_again(builder):
     assert not made(builder("build"))["cached"]
 
 
-def test_a_recipe_is_told_prefix_options_jobs_and_description(builder):
+def test_a_recipe_gets_prefix_options_jobs_and_description(builder):
     names = ("PREFIX", "FLAGS", "JOBS", "DESCRIBED")
-    told = " ".join(f'"$LEASELAB_{name}"' for name in names)
-    builder.recipe(f"printf '%s\\n' {told}; {GOOD}")
+    reported = " ".join(f'"$LEASELAB_{name}"' for name in names)
+    builder.recipe(f"printf '%s\\n' {reported}; {GOOD}")
     made(builder("build"))
     prefix, flags, jobs, described = builder.log().split()
     assert (prefix, flags, described) == (builder.prefix, "-O2", "v1")
@@ -128,7 +128,7 @@ def test_phases_are_timed_whatever_a_commit_prints(builder):
     ],
     ids=["compiler", "configure", "meson", "linker", "unknown"],
 )
-def test_a_commit_that_does_not_build_tells_the_first_error_and_keeps_the_log(
+def test_a_commit_that_does_not_build_reports_the_first_error_and_keeps_the_log(
     builder, output, reason
 ):
     (builder.folder / "output").write_text(output)
@@ -140,7 +140,7 @@ def test_a_commit_that_does_not_build_tells_the_first_error_and_keeps_the_log(
     assert not (builder.cache / "work/some").exists()
 
 
-def test_a_recipe_that_says_nothing_is_told_by_its_status(builder):
+def test_a_recipe_that_says_nothing_is_reported_by_its_status(builder):
     builder.recipe("exit 7")
     done = builder("build")
     assert (done.returncode, done.stderr) == (1, "step make ended: status 7\n")
@@ -168,26 +168,26 @@ def test_two_at_once_build_once(builder):
         answers.append(made(done)["cached"])
 
     both = [threading.Thread(target=build) for _ in range(2)]
-    for one in both:
-        one.start()
-    for one in both:
-        one.join()
+    for item in both:
+        item.start()
+    for item in both:
+        item.join()
     assert sorted(answers) == [False, True]
 
 
-def test_how_far_a_build_is_is_told_while_it_runs_and_not_afterwards(builder):
+def test_how_far_a_build_is_is_reported_while_it_runs_and_not_afterwards(builder):
     """Steps as ninja and recipes count them."""
     (builder.folder / "go").write_text("")
     builder.recipe(
         "echo '[3/12] Compiling a.cc'; sleep 1.1; echo 'a line'; "
         f"while [ -e {builder.folder}/go ]; do sleep 0.05; done; {GOOD}"
     )
-    assert told(builder) is None
+    assert progress_of(builder) is None
     build = threading.Thread(target=lambda: made(builder("build")))
     build.start()
     try:
         deadline = time.monotonic() + 20
-        while (now := told(builder)) is None or now["doing"] != "a line":
+        while (now := progress_of(builder)) is None or now["doing"] != "a line":
             assert time.monotonic() < deadline, now
             time.sleep(0.1)
     finally:
@@ -196,10 +196,10 @@ def test_how_far_a_build_is_is_told_while_it_runs_and_not_afterwards(builder):
     assert (now["name"], now["described"], now["commit"]) == ("some", "v1", "c" * 40)
     assert (now["phase"], now["step"], now["steps"]) == ("make", 3, 12)
     assert now["elapsed_s"] >= 1
-    assert told(builder) is None
+    assert progress_of(builder) is None
 
 
-def told(builder):
+def progress_of(builder):
     """The first line of the verb that follows a build; none is under way where it is null."""
     settings = builder.program.with_name("build-some.json")
     if not settings.exists():  # a build that begins just now may be reading them
@@ -367,9 +367,9 @@ def test_what_is_packed_is_roots_with_plain_modes_and_links_that_stay_inside(bui
         'ln -s ../lib.so "$P/d/up"; ln -s "$LEASELAB_PREFIX/lib.so" "$P/d/whole"'
     )
     key = made(builder("build"))["key"]
-    found = members(builder, key)
+    result = members(builder, key)
     modes = {
-        name.removeprefix(f"opt/builds/{key}"): member.mode for name, member in found.items()
+        name.removeprefix(f"opt/builds/{key}"): member.mode for name, member in result.items()
     }
     assert modes == {
         "": 0o755,
@@ -380,15 +380,15 @@ def test_what_is_packed_is_roots_with_plain_modes_and_links_that_stay_inside(bui
         "/lib.so.1": 0o755,
         "/text": 0o644,
     }
-    assert {(member.uid, member.gid, member.uname) for member in found.values()} == {
+    assert {(member.uid, member.gid, member.uname) for member in result.values()} == {
         (0, 0, "root")
     }
 
 
 COMPILE = (
     "echo 'int f(void) { return 1; }' > a.c; "
-    "CCACHE_LOGFILE=$TMPDIR/told gcc -c a.c; "
-    "if grep -q 'Succeeded getting cached result' $TMPDIR/told; "
+    "CCACHE_LOGFILE=$TMPDIR/log gcc -c a.c; "
+    "if grep -q 'Succeeded getting cached result' $TMPDIR/log; "
     "then echo hit; else echo miss; fi"
 )
 
@@ -406,9 +406,9 @@ def compiled(builder, commit, **job):
     builder.job.update(commit=commit * 40, **job)
     made(builder("build"))
     (path,) = builder.cache.glob("logs/*.log.gz")
-    told = builder.log()
+    lines = builder.log()
     path.unlink()
-    return told.strip()
+    return lines.strip()
 
 
 def test_only_an_accepted_commit_leaves_objects_for_builds_of_its_repository(builder):
@@ -426,7 +426,7 @@ def test_only_an_accepted_commit_leaves_objects_for_builds_of_its_repository(bui
 
 
 def test_a_commit_that_was_not_accepted_cannot_change_what_others_compile_to(builder):
-    """It writes all over what it can, wherever ccache was told to look."""
+    """It writes all over what it can, wherever ccache was configured to look."""
     builder.recipe(f"{COMPILE}; {GOOD}")
     compiled(builder, "1", accepted=True)
     kept = kept_objects(builder)

@@ -1,4 +1,4 @@
-"""What a build may use, whose fault its end is, and that it ends with whoever asked for it."""
+"""What a build may use, whose fault its end is, and that it ends with its caller."""
 
 import contextlib
 import gzip
@@ -353,7 +353,7 @@ def kills_what_builds(child, _):
     ],
     ids=lambda leave: leave.__name__,
 )
-def test_a_build_ends_with_whoever_asked_for_it(builder, leave):
+def test_a_build_ends_with_its_caller(builder, leave):
     """With all that it started: what ignores signals, and what has left its session."""
     builder.recipe("trap '' HUP INT TERM; setsid sleep 600 & sleep 600; sleep 600")
     terminal, inside = pty.openpty()

@@ -38,9 +38,9 @@ def restarting(clients, within_s=None):
     return Demand(Population(clients, 43_200), Restart(within_s))
 
 
-def one(records, demand):
-    (found,) = configurations(records, demand)
-    return found
+def single(records, demand):
+    (configuration,) = configurations(records, demand)
+    return configuration
 
 
 def burst(clients, low_s, high_s):
@@ -52,30 +52,30 @@ def burst(clients, low_s, high_s):
     [(LOW - 1, Carries.YES), (RECORD.figure.value, Carries.PERHAPS), (HIGH + 1, Carries.NO)],
 )
 def test_the_lower_end_of_the_interval_has_to_carry_it(needed, carries):
-    found = one([RECORD], needing(needed))
-    assert found.carries is carries
-    assert found.head_room == pytest.approx(LOW / needed)
+    entry = single([RECORD], needing(needed))
+    assert entry.carries is carries
+    assert entry.head_room == pytest.approx(LOW / needed)
 
 
 def test_of_runs_too_few_for_an_interval_the_lowest_counts():
     procedure = replace(RECORD.procedure, rounds=1, trim=0)
     record = example_result([6000.0], procedure=procedure)
-    assert one([record], needing(3000)).head_room == pytest.approx(2.0)
+    assert single([record], needing(3000)).head_room == pytest.approx(2.0)
 
 
 def test_what_the_generator_could_not_exceed_is_a_lower_end():
     record = replace(invalid_result(), at_least=5000.0)
-    assert one([record], needing(4000)).carries is Carries.YES
-    assert one([record], needing(6000)).carries is Carries.PERHAPS
-    assert one([record], needing(4000)).head_room == pytest.approx(1.25)
+    assert single([record], needing(4000)).carries is Carries.YES
+    assert single([record], needing(6000)).carries is Carries.PERHAPS
+    assert single([record], needing(4000)).head_room == pytest.approx(1.25)
 
 
 def test_a_load_that_the_server_itself_did_not_keep_says_nothing():
-    found = edited(
+    record = edited(
         replace(invalid_result(), at_least=5000.0),
-        lambda found: found["reasons"][0].update(word="not-sustained"),
+        lambda result: result["reasons"][0].update(word="not-sustained"),
     )
-    judged = one([found], needing(4000))
+    judged = single([record], needing(4000))
     assert (judged.carries, judged.head_room) == (Carries.UNKNOWN, None)
     assert judged.serving is None
 
@@ -87,8 +87,8 @@ def test_other_procedures_are_left_out():
 def test_the_most_head_room_comes_first():
     slow = example_result([rate / 2 for rate in MAX_RATES], scenario="a-slow")
     without = replace(invalid_result(scenario="v6-memfile"), at_least=None)
-    found = configurations([without, slow, RECORD], needing(10))
-    assert [each.cell.scenario for each in found] == ["v4-memfile", "a-slow", "v6-memfile"]
+    entries = configurations([without, slow, RECORD], needing(10))
+    assert [each.cell.scenario for each in entries] == ["v4-memfile", "a-slow", "v6-memfile"]
 
 
 def test_a_burst_belongs_to_the_max_rate_of_the_same_settings_whatever_its_scenario():
@@ -96,7 +96,7 @@ def test_a_burst_belongs_to_the_max_rate_of_the_same_settings_whatever_its_scena
         burst_result(5000, [9.0, 9.3, 9.6], token="0002"),
         scenario=replace(RECORD.scenario, name="v4-avalanche-5000", factors={"clients": 5000}),
     )
-    taken = one([RECORD, record], restarting(5000)).serving
+    taken = single([RECORD, record], restarting(5000)).serving
     assert (taken.basis, taken.id) == (Basis.MEASURED, record.id)
     assert taken.low_s < 9.3 < taken.seconds == taken.high_s
 
@@ -104,21 +104,21 @@ def test_a_burst_belongs_to_the_max_rate_of_the_same_settings_whatever_its_scena
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda found: found["servers"]["server"].update(durability="memory"),
-        lambda found: found["servers"]["server"].update(version="3.0.0"),
-        lambda found: found["bench"].update(name="rack1"),
-        lambda found: found["bench"].update(environment="2"),
-        lambda found: found["scenario"]["server"]["options"].update(queue_size=1),
-        lambda found: found["servers"]["server"]["tuning"].update(memfile_persist=False),
-        lambda found: found["scenario"].update(partner=True),
-        lambda found: found["scenario"]["load"].update(clients=1000),
-        lambda found: found["bench"]["hosts"]["server"].update(os="another"),
+        lambda result: result["servers"]["server"].update(durability="memory"),
+        lambda result: result["servers"]["server"].update(version="3.0.0"),
+        lambda result: result["bench"].update(name="rack1"),
+        lambda result: result["bench"].update(environment="2"),
+        lambda result: result["scenario"]["server"]["options"].update(queue_size=1),
+        lambda result: result["servers"]["server"]["tuning"].update(memfile_persist=False),
+        lambda result: result["scenario"].update(partner=True),
+        lambda result: result["scenario"]["load"].update(clients=1000),
+        lambda result: result["bench"]["hosts"]["server"].update(os="another"),
     ],
 )
 def test_a_burst_of_other_settings_stands_by_itself(edit):
     other = edited(burst_result(5000, [9.0, 9.3, 9.6], token="0002"), edit)
-    found = configurations([RECORD, other], restarting(5000, 60))
-    by_rate = {each.rate is not None: each for each in found}
+    entries = configurations([RECORD, other], restarting(5000, 60))
+    by_rate = {each.rate is not None: each for each in entries}
     assert by_rate[True].serving.basis is Basis.MAX_RATE
     assert by_rate[False].serving.basis is Basis.MEASURED
     assert by_rate[False].carries is Carries.YES
@@ -129,20 +129,20 @@ def test_bursts_without_a_max_rate_are_one_configuration():
         burst_result(clients, [took, took], token=token)
         for clients, took, token in ((1000, 2.0, "0002"), (5000, 9.0, "0003"))
     )
-    found = one([few, many], restarting(5000))
-    assert (found.rate, found.serving.id) == (None, many.id)
+    entry = single([few, many], restarting(5000))
+    assert (entry.rate, entry.serving.id) == (None, many.id)
 
 
 def test_a_burst_beside_is_no_configuration_of_its_own():
     other = burst_result(5000, [9.0, 9.3, 9.6], token="0002", version="3.0.0")
     same = burst_result(5000, [9.0, 9.3, 9.6], token="0003")
-    (found,) = configurations([RECORD], restarting(5000), [other, same])
-    assert found.serving.id == same.id
+    (configuration,) = configurations([RECORD], restarting(5000), [other, same])
+    assert configuration.serving.id == same.id
 
 
 def test_a_burst_that_did_not_serve_all_says_nothing_of_them():
     record = burst_result(5000, [9.0, None, 9.6], token="0002")
-    assert one([RECORD, record], restarting(5000)).serving.basis is Basis.MAX_RATE
+    assert single([RECORD, record], restarting(5000)).serving.basis is Basis.MAX_RATE
 
 
 def test_without_a_burst_it_takes_longer_than_the_max_rate_says():
@@ -187,20 +187,20 @@ def test_more_clients_never_need_less_time(clients, more, sizes):
 )
 def test_a_restart_in_a_given_time_is_judged_by_the_burst(within_s, carries):
     record = burst_result(5000, [9.0, 9.3, 9.6], token="0002")
-    found = one([RECORD, record], restarting(5000, within_s))
-    assert found.carries is carries
-    assert found.head_room == pytest.approx(within_s / found.serving.seconds)
+    entry = single([RECORD, record], restarting(5000, within_s))
+    assert entry.carries is carries
+    assert entry.head_room == pytest.approx(within_s / entry.serving.seconds)
 
 
 def test_a_measured_restart_comes_before_one_that_is_only_derived():
     slow = burst_result(5000, [59.0, 59.3, 61.6], token="0002")
-    other = edited(RECORD, lambda found: found["scenario"]["load"].update(clients=1000))
-    found = configurations([other, RECORD, slow], restarting(5000, 60))
-    assert [each.in_time for each in found] == [Basis.MEASURED, Basis.MAX_RATE]
-    assert {each.carries for each in found} == {Carries.PERHAPS}
-    assert found[0].head_room < found[1].head_room
+    other = edited(RECORD, lambda result: result["scenario"]["load"].update(clients=1000))
+    entries = configurations([other, RECORD, slow], restarting(5000, 60))
+    assert [each.in_time for each in entries] == [Basis.MEASURED, Basis.MAX_RATE]
+    assert {each.carries for each in entries} == {Carries.PERHAPS}
+    assert entries[0].head_room < entries[1].head_room
 
 
 def test_a_max_rate_alone_never_promises_a_restart():
-    assert one([RECORD], restarting(6000, 3600)).carries is Carries.PERHAPS
-    assert one([RECORD], restarting(6000, 0.5)).carries is Carries.NO
+    assert single([RECORD], restarting(6000, 3600)).carries is Carries.PERHAPS
+    assert single([RECORD], restarting(6000, 0.5)).carries is Carries.NO

@@ -64,11 +64,13 @@ def test_every_entry_of_one_axis_meets_every_entry_of_the_others(folder):
         [{"name": "a"}, {"name": "b"}],
         [{"name": ""}, {"name": "slow", "options": {"lease_lifetime_s": 7}}],
     ]
-    found = load_scenarios(folder(family(axes=axes)))
-    assert list(found) == ["a", "a-slow", "b", "b-slow"]
-    lifetimes = {name: item.server.options["lease_lifetime_s"] for name, item in found.items()}
+    example = load_scenarios(folder(family(axes=axes)))
+    assert list(example) == ["a", "a-slow", "b", "b-slow"]
+    lifetimes = {
+        name: item.server.options["lease_lifetime_s"] for name, item in example.items()
+    }
     assert lifetimes == {"a": 86400, "a-slow": 7, "b": 86400, "b-slow": 7}
-    assert all(item.description == "An example" for item in found.values())
+    assert all(item.description == "An example" for item in example.values())
 
 
 def test_what_entries_set_is_merged_key_by_key_in_their_order(folder):
@@ -85,26 +87,26 @@ def test_what_entries_set_is_merged_key_by_key_in_their_order(folder):
         "factors": {"size": 2},
     }
     fields = {"axes": [[first], [second]], "factors": {"place": "here"}, "across": ["size"]}
-    one = load_scenarios(folder(family(**fields)))["x-y"]
-    assert one.server.options["backend"] == "mysql"
-    assert (one.server.options["threads"], one.server.options["queue_size"]) == (4, 8)
-    assert one.beside == {"mysql": {"innodb_log_mib": 128, "innodb_doublewrite": False}}
-    assert one.factors == {"place": "here", "backend": "mysql", "size": 2}
-    assert one.across == ("size",)
+    entry = load_scenarios(folder(family(**fields)))["x-y"]
+    assert entry.server.options["backend"] == "mysql"
+    assert (entry.server.options["threads"], entry.server.options["queue_size"]) == (4, 8)
+    assert entry.beside == {"mysql": {"innodb_log_mib": 128, "innodb_doublewrite": False}}
+    assert entry.factors == {"place": "here", "backend": "mysql", "size": 2}
+    assert entry.across == ("size",)
 
 
 def test_an_axis_of_a_factor_sets_the_option_and_the_factor(folder):
     fields = options(multi_threading=True, queue_size=64)
     axes = [[{"name": "v4"}], {"threads": [2, 12]}]
-    found = load_families(folder(family(**fields, axes=axes)))["example"].scenarios
-    assert list(found) == ["v4-threads-2", "v4-threads-12"]
-    assert [one.server.options["threads"] for one in found.values()] == [2, 12]
-    assert [one.factors for one in found.values()] == [{"threads": 2}, {"threads": 12}]
+    result = load_families(folder(family(**fields, axes=axes)))["example"].scenarios
+    assert list(result) == ["v4-threads-2", "v4-threads-12"]
+    assert [item.server.options["threads"] for item in result.values()] == [2, 12]
+    assert [item.factors for item in result.values()] == [{"threads": 2}, {"threads": 12}]
 
 
-def test_a_switch_is_told_in_small_letters(folder):
-    found = load_scenarios(folder(family(axes=[{"memfile_persist": [True, False]}])))
-    assert list(found) == ["memfile-persist-false", "memfile-persist-true"]
+def test_a_switch_is_reported_in_small_letters(folder):
+    example = load_scenarios(folder(family(axes=[{"memfile_persist": [True, False]}])))
+    assert list(example) == ["memfile-persist-false", "memfile-persist-true"]
 
 
 def test_a_family_without_axes_is_one_scenario_of_its_name(folder):
@@ -112,24 +114,24 @@ def test_a_family_without_axes_is_one_scenario_of_its_name(folder):
 
 
 def test_a_load_brings_its_generator_its_transaction_and_what_it_is_like(folder):
-    one = load_scenarios(folder(family()))["one"]
-    assert (one.generator, one.transaction.stages) == ("perfdhcp", ("A-B", "C-D"))
-    assert one.load == {key: LOAD[key] for key in ("family", "subnet", "pool")}
+    item = load_scenarios(folder(family()))["one"]
+    assert (item.generator, item.transaction.stages) == ("perfdhcp", ("A-B", "C-D"))
+    assert item.load == {key: LOAD[key] for key in ("family", "subnet", "pool")}
 
 
 def test_an_entry_may_name_another_load_and_a_partner(folder):
     place = folder(family(axes=[[{"name": "one", "load": "six"}]]))
     six = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
     (place / "loads" / "six.yml").write_text(yaml.safe_dump({**LOAD, **six}), "utf-8")
-    one = load_scenarios(place)["one"]
-    assert (one.load, one.partner) == (six, False)
+    item = load_scenarios(place)["one"]
+    assert (item.load, item.partner) == (six, False)
     pair = {"name": "one", "partner": True, "options": {"pair_mode": "hot-standby"}}
     assert load_scenarios(folder(family(axes=[[pair]])))["one"].partner is True
 
 
 def test_parameters_of_the_procedure_are_kept_as_they_are(folder):
-    found = load_families(folder(family(procedure={"trial_s": 2})))
-    assert found["example"].procedures == {"one": {"trial_s": 2}}
+    families = load_families(folder(family(procedure={"trial_s": 2})))
+    assert families["example"].procedures == {"one": {"trial_s": 2}}
 
 
 def test_an_entry_may_say_parameters_of_the_procedure(folder):
@@ -137,8 +139,8 @@ def test_an_entry_may_say_parameters_of_the_procedure(folder):
         [{"name": "a"}, {"name": "b", "procedure": {"trial_s": 3, "rounds": 4}}],
         [{"name": "", "procedure": {"rounds": 5}}, {"name": "c", "procedure": BURST}],
     ]
-    found = load_families(folder(family(procedure={"trial_s": 2}, axes=axes)))["example"]
-    assert found.procedures == {
+    example = load_families(folder(family(procedure={"trial_s": 2}, axes=axes)))["example"]
+    assert example.procedures == {
         "a": {"trial_s": 2, "rounds": 5},
         "a-c": {"trial_s": 2, **BURST},
         "b": {"trial_s": 3, "rounds": 5},
@@ -149,11 +151,11 @@ def test_an_entry_may_say_parameters_of_the_procedure(folder):
 def test_parameters_of_another_procedure_than_the_entrys_are_left_out(folder):
     axes = [[{"name": "a"}, {"name": "b", "procedure": {"name": "fixed-load", "rate": 5}}]]
     fields = {"procedure": {**BURST, "name": "burst"}, "axes": axes}
-    found = load_families(folder(family(**fields)))["example"]
-    assert found.procedures["b"] == {"name": "fixed-load", "rate": 5}
+    example = load_families(folder(family(**fields)))["example"]
+    assert example.procedures["b"] == {"name": "fixed-load", "rate": 5}
 
 
-def test_a_factor_may_be_of_the_procedure_the_load_or_what_serves_beside(folder):
+def test_a_factor_may_be_of_the_procedure_the_load_or_a_companion_service(folder):
     server = {"kind": "kea", "options": {"backend": "mysql"}}
     axes = [
         [{"name": "v4"}],
@@ -162,21 +164,21 @@ def test_a_factor_may_be_of_the_procedure_the_load_or_what_serves_beside(folder)
         {"beside.mysql.innodb_log_mib": [64]},
     ]
     fields = {"server": server, "axes": axes, "beside": {"mysql": {}}}
-    found = load_families(folder(family(**fields, procedure={"name": "burst"})))["example"]
+    example = load_families(folder(family(**fields, procedure={"name": "burst"})))["example"]
     names = [f"v4-clients-{number}-family-4-innodb-log-mib-64" for number in (10, 20)]
-    assert list(found.scenarios) == names
-    assert [found.procedures[name]["clients"] for name in names] == [10, 20]
-    assert all(found.varied[name] == {"clients"} for name in names)
-    one = found.scenarios[names[0]]
-    assert one.factors == {"clients": 10, "family": 4, "innodb_log_mib": 64}
-    assert one.beside == {"mysql": {"innodb_log_mib": 64}}
-    assert "clients" not in one.server.options
+    assert list(example.scenarios) == names
+    assert [example.procedures[name]["clients"] for name in names] == [10, 20]
+    assert all(example.varied[name] == {"clients"} for name in names)
+    item = example.scenarios[names[0]]
+    assert item.factors == {"clients": 10, "family": 4, "innodb_log_mib": 64}
+    assert item.beside == {"mysql": {"innodb_log_mib": 64}}
+    assert "clients" not in item.server.options
 
 
 def test_a_share_is_readable_in_a_name(folder):
     axes = [{"procedure.fill": [0.5, 0.999]}]
-    found = load_scenarios(folder(family(axes=axes, procedure={"name": "fill"})))
-    assert list(found) == ["fill-0.5", "fill-0.999"]
+    example = load_scenarios(folder(family(axes=axes, procedure={"name": "fill"})))
+    assert list(example) == ["fill-0.5", "fill-0.999"]
 
 
 @pytest.mark.parametrize("factor", ["options.threads", "beside.mysql", "load.a.b", "x.y"])
@@ -194,12 +196,12 @@ def test_a_factor_that_is_set_twice_is_refused(folder):
 def test_a_load_may_differ_from_its_file(folder):
     pool = {"pool": "10.0.0.1 - 10.0.0.9"}
     axes = [[{"name": "a"}, {"name": "b", "load": {"pool": "10.0.0.1 - 10.0.0.2"}}]]
-    found = load_scenarios(folder(family(load={"name": "four", **pool}, axes=axes)))
-    assert [one.load["pool"] for one in found.values()] == [
+    example = load_scenarios(folder(family(load={"name": "four", **pool}, axes=axes)))
+    assert [item.load["pool"] for item in example.values()] == [
         "10.0.0.1 - 10.0.0.9",
         "10.0.0.1 - 10.0.0.2",
     ]
-    assert found["a"].load["subnet"] == LOAD["subnet"]
+    assert example["a"].load["subnet"] == LOAD["subnet"]
     named = family(load=pool, axes=[[{"name": "a", "load": "four"}]])
     assert load_scenarios(folder(named))["a"].load["pool"] == pool["pool"]
 
@@ -277,8 +279,8 @@ def test_an_empty_folder_is_refused(tmp_path):
 
 def test_patterns_mean_names_each_once_in_the_order_given(folder):
     place = folder(family(axes=[[{"name": "b"}, {"name": "a"}], [{"name": ""}, {"name": "x"}]]))
-    found = match_scenarios(place, ["b*", "a", "?"])
-    assert [scenario.name for scenario in found] == ["b", "b-x", "a"]
+    result = match_scenarios(place, ["b*", "a", "?"])
+    assert [scenario.name for scenario in result] == ["b", "b-x", "a"]
 
 
 def test_a_pattern_that_means_nothing_is_refused(folder):
@@ -327,12 +329,12 @@ def test_a_support_is_named_by_one_part_and_varied_by_another(folder):
             axes=[[{"name": "one"}], {"support.nodes": [1, 3]}],
         )
     )
-    found = load_scenarios(place)
-    assert list(found) == ["one-nodes-1", "one-nodes-3"]
-    assert [one.support.kind for one in found.values()] == ["mysql", "mysql"]
-    assert [one.support.options["nodes"] for one in found.values()] == [1, 3]
-    assert [one.support.options["innodb_log_mib"] for one in found.values()] == [64, 64]
-    assert [one.factors["nodes"] for one in found.values()] == [1, 3]
+    example = load_scenarios(place)
+    assert list(example) == ["one-nodes-1", "one-nodes-3"]
+    assert [item.support.kind for item in example.values()] == ["mysql", "mysql"]
+    assert [item.support.options["nodes"] for item in example.values()] == [1, 3]
+    assert [item.support.options["innodb_log_mib"] for item in example.values()] == [64, 64]
+    assert [item.factors["nodes"] for item in example.values()] == [1, 3]
 
 
 def test_options_of_a_support_without_a_kind_are_refused(folder):

@@ -23,14 +23,14 @@ TRIAL = trial_of(1000, attempted=4000)
 
 @pytest.mark.parametrize("reason", [GENERATOR_LIMITED, GENERATOR_STALLED])
 def test_what_was_due_and_not_begun_is_lost_and_no_doubt(reason):
-    found = of_generator(replace(TRIAL, valid=False, reason=reason))
-    assert (found.attempted, found.completed, found.lost) == (5000, 4000, 1000)
-    assert (found.valid, found.reason, found.waived) == (True, "", (reason,))
+    result = of_generator(replace(TRIAL, valid=False, reason=reason))
+    assert (result.attempted, result.completed, result.lost) == (5000, 4000, 1000)
+    assert (result.valid, result.reason, result.waived) == (True, "", (reason,))
 
 
 def test_another_doubt_stays_one():
-    found = of_generator(replace(TRIAL, valid=False, reason="foreign-reply"))
-    assert (found.valid, found.reason, found.waived) == (False, "foreign-reply", ())
+    result = of_generator(replace(TRIAL, valid=False, reason="foreign-reply"))
+    assert (result.valid, result.reason, result.waived) == (False, "foreign-reply", ())
 
 
 def test_the_search_ends_at_what_the_generator_can_begin():
@@ -119,11 +119,11 @@ def test_one_that_does_not_fit_is_none(store, changed):
 def test_a_result_near_it_says_so_first(share, limited):
     result = example_result()
     limit = Ceiling(rate=result.figure.value / share, id="20260101T000000Z-c-0000")
-    found = under(limit, result)
-    assert found.ceiling == limit
-    assert found.figure == result.figure
-    assert ("generator-limited" in {reason.word for reason in found.reasons}) is limited
-    words = [flag.word for flag in flags(found)]
+    outcome = under(limit, result)
+    assert outcome.ceiling == limit
+    assert outcome.figure == result.figure
+    assert ("generator-limited" in {reason.word for reason in outcome.reasons}) is limited
+    words = [flag.word for flag in flags(outcome)]
     assert (words[0] == "generator-limited") is limited
     assert "no ceiling" not in words
 

@@ -19,17 +19,19 @@ def test_a_server_that_loses_at_any_load_keeps_the_goal_at_none():
         outcome="invalid",
         reasons=[{"word": "loses-at-any-load", "text": "the server said so"}],
     )
-    told = closing(compare(BASE, other))
-    assert told.startswith("Regression: ")
-    assert "sustains no load that it was tried with" in told
+    closing_text = closing(compare(BASE, other))
+    assert closing_text.startswith("Regression: ")
+    assert "sustains no load that it was tried with" in closing_text
 
 
-def test_an_unsteady_machine_is_told_before_the_verdict():
+def test_an_unsteady_machine_is_reported_before_the_verdict():
     slower = [0.9 * rate for rate in MAX_RATES]
     reasons = [{"word": "unsteady", "text": "it moved"}]
     other = example_result(slower, token="0002", reasons=reasons)
-    told = closing(compare(BASE, other))
-    assert told.startswith("On a machine that was unsteady while B was measured: Regression: ")
+    closing_text = closing(compare(BASE, other))
+    assert closing_text.startswith(
+        "On a machine that was unsteady while B was measured: Regression: "
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,5 +51,5 @@ def test_the_test_that_is_named_is_the_one_that_was_used(interleaved, test):
     other = replace(other, experiment=Experiment(id="e", points=(), interleaved=interleaved))
     comparison = compare(base, other)
     assert any(line.startswith(test) for line in figures(comparison))
-    told = "\n".join(conditions(comparison))
-    assert ("their runs alternated" in told) is interleaved
+    reported = "\n".join(conditions(comparison))
+    assert ("their runs alternated" in reported) is interleaved

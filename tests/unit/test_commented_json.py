@@ -65,12 +65,12 @@ def test_any_text_is_read_or_refused_with_its_place(folder, text):
     except (ValueError, RecursionError):
         expected = None
     try:
-        found = read(folder, text).top
+        result = read(folder, text).top
     except LeaselabError as error:
         assert "kea.conf:" in error.where  # noqa: PT017  # both endings are right
         assert not isinstance(expected, dict)
     else:
-        assert expected is None or found == expected
+        assert expected is None or result == expected
 
 
 def test_commas_may_be_too_many_after_a_value(folder):
@@ -167,8 +167,8 @@ def test_comment_marks_in_strings_are_text(folder):
     ],
 )
 def test_what_is_no_json_is_refused_with_line_and_column(folder, text, parts):
-    told = refusal(folder, text)
-    assert [part for part in parts if part not in told] == []
+    message = refusal(folder, text)
+    assert [part for part in parts if part not in message] == []
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
         read_commented_json(Path("-"))
 
 
-def test_an_included_file_stands_for_a_value_some_members_or_some_elements(tmp_path):
+def test_an_included_file_is_a_value_some_members_or_some_elements(tmp_path):
     (tmp_path / "value").write_text("[1, 2]  # a list")
     (tmp_path / "members").write_text('"b": 2,\n"c": 3')
     (tmp_path / "elements").write_text("5, 6,")
@@ -291,7 +291,7 @@ def test_files_that_include_others_many_times_are_bounded(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (b"[" * 100_000, "nested too deeply"),
         (b'{"a":' * 100_000, "nested too deeply"),
@@ -302,9 +302,9 @@ def test_files_that_include_others_many_times_are_bounded(tmp_path):
     ],
     ids=["lists", "objects", "values", "comment", "string", "size"],
 )
-def test_files_are_bounded(folder, monkeypatch, text, told):
+def test_files_are_bounded(folder, monkeypatch, text, message):
     monkeypatch.setattr("leaselab.lab.commented_json._MOST", 1000)
-    assert told in refusal(folder, text)
+    assert message in refusal(folder, text)
 
 
 def test_absolute_names_are_looked_for_below_a_root(tmp_path):
@@ -322,6 +322,6 @@ def test_files_that_include_themselves_are_refused(tmp_path):
     assert "too deeply" in refusal(tmp_path, '{"a": <?include "again"?>}')
 
 
-def test_a_fault_in_an_included_file_is_told_with_its_name(tmp_path):
+def test_a_fault_in_an_included_file_is_reported_with_its_name(tmp_path):
     (tmp_path / "bad").write_text('{"x":\n  nothing}')
     assert refusal(tmp_path, '{"a": <?include "bad"?>}').startswith("bad:2:3: not JSON")

@@ -51,8 +51,8 @@ def loads(shows, capacity=None, rounds=ROUNDS, procedure=PROCEDURE):
     made: list[Trial] = []
     while (load := Confirming(procedure, rounds, made, capacity).next(alone=True)) is not None:
         made.append((served if load.rate > ABOVE else shows)(load, len(made)))
-    found = Confirming(procedure, rounds, made, capacity)
-    return [(one.rate, one.duration_s) for one in made], found.objection(), found
+    result = Confirming(procedure, rounds, made, capacity)
+    return [(item.rate, item.duration_s) for item in made], result.objection(), result
 
 
 def served(load, _number):
@@ -61,11 +61,11 @@ def served(load, _number):
 
 
 def test_one_trial_without_a_rest_then_one_above_the_rounds_then_an_overload():
-    made, against, found = loads(served)
+    made, against, document = loads(served)
     assert made == [(BELOW, 60), (ABOVE, 5), (4 * BELOW, 5)]
     assert BELOW < 0.95 * min(RATES) < max(RATES) * 1.05 < ABOVE
     assert against is None
-    assert found.loss_ratio == 0
+    assert document.loss_ratio == 0
 
 
 def test_its_clients_come_back_as_a_longer_trial_would_fill_the_server():
@@ -88,10 +88,10 @@ def test_losses_that_come_now_and_then_are_looked_at_for_longer_and_the_last_dec
     def dead_1_s_in_40(load, _number):
         return lossy(load.rate, [1.0 if t % 40 == 9 else 0.0 for t in range(load.duration_s)])
 
-    made, against, found = loads(dead_1_s_in_40)
+    made, against, document = loads(dead_1_s_in_40)
     assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 240]
     assert against is None or against.reason is SearchReason.NOT_SUSTAINED
-    assert found.loss_ratio == pytest.approx(6 / 240)
+    assert document.loss_ratio == pytest.approx(6 / 240)
 
 
 def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():
@@ -103,10 +103,10 @@ def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():
             else served(load, number)
         )
 
-    made, against, found = loads(cold)
+    made, against, document = loads(cold)
     assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120]
     assert against is None
-    assert found.loss_ratio == 0
+    assert document.loss_ratio == 0
 
 
 def test_losses_that_no_load_explains_have_the_result_confirmed_for_longer():
@@ -157,8 +157,8 @@ def test_a_load_that_may_ask_for_so_much_only_is_offered_in_parts():
 
 def test_what_is_confirmed_is_near_the_figure_however_far_a_round_is_off():
     rounds = [*(searched(2000.0) for _ in range(4)), searched(500.0)]
-    found = Confirming(MaxRate(rounds=5), rounds, ())
-    assert found.rate == 1500
+    result = Confirming(MaxRate(rounds=5), rounds, ())
+    assert result.rate == 1500
 
 
 def test_nothing_is_confirmed_where_that_is_switched_off():

@@ -1,4 +1,4 @@
-"""The engine's own way to a host: what one connection tells, and what a failed one does."""
+"""The engine's own way to a host: what a connection reports, and what a failed one means."""
 
 import json
 import time
@@ -55,12 +55,12 @@ def host(name="sut", part=SERVER_GROUP):
     return InventoryHost(access=access, parts=(part,))
 
 
-def test_it_tells_clock_login_and_management_address():
-    told = contact(host(), lambda access: FakeConnection(access, ahead_s=7.0))
-    assert told.error is None
-    assert abs(told.clock_offset_s - 7.0) <= told.clock_uncertainty_s + 1e-6
-    assert 0 < told.clock_uncertainty_s < 1
-    assert (told.uid, told.management_address, told.holder) == (1000, "192.0.2.11", None)
+def test_it_reports_clock_login_and_management_address():
+    facts = contact(host(), lambda access: FakeConnection(access, ahead_s=7.0))
+    assert facts.error is None
+    assert abs(facts.clock_offset_s - 7.0) <= facts.clock_uncertainty_s + 1e-6
+    assert 0 < facts.clock_uncertainty_s < 1
+    assert (facts.uid, facts.management_address, facts.holder) == (1000, "192.0.2.11", None)
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ def test_it_tells_clock_login_and_management_address():
 )
 def test_the_management_address_is_the_hosts_end_of_the_connection(ssh, address):
     answer = f"1.0\n{ssh}\n".encode()
-    told = contact(host(), lambda access: FakeConnection(access, answer=answer))
-    assert told.management_address == address
+    facts = contact(host(), lambda access: FakeConnection(access, answer=answer))
+    assert facts.management_address == address
 
 
-def test_the_generator_tells_who_holds_the_bench():
+def test_the_generator_reports_who_holds_the_bench():
     def connector(access):
         return FakeConnection(access, lock={"owner": OWNER})
 
@@ -86,14 +86,14 @@ def test_the_generator_tells_who_holds_the_bench():
 
 
 def test_a_generator_that_was_never_provisioned_is_free():
-    told = contact(host(part=GENERATOR_GROUP), FakeConnection)
-    assert (told.error, told.holder) == (None, None)
+    facts = contact(host(part=GENERATOR_GROUP), FakeConnection)
+    assert (facts.error, facts.holder) == (None, None)
 
 
 def test_a_login_that_prints_a_greeting_is_refused():
     answer = b"Welcome to sut!\n1.0\n\n"
-    told = contact(host(), lambda access: FakeConnection(access, answer=answer))
-    assert "login gives no usable shell" in str(told.error)
+    facts = contact(host(), lambda access: FakeConnection(access, answer=answer))
+    assert "login gives no usable shell" in str(facts.error)
 
 
 def test_one_host_that_does_not_answer_leaves_the_others():
@@ -102,6 +102,6 @@ def test_one_host_that_does_not_answer_leaves_the_others():
             raise lab_broken("cannot be reached", where="sut")
         return FakeConnection(access)
 
-    told = contact_all([host("sut"), host("gen", GENERATOR_GROUP)], connector)
-    assert str(told["sut"].error) == "sut: cannot be reached"
-    assert told["gen"].error is None
+    reported = contact_all([host("sut"), host("gen", GENERATOR_GROUP)], connector)
+    assert str(reported["sut"].error) == "sut: cannot be reached"
+    assert reported["gen"].error is None

@@ -57,9 +57,9 @@ def test_a_braked_server_stands_still_for_the_share_and_goes_on_afterwards(host)
             states.add(state(pid))
             time.sleep(0.005)
         brake.stdin.close()
-        found = json.loads(brake.stdout.readline())
+        document = json.loads(brake.stdout.readline())
     assert brake.returncode == 0
-    assert found["stood"] == pytest.approx(0.2, abs=0.03)
+    assert document["stood"] == pytest.approx(0.2, abs=0.03)
     assert "T" in states
     assert state(pid) != "T"
 
@@ -68,13 +68,13 @@ def test_a_braked_server_stands_still_for_the_share_and_goes_on_afterwards(host)
 def test_what_is_no_share_is_refused(host, share):
     host.do("start", "busy")
     with braking(host) as brake:
-        _, told = brake.communicate(f"{share}\n")
+        _, output = brake.communicate(f"{share}\n")
     assert brake.returncode == 1
-    assert "no share of the time" in told
+    assert "no share of the time" in output
 
 
 def test_a_server_that_does_not_run_is_not_braked(host):
     with braking(host) as brake:
-        _, told = brake.communicate("0.1\n")
+        _, output = brake.communicate("0.1\n")
     assert brake.returncode == 1
-    assert told == "the server is not running\n"
+    assert output == "the server is not running\n"

@@ -18,10 +18,10 @@ def dns():
 @pytest.fixture
 def server():
     """A socket on loopback."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
-        one.bind(("127.0.0.1", 0))
-        one.settimeout(10)
-        yield one
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.bind(("127.0.0.1", 0))
+        client.settimeout(10)
+        yield client
 
 
 def answering(server, answer_to):
@@ -49,14 +49,14 @@ def test_a_query_is_written_as_the_wire_format_says(dns):
     ("flags", "rcode"),
     [(0x8400, "NOERROR"), (0x8403, "NXDOMAIN"), (0x8005, "REFUSED"), (0x800B, "11")],
 )
-def test_an_answer_tells_its_rcode_and_how_many_records_it_has(dns, server, flags, rcode):
+def test_an_answer_reports_its_rcode_and_how_many_records_it_has(dns, server, flags, rcode):
     def answer(query):
         return query[:2] + struct.pack("!HHHHH", flags, 1, 2, 3, 0) + query[12:]
 
     thread = answering(server, answer)
-    found = dns.ask("127.0.0.1", "z1.test", port=server.getsockname()[1], seconds=10)
+    result = dns.ask("127.0.0.1", "z1.test", port=server.getsockname()[1], seconds=10)
     thread.join()
-    assert found == (rcode, 2, 3)
+    assert result == (rcode, 2, 3)
 
 
 @pytest.mark.parametrize("wrong", [b"short", None])

@@ -29,7 +29,7 @@ def install(tmp_path, monkeypatch):
     def run(programs, files, *, check_mode=False):
         said = {}
 
-        class Told(Exception):  # noqa: N818  # how a module ends
+        class Ended(Exception):  # noqa: N818  # how a module ends
             pass
 
         class Module:
@@ -41,10 +41,10 @@ def install(tmp_path, monkeypatch):
 
             def exit_json(self, **result):
                 said.update(result)
-                raise Told
+                raise Ended
 
         monkeypatch.setattr(MODULE, "AnsibleModule", Module)
-        with pytest.raises(Told):
+        with pytest.raises(Ended):
             MODULE.main()
         return said
 

@@ -1,4 +1,4 @@
-"""What a process has loaded, as the contracts tell it: real processes."""
+"""What a process has loaded, as the contracts report it: real processes."""
 
 import hashlib
 import os
@@ -30,15 +30,15 @@ def started(tmp_path):
         child.kill()
 
 
-def test_program_and_libraries_are_told_by_their_hashes(loaded, started):
+def test_program_and_libraries_are_identified_by_their_hashes(loaded, started):
     program, pid = started
-    found = loaded.identity(pid)
-    assert found["program"] == str(program)
-    assert found["program_sha256"] == hashlib.sha256(program.read_bytes()).hexdigest()
-    (libc,) = (path for path in found["libraries_sha256"] if "/libc.so" in path)
+    loaded_files = loaded.identity(pid)
+    assert loaded_files["program"] == str(program)
+    assert loaded_files["program_sha256"] == hashlib.sha256(program.read_bytes()).hexdigest()
+    (libc,) = (path for path in loaded_files["libraries_sha256"] if "/libc.so" in path)
     wanted = hashlib.sha256(Path(libc).read_bytes()).hexdigest()
-    assert found["libraries_sha256"][libc] == wanted
-    assert str(program) not in found["libraries_sha256"]
+    assert loaded_files["libraries_sha256"][libc] == wanted
+    assert str(program) not in loaded_files["libraries_sha256"]
 
 
 COMPILES = """
@@ -66,6 +66,6 @@ def test_code_that_is_in_no_file_has_no_hash(loaded):
 def test_a_program_that_is_replaced_as_it_starts_is_refused(loaded, started):
     program, pid = started
     program.unlink()
-    with pytest.raises(Exception, match="kea-dhcp4 was replaced while") as told:
+    with pytest.raises(Exception, match="kea-dhcp4 was replaced while") as reported:
         loaded.identity(pid)
-    assert told.value.status == 4
+    assert reported.value.status == 4

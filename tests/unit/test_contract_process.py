@@ -50,7 +50,7 @@ def make(process, tmp_path):
     made = []
 
     def describe(script, **fields):
-        one = {
+        entry = {
             "argv": ["/bin/sh", "-c", script],
             "pid_file": str(tmp_path / "pid"),
             "output_file": str(tmp_path / "out"),
@@ -61,32 +61,34 @@ def make(process, tmp_path):
             "stop_signal": "SIGTERM",
             **fields,
         }
-        made.append(one)
-        return one
+        made.append(entry)
+        return entry
 
     yield describe
-    for one in made:
-        process.end(one, 1.0)
+    for item in made:
+        process.end(item, 1.0)
 
 
 def test_a_process_is_known_again_by_its_arguments_until_it_ends(process, make):
-    one = make("sleep 60; true")
-    assert process.running_pid(one) is None
-    child = process.launch(one)
-    known = process.wait_until(lambda: int(process.running_pid(one) or "no"), child, one, 5.0)
+    daemon = make("sleep 60; true")
+    assert process.running_pid(daemon) is None
+    child = process.launch(daemon)
+    known = process.wait_until(
+        lambda: int(process.running_pid(daemon) or "no"), child, daemon, 5.0
+    )
     assert known == child.pid
-    assert process.running_pid({**one, "argv": ["/bin/sh", "-c", "another"]}) is None
-    assert process.end(one)
-    assert process.running_pid(one) is None
-    assert not process.end(one)
+    assert process.running_pid({**daemon, "argv": ["/bin/sh", "-c", "another"]}) is None
+    assert process.end(daemon)
+    assert process.running_pid(daemon) is None
+    assert not process.end(daemon)
 
 
 def test_the_cpu_time_of_a_process_is_that_of_all_below_it(process, make):
     """PostgreSQL's way: one of a session of its own, whose parent only waits."""
-    one = make("setsid sh -c 'while :; do :; done' & wait")
-    child = process.launch(one)
+    daemon = make("setsid sh -c 'while :; do :; done' & wait")
+    child = process.launch(daemon)
     process.wait_until(
-        lambda: int(process.tree_cpu_s(child.pid) > 0.2 or "no"), child, one, 20.0
+        lambda: int(process.tree_cpu_s(child.pid) > 0.2 or "no"), child, daemon, 20.0
     )
     assert process.tree_cpu_s(child.pid) > 0.2
     subprocess.run(["pkill", "-KILL", "-P", str(child.pid)], check=True)
@@ -94,35 +96,35 @@ def test_the_cpu_time_of_a_process_is_that_of_all_below_it(process, make):
 
 
 def test_one_that_does_not_obey_is_ended_by_force(process, make):
-    one = make("trap '' TERM; touch ready; while :; do sleep 0.1; done")
-    child = process.launch(one)
-    process.wait_until(lambda: process.stat_fields(child.pid), child, one, 5.0)
-    assert process.end(one, 0.3)
+    daemon = make("trap '' TERM; touch ready; while :; do sleep 0.1; done")
+    child = process.launch(daemon)
+    process.wait_until(lambda: process.stat_fields(child.pid), child, daemon, 5.0)
+    assert process.end(daemon, 0.3)
     assert not process.alive(child.pid)
 
 
 def test_one_that_ends_before_it_is_ready_gives_its_last_error(process, make, tmp_path):
-    one = make("sleep 0.2; exit 1")
-    child = process.launch(one)
+    daemon = make("sleep 0.2; exit 1")
+    child = process.launch(daemon)
     (tmp_path / "log").write_text("1 ERROR no disk\n2 INFO goodbye\n")
 
     def never():
         raise OSError("not yet")
 
     with pytest.raises(Exception, match=r"^1 ERROR no disk$"):
-        process.wait_until(never, child, one, 5.0)
+        process.wait_until(never, child, daemon, 5.0)
 
 
 def test_one_that_is_never_ready_is_ended_and_says_so(process, make):
-    one = make("echo starting; sleep 60; true")
-    child = process.launch(one)
+    daemon = make("echo starting; sleep 60; true")
+    child = process.launch(daemon)
 
     def never():
         raise OSError("not yet")
 
     with pytest.raises(Exception, match="no answer within 0 s: not yet; last words: starting"):
-        process.wait_until(never, child, one, 0.3)
-    assert process.running_pid(one) is None
+        process.wait_until(never, child, daemon, 0.3)
+    assert process.running_pid(daemon) is None
 
 
 def run(tmp_path, *arguments):
@@ -168,24 +170,24 @@ def test_a_failure_is_one_line_and_says_whose_it_is(tmp_path, arguments, status,
 def test_the_reason_is_the_last_of_the_worst_errors_that_say_something(
     process, make, log, reason
 ):
-    one = make("true")
-    Path(one["log_files"][0]).write_text(log, encoding="utf-8")
-    assert process.last_reason(one) == reason
+    daemon = make("true")
+    Path(daemon["log_files"][0]).write_text(log, encoding="utf-8")
+    assert process.last_reason(daemon) == reason
 
 
 def test_a_folder_that_a_reboot_removed_is_made_again(process, make, tmp_path):
-    one = make("sleep 60; true", pid_file=str(tmp_path / "run" / "kea" / "pid"))
-    child = process.launch(one)
-    process.wait_until(lambda: int(process.running_pid(one) or "no"), child, one, 5.0)
+    daemon = make("sleep 60; true", pid_file=str(tmp_path / "run" / "kea" / "pid"))
+    child = process.launch(daemon)
+    process.wait_until(lambda: int(process.running_pid(daemon) or "no"), child, daemon, 5.0)
     assert (tmp_path / "run" / "kea").stat().st_mode & 0o777 == 0o750
 
 
 def test_one_whose_pid_cannot_be_written_is_not_left_running(process, make, tmp_path):
     (tmp_path / "pid").mkdir()
-    one = make(f"echo $$ > {tmp_path}/own; exec sleep 60", pid_file=str(tmp_path / "pid"))
-    with pytest.raises(Exception, match="Is a directory") as told:
-        process.launch(one)
-    assert told.value.status == 4
+    daemon = make(f"echo $$ > {tmp_path}/own; exec sleep 60", pid_file=str(tmp_path / "pid"))
+    with pytest.raises(Exception, match="Is a directory") as reported:
+        process.launch(daemon)
+    assert reported.value.status == 4
     (tmp_path / "pid").rmdir()
     time.sleep(0.3)
     own = tmp_path / "own"
@@ -212,17 +214,17 @@ def test_a_folder_of_another_user_is_its_own_again_at_each_start(process, make, 
     ],
 )
 def test_what_the_host_lacks_is_not_the_servers_fault(process, make, fields):
-    with pytest.raises(Exception, match="cannot be started on this host") as told:
+    with pytest.raises(Exception, match="cannot be started on this host") as reported:
         process.launch(make("true", **fields))
-    assert told.value.status == 4
+    assert reported.value.status == 4
 
 
 def test_what_was_started_is_ended_where_the_rest_of_a_start_fails(process, make):
-    one = make("sleep 60; true")
+    daemon = make("sleep 60; true")
 
     def start():
-        with process.undone_by(lambda: process.end(one)):
-            child = process.launch(one)
+        with process.undone_by(lambda: process.end(daemon)):
+            child = process.launch(daemon)
             pids.append(child.pid)
             raise LookupError("its answer lacks a field")
 
@@ -263,13 +265,13 @@ def confined(process, make, tmp_path, monkeypatch):
             raise OSError("not yet")
 
         def failure(log, record, words="it failed", other=0):
-            one = make(f"sleep 0.3; echo {words}; exit 1")
-            child = process.launch(one)
+            daemon = make(f"sleep 0.3; echo {words}; exit 1")
+            child = process.launch(daemon)
             with (tmp_path / log).open("a", encoding="utf-8") as file:
                 file.write(record.format(child.pid + other))
-            with pytest.raises(Exception, match=words) as told:
-                process.wait_until(never, child, one, 5.0)
-            return told.value
+            with pytest.raises(Exception, match=words) as reported:
+                process.wait_until(never, child, daemon, 5.0)
+            return reported.value
 
         yield failure
 
@@ -288,7 +290,7 @@ def test_what_apparmor_denies_is_not_the_servers_fault(confined, log, record, wo
     assert str(error).endswith("; it failed")
 
 
-def test_a_confined_server_that_is_refused_something_counts_where_no_log_tells(confined):
+def test_a_confined_server_that_is_refused_something_counts_where_no_log_reports(confined):
     error = confined("journal", "", "lock file: Permission denied")
     assert error.status == 4
     assert str(error).startswith("AppArmor denies it what it names, by profile kea-dhcp4;")
@@ -309,11 +311,11 @@ def test_a_process_that_a_shutdown_ends_is_not_to_blame(process, make, tmp_path,
     (tmp_path / "systemctl").write_text("#!/bin/sh\necho stopping\nexit 1\n")
     (tmp_path / "systemctl").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    one = make("exit 1")
+    daemon = make("exit 1")
 
     def never():
         raise OSError("not yet")
 
-    with pytest.raises(Exception, match="the host shuts down") as told:
-        process.wait_until(never, process.launch(one), one, 5.0)
-    assert told.value.status == 4
+    with pytest.raises(Exception, match="the host shuts down") as reported:
+        process.wait_until(never, process.launch(daemon), daemon, 5.0)
+    assert reported.value.status == 4

@@ -149,7 +149,7 @@ def refused(act):
     return caught.value
 
 
-def test_a_start_says_how_long_it_took_where_the_contract_tells():
+def test_a_start_says_how_long_it_took_where_the_contract_reports():
     assert server(Host(start={**STARTED, "start_s": 0.16})).start().start_s == 0.16
     assert server(Host(start=STARTED)).start().start_s is None
 
@@ -199,18 +199,18 @@ LOADED = {
 
 
 @pytest.mark.parametrize(
-    ("change", "what", "found"),
+    ("change", "what", "actual"),
     [
         ({"program_sha256": "f" * 64}, "another /usr/sbin/kea-dhcp4", "f" * 64),
         ({"libraries_sha256": {LIBRARY: "f" * 64}}, f"another {LIBRARY}", "f" * 64),
         ({"confinement": "unconfined"}, "another AppArmor profile", "unconfined"),
     ],
 )
-def test_another_program_than_was_deployed_is_not_measured(change, what, found):
+def test_another_program_than_was_deployed_is_not_measured(change, what, actual):
     error = refused(server(Host(start={**STARTED, **LOADED, **change}), **LOADED).start)
     assert error.outcome is Outcome.LAB
     assert what in error.what
-    assert error.found == found
+    assert error.found == actual
 
 
 @pytest.mark.parametrize("libraries", [{}, {LIBRARY: "b" * 64, "/lib/late.so": "c" * 64}])
@@ -224,7 +224,7 @@ def test_a_bench_of_an_older_release_is_measured_whatever_its_files_are():
 
 
 @pytest.mark.parametrize(
-    ("sums", "outcome", "found"),
+    ("sums", "outcome", "actual"),
     [
         ({LOADED["program"]: "a" * 64, LIBRARY: "b" * 64}, Outcome.BUILD, ""),
         ({LOADED["program"]: "f" * 64, LIBRARY: "b" * 64}, Outcome.LAB, "f" * 64),
@@ -232,11 +232,11 @@ def test_a_bench_of_an_older_release_is_measured_whatever_its_files_are():
     ],
 )
 def test_a_program_that_was_replaced_and_does_not_start_is_not_the_servers_fault(
-    sums, outcome, found
+    sums, outcome, actual
 ):
     error = refused(server(Host(start=(1, "symbol lookup error"), sums=sums), **LOADED).start)
     assert error.outcome is outcome
-    assert error.found == found
+    assert error.found == actual
 
 
 DATABASE = {
@@ -248,7 +248,7 @@ DATABASE = {
 
 
 @pytest.mark.parametrize(
-    ("running", "found", "wanted"),
+    ("running", "actual", "wanted"),
     [
         ({**DATABASE, "variables": {"flush": "1", "log": "1"}}, "1", "2"),
         ({**DATABASE, "version": "12.0.1"}, "12.0.1", "11.8.6"),
@@ -257,11 +257,13 @@ DATABASE = {
         ({**DATABASE, "confinement": None}, "None", "mysqld (enforce)"),
     ],
 )
-def test_a_database_that_was_changed_since_it_was_tuned_is_not_measured(running, found, wanted):
+def test_a_database_that_was_changed_since_it_was_tuned_is_not_measured(
+    running, actual, wanted
+):
     host = Host(start={**STARTED, "beside": {"database": running} if running else {}})
     error = refused(server(host, beside={"database": DATABASE}).start)
     assert error.outcome is Outcome.LAB
-    assert (error.found, error.wanted) == (found, wanted)
+    assert (error.found, error.wanted) == (actual, wanted)
 
 
 def test_the_database_that_was_tuned_is_measured():
@@ -285,17 +287,17 @@ def test_a_start_that_fails_says_whose_fault_it_is(status, outcome):
 
 @pytest.mark.parametrize(("status", "outcome"), [(1, Outcome.INVALID), (4, Outcome.LAB)])
 def test_a_server_that_ends_while_measured_says_whose_fault_it_was(status, outcome):
-    one = server(Host(sampler=Sampler(status, "Kea is gone")))
-    one.start()
-    error = refused(one.sample_now)
+    sut = server(Host(sampler=Sampler(status, "Kea is gone")))
+    sut.start()
+    error = refused(sut.sample_now)
     assert error.outcome is outcome
     assert "Kea is gone" in error.what
 
 
 def test_a_reset_that_meets_a_dead_server_is_the_servers_death():
-    one = server(Host(sampler=Sampler(1, "Kea is gone"), reset=(1, "no answer")))
-    one.start()
-    assert refused(one.reset).outcome is Outcome.INVALID
+    sut = server(Host(sampler=Sampler(1, "Kea is gone"), reset=(1, "no answer")))
+    sut.start()
+    assert refused(sut.reset).outcome is Outcome.INVALID
 
 
 def test_a_reset_that_leaves_leases_is_a_broken_lab():
@@ -305,9 +307,9 @@ def test_a_reset_that_leaves_leases_is_a_broken_lab():
 
 
 def test_a_sample_is_read_as_it_is_kept():
-    one = server(Host(sampler=Sampler(held=None, beside_cpu_s={"database": 1.5})))
-    one.start()
-    (sample,) = one.samples()
+    sut = server(Host(sampler=Sampler(held=None, beside_cpu_s={"database": 1.5})))
+    sut.start()
+    (sample,) = sut.samples()
     assert (sample.held, sample.beside_cpu_s, sample.rss_bytes) == (
         None,
         {"database": 1.5},
@@ -318,18 +320,18 @@ def test_a_sample_is_read_as_it_is_kept():
 @pytest.mark.parametrize("change", [{"leases": 3}, {"cpu_s": "many"}])
 def test_a_sample_of_another_shape_is_a_broken_lab(change):
     """As the contract of another release prints it."""
-    one = server(Host(sampler=Sampler(**change)))
-    one.start()
-    error = refused(one.samples)
+    sut = server(Host(sampler=Sampler(**change)))
+    sut.start()
+    error = refused(sut.samples)
     assert (error.outcome, next(iter(change)) in str(error)) == (Outcome.LAB, True)
 
 
 def test_a_profile_is_that_of_the_server_under_test():
     servers = Servers({"server": server(Host()), "partner": server(Host("partner"))})
     servers.begin_profile()
-    found = servers.end_profile()
-    assert (found.samples, found.sampled_s, found.lost) == (2, 0.002, 0)
-    assert found.stacks == {"kea;main;run": 2}
+    result = servers.end_profile()
+    assert (result.samples, result.sampled_s, result.lost) == (2, 0.002, 0)
+    assert result.stacks == {"kea;main;run": 2}
 
 
 def test_where_perf_may_not_sample_there_is_no_profile_and_the_host_says_why():
@@ -344,28 +346,28 @@ def test_where_perf_may_not_sample_there_is_no_profile_and_the_host_says_why():
 
 
 def test_a_profile_that_fails_at_its_end_is_none():
-    one = server(Host(profiler=Profiler(1, "perf ended with 255: No space left on device")))
-    one.begin_profile()
+    sut = server(Host(profiler=Profiler(1, "perf ended with 255: No space left on device")))
+    sut.begin_profile()
     with pytest.raises(LeaselabError, match="no profile: perf ended with 255: No space") as e:
-        one.end_profile()
+        sut.end_profile()
     assert e.value.outcome is Outcome.INVALID
 
 
 def test_one_server_is_as_good_as_several():
     host = Host()
-    one = Servers({"server": server(host)})
-    assert one.start().pid == 7
-    assert one.trouble() == ""
-    one.settle()
-    assert one.reset() == {"server": 5}
-    assert {role: len(found) for role, found in one.samples().items()} == {"server": 1}
-    assert one.listing() == {"server": {"10.0.0.1": "000c01", "10.0.0.2": "000c02"}}
+    servers = Servers({"server": server(host)})
+    assert servers.start().pid == 7
+    assert servers.trouble() == ""
+    servers.settle()
+    assert servers.reset() == {"server": 5}
+    assert {role: len(sample) for role, sample in servers.samples().items()} == {"server": 1}
+    assert servers.listing() == {"server": {"10.0.0.1": "000c01", "10.0.0.2": "000c02"}}
     assert host.verbs == ["start", "reset", "list"]
 
 
-def test_a_server_that_holds_nothing_has_nothing_to_tell():
-    one = Servers({"server": server(Host(reset={"held": None, "was": None}))})
-    assert one.reset() == {}
+def test_a_server_that_holds_nothing_has_nothing_to_report():
+    servers = Servers({"server": server(Host(reset={"held": None, "was": None}))})
+    assert servers.reset() == {}
 
 
 def several(first=None, second=None, *, pair=True):
@@ -381,7 +383,7 @@ def test_a_pair_starts_with_its_partner_and_waits_for_both():
     assert second.verbs == ["start", "settle"]
 
 
-def test_a_pair_tells_what_each_held():
+def test_a_pair_reports_what_each_held():
     both, *_ = several(second=Host("leaselab-partner", reset={"held": 0, "was": 4}))
     assert both.reset() == {"server": 5, "partner": 4}
 
@@ -406,7 +408,7 @@ def test_a_support_is_started_first_and_has_no_state_with_the_server():
     assert both.trouble() == ""
     both.settle()
     assert order == ["start", "start"]
-    assert {role: len(found) for role, found in both.samples().items()} == {
+    assert {role: len(sample) for role, sample in both.samples().items()} == {
         "server": 1,
         "partner": 1,
     }

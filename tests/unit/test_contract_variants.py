@@ -84,19 +84,19 @@ class Host:
 
 @pytest.fixture
 def host(tmp_path):
-    one = Host(tmp_path)
-    yield one
-    one.do("stop")
+    machine = Host(tmp_path)
+    yield machine
+    machine.do("stop")
 
 
 def test_two_variants_run_at_two_addresses(host):
     host.deploy("v4-memfile")
     host.deploy("v4-memfile-at2", "198.18.0.11")
-    one, two = (host.do("start", name) for name in ("v4-memfile", "v4-memfile-at2"))
-    assert (one[0], two[0]) == (0, 0)
-    assert one[1]["pid"] != two[1]["pid"]
+    first, second = (host.do("start", name) for name in ("v4-memfile", "v4-memfile-at2"))
+    assert (first[0], second[0]) == (0, 0)
+    assert first[1]["pid"] != second[1]["pid"]
     assert host.do("stop", "v4-memfile") == (0, {"was_running": True})
-    os.kill(two[1]["pid"], 0)
+    os.kill(second[1]["pid"], 0)
     assert host.do("stop") == (0, {"was_running": True})
     assert host.do("stop") == (0, {"was_running": False})
 
@@ -179,9 +179,9 @@ def test_drops_at_another_variants_sockets_are_not_its_own(tmp_path):
         port = full.getsockname()[1]
         empty.bind(("127.0.0.2", port))
         processes = []
-        for name, one in (("full", full), ("empty", empty)):
+        for name, item in (("full", full), ("empty", empty)):
             argv = ["sleep", "60" if name == "full" else "61"]
-            child = subprocess.Popen(argv, pass_fds=[one.fileno()])
+            child = subprocess.Popen(argv, pass_fds=[item.fileno()])
             (tmp_path / name).write_text(str(child.pid), encoding="ascii")
             processes.append((child, {"argv": argv, "pid_file": str(tmp_path / name)}))
         for _ in range(100):
@@ -202,9 +202,9 @@ def test_drops_at_another_variants_sockets_are_not_its_own(tmp_path):
 def test_a_disk_without_room_for_the_files_of_a_variant_is_full(tmp_path, monkeypatch):
     """Also where a folder of theirs is yet to be made."""
     files = [str(tmp_path / "new" / "leases*"), "/proc/none*"]
-    told = rf"full \(found \d+ KiB free in {tmp_path}, "
+    reported = rf"full \(found \d+ KiB free in {tmp_path}, "
     with contract_module("contract", "leaselab_contract.sampling") as sampling:
         sampling.refuse_full_disk(files)
         monkeypatch.setattr(sampling, "ROOM", 1 << 62)
-        with pytest.raises(sampling.LabError, match=told):
+        with pytest.raises(sampling.LabError, match=reported):
             sampling.refuse_full_disk(files[:1])

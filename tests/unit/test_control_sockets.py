@@ -1,4 +1,4 @@
-"""What NSD 4.12 and Unbound 1.26 do for the server contract, with what they really told."""
+"""What NSD 4.12 and Unbound 1.26 do for the server contract, with recorded answers of both."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from tests.control_sockets import answering
 DATA = Path(__file__).parents[1] / "data"
 
 
-def told(name):
+def recorded(name):
     return (DATA / name).read_text("ascii")
 
 
@@ -51,7 +51,7 @@ def config(tmp_path):
 
 @pytest.fixture
 def running(config):
-    """A process with one below it stands for a server."""
+    """A process with a child replaces a server."""
     with subprocess.Popen(config["process"]["argv"], start_new_session=True) as child:
         Path(config["process"]["pid_file"]).write_text(str(child.pid))
         children = Path(f"/proc/{child.pid}/task/{child.pid}/children")
@@ -83,13 +83,13 @@ def test_a_command_that_is_refused_is_no_answer(nsd, config, tmp_path):
 
 
 def test_answers_of_nsd_are_counted_by_their_rcode(nsd, config, tmp_path, running):
-    with answering(tmp_path / "control", lambda _: told("nsd/nsd-4.12.txt")) as asked:
-        found = taking(nsd, config, nsd.process.tree(running[0]))
+    with answering(tmp_path / "control", lambda _: recorded("nsd/nsd-4.12.txt")) as asked:
+        taken = taking(nsd, config, nsd.process.tree(running[0]))
     assert asked == ["NSDCT1 stats_noreset"]
-    counted = found["counters"]
+    counted = taken["counters"]
     assert counted["QUERY"] == counted["NOERROR"] + counted["NXDOMAIN"] > 205
     assert counted["NXDOMAIN"] == 2
-    assert (found["refused"], found["held"]) == (0, None)
+    assert (taken["refused"], taken["held"]) == (0, None)
 
 
 def test_a_process_of_nsd_that_was_replaced_is_a_server_that_died(nsd, config, running):
@@ -140,12 +140,12 @@ def test_unbound_forgets_what_it_has_cached_and_counts_it(unbound, config, tmp_p
         if command.endswith("reload"):
             reloaded.append(command)
             return "ok\n"
-        return told(f"unbound/unbound-{'reloaded-' if reloaded else ''}1.26.txt")
+        return recorded(f"unbound/unbound-{'reloaded-' if reloaded else ''}1.26.txt")
 
     with answering(tmp_path / "control", answer) as asked:
-        found = unbound.Server(config).reset()
-    assert found["held"] == 0
-    assert found["was"] > 2 * 205
+        result = unbound.Server(config).reset()
+    assert result["held"] == 0
+    assert result["was"] > 2 * 205
     assert asked == ["UBCT1 stats_noreset", "UBCT1 reload", "UBCT1 stats_noreset"]
 
 
@@ -153,7 +153,7 @@ def test_a_cache_of_unbound_that_stays_warm_is_no_reset(unbound, config, tmp_pat
     monkeypatch.setattr(unbound, "CONTROL_S", 0.3)
 
     def answer(command):
-        return "ok\n" if command.endswith("reload") else told("unbound/unbound-1.26.txt")
+        return "ok\n" if command.endswith("reload") else recorded("unbound/unbound-1.26.txt")
 
     with (
         answering(tmp_path / "control", answer),
@@ -163,24 +163,24 @@ def test_a_cache_of_unbound_that_stays_warm_is_no_reset(unbound, config, tmp_pat
 
 
 @pytest.mark.usefixtures("running")
-def test_unbound_tells_how_often_it_had_to_ask(unbound, config, tmp_path):
-    with answering(tmp_path / "control", lambda _: told("unbound/unbound-1.26.txt")):
-        found = unbound.Server(config).take()
-    counted = found["counters"]
+def test_unbound_reports_how_often_it_had_to_ask(unbound, config, tmp_path):
+    with answering(tmp_path / "control", lambda _: recorded("unbound/unbound-1.26.txt")):
+        taken = unbound.Server(config).take()
+    counted = taken["counters"]
     assert counted["QryRecursion"] == counted["QUERY"] == 206
     assert counted["Queryv4"] > 2 * 205
     assert counted["NXDOMAIN"] == 1
-    assert found["held"] > 2 * 205
+    assert taken["held"] > 2 * 205
 
 
 def test_a_server_too_busy_to_count_is_sampled_all_the_same(nsd, unbound, config, running):
     """Nobody listens at its socket."""
-    for found in (
+    for row in (
         taking(nsd, config, nsd.process.tree(running[0])),
         unbound.Server(config).take(),
     ):
-        assert (found["counters"], found["refused"], found["held"]) == ({}, None, None)
-        assert found["rss_bytes"] > 0
+        assert (row["counters"], row["refused"], row["held"]) == ({}, None, None)
+        assert row["rss_bytes"] > 0
 
 
 def test_a_server_that_was_killed_is_no_sample(nsd, unbound, config, running):

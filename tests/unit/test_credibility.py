@@ -31,9 +31,9 @@ def test_what_was_not_searched_for_or_was_confirmed_is_not_said_to_lack_it():
 
 
 def test_an_invalid_one_is_refused_with_its_reason_first():
-    found = flags(invalid_result())
-    assert (found[0].level, found[0].word) == ("refused", "generator-limited")
-    assert "5702 of 6000" in found[0].text
+    raised = flags(invalid_result())
+    assert (raised[0].level, raised[0].word) == ("refused", "generator-limited")
+    assert "5702 of 6000" in raised[0].text
     assert "trials not counted" in words(invalid_result(), "known")
 
 
@@ -42,7 +42,7 @@ def test_three_runs_leave_one_and_no_interval():
     assert "no interval" in words(record, "doubt")
 
 
-def test_runs_that_scatter_are_told():
+def test_runs_that_scatter_are_reported():
     record = example_result([rate * (1 + 0.1 * (n % 3)) for n, rate in enumerate(MAX_RATES)])
     assert "wide spread" in words(record, "doubt")
 
@@ -63,8 +63,8 @@ def _widen(document):
 
 
 def _refuse_most(document):
-    for one in document["rounds"]:
-        for trial in one["trials"][:2]:
+    for round_ in document["rounds"]:
+        for trial in round_["trials"][:2]:
             trial |= {"valid": False, "reason": "generator-limited"}
 
 
@@ -93,8 +93,8 @@ def test_a_start_that_was_cold_for_long_is_a_doubt():
     record = confirmed(example_result())
     first, *rest = record.confirmation.trials
     cold = replace(first, completed=first.completed // 2)
-    found = replace(record.confirmation, trials=(cold, first, *rest))
-    assert "cold start" in words(replace(record, confirmation=found))
+    result = replace(record.confirmation, trials=(cold, first, *rest))
+    assert "cold start" in words(replace(record, confirmation=result))
     assert "cold start" not in words(record)
 
 
@@ -107,13 +107,13 @@ def test_lost_packets_shared_processors_and_slow_clocks_are_known():
             "governor": "powersave",
         }
 
-    found = {
+    by_name = {
         flag.word: flag.text
         for flag in flags(edited(example_result(), change))
         if flag.level == "known"
     }
-    assert found["lost packets"] == (
+    assert by_name["lost packets"] == (
         "where they were dropped: 12 server receive buffer, 3 unanswered"
     )
-    assert "shared processor" in found
-    assert found["clock"] == "CPU governor performance, powersave"
+    assert "shared processor" in by_name
+    assert by_name["clock"] == "CPU governor performance, powersave"

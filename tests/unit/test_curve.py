@@ -37,15 +37,15 @@ def curve_of(records):
     return curve
 
 
-def told(curve):
-    return [(one.at, one.standing) for one in curve.points]
+def standings(curve):
+    return [(point.at, point.standing) for point in curve.points]
 
 
-def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_told():
+def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_reported():
     records = [point(8, 1.0), point(2, 0.7), point(4, 0.999), point(16, 0.9)]
     curve = curve_of(records)
     assert (curve.factor, curve.title, curve.unit) == ("threads", "max rate", "exchanges/s")
-    assert told(curve) == [
+    assert standings(curve) == [
         (2, "differs"),
         (4, "no difference seen"),
         (8, "best"),
@@ -60,13 +60,13 @@ def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_told(
 def test_the_best_is_the_lowest_where_lower_is_better():
     records = [point(2, 0.7), point(4, 0.7005), point(8, 1.0)]
     curve = curve_of([lower_is_better(record) for record in records])
-    assert told(curve) == [(2, "best"), (4, "no difference seen"), (8, "differs")]
+    assert standings(curve) == [(2, "best"), (4, "no difference seen"), (8, "differs")]
     neither = [
         replace(record, metrics=(replace(record.figure, better="neither"),))
         for record in records
     ]
     assert curve_of(neither).best is None
-    assert [one.standing for one in curve_of(neither).points] == [None] * 3
+    assert [item.standing for item in curve_of(neither).points] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -92,19 +92,21 @@ def test_a_point_without_a_figure_has_its_place_and_is_not_the_best():
 def test_a_point_with_too_few_rounds_is_neither_like_the_best_nor_unlike_it():
     few = example_result(MAX_RATES[:3], token="0004")
     few = replace(few, metrics=(replace(few.figure, value=5000.0, n=3, trim=1),))
-    assert told(curve_of([point(2), point(4, record=few)])) == [
+    assert standings(curve_of([point(2), point(4, record=few)])) == [
         (2, "best"),
         (4, "too few runs to tell"),
     ]
 
 
 @pytest.mark.parametrize("interleaved", [True, False])
-def test_single_runs_cannot_tell_points_apart_however_far_they_are(interleaved):
+def test_single_runs_cannot_distinguish_points_however_far_they_are(interleaved):
     records = []
     for threads, factor in ((2, 0.5), (4, 1.0)):
-        one = example_result([factor * MAX_RATES[0]], procedure=SINGLE, token=f"{threads:04x}")
-        records.append(point(threads, interleaved=interleaved or None, record=one))
-    assert told(curve_of(records)) == [(2, "too few runs to tell"), (4, "best")]
+        record = example_result(
+            [factor * MAX_RATES[0]], procedure=SINGLE, token=f"{threads:04x}"
+        )
+        records.append(point(threads, interleaved=interleaved or None, record=record))
+    assert standings(curve_of(records)) == [(2, "too few runs to tell"), (4, "best")]
 
 
 @pytest.mark.parametrize(
@@ -138,23 +140,23 @@ def test_points_that_differ_in_more_are_on_curves_of_their_own_each_with_its_bes
         for backend, share in (("mysql", 1.0), ("postgresql", 0.5))
         for at, factor in ((8, 0.8 * share), (2, 0.7 * share), (4, share))
     ]
-    one, other = curves_of(records)
-    assert (one.factor, one.alike) == ("threads", {"backend": "mysql"})
+    first, other = curves_of(records)
+    assert (first.factor, first.alike) == ("threads", {"backend": "mysql"})
     assert other.alike == {"backend": "postgresql"}
     best = [(2, "differs"), (4, "best"), (8, "differs")]
-    assert told(one) == told(other) == best
-    assert other.best.value == pytest.approx(0.5 * one.best.value)
+    assert standings(first) == standings(other) == best
+    assert other.best.value == pytest.approx(0.5 * first.best.value)
 
 
 def test_a_curve_is_along_the_numbers_of_which_there_are_most():
     """Of those with as many, along the last, which is the innermost axis of a family."""
     records = [point(at, queue=size) for size in (16, 64) for at in (1, 2, 4)]
-    assert {(one.factor, *one.alike.items()) for one in curves_of(records)} == {
+    assert {(curve.factor, *curve.alike.items()) for curve in curves_of(records)} == {
         ("threads", ("queue", "16")),
         ("threads", ("queue", "64")),
     }
     square = [point(at, queue=size) for size in (16, 64) for at in (1, 2)]
-    assert [one.factor for one in curves_of(square)] == ["queue", "queue"]
+    assert [curve.factor for curve in curves_of(square)] == ["queue", "queue"]
 
 
 def test_builds_have_a_curve_each():
@@ -164,11 +166,11 @@ def test_builds_have_a_curve_each():
         )
 
     records = [built(point(at), commit) for commit in ("a" * 40, "b" * 40) for at in (2, 4)]
-    assert [list(one.alike) for one in curves_of(records)] == [["server"], ["server"]]
+    assert [list(curve.alike) for curve in curves_of(records)] == [["server"], ["server"]]
 
 
 def test_the_order_of_the_records_does_not_matter():
     records = [point(at, factor) for at, factor in ((2, 0.9), (4, 1.0), (8, 0.95))]
     orders = [records, records[::-1], [records[1], records[2], records[0]]]
-    for one, other in pairwise(orders):
-        assert curve_of(one) == curve_of(other)
+    for earlier, other in pairwise(orders):
+        assert curve_of(earlier) == curve_of(other)

@@ -86,20 +86,20 @@ def label_of_this_process():
 
 @pytest.fixture
 def contract(tmp_path):
-    one = Contract(tmp_path)
-    yield one
-    one.do("stop")
+    database = Contract(tmp_path)
+    yield database
+    database.do("stop")
 
 
-def test_a_database_tells_what_it_runs_with_and_ends(contract):
-    told = contract.do("start", "v4-mysql")
-    assert told == {
+def test_a_database_reports_what_it_runs_with_and_ends(contract):
+    answer = contract.do("start", "v4-mysql")
+    assert answer == {
         "name": "mysql",
         "version": "11.8",
         "confinement": label_of_this_process(),
         "variables": {"flush": "2"},
     }
-    assert contract.do("start", "v4-mysql") == told  # it is left as it is
+    assert contract.do("start", "v4-mysql") == answer  # it is left as it is
     assert contract.do("state", "v4-mysql")["running"]
     assert contract.do("stop", "v4-mysql") == {"was_running": True}
     assert contract.do("stop", "v4-mysql") == {"was_running": False}
@@ -133,14 +133,14 @@ def test_another_one_that_answers_in_its_place_is_refused(contract):
 
 
 class Support(Contract):
-    """Behind the server contract: nodes that tell the size of their cluster."""
+    """Behind the server contract: nodes that report the size of their cluster."""
 
     def __init__(self, folder, sizes=("2", "2")):
         super().__init__(folder)
         shutil.copy(ROLES / "contract/files/server", folder)
         self.server = folder / "server"
         self.sockets = [self.run_folder / f"node{number}" for number in (1, 2)]
-        self.nodes = [self._node(*one) for one in zip(self.sockets, sizes, strict=True)]
+        self.nodes = [self._node(*item) for item in zip(self.sockets, sizes, strict=True)]
         self.write(
             "server",
             {
@@ -159,7 +159,7 @@ class Support(Contract):
             f"trap 'rm -f {socket}; exit' TERM; touch {socket}; while :; do sleep 0.05; done"
         )
         answer = f"printf 'version\\t11.8\\nflush\\t2\\nsize\\t{size}\\n'"
-        told = f"[ -e {socket} ] && {answer} || {{ echo 'no such socket' >&2; exit 1; }}"
+        reported = f"[ -e {socket} ] && {answer} || {{ echo 'no such socket' >&2; exit 1; }}"
         pid_file, output = (f"{socket}_{name}" for name in ("pid", "output"))
         process = {
             **self.settings["process"],
@@ -172,7 +172,7 @@ class Support(Contract):
             **self.settings,
             "node": socket.name,
             "process": process,
-            "admin": ["sh", "-c", told],
+            "admin": ["sh", "-c", reported],
             "bootstrap_file": None,
         }
 
@@ -183,24 +183,24 @@ class Support(Contract):
 
 @pytest.fixture
 def support(tmp_path):
-    one = Support(tmp_path)
-    yield one
-    one.ask("stop")
+    companion = Support(tmp_path)
+    yield companion
+    companion.ask("stop")
 
 
 def test_a_cluster_that_supports_is_whole_when_it_has_started(support):
-    told = support.ask("start")
-    assert told["nodes"] == [{"flush": "2"}] * 2
-    assert (told["version"], told["commit"], told["beside"]) == ("11.8", None, {})
-    assert len(told["config_sha256"]) == 64
-    assert Path(told["program"]).exists()
+    answer = support.ask("start")
+    assert answer["nodes"] == [{"flush": "2"}] * 2
+    assert (answer["version"], answer["commit"], answer["beside"]) == ("11.8", None, {})
+    assert len(answer["config_sha256"]) == 64
+    assert Path(answer["program"]).exists()
     assert [socket.exists() for socket in support.sockets] == [True, True]
     assert support.ask("reset") == {"held": None, "was": None}
     assert support.ask("stop") == {"was_running": True}
     assert [socket.exists() for socket in support.sockets] == [False, False]
 
 
-def test_a_sample_tells_the_nodes_apart_and_a_node_that_has_gone_is_named(support):
+def test_a_sample_distinguishes_the_nodes_and_a_node_that_has_gone_is_named(support):
     support.ask("start")
     sample = support.ask("sample")
     assert sample["beside_cpu_s"].keys() == {"node2"}
@@ -213,15 +213,15 @@ def test_a_sample_tells_the_nodes_apart_and_a_node_that_has_gone_is_named(suppor
 
 
 def test_a_cluster_that_lost_a_node_is_refused_after_a_trial(tmp_path):
-    one = Support(tmp_path, ("2", "1"))
+    support = Support(tmp_path, ("2", "1"))
     try:
-        for node in one.nodes:
-            one.write("database", node)
-            one.do("start", "v4-mysql")
-        told = one.ask("reset")
-        assert "the cluster is not whole: node2 has size 1, wanted 2" in told
+        for node in support.nodes:
+            support.write("database", node)
+            support.do("start", "v4-mysql")
+        answer = support.ask("reset")
+        assert "the cluster is not whole: node2 has size 1, wanted 2" in answer
     finally:
-        one.ask("stop")
+        support.ask("stop")
 
 
 def test_what_a_crash_of_all_nodes_left_does_not_keep_the_first_from_beginning(
@@ -255,7 +255,7 @@ def test_one_on_another_host_is_asked_with_a_password_and_left_running(contract,
     assert contract.do("stop", "v4-mysql") == {"was_running": False}
 
 
-def test_passwords_are_made_once_for_root_alone_and_told_to_nobody(contract, tmp_path):
+def test_passwords_are_made_once_for_root_alone_and_shown_to_nobody(contract, tmp_path):
     files = {"password_file": tmp_path / "one", "made_admin_password_file": tmp_path / "two"}
     refuses = "cat > heard; cat heard >&2; exit 1"
     contract.write(
@@ -267,8 +267,8 @@ def test_passwords_are_made_once_for_root_alone_and_told_to_nobody(contract, tmp
             "credentials_sql": "ALTER '{password}' '{admin_password}'",
         },
     )
-    told = contract.do("credentials", "v4-mysql")
-    assert "ALTER '(password)' '(password)'" in told
+    answer = contract.do("credentials", "v4-mysql")
+    assert "ALTER '(password)' '(password)'" in answer
     words = [json.loads(path.read_text("ascii")) for path in files.values()]
     assert len(set(words)) == 2
     assert (tmp_path / "heard").read_text("ascii") == "ALTER '{}' '{}'".format(*words)

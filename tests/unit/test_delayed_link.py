@@ -61,10 +61,10 @@ def linked(settings, path):
 
 
 def received(connection, size):
-    found = b""
-    while len(found) < size and (data := connection.recv(1 << 16)):
-        found += data
-    return found
+    result = b""
+    while len(result) < size and (data := connection.recv(1 << 16)):
+        result += data
+    return result
 
 
 @pytest.mark.parametrize("way_s", [0.0, WAY_S])

@@ -94,9 +94,9 @@ def test_a_restart_in_a_given_time_needs_all_of_them_in_it():
 def test_more_clients_never_need_less(population, arrival, more):
     larger = Population(population.clients + more, population.renewal_s, population.new_per_day)
     for kind in ("new", "renewals", "total"):
-        was, now = (getattr(arrival.peak(one), kind) for one in (population, larger))
+        was, now = (getattr(arrival.peak(item), kind) for item in (population, larger))
         assert now >= was
-        was, now = (getattr(one.steady, kind) for one in (population, larger))
+        was, now = (getattr(item.steady, kind) for item in (population, larger))
         assert now >= was
 
 
@@ -106,7 +106,7 @@ def test_a_rush_never_needs_less_than_the_steady_load(population, rush):
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "message"),
     [
         (lambda: Population(0, 10), "no clients"),
         (lambda: Population(1, 0), "never renew"),
@@ -119,6 +119,6 @@ def test_a_rush_never_needs_less_than_the_steady_load(population, rush):
         (lambda: Restart(0), "--within-s must be above 0"),
     ],
 )
-def test_what_is_none_is_refused(make, told):
-    with pytest.raises(LeaselabError, match=told):
+def test_what_is_none_is_refused(make, message):
+    with pytest.raises(LeaselabError, match=message):
         make()

@@ -92,8 +92,8 @@ def test_another_inventory_and_another_release_are_played_again(checkout):
 class Host:
     """A host that answers with a text, or does not."""
 
-    def __init__(self, access, told):
-        self.access, self.told = access, told
+    def __init__(self, access, answer):
+        self.access, self.answer = access, answer
 
     def __enter__(self):
         return self
@@ -103,22 +103,22 @@ class Host:
 
     def run(self, _argv, *, timeout_s):
         assert timeout_s > 0
-        status = 0 if self.told else 1
-        return Completed(status, self.told.encode(), "" if self.told else "no such file")
+        status = 0 if self.answer else 1
+        return Completed(status, self.answer.encode(), "" if self.answer else "no such file")
 
 
 @pytest.fixture
 def hosts(monkeypatch):
-    """What each host tells of its state; a test may change it."""
-    told = {"sut": "as it was", "gen": "as it was"}
+    """What each host reports of its state; a test may change it."""
+    reported = {"sut": "as it was", "gen": "as it was"}
 
     def connect(access):
-        if told[access.name] is None:
+        if reported[access.name] is None:
             raise lab_broken("cannot be reached", where=access.name)
-        return Host(access, told[access.name])
+        return Host(access, reported[access.name])
 
     monkeypatch.setattr(deployment, "connect", connect)
-    return told
+    return reported
 
 
 def test_a_deployment_stands_while_every_host_is_as_it_was(hosts):
@@ -172,7 +172,7 @@ ip address add 198.18.0.10/24 dev near
     ],
 )
 def test_a_way_out_of_the_test_network_is_another_state(added):
-    """So what still stood is played again, and refuses it."""
+    """So what was left is played again, and refuses it."""
     script = f"""{TEST_LINK}
 state() {{ sh -c "$STATE" | sha256sum; }}
 state; state

@@ -24,21 +24,21 @@ def test_noise_alone_is_no_change(seed):
 @pytest.mark.parametrize("ratio", [0.97, 1.03])
 def test_a_step_of_3_percent_is_found_within_five_and_placed(ratio, seed):
     readings = series([1.0] * 40 + [ratio] * 30, seed=seed)
-    (found,) = shifts(readings)
-    assert (found.shape, found.before, found.after) == (Shape.STEP, 39, 40)
-    assert found.detected < 45
-    assert found.sign == (1 if ratio > 1 else -1)
-    value, (low, high) = size(readings, found)
+    (shift,) = shifts(readings)
+    assert (shift.shape, shift.before, shift.after) == (Shape.STEP, 39, 40)
+    assert shift.detected < 45
+    assert shift.sign == (1 if ratio > 1 else -1)
+    value, (low, high) = size(readings, shift)
     assert low < ratio < high
     assert value == pytest.approx(ratio, abs=0.004)
 
 
 def test_two_steps_are_two_changes_with_a_level_between():
     readings = series([1.0] * 20 + [0.95] * 20 + [1.0] * 20)
-    one, two = shifts(readings)
-    assert (one.old, one.new) == ((0, 20), (20, 40))
-    assert (two.old, two.new) == ((20, 40), (40, 60))
-    assert size(readings, two)[0] == pytest.approx(1 / 0.95, abs=0.01)
+    first, second = shifts(readings)
+    assert (first.old, first.new) == ((0, 20), (20, 40))
+    assert (second.old, second.new) == ((20, 40), (40, 60))
+    assert size(readings, second)[0] == pytest.approx(1 / 0.95, abs=0.01)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -95,7 +95,7 @@ def test_noise_is_that_of_neighbours_whatever_the_level_does():
     assert noise([Reading(0.0, 0.01)] * 9)[-1] == 0.01
 
 
-def test_too_few_readings_tell_nothing():
+def test_too_few_readings_show_nothing():
     assert shifts([]) == []
     assert shifts(series([1.0, 1.0, 0.5, 0.5])) == []
 
@@ -106,12 +106,14 @@ def test_too_few_readings_tell_nothing():
 )
 @settings(max_examples=40)
 def test_what_was_found_stays_found_where_it_was(levels, seed):
-    """So what was told of a commit in one review is told in the next."""
+    """So each review reports of a commit what the one before reported."""
     readings = series([level for level in levels for _ in range(9)], seed=seed)
 
-    def told(found):
-        return [(one.shape, one.before, one.after, one.detected) for one in found]
+    def described(shifts_found):
+        return [(item.shape, item.before, item.after, item.detected) for item in shifts_found]
 
-    whole = told(shifts(readings))
+    whole = described(shifts(readings))
     for count in range(0, len(readings), 7):
-        assert told(shifts(readings[:count])) == [one for one in whole if one[3] < count]
+        assert described(shifts(readings[:count])) == [
+            item for item in whole if item[3] < count
+        ]

@@ -17,7 +17,7 @@ def test_all_detectors_read_the_same_series():
     assert history(Kind.BANDS, 3, true) != history(Kind.BANDS, 4, true)
 
 
-def test_a_series_is_of_the_true_ratios_with_the_noise_that_is_told():
+def test_a_series_is_of_the_true_ratios_with_the_noise_that_is_given():
     readings = history(Kind.INDEPENDENT, 0, np.full(400, math.log(0.97)))
     values = [math.exp(reading.value) for reading in readings]
     assert np.mean(values) == pytest.approx(0.97, abs=0.001)
@@ -40,10 +40,10 @@ def test_each_detector_finds_a_plain_drop_and_its_sign(name):
 
 def test_a_short_run_says_everything_and_keeps_what_is_wanted(capsys):
     assert benchmark.main(["--json", "--series", "4", "--others", "0"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["kept"] is True
-    assert {row["kind"] for row in found["rows"]} == {kind.value for kind in Kind}
-    assert sum(row["wanted"] for row in found["rows"]) == 6
+    document = json.loads(capsys.readouterr().out)
+    assert document["kept"] is True
+    assert {row["kind"] for row in document["rows"]} == {kind.value for kind in Kind}
+    assert sum(row["wanted"] for row in document["rows"]) == 6
 
 
 def test_a_detector_that_finds_nothing_fails(monkeypatch):

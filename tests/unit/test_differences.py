@@ -12,7 +12,7 @@ from leaselab.model.server import settings_of
 def test_two_sweeps_of_the_same_differ_in_nothing_but_what_they_found():
     def again(document):
         document["rounds"][0]["metrics"]["max_rate"] = 1.0
-        document["bench"]["lock_owner"] = "somebody else"
+        document["bench"]["lock_owner"] = "another user"
         document["provenance"]["command"] = ["leaselab", "run"]
         document["servers"]["server"]["config_file"] = "config/other.conf"
         document["scenario"]["description"] = "in other words"
@@ -30,8 +30,8 @@ def test_each_field_that_differs_is_named_with_all_its_values():
         document["servers"]["server"]["version"] = "2.6.4"
         del document["servers"]["server"]["tuning"]["memfile_persist"]
 
-    found = differences([example_result(), edited(example_result(), other)])
-    assert {one.field: one.values for one in found} == {
+    rows = differences([example_result(), edited(example_result(), other)])
+    assert {item.field: item.values for item in rows} == {
         "scenario.server.options.queue_size": ("64", "32"),
         "procedure.trial_s": ("5", "2"),
         "bench.hosts.server.kernel": ("6.12.48+deb13-amd64", "6.1"),
@@ -45,25 +45,25 @@ def test_a_second_server_differs_field_by_field_from_none():
     def pair(document):
         document["servers"]["partner"] = {**document["servers"]["server"], "version": "2.6.4"}
 
-    found = differences([example_result(), edited(example_result(), pair)])
-    assert {one.field.partition(".")[0] for one in found} == {"partner"}
-    assert ("partner.version", ("-", "2.6.4")) in [(one.field, one.values) for one in found]
+    rows = differences([example_result(), edited(example_result(), pair)])
+    assert {item.field.partition(".")[0] for item in rows} == {"partner"}
+    assert ("partner.version", ("-", "2.6.4")) in [(item.field, item.values) for item in rows]
 
 
 def test_configurations_in_json_differ_by_setting_whatever_their_layout():
-    one = '{"Dhcp4": {"valid-lifetime": 86400, "hooks": [{"library": "a"}]}}'
+    item = '{"Dhcp4": {"valid-lifetime": 86400, "hooks": [{"library": "a"}]}}'
     same = '{"Dhcp4":\n {"hooks": [{"library": "a"}], "valid-lifetime": 86400}}'
     other = '{"Dhcp4": {"valid-lifetime": 60, "hooks": [{"library": "b"}]}}'
-    assert config_differences([one, same]) == []
-    assert [(found.field, found.values) for found in config_differences([one, other])] == [
+    assert config_differences([item, same]) == []
+    assert [(row.field, row.values) for row in config_differences([item, other])] == [
         ("Dhcp4.valid-lifetime", ("86400", "60")),
         ("Dhcp4.hooks[0].library", ("a", "b")),
     ]
 
 
 def test_other_configurations_differ_by_line_and_comments_count_for_nothing():
-    found = config_differences(["port=67\n# one\nbind", "port=67\n# two\n", None])
-    assert [(one.field, one.values) for one in found] == [
+    rows = config_differences(["port=67\n# one\nbind", "port=67\n# two\n", None])
+    assert [(item.field, item.values) for item in rows] == [
         ("port=67", ("there", "there", "-")),
         ("bind", ("there", "-", "-")),
     ]
@@ -74,20 +74,20 @@ def built(variant, prefix, *, lifetime=60):
     text = f'{{"log": "/var/log/{variant}_dhcp.log", "hook": "{prefix}/a.so", "t": {lifetime}}}'
     settings = settings_of(text, variant, prefix)
 
-    def told(document):
+    def change(document):
         document["servers"]["server"] |= {
             "config_sha256": hashlib.sha256(text.encode()).hexdigest(),
             "config_settings_sha256": hashlib.sha256(settings.encode()).hexdigest(),
             "variant": variant,
         }
 
-    return told
+    return change
 
 
 def test_two_builds_with_the_same_settings_have_no_other_configuration():
-    one, other = built("v4.1a2b", "/opt/builds/1a2b"), built("v4.3c4d", "/opt/builds/3c4d")
+    first, other = built("v4.1a2b", "/opt/builds/1a2b"), built("v4.3c4d", "/opt/builds/3c4d")
     changed = built("v4.3c4d", "/opt/builds/3c4d", lifetime=61)
-    base = edited(example_result(), one)
+    base = edited(example_result(), first)
     assert differences([base, edited(example_result(), other)]) == []
     named = [
         difference.field
@@ -100,7 +100,7 @@ def test_two_builds_with_the_same_settings_have_no_other_configuration():
     ]
 
 
-def test_older_results_tell_the_configuration_by_the_hash_of_the_whole_file():
+def test_older_results_report_the_configuration_by_the_hash_of_the_whole_file():
     def old(document):
         document["servers"]["server"]["config_sha256"] = "1" * 64
 

@@ -35,6 +35,6 @@ def test_a_folder_is_on_the_nearest_disk_above_it(folder, mib):
 
 
 @pytest.mark.parametrize(("mounts", "folder"), [(MOUNTS, "/srv/data"), ({"/proc": {}}, "/opt")])
-def test_a_disk_that_does_not_tell_is_no_full_one(mounts, folder):
+def test_a_disk_that_does_not_report_is_no_full_one(mounts, folder):
     with pytest.raises(AnsibleFilterError, match=f"below {folder} is not known"):
         free_mib(mounts, folder)

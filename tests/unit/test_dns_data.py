@@ -55,10 +55,10 @@ HASHES = {
 @pytest.mark.parametrize("kind", HASHES)
 def test_zones_are_the_same_bytes_everywhere(program, tmp_path, kind):
     place = {"address": "198.18.0.3"} if kind == "hierarchy" else {}
-    found = made(program, "zones", data=kind, size=20, folder=tmp_path / "data", **place)
+    output = made(program, "zones", data=kind, size=20, folder=tmp_path / "data", **place)
     zones, begin = HASHES[kind]
-    assert found["zones"] == zones
-    assert found["sha256"][:12] == begin
+    assert output["zones"] == zones
+    assert output["sha256"][:12] == begin
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_zones_are_the_same_bytes_everywhere(program, tmp_path, kind):
 )
 def test_queries_are_the_same_bytes_everywhere(program, tmp_path, names, begin):
     file = tmp_path / "queries.txt"
-    found = made(
+    output = made(
         program,
         "queries",
         data="zones",
@@ -76,8 +76,8 @@ def test_queries_are_the_same_bytes_everywhere(program, tmp_path, names, begin):
         count=900,
         file=file,
     )
-    assert found["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert found["sha256"][:12] == begin
+    assert output["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert output["sha256"][:12] == begin
 
 
 def test_a_delegation_has_two_servers_with_glue_and_each_tenth_is_signed(program, tmp_path):
@@ -103,8 +103,8 @@ def test_zones_share_a_file_that_names_none_of_them(program, tmp_path):
 
 
 def test_each_article_zone_has_a_file_of_its_own(program, tmp_path):
-    found = made(program, "zones", data="articles", size=30, folder=tmp_path / "data")
-    assert found["records"] == 30 * 4
+    output = made(program, "zones", data="articles", size=30, folder=tmp_path / "data")
+    assert output["records"] == 30 * 4
     listed = (tmp_path / "data/zones.tsv").read_text("ascii").splitlines()
     assert len({line.split("\t")[1] for line in listed}) == 30
     assert all((tmp_path / "data" / line.split("\t")[1]).is_file() for line in listed)
@@ -137,7 +137,7 @@ def test_what_lies_there_already_is_not_written_again(program, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["zone.zone", "zones.tsv", "data.json"])
-def test_what_was_changed_since_is_made_anew(program, tmp_path, name):
+def test_what_was_changed_since_is_made_again(program, tmp_path, name):
     asked = {"data": "zones", "size": 20, "folder": tmp_path / "data"}
     first = made(program, "zones", **asked)
     (tmp_path / "data" / name).write_text("www A 192.0.2.99\n")
@@ -151,7 +151,7 @@ def test_another_size_leaves_nothing_of_the_one_before(program, tmp_path):
     assert len(list((tmp_path / "data").glob("*.zone"))) == 10
 
 
-def test_a_folder_that_is_somebody_elses_is_refused_as_it_is(program, tmp_path):
+def test_a_folder_that_is_another_users_is_refused_as_it_is(program, tmp_path):
     (tmp_path / "mine").write_text("not zones")
     said = refused(program, "zones", data="zones", size=2, folder=tmp_path)
     assert "found other files in it" in said
@@ -185,21 +185,21 @@ def test_queries_that_cannot_be_are_refused(program, tmp_path, changed, said):
 
 def test_uniform_asks_for_no_name_twice_before_each_was_asked_for(program, tmp_path):
     file = tmp_path / "file"
-    found = made(program, "queries", data="delegations", size=1000, count=2500, file=file)
+    output = made(program, "queries", data="delegations", size=1000, count=2500, file=file)
     names = asked_names(file)
     for begin in (0, 1000):
         assert len(set(names[begin : begin + 1000])) == 1000
     assert len(set(names[2000:])) == 500
     assert names[:1000] != sorted(names[:1000])
     assert names[:1000] != names[1000:2000]
-    assert found["distinct"] == 1000
+    assert output["distinct"] == 1000
     assert names[0].startswith("www.d")
 
 
 def test_zipf_asks_for_the_kth_most_popular_as_often_as_1_over_k(program, tmp_path):
     file = tmp_path / "file"
     size, count = 1000, 100_000
-    found = made(
+    output = made(
         program, "queries", data="zones", size=size, count=count, file=file, names="zipf"
     )
     often = [times for _, times in Counter(asked_names(file)).most_common()]
@@ -207,7 +207,7 @@ def test_zipf_asks_for_the_kth_most_popular_as_often_as_1_over_k(program, tmp_pa
     for rank in (1, 2, 5, 10):
         wanted = count / rank / weight
         assert abs(often[rank - 1] - wanted) < 5 * wanted**0.5, rank
-    assert found["distinct"] == len(often)
+    assert output["distinct"] == len(often)
 
 
 @pytest.mark.parametrize("length", [1000, 20_000, 490_000])
@@ -222,7 +222,7 @@ def test_mixed_names_are_as_often_in_a_cache_whatever_is_asked(length):
 @pytest.mark.parametrize("names", ["uniform", "zipf"])
 def test_any_part_of_the_queries_has_the_share_of_misses(program, tmp_path, names):
     file = tmp_path / "file"
-    found = made(
+    output = made(
         program,
         "queries",
         data="zones",
@@ -233,7 +233,7 @@ def test_any_part_of_the_queries_has_the_share_of_misses(program, tmp_path, name
         names=names,
     )
     missing = [name.startswith("nope.") for name in asked_names(file)]
-    assert found["misses"] == sum(missing) == 250
+    assert output["misses"] == sum(missing) == 250
     for begin in range(0, 1000, 100):
         assert sum(missing[begin : begin + 100]) == 25
 
@@ -246,10 +246,10 @@ def test_the_lines_of_a_user_are_asked_in_their_order_or_drawn(program, tmp_path
     lines, file = tmp_path / "lines", tmp_path / "queries/file"
     lines.write_text("\n".join(LINES), encoding="ascii")
     asked = {"names": names, "count": 9, "file": file, "lines": lines}
-    found = made(program, "queries", **asked)
+    output = made(program, "queries", **asked)
     there = file.read_text("ascii").splitlines()
-    assert (found["queries"], found["distinct"]) == (len(there), len(set(there)))
-    assert (found["sha256"], found["changed"]) == (
+    assert (output["queries"], output["distinct"]) == (len(there), len(set(there)))
+    assert (output["sha256"], output["changed"]) == (
         hashlib.sha256(file.read_bytes()).hexdigest(),
         True,
     )
@@ -272,9 +272,9 @@ def test_queries_are_of_data_or_of_lines(program, tmp_path):
 def test_a_share_of_misses_is_kept_to_the_query():
     with contract_module("dns_data", "leaselab_dns_data.choice") as choice:
         for share, count in (("0.1", 12345), ("1/3", 100), ("0", 10), ("1", 10)):
-            found = list(choice.missed(count, Fraction(share)))
-            assert sum(found) == int(count * Fraction(share))
-            assert len(found) == count
+            result = list(choice.missed(count, Fraction(share)))
+            assert sum(result) == int(count * Fraction(share))
+            assert len(result) == count
 
 
 def test_a_million_zones_need_no_more_memory_than_a_thousand(program, tmp_path):

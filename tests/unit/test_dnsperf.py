@@ -48,9 +48,9 @@ def trial(name, load, **how):
     return reading(recorded(name), load, **how).trial(Seen(generator=QUIET))
 
 
-def sums_up(found):
-    parts = found.completed + found.late + found.lost + sum(found.failures.values())
-    return parts == found.attempted
+def sums_up(trial):
+    parts = trial.completed + trial.late + trial.lost + sum(trial.failures.values())
+    return parts == trial.attempted
 
 
 def test_the_command_line_of_a_rate():
@@ -95,31 +95,36 @@ def test_a_flood_has_no_rate_and_queries_over_tls_another_port():
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_recording_parses_and_its_seconds_are_the_whole(name):
-    found = parse(recorded(name))
-    assert sum(found.whole.rcodes.values()) == found.whole.completed
+    result = parse(recorded(name))
+    assert sum(result.whole.rcodes.values()) == result.whole.completed
     if name.startswith("2.14"):
-        assert sum(second.sent for second in found.seconds) == found.whole.sent
-        assert sum(second.completed for second in found.seconds) == found.whole.completed
-        assert found.completed == ()
+        assert sum(second.sent for second in result.seconds) == result.whole.sent
+        assert sum(second.completed for second in result.seconds) == result.whole.completed
+        assert result.completed == ()
     else:
-        assert sum(found.completed) == found.whole.completed
-        assert found.seconds == ()
+        assert sum(result.completed) == result.whole.completed
+        assert result.seconds == ()
 
 
 def test_a_good_trial_has_all_figures():
-    found = trial("2.14_good", Load(300, 3))
-    assert (found.attempted, found.completed, found.lost, found.valid) == (900, 897, 3, True)
-    latency = found.latency_s[STAGE]
+    measured = trial("2.14_good", Load(300, 3))
+    assert (measured.attempted, measured.completed, measured.lost, measured.valid) == (
+        900,
+        897,
+        3,
+        True,
+    )
+    latency = measured.latency_s[STAGE]
     assert 0.00002 < latency.p50 < latency.p99 <= latency.max < 0.1
-    assert [one.attempted for one in found.per_second] == [301, 300, 296]
-    assert all(one.p50_s <= one.p99_s for one in found.per_second)
+    assert [second.attempted for second in measured.per_second] == [301, 300, 296]
+    assert all(second.p50_s <= second.p99_s for second in measured.per_second)
 
 
-def test_an_older_version_tells_no_percentiles_and_half_of_the_seconds():
-    found = trial("2.10_good", Load(300, 3))
-    assert (found.attempted, found.completed, found.valid) == (900, 900, True)
-    assert found.latency_s == {STAGE: None}
-    assert {one.attempted for one in found.per_second} == {None}
+def test_an_older_version_reports_no_percentiles_and_half_of_the_seconds():
+    measured = trial("2.10_good", Load(300, 3))
+    assert (measured.attempted, measured.completed, measured.valid) == (900, 900, True)
+    assert measured.latency_s == {STAGE: None}
+    assert {second.attempted for second in measured.per_second} == {None}
 
 
 @pytest.mark.parametrize("version", ["2.10", "2.14"])
@@ -131,23 +136,23 @@ def test_a_server_that_it_waits_for_has_failed_and_dnsperf_has_not(
     version, name, load, outstanding
 ):
     """It sends a sixth of what was asked to a dead server, and waits for each fifty."""
-    found = trial(f"{version}_{name}", load, outstanding=outstanding)
-    assert (found.valid, found.reason) == (True, "")
-    assert found.attempted == load.rate * load.duration_s
-    assert found.loss_ratio > 0.4
-    assert sums_up(found)
+    measured = trial(f"{version}_{name}", load, outstanding=outstanding)
+    assert (measured.valid, measured.reason) == (True, "")
+    assert measured.attempted == load.rate * load.duration_s
+    assert measured.loss_ratio > 0.4
+    assert sums_up(measured)
 
 
 def test_too_much_for_the_server_is_its_failure():
-    found = trial("2.14_overload", Load(200_000, 2), outstanding=100)
-    assert found.valid
+    measured = trial("2.14_overload", Load(200_000, 2), outstanding=100)
+    assert measured.valid
     # of what was answered, as many as may wait at once came after the traffic
-    assert (found.attempted, found.completed, found.late) == (400_000, 37_163, 100)
+    assert (measured.attempted, measured.completed, measured.late) == (400_000, 37_163, 100)
 
 
 def test_a_generator_that_sends_too_little_although_nothing_waits_is_too_slow():
-    found = trial("2.14_good", Load(600, 3))
-    assert (found.reason, found.attempted) == (GENERATOR_LIMITED, 897)
+    measured = trial("2.14_good", Load(600, 3))
+    assert (measured.reason, measured.attempted) == (GENERATOR_LIMITED, 897)
 
 
 def test_a_generator_that_was_held_up_once_is_not_too_slow():
@@ -163,11 +168,11 @@ def test_a_generator_that_was_held_up_once_is_not_too_slow():
 
 @pytest.mark.parametrize("version", ["2.10", "2.14"])
 def test_a_server_that_refuses_fast_completes_nothing(version):
-    found = trial(f"{version}_refused", Load(1000, 2))
-    assert found.completed == 0
-    assert found.failures == {"REFUSED": found.attempted - found.lost}
-    assert found.loss_ratio == 1.0
-    assert sums_up(found)
+    measured = trial(f"{version}_refused", Load(1000, 2))
+    assert measured.completed == 0
+    assert measured.failures == {"REFUSED": measured.attempted - measured.lost}
+    assert measured.loss_ratio == 1.0
+    assert sums_up(measured)
 
 
 @pytest.mark.parametrize("version", ["2.10", "2.14"])
@@ -199,9 +204,9 @@ def test_answers_that_the_generators_host_dropped_explain_a_failure():
 def test_late_answers_are_those_beyond_the_limit_in_the_histogram():
     made = reading(recorded("2.14_good"), Load(300, 3), procedure={"late_s": 0.005})
     assert made.counts.slow == made.output.whole.later_than(0.005) > 0
-    found = made.trial(Seen(generator=QUIET))
-    assert found.completed == 897 - found.late
-    assert sums_up(found)
+    trial = made.trial(Seen(generator=QUIET))
+    assert trial.completed == 897 - trial.late
+    assert sums_up(trial)
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ def test_the_default_route_and_the_labs_own_routes_take_nothing():
 
 
 def test_a_name_server_takes_the_subnet_it_is_in():
-    found = filters.docker_lab_overlaps(
+    result = filters.docker_lab_overlaps(
         "10.255.255.0/24", ROUTES, ["10.255.255.53", "fe80::1%eth0"], OWN
     )
-    assert found == ["name server 10.255.255.53"]
+    assert result == ["name server 10.255.255.53"]
 
 
 def test_the_first_free_candidate_is_chosen():

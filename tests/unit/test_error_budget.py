@@ -1,4 +1,4 @@
-"""What duels can tell on a bench, by duels whose answer is known."""
+"""What duels can detect on a bench, by duels whose answer is known."""
 
 import math
 import random
@@ -61,20 +61,20 @@ def made():
 
 
 def test_equal_and_slowed_duels_are_counted_apart(made):
-    found = error_budget(made, PLAN)
-    assert (found.equal.duels, found.equal.slower) == (4, 0)
-    assert (found.slowed.duels, found.slowed.slower) == (3, 3)
-    assert found.equal.minutes == pytest.approx(5.0)
-    assert found.slowed.ratio == pytest.approx(0.96, abs=0.005)
-    assert (found.slowdown, found.since[:16]) == (0.03, "2026-11-24T12:00")
+    budget = error_budget(made, PLAN)
+    assert (budget.equal.duels, budget.equal.slower) == (4, 0)
+    assert (budget.slowed.duels, budget.slowed.slower) == (3, 3)
+    assert budget.equal.minutes == pytest.approx(5.0)
+    assert budget.slowed.ratio == pytest.approx(0.96, abs=0.005)
+    assert (budget.slowdown, budget.since[:16]) == (0.03, "2026-11-24T12:00")
 
 
-def test_of_several_slowdowns_the_one_is_told_that_is_nearest_to_what_is_looked_for(made):
+def test_of_several_slowdowns_the_one_is_reported_that_is_nearest_to_what_is_looked_for(made):
     others = [duel(0.99, 20 + number, 0.01) for number in range(2)]
-    found = error_budget([*made, *others], PLAN)
-    assert (found.slowdown, found.slowed.duels, found.equal.duels) == (0.03, 3, 4)
-    found = error_budget([*made, *others], PLAN, 0.01)
-    assert (found.slowdown, found.slowed.duels, found.equal.duels) == (0.01, 2, 4)
+    budget = error_budget([*made, *others], PLAN)
+    assert (budget.slowdown, budget.slowed.duels, budget.equal.duels) == (0.03, 3, 4)
+    budget = error_budget([*made, *others], PLAN, 0.01)
+    assert (budget.slowdown, budget.slowed.duels, budget.equal.duels) == (0.01, 2, 4)
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_where_both_are_up_they_share_their_time(made):
 
 
 def test_the_smallest_drop_is_the_one_that_the_scatter_lets_be_found(made):
-    found = error_budget(made, PLAN)
+    budget = error_budget(made, PLAN)
     # Two rates that scatter by 0.4 % each.
-    assert found.scatter == pytest.approx(0.004 * 2**0.5, rel=0.2)
-    error = found.scatter / PLAN.rounds**0.5
+    assert budget.scatter == pytest.approx(0.004 * 2**0.5, rel=0.2)
+    error = budget.scatter / PLAN.rounds**0.5
     df = PLAN.rounds - 2 * trimmed(PLAN.rounds) - 2
-    told = power(error, df, found.smallest, last_bound(PLAN), least=0.015)
-    assert told == pytest.approx(0.9, abs=0.01)
+    chance = power(error, df, budget.smallest, last_bound(PLAN), least=0.015)
+    assert chance == pytest.approx(0.9, abs=0.01)
 
 
 def test_a_noisier_bench_finds_only_larger_drops():
@@ -114,10 +114,10 @@ def test_without_a_duel_that_came_to_a_verdict_there_is_none():
     assert scatter((), ()) is None
 
 
-def test_it_is_told_in_one_line_and_so_is_that_there_is_none(made):
-    told = budget_words(error_budget(made, PLAN), "v4-memfile")
-    assert "0 of 4 duels of equal servers called slower, 5.0 min each" in told
-    assert "3 of 3 duels with B slowed down by 3 % found" in told
+def test_it_is_reported_in_one_line_and_so_is_that_there_is_none(made):
+    reported = budget_words(error_budget(made, PLAN), "v4-memfile")
+    assert "0 of 4 duels of equal servers called slower, 5.0 min each" in reported
+    assert "3 of 3 duels with B slowed down by 3 % found" in reported
     assert "calibrate --error-budget v4-memfile" in budget_words(None, "v4-memfile")
 
 

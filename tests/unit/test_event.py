@@ -145,15 +145,15 @@ def test_a_round_is_one_load_under_which_the_server_dies():
 
     method = method_of(procedure)
     assert method.first_load([]) == 10
-    found = method.measure(ask, world, [])
+    result = method.measure(ask, world, [])
     assert (waited, world.crashed) == ([10], 1)
     (trial,) = made
     assert (trial.rate, trial.duration_s, trial.attempted) == (10, 40, 400)
     assert trial.valid
-    assert (found.shown_trial, found.bracket) == (0, None)
-    assert found.metrics.items() >= {"lost": 0, "missing": 1, "conflicting": 1}.items()
-    assert found.metrics["outage_s"] <= 0.1
-    assert {kind.name for kind in procedure.metrics("exchanges")} <= set(found.metrics)
+    assert (result.shown_trial, result.bracket) == (0, None)
+    assert result.metrics.items() >= {"lost": 0, "missing": 1, "conflicting": 1}.items()
+    assert result.metrics["outage_s"] <= 0.1
+    assert {kind.name for kind in procedure.metrics("exchanges")} <= set(result.metrics)
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,10 @@ def test_an_experiment_goes_on_where_it_was_ended(rounds_made):
     if 3 in made:  # what is finished is sealed, and not opened again
         left = [place for place, count in enumerate(made) if count < 3]
         rest = order(*[3] * len(left), made=[made[place] for place in left])
-        found = [chr(65 + left[ord(letter) - 65]) for letter in rest if letter.isupper()]
+        results = [chr(65 + left[ord(letter) - 65]) for letter in rest if letter.isupper()]
     else:
-        found = [letter for letter in order(3, 3, 3, made=made) if letter.isupper()]
-    assert found == rounds[rounds_made:]
+        results = [letter for letter in order(3, 3, 3, made=made) if letter.isupper()]
+    assert results == rounds[rounds_made:]
 
 
 def test_an_unequal_start_is_caught_up_with():

@@ -208,7 +208,7 @@ def test_a_regression_is_a_failure(tmp_path, capfdbinary):
     reasons = [{"word": "slower", "text": "8 % slower than before"}]
     archive_result(tmp_path, example_result(outcome="regression", reasons=reasons))
     root = ET.fromstring(export(capfdbinary, "--junit", "-", "--results", str(tmp_path)))  # noqa: S314
-    assert [one.attrib["type"] for one in root.iter("failure")] == ["slower"]
+    assert [element.attrib["type"] for element in root.iter("failure")] == ["slower"]
 
 
 def test_a_build_that_fails_after_a_good_result_is_no_pass(archive, capfdbinary):
@@ -225,7 +225,7 @@ def test_a_build_that_fails_after_a_good_result_is_no_pass(archive, capfdbinary)
     (place / "result.json").write_text("{", encoding="utf-8")
     (archive / INDEX).unlink()
     root = ET.fromstring(export(capfdbinary, "--junit", "-"))  # noqa: S314  # our own
-    types = sorted(one.attrib["type"] for one in root.iter("error"))
+    types = sorted(element.attrib["type"] for element in root.iter("error"))
     assert types == ["build-failed: build-failed", "unreadable"]
     assert root.attrib["tests"] == "2"
 
@@ -248,7 +248,7 @@ def test_a_newer_fixed_load_does_not_hide_the_max_rate(tmp_path, capfdbinary):
     assert "p99 latency in ms" in text
 
 
-def test_nothing_that_somebody_wrote_is_markup_in_markdown_or_xml(tmp_path, capfdbinary):
+def test_nothing_that_users_wrote_is_markup_in_markdown_or_xml(tmp_path, capfdbinary):
     hostile_archive(tmp_path)
     text = export(capfdbinary, "--markdown", "-", "--results", str(tmp_path)).decode()
     assert re.search(r"(?<!\\)[<`]script", text) is None
@@ -260,8 +260,8 @@ def test_nothing_that_somebody_wrote_is_markup_in_markdown_or_xml(tmp_path, capf
 
 @pytest.mark.usefixtures("archive")
 def test_one_result_or_one_family_can_be_asked_for(capfdbinary):
-    one = export(capfdbinary, "--csv", "-", example_result().id).decode()
-    assert len(one.splitlines()) == 2
+    printed = export(capfdbinary, "--csv", "-", example_result().id).decode()
+    assert len(printed.splitlines()) == 2
     family = export(capfdbinary, "--csv", "-", "v6-*").decode()
     assert len(family.splitlines()) == 2
 

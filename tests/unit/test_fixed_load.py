@@ -46,8 +46,8 @@ def samples(*taken):
 
 
 def made(*, lost=0, seconds=10, p50=0.001, p99=0.002, **fields):
-    told = {"first": latency(9.0, 9.0), "whole exchange": latency(p50, p99)}
-    return trial_of(100, seconds, lost, latency_s=told, **fields)
+    reported = {"first": latency(9.0, 9.0), "whole exchange": latency(p50, p99)}
+    return trial_of(100, seconds, lost, latency_s=reported, **fields)
 
 
 STALLED = made(valid=False, reason=GENERATOR_STALLED)
@@ -93,11 +93,11 @@ def test_one_trial_is_enough_for_a_short_load():
 
 def test_a_trial_that_a_stall_spoiled_is_made_again_with_other_clients():
     bench = Bench(made(), STALLED, made(lost=100))
-    found = measured(bench)
+    result = measured(bench)
     assert [load.duration_s for load in bench.asked] == [10, 10, 10, 5]
     assert len({load.first_client for load in bench.asked}) == 4
-    assert found.metrics["loss_ratio"] == pytest.approx(100 / 2500)
-    assert found.shown_trial == 3
+    assert result.metrics["loss_ratio"] == pytest.approx(100 / 2500)
+    assert result.shown_trial == 3
 
 
 def test_so_is_the_last_one():
@@ -119,18 +119,18 @@ def test_a_generator_that_is_always_stalled_ends_the_round():
 
 def test_after_too_many_stalls_a_round_goes_on_with_what_counts():
     bench = Bench(*[STALLED] * (STALLED_LIMIT + 1))
-    found = measured(bench)
+    result = measured(bench)
     assert len(bench.asked) == STALLED_LIMIT + 3
-    assert found.shown_trial == STALLED_LIMIT + 2
-    assert found.metrics["completed_rate"] == pytest.approx(100)
+    assert result.shown_trial == STALLED_LIMIT + 2
+    assert result.metrics["completed_rate"] == pytest.approx(100)
 
 
 def test_another_doubt_is_left_out_and_not_made_again():
     limited = made(lost=900, valid=False, reason=GENERATOR_LIMITED)
     bench = Bench(made(), limited)
-    found = measured(bench)
+    result = measured(bench)
     assert len(bench.asked) == 3
-    assert found.metrics["loss_ratio"] == 0
+    assert result.metrics["loss_ratio"] == 0
 
 
 def test_a_trial_that_loses_much_counts_as_its_loss_is_the_answer():
@@ -146,19 +146,19 @@ def test_figures_are_of_all_trials_and_of_whole_transactions():
         made(p50=0.002, p99=0.030),
         made(seconds=5, p50=0.004, p99=0.020),
     ]
-    found = figures(trials)
-    assert (found["p50_s"], found["p99_s"]) == (0.002, 0.020)
-    assert found["loss_ratio"] == pytest.approx(100 / 2500)
-    assert found["completed_rate"] == pytest.approx(2400 / 25)
+    computed = figures(trials)
+    assert (computed["p50_s"], computed["p99_s"]) == (0.002, 0.020)
+    assert computed["loss_ratio"] == pytest.approx(100 / 2500)
+    assert computed["completed_rate"] == pytest.approx(2400 / 25)
     names = {kind.name for kind in PROCEDURE.metrics("exchanges")}
-    assert names == set(found) | {"cpu_us"}  # that one is of every procedure
+    assert names == set(computed) | {"cpu_us"}  # that one is of every procedure
 
 
 def test_a_server_that_answers_nothing_has_no_latency_and_loses_all():
     silent = replace(made(lost=1000), latency_s={"first": None, "whole exchange": None})
-    found = figures([silent])
-    assert (found["p50_s"], found["p99_s"]) == (None, None)
-    assert (found["loss_ratio"], found["completed_rate"]) == (1.0, 0.0)
+    computed = figures([silent])
+    assert (computed["p50_s"], computed["p99_s"]) == (None, None)
+    assert (computed["loss_ratio"], computed["completed_rate"]) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_a_server_that_answers_nothing_has_no_latency_and_loses_all():
     ],
 )
 def test_the_drift_of_latency_is_of_the_last_third_over_the_first(trials, drift):
-    found = latency_drift([made(per_second=seconds(*medians)) for medians in trials])
-    assert found == (None if drift is None else pytest.approx(drift))
+    result = latency_drift([made(per_second=seconds(*medians)) for medians in trials])
+    assert result == (None if drift is None else pytest.approx(drift))
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_the_drift_of_latency_is_of_the_last_third_over_the_first(trials, drift)
     ],
 )
 def test_the_growth_of_memory_is_a_line_through_all_samples(trials, drift):
-    found = memory_drift([made(samples=samples(*taken)) for taken in trials])
-    assert found == (None if drift is None else pytest.approx(drift))
+    result = memory_drift([made(samples=samples(*taken)) for taken in trials])
+    assert result == (None if drift is None else pytest.approx(drift))
 
 
 def test_samples_at_one_moment_among_others_are_no_incompatibility():
@@ -286,8 +286,8 @@ def test_a_round_is_resumed_where_it_was_killed():
         world = World()
         world.events = whole.events[:cut]
         again = advanced(world.point(ROUNDS))
-        assert [one.metrics for one in again] == [round_.metrics for round_ in rounds]
-        assert [len(one.trials) for one in again] == [3, 3]
+        assert [item.metrics for item in again] == [round_.metrics for round_ in rounds]
+        assert [len(item.trials) for item in again] == [3, 3]
 
 
 def test_a_point_that_was_killed_when_all_was_made_is_finished_without_a_trial():
@@ -303,7 +303,7 @@ def test_a_point_that_was_killed_when_all_was_made_is_finished_without_a_trial()
 def test_a_stall_in_a_round_is_waited_for_and_made_again():
     # the warm-up is the first, so the second trial is the third load
     world = World(3, 4)
-    (one,) = advanced(world.point(replace(PROCEDURE, rounds=1)))
-    assert [trial.reason for trial in one.trials] == ["", *[GENERATOR_STALLED] * 2, "", ""]
+    (item,) = advanced(world.point(replace(PROCEDURE, rounds=1)))
+    assert [trial.reason for trial in item.trials] == ["", *[GENERATOR_STALLED] * 2, "", ""]
     assert world.slept == [5.0]
     assert world.resets == 3  # start, warm-up, the last trial

@@ -43,9 +43,9 @@ def trial(text, load, *, misses=0.0, host=QUIET):
     return reading.trial(Seen(generator=host))
 
 
-def sums_up(found):
-    parts = found.completed + found.late + found.lost + sum(found.failures.values())
-    return parts == found.attempted
+def sums_up(trial):
+    parts = trial.completed + trial.late + trial.lost + sum(trial.failures.values())
+    return parts == trial.attempted
 
 
 def test_the_command_line_is_a_flow_whose_first_part_is_the_lead():
@@ -71,11 +71,16 @@ def test_a_time_in_which_an_answer_must_come_is_whole_seconds_to_flame():
 
 
 def test_a_good_trial_has_counts_of_each_second_and_no_latency():
-    found = trial("good", Load(1000, 3))
-    assert (found.attempted, found.completed, found.lost, found.valid) == (3000, 3000, 0, True)
-    assert found.latency_s == {STAGE: None}
-    assert [one.attempted for one in found.per_second] == [990, 1000, 1010]
-    assert found.completed_rate == 1000
+    measured = trial("good", Load(1000, 3))
+    assert (measured.attempted, measured.completed, measured.lost, measured.valid) == (
+        3000,
+        3000,
+        0,
+        True,
+    )
+    assert measured.latency_s == {STAGE: None}
+    assert [second.attempted for second in measured.per_second] == [990, 1000, 1010]
+    assert measured.completed_rate == 1000
 
 
 def test_a_flow_keeps_each_of_its_rates():
@@ -93,14 +98,18 @@ def test_a_load_of_a_part_of_the_flow_counts_from_where_that_begins():
 
 
 def test_what_nobody_answers_is_lost_and_flame_sends_on():
-    found = trial("dead", Load(500, 2))
-    assert (found.attempted, found.completed, found.lost) == (1000, 0, 1000)
-    assert found.valid
+    measured = trial("dead", Load(500, 2))
+    assert (measured.attempted, measured.completed, measured.lost) == (1000, 0, 1000)
+    assert measured.valid
 
 
 def test_a_server_that_refuses_completes_nothing():
-    found = trial("refused", Load(1000, 2))
-    assert (found.completed, found.failures, found.valid) == (0, {"REFUSED": 1990}, True)
+    measured = trial("refused", Load(1000, 2))
+    assert (measured.completed, measured.failures, measured.valid) == (
+        0,
+        {"REFUSED": 1990},
+        True,
+    )
 
 
 def test_names_that_do_not_exist_are_expected_for_their_share():
@@ -109,22 +118,22 @@ def test_names_that_do_not_exist_are_expected_for_their_share():
 
 
 def test_a_server_that_stops_in_the_middle_has_lost_what_it_did_not_answer():
-    found = trial("stops", Load(1000, 4))
-    assert (found.attempted, found.completed, found.lost) == (4000, 1490, 2510)
-    assert found.valid
-    assert [one.completed for one in found.per_second] == [990, 500, 0, 0]
+    measured = trial("stops", Load(1000, 4))
+    assert (measured.attempted, measured.completed, measured.lost) == (4000, 1490, 2510)
+    assert measured.valid
+    assert [second.completed for second in measured.per_second] == [990, 500, 0, 0]
 
 
-def test_a_server_that_stands_for_a_moment_shows_it_second_by_second():
+def test_a_server_that_stalls_for_a_moment_shows_it_second_by_second():
     """Answers that come up to a second after the time-out count: flame says no more of them."""
-    found = trial("stands", Load(1000, 4))
-    assert [one.completed for one in found.per_second] == [996, 192, 660, 1000]
-    assert found.loss_ratio == pytest.approx(0.288, abs=0.001)
+    measured = trial("stands", Load(1000, 4))
+    assert [second.completed for second in measured.per_second] == [996, 192, 660, 1000]
+    assert measured.loss_ratio == pytest.approx(0.288, abs=0.001)
 
 
 def test_a_generator_that_sends_too_little_is_limited():
-    found = trial("overload", Load(90_000, 2))
-    assert (found.reason, found.attempted) == (GENERATOR_LIMITED, 146_180)
+    measured = trial("overload", Load(90_000, 2))
+    assert (measured.reason, measured.attempted) == (GENERATOR_LIMITED, 146_180)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +158,8 @@ def test_what_the_lead_asked_for_is_no_longer_cold(queries, reason):
     reading = FlameReading(
         made, made.procedure, Load(7995, 3), (), left(recorded("flow")), Expected(0.0)
     )
-    found = reading.trial(Seen(generator=QUIET))
-    assert (found.attempted, found.reason) == (23_984, reason)
+    trial = reading.trial(Seen(generator=QUIET))
+    assert (trial.attempted, trial.reason) == (23_984, reason)
 
 
 def test_packets_that_it_failed_to_send_explain_a_loss():
@@ -164,11 +173,11 @@ def test_packets_that_it_failed_to_send_explain_a_loss():
 def test_every_trial_sums_up(name):
     header = json.loads(recorded(name).splitlines()[0])
     rate, length_ms = header["cmdline"].split(";")[1].split(" ")[0].split(",")
-    found = trial(name, Load(int(rate), int(length_ms) // 1000))
-    assert sums_up(found)
-    left_out = found.attempted - sum(one.attempted for one in found.per_second)
-    assert 0 <= left_out <= 0.01 * found.attempted, "due, and not begun"
-    assert found.duration_s == len(found.per_second)
+    measured = trial(name, Load(int(rate), int(length_ms) // 1000))
+    assert sums_up(measured)
+    left_out = measured.attempted - sum(second.attempted for second in measured.per_second)
+    assert 0 <= left_out <= 0.01 * measured.attempted, "due, and not begun"
+    assert measured.duration_s == len(measured.per_second)
 
 
 def test_over_tcp_flame_does_not_keep_its_rate():

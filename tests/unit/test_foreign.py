@@ -1,4 +1,4 @@
-"""The engine's watch for foreign DHCP: what it is told, and what it says of the answer."""
+"""The engine's watch for foreign DHCP: its request, and what it makes of the answer."""
 
 import json
 from contextlib import contextmanager

@@ -18,7 +18,7 @@ filters = load_file("isolation_filters", ROLE / "filter_plugins" / "isolation.py
 NOBODY = str(ipaddress.IPv4Address(0))
 MAC, OTHER = bytes.fromhex("020000000007"), bytes.fromhex("020000000008")
 # Sends each frame of standard input (a line, hexadecimal) from the far end, the first one once
-# it has heard a DHCPDISCOVER where it is told to wait for that; prints how long each question
+# it has heard a DHCPDISCOVER where it has to wait for that; prints how long each question
 # was in the end.
 FAR_END = """
 import select, socket, sys
@@ -69,9 +69,9 @@ class Wire:
 
     def ask(self, seconds="0.4"):
         with self.start(str(PROGRAM), "ask", "near", "198.18.0.30", seconds) as asking:
-            told, complaint = asking.communicate(timeout=20)
+            output, complaint = asking.communicate(timeout=20)
         assert (asking.returncode, complaint) == (0, "")
-        return json.loads(told)["foreign"]
+        return json.loads(output)["foreign"]
 
 
 class Watch:
@@ -80,7 +80,7 @@ class Watch:
     def __init__(self, process):
         self.process = process
 
-    def told(self):
+    def report(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())["foreign"]
@@ -112,7 +112,7 @@ def watch(wire):
     own = f"{MAC.hex(':')}/198.18.0.10"
     with wire.start(str(PROGRAM), "watch", "near", "198.18.0.30", own) as process:
         watch = Watch(process)
-        assert watch.told() == []
+        assert watch.report() == []
         yield watch
         process.stdin.close()
         assert process.wait(10) == 0
@@ -150,13 +150,13 @@ def foreign4(**given):
     return reply4(mac=OTHER, address="192.0.2.1", server="192.0.2.1", **given)
 
 
-def told(entries):
+def in_order(entries):
     return sorted(entries, key=str)
 
 
 def test_who_answers_is_named(wire):
     with wire.answering(foreign4(), reply6()):
-        assert told(wire.ask("1.5")) == told(
+        assert in_order(wire.ask("1.5")) == in_order(
             [OFFER, entry("reply", "DHCPv6 ADVERTISE", MAC, "fe80::7", "000300010200000000ff")]
         )
 
@@ -174,10 +174,10 @@ def test_silence_and_the_questions_of_other_hosts_of_the_bench_are_nothing(wire)
         assert wire.ask() == []
 
 
-def test_somebody_elses_client_is_named(wire):
+def test_another_users_client_is_named(wire):
     solicit = foreign_dhcp.solicit_frame(OTHER, ipaddress.IPv6Address("fe80::8"), OTHER)
     with wire.answering(request4(OTHER), solicit):
-        assert told(wire.ask()) == told(
+        assert in_order(wire.ask()) == in_order(
             [
                 entry("request", "DHCPDISCOVER", OTHER, NOBODY, ""),
                 entry("request", "DHCPv6 SOLICIT", OTHER, "fe80::8", ""),
@@ -193,9 +193,9 @@ def test_an_interface_that_is_not_there_is_one_line(wire):
     assert complaint.count("\n") == 1
 
 
-def test_what_the_benchs_servers_say_is_not_told(wire, watch):
+def test_what_the_benchs_servers_say_is_not_reported(wire, watch):
     wire.send(*[reply4(MAC)] * 50, *[reply6()] * 50)
-    assert watch.told() == []
+    assert watch.report() == []
 
 
 @pytest.mark.parametrize(
@@ -215,10 +215,10 @@ def test_what_the_benchs_servers_say_is_not_told(wire, watch):
     ],
     ids=["a stranger", "its address", "its hardware address", "DHCPv6", "a client"],
 )
-def test_what_others_say_is_told_once(wire, watch, frame, heard):
+def test_what_others_say_is_reported_once(wire, watch, frame, heard):
     wire.send(frame, frame)
-    assert watch.told() == [{**heard, "count": 2}]
-    assert watch.told() == []
+    assert watch.report() == [{**heard, "count": 2}]
+    assert watch.report() == []
 
 
 def test_other_packets_and_other_networks_are_nothing(wire, watch):
@@ -228,24 +228,24 @@ def test_other_packets_and_other_networks_are_nothing(wire, watch):
     text = foreign_dhcp.frame4(OTHER, "192.0.2.1", (53, 5353), b"no DHCP")
     other6 = reply6(mac=OTHER, ports=(53, 5353))
     wire.send(tagged, fragment, text, other6)
-    assert watch.told() == []
+    assert watch.report() == []
 
 
-def test_a_message_that_is_cut_short_or_garbage_is_told_by_its_port(wire, watch):
+def test_a_message_that_is_cut_short_or_garbage_is_reported_with_its_port(wire, watch):
     wire.send(
         foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), b""),
         foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), b"\x02" * 250),
         foreign_dhcp.frame4(OTHER, "192.0.2.1", (67, 68), reply4(MAC)[42:282] + b"\x35\x05"),
     )
-    (heard,) = watch.told()
+    (heard,) = watch.report()
     assert heard == {**entry("reply", "BOOTP", OTHER, "192.0.2.1", ""), "count": 3}
 
 
 def test_a_flood_of_senders_is_counted_and_not_kept(wire, watch):
     kept = foreign_dhcp.KINDS_KEPT
-    wire.send(*(reply4(mac=OTHER, address=f"192.0.2.{one}") for one in range(100)))
-    heard = watch.told()
-    assert (len(heard), sum(one["count"] for one in heard)) == (kept, 100)
+    wire.send(*(reply4(mac=OTHER, address=f"192.0.2.{item}") for item in range(100)))
+    heard = watch.report()
+    assert (len(heard), sum(row["count"] for row in heard)) == (kept, 100)
 
 
 def test_a_host_is_named_with_what_it_heard():

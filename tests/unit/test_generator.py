@@ -86,7 +86,7 @@ def test_a_folder_that_others_may_use_is_refused(turn, mode):
 
 
 def test_no_name_that_others_can_foretell_is_opened_where_they_may_write(turn):
-    """Whoever made such a file first could hold every trial up, or have another one emptied."""
+    """A user who made such a file first could block trials, or have another file emptied."""
     planted = Path("/dev/shm/leaselab.lock")  # noqa: S108  # what used to be locked
     victim = turn.with_name("victim")
     victim.write_text("precious", encoding="utf-8")

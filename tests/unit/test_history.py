@@ -55,12 +55,12 @@ def test_a_ratio_to_the_anchor_has_no_drift_of_the_machine(moved):
 
 def test_without_an_anchor_what_is_worse_says_so_in_the_same_cell(tmp_path):
     past(tmp_path, [1.0] * 8 + [0.9] * 4, anchor=False, drift=0.002)
-    found = review_of(Store(tmp_path))
-    ((series, change),) = found.of(State.SUSPECTED)
+    review = review_of(Store(tmp_path))
+    ((series, change),) = review.of(State.SUSPECTED)
     assert cells(series, change)[3] == "worse across sessions"
-    assert any(line.startswith("across sessions: no anchor") for line in notes(found))
-    (told,) = review_document(found)["changes"]
-    assert told["anchor"] is None
+    assert any(line.startswith("across sessions: no anchor") for line in notes(review))
+    (changes,) = review_document(review)["changes"]
+    assert changes["anchor"] is None
 
 
 def test_without_an_anchor_the_figures_are_of_one_environment_and_say_that_drift_is_in_them(
@@ -75,11 +75,11 @@ def test_without_an_anchor_the_figures_are_of_one_environment_and_say_that_drift
         )
         bench = replace(later.bench, environment="2")
         archive_result(tmp_path, built(replace(later, bench=bench), name_of(100 + place)))
-    found = review_of(Store(tmp_path))
-    assert sorted(len(one.points) for one in found.series) == [8, 16]
-    assert {one.anchor for one in found.series} == {""}
-    assert {one.environment for one in found.series} == {"1", "2"}
-    assert found.of(*State) == [], "another environment is not another server"
+    review = review_of(Store(tmp_path))
+    assert sorted(len(item.points) for item in review.series) == [8, 16]
+    assert {item.anchor for item in review.series} == {""}
+    assert {item.environment for item in review.series} == {"1", "2"}
+    assert review.of(*State) == [], "another environment is not another server"
     assert records
 
 
@@ -221,30 +221,30 @@ def test_a_scenario_lacks_builds_only_where_none_of_its_series_has_enough(record
     other = example_result(scenario=records[0].scenario.name, started=later)
     elsewhere = replace(other, bench=replace(other.bench, environment="2"))
     archive_result(tmp_path, built(elsewhere, name_of(41)))
-    (note,) = [one for one in notes(review_of(Store(tmp_path))) if one.startswith(lacking)]
+    (note,) = [item for item in notes(review_of(Store(tmp_path))) if item.startswith(lacking)]
     assert note.endswith(": v6-memfile")
 
 
-def test_a_change_is_of_the_month_in_which_it_was_found_and_told_when_it_is_settled(
+def test_a_change_is_of_the_month_in_which_it_was_found_and_reported_when_it_is_settled(
     records, tmp_path
 ):
     """A review is written after its month, and measures again what it suspects."""
 
-    def told(name):
+    def states_in(name):
         return [
             change.state
             for _, change in review_of(Store(tmp_path), period=month(name)).of(*State)
         ]
 
-    assert (told("2026-11"), told("2026-12")) == ([], [State.SUSPECTED])
+    assert (states_in("2026-11"), states_in("2026-12")) == ([], [State.SUSPECTED])
     fought(tmp_path, records[13], records[14], 0.95)  # in January
-    assert (told("2026-11"), told("2026-12")) == ([], [State.CONFIRMED])
-    assert (told("2027-01"), told("2027-02")) == ([State.CONFIRMED], [])
-    months = [one.period.words for one in review_of(Store(tmp_path)).months]
+    assert (states_in("2026-11"), states_in("2026-12")) == ([], [State.CONFIRMED])
+    assert (states_in("2027-01"), states_in("2027-02")) == ([State.CONFIRMED], [])
+    months = [item.period.words for item in review_of(Store(tmp_path)).months]
     assert months == ["2026-12"]
 
 
-def test_what_is_suspected_is_told_until_it_is_settled(moved):
+def test_what_is_suspected_is_reported_until_it_is_settled(moved):
     store, _ = moved
     for period in (month("2026-12"), month("2027-03"), Period(since="2027-02-01")):
         assert len(review_of(store, period=period).of(State.SUSPECTED)) == 1
@@ -262,18 +262,18 @@ def test_a_month_ends_where_the_next_begins():
     assert not month("2026-12").has("2027-01-01T00:00:00Z")
 
 
-def test_only_confirmed_changes_are_told_as_changes(records, tmp_path):
+def test_only_confirmed_changes_are_reported_as_changes(records, tmp_path):
     past(tmp_path, STEP, scenario="v6-memfile", seed=4)
     fought(tmp_path, records[13], records[14], 0.95)
-    told = markdown_of_review(review_of(Store(tmp_path)))
-    changes, suspected = told.split("### Suspected, not measured again yet")
+    markdown = markdown_of_review(review_of(Store(tmp_path)))
+    changes, suspected = markdown.split("### Suspected, not measured again yet")
     assert "### Changes" in changes
     assert "| v4-memfile |" in changes
     assert "Change number 14" in changes
     assert "v6-memfile" not in changes
     assert "| v6-memfile |" in suspected
     document = review_document(review_of(Store(tmp_path)))
-    assert {(one["scenario"], one["state"]) for one in document["changes"]} == {
+    assert {(change["scenario"], change["state"]) for change in document["changes"]} == {
         ("v4-memfile", "confirmed"),
         ("v6-memfile", "suspected"),
     }
@@ -289,5 +289,5 @@ def test_a_subject_is_no_markup_in_a_review(moved, tmp_path):
             tmp_path,
             built(record, source.hash, subject=subject, author_date=source.author_date),
         )
-    told = markdown_of_review(review_of(Store(tmp_path)))
-    assert r"\<b\>\|\`bold\`" in told
+    markdown = markdown_of_review(review_of(Store(tmp_path)))
+    assert r"\<b\>\|\`bold\`" in markdown

@@ -48,13 +48,13 @@ def test_a_host_without_python_is_a_broken_lab():
     assert caught.value.where == "here"
 
 
-@pytest.mark.parametrize("told", [b"{}", b"no JSON", b'{"work_s": -1}'])
-def test_a_reading_that_is_none_is_a_broken_lab(told):
+@pytest.mark.parametrize("answer", [b"{}", b"no JSON", b'{"work_s": -1}'])
+def test_a_reading_that_is_none_is_a_broken_lab(answer):
     class Odd(Here):
         def run(self, argv, *, timeout_s):
             assert argv
             assert timeout_s
-            return SimpleNamespace(status=0, stdout=told, stderr="")
+            return SimpleNamespace(status=0, stdout=answer, stderr="")
 
     with pytest.raises(LeaselabError, match="the reading of the host is none") as caught:
         RemoteHost(Odd(), "lo").read()

@@ -1,4 +1,4 @@
-"""Module host_settings of role host_tuning: what it sets, reads back and gives back."""
+"""Module host_settings of role host_tuning: what it sets, verifies and restores."""
 
 import json
 
@@ -117,9 +117,9 @@ def test_a_governor_that_the_kernel_does_not_have_is_named_with_those_that_it_ha
     for cpu in range(4):
         place = f"{cpus}/cpu{cpu}/cpufreq/scaling_available_governors"
         machine.put({place: "performance powersave"})
-    (found,) = machine.record(governor="schedutil").values()
-    assert found["found"] == "powersave"
-    assert found["why"] == (
+    (result,) = machine.record(governor="schedutil").values()
+    assert result["found"] == "powersave"
+    assert result["why"] == (
         "the kernel has no governor schedutil here, but performance powersave"
     )
     assert machine.record(governor="powersave")["governor"]["why"] is None
@@ -133,7 +133,7 @@ def test_a_second_time_changes_nothing(machine):
     assert machine.read() == before
 
 
-def test_everything_is_given_back(machine):
+def test_everything_is_restored(machine):
     before = machine.read()
     machine.tune(**ALL)
     machine.tune(**{**ALL, "governor": "schedutil"})  # what was there first is what counts
@@ -146,7 +146,7 @@ def test_everything_is_given_back(machine):
     assert not again.changed
 
 
-def test_what_is_no_longer_asked_for_is_given_back(machine):
+def test_what_is_no_longer_asked_for_is_restored(machine):
     before = machine.read()
     machine.tune(**ALL)
     machine.tune(smt="off", idle_latency_us=200)
@@ -155,7 +155,7 @@ def test_what_is_no_longer_asked_for_is_given_back(machine):
     assert machine.read() == before
 
 
-def test_what_the_kernel_refuses_to_have_back_is_given_back_later(machine, monkeypatch):
+def test_what_the_kernel_refuses_to_have_back_is_restored_later(machine, monkeypatch):
     """As the governor of a processor that is off: its file is there, and busy."""
     before, path = machine.read(), knobs.Path
     write = path.write_text
@@ -224,7 +224,7 @@ def test_interrupts_stay_near_their_card_and_on_processors_that_are_on(machine):
     assert [knob.asked for knob in machine.host.interrupts("eth1", "1")] == ["1", "1", "1"]
 
 
-def test_a_refusal_of_the_kernel_is_noted_and_nothing_is_to_be_given_back(machine, monkeypatch):
+def test_a_refusal_of_the_kernel_is_noted_and_nothing_is_to_be_restored(machine, monkeypatch):
     def refuse(*_, **__):
         raise OSError(5, "Input/output error")
 
@@ -250,7 +250,7 @@ def test_kernel_settings_are_noted_for_the_module_that_sets_them(machine):
     assert machine.read()["proc/sys/net/core/rmem_max"] == "212992"
 
 
-def test_a_kernel_setting_of_the_machine_beneath_is_no_failure(machine, monkeypatch):
+def test_a_kernel_setting_of_the_machine_below_is_no_failure(machine, monkeypatch):
     monkeypatch.setattr(host_settings.os, "access", lambda *_: False)
     asked = {"sysctls": {"receive_buffer_max_bytes": ["net.core.rmem_max", 4194304]}}
     tuning, done = machine.tune(**asked)
@@ -312,15 +312,15 @@ def test_units_that_may_work_at_any_moment_are_running(monkeypatch):
     ],
 )
 def test_sessions_get_the_processors_that_the_system_does_not(housekeeping, online, parts):
-    found = systemd.slices(housekeeping, online)
+    result = systemd.slices(housekeeping, online)
     if parts is None:
-        assert found == {}
+        assert result == {}
     else:
         system, user = parts
-        assert found == {"init.scope": system, "system.slice": system, "user.slice": user}
+        assert result == {"init.scope": system, "system.slice": system, "user.slice": user}
 
 
-def test_slices_are_set_once_and_given_back(machine, monkeypatch):
+def test_slices_are_set_once_and_restored(machine, monkeypatch):
     allowed = {"init.scope": "", "system.slice": "0-3", "user.slice": ""}
     now = dict(allowed)
     monkeypatch.setattr(systemd, "allowed_cpus", now.__getitem__)
@@ -352,7 +352,7 @@ def module(monkeypatch, tmp_path):
     monkeypatch.setattr(host_settings, "Host", lambda: machine.host)
 
     def run(**parameters):
-        class Told(Exception):  # noqa: N818  # how a module ends
+        class Ended(Exception):  # noqa: N818  # how a module ends
             pass
 
         class Module:
@@ -365,15 +365,15 @@ def module(monkeypatch, tmp_path):
                 self.params = {**defaults, **folder, **json.loads(json.dumps(parameters))}
 
             def exit_json(self, **result):
-                raise Told(result)
+                raise Ended(result)
 
             def fail_json(self, msg):
                 raise AssertionError(msg)
 
         monkeypatch.setattr(host_settings, "AnsibleModule", Module)
-        with pytest.raises(Told) as told:
+        with pytest.raises(Ended) as reported:
             host_settings.main()
-        return machine, told.value.args[0]
+        return machine, reported.value.args[0]
 
     return run
 

@@ -42,8 +42,8 @@ def test_a_processor_of_arm_has_the_name_that_lscpu_knows():
         ],
     }
     assert host_state.processor_model(lscpu(clusters)) == "Cortex-A55, Cortex-A76"
-    one = {"field": "Model name:", "data": "Neoverse-N1"}
-    assert host_state.processor_model(lscpu({"field": "CPU(s):", "data": "4"}, one)) == (
+    item = {"field": "Model name:", "data": "Neoverse-N1"}
+    assert host_state.processor_model(lscpu({"field": "CPU(s):", "data": "4"}, item)) == (
         "Neoverse-N1"
     )
 
@@ -59,8 +59,8 @@ def test_the_governor_is_that_of_every_processor(sys):
     names = ["performance"] * 3 + ["powersave"] + ["performance"] * 8
     cpus = sys / "devices/system/cpu"
     put(cpus, {f"cpu{n}/cpufreq/scaling_governor": name for n, name in enumerate(names)})
-    found = host_state.governors(cpus)
-    assert found == {"performance": "0-2,4-11", "powersave": "3"}
+    facts = host_state.governors(cpus)
+    assert facts == {"performance": "0-2,4-11", "powersave": "3"}
     assert host_state.governors(sys) == {}
 
 
@@ -74,7 +74,7 @@ def test_the_governor_is_that_of_every_processor(sys):
         ({}, None),
     ],
 )
-def test_turbo_is_told_by_either_driver(sys, files, turbo):
+def test_turbo_is_recognised_by_either_driver(sys, files, turbo):
     put(sys, files)
     assert host_state.turbo(sys) is turbo
 
@@ -88,12 +88,12 @@ def test_microcode_is_read_where_the_kernel_shows_it(sys):
 
 
 def test_the_command_line_names_no_place_and_no_secret():
-    told = (
+    reported = (
         "BOOT_IMAGE=/boot/vmlinuz-6.12 root=UUID=3f9a ro quiet isolcpus=nohz,domain,1-3 "
         "ip=192.0.2.11::192.0.2.1:255.255.255.0 mitigations=off rd.luks.uuid=ab12 "
         "ds=nocloud-net;s=https://me@host/ apitoken=abc -- --addr 192.0.2.11 secret"
     )
-    assert host_state.command_line(told) == (
+    assert host_state.command_line(reported) == (
         "BOOT_IMAGE=... root=UUID=3f9a ro quiet isolcpus=nohz,domain,1-3 "
         "ip=... mitigations=off rd.luks.uuid=... ds=... apitoken=..."
     )
@@ -137,12 +137,12 @@ def test_what_a_host_shows_is_kept(sys, proc):
         },
     )
     names = ["net.core.rmem_max", "net.ipv4.udp_mem", "net.core.busy_poll"]
-    found = host_state.state(names, "", sys, proc)
-    assert found["smt"] == "on"
-    assert found["mitigations"] == {"l1tf": "Not affected", "meltdown": "Mitigation: PTI"}
-    assert found["sysctls"] == dict(zip(names, ["212992", "1 2 3", None], strict=True))
-    assert (found["cpus_allowed"], found["processors"]) == ("0-2,8", 4)
-    assert found["command_line"] == "ro quiet"
+    facts = host_state.state(names, "", sys, proc)
+    assert facts["smt"] == "on"
+    assert facts["mitigations"] == {"l1tf": "Not affected", "meltdown": "Mitigation: PTI"}
+    assert facts["sysctls"] == dict(zip(names, ["212992", "1 2 3", None], strict=True))
+    assert (facts["cpus_allowed"], facts["processors"]) == ("0-2,8", 4)
+    assert facts["command_line"] == "ro quiet"
 
 
 @pytest.mark.parametrize(
@@ -161,10 +161,10 @@ def test_the_quota_of_either_version_of_cgroups_is_read(sys, proc, files, limit)
 
 
 def test_what_a_host_does_not_show_is_null(sys, proc):
-    found = host_state.state(["net.core.rmem_max"], "", sys, proc)
+    facts = host_state.state(["net.core.rmem_max"], "", sys, proc)
     kept = {"cpu_model", "cpu_count", "governors", "mitigations", "sysctls"}
-    assert {name for name, value in found.items() if value is not None} == kept
-    assert found["sysctls"] == {"net.core.rmem_max": None}
+    assert {name for name, value in facts.items() if value is not None} == kept
+    assert facts["sysctls"] == {"net.core.rmem_max": None}
 
 
 def test_offloads_are_those_that_are_on_or_can_be():
@@ -180,10 +180,10 @@ def test_offloads_are_those_that_are_on_or_can_be():
 
 def test_the_kernel_is_asked_what_the_loopback_interface_is():
     """The real requests, to the one interface that every machine has."""
-    found = lab_host_nic.nic("lo")
-    assert found["mtu"] == 65536
-    assert found["offloads"]["tx-checksum-ip-generic"] is True
-    assert (found["rings"], found["speed_mbps"], found["firmware"]) == (None, None, None)
+    facts = lab_host_nic.nic("lo")
+    assert facts["mtu"] == 65536
+    assert facts["offloads"]["tx-checksum-ip-generic"] is True
+    assert (facts["rings"], facts["speed_mbps"], facts["firmware"]) == (None, None, None)
 
 
 def test_an_interface_that_is_not_there_has_nothing():
@@ -195,13 +195,13 @@ def test_link_and_firmware_are_read_as_the_kernel_has_them(sys):
         sys / "class/net/eth1",
         {"speed": "10000", "duplex": "full", "mtu": "9000", "device/numa_node": "1"},
     )
-    found = lab_host_nic.nic("eth1", sys)
-    assert [found[name] for name in ("speed_mbps", "duplex", "mtu", "numa_node")] == [
+    facts = lab_host_nic.nic("eth1", sys)
+    assert [facts[name] for name in ("speed_mbps", "duplex", "mtu", "numa_node")] == [
         10000,
         "full",
         9000,
         1,
     ]
     put(sys / "class/net/eth1", {"speed": "-1", "duplex": "unknown", "device/numa_node": "-1"})
-    found = lab_host_nic.nic("eth1", sys)
-    assert {found[name] for name in ("speed_mbps", "duplex", "numa_node")} == {None}
+    facts = lab_host_nic.nic("eth1", sys)
+    assert {facts[name] for name in ("speed_mbps", "duplex", "numa_node")} == {None}

@@ -31,13 +31,13 @@ VALUES = (
 )
 
 
-def places(value, found):
+def places(value, containers):
     """Every container in a document, with its keys."""
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-        found.append((value, key))
+        containers.append((value, key))
         if isinstance(inner, dict | list):
-            places(inner, found)
-    return found
+            places(inner, containers)
+    return containers
 
 
 def changed(document, chance):
@@ -169,7 +169,7 @@ def test_an_inventory_is_read_or_refused():
     own = [{**listing, "sut": changed(sut, chance)} for _ in range(CHANGES)]
     kept = ("ansible_host",)  # Ansible's own part is its own: tests/hosts/test_login.py
     documents = [
-        {**one, "sut": {**one["sut"], **{key: sut[key] for key in kept}}} for one in own
+        {**row, "sut": {**row["sut"], **{key: sut[key] for key in kept}}} for row in own
     ]
     assert faults(read, documents) == []
 

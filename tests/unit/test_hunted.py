@@ -50,32 +50,32 @@ def hunted(**profiles):
     )
 
 
-def printed(found):
+def printed(hunt):
     stream = io.StringIO()
-    print_hunted(found, stream)
+    print_hunted(hunt, stream)
     return stream.getvalue()
 
 
 def test_the_function_that_costs_more_is_said_with_the_culprit():
-    found = hunted(profiles={1: profile(grown=100)})
+    hunt = hunted(profiles={1: profile(grown=100)})
     said = "against 1111111111, its parent. CPU time by function: Grew most: weigh +"
-    assert said in closing(found)
-    assert closing(found).endswith(" µs.")
-    for text in (printed(found), markdown_of_hunted(found)):
+    assert said in closing(hunt)
+    assert closing(hunt).endswith(" µs.")
+    for text in (printed(hunt), markdown_of_hunted(hunt)):
         assert "function (µs per exchange)" in text
         assert text.count("CPU time 100.00 µs per exchange in A") == 1
-    assert "A is 1111111111, B is 2222222222:" in printed(found)
-    (culprit,) = hunted_document(found)["culprits"]
+    assert "A is 1111111111, B is 2222222222:" in printed(hunt)
+    (culprit,) = hunted_document(hunt)["culprits"]
     assert culprit["profile"]["functions"][0]["name"] == "weigh"
 
 
 def test_without_a_function_that_grew_the_culprit_alone_is_named():
-    found = hunted(profiles={1: profile(grown=0)})
-    assert closing(found).endswith("its parent.")
+    hunt = hunted(profiles={1: profile(grown=0)})
+    assert closing(hunt).endswith("its parent.")
 
 
 def test_without_a_profile_there_is_no_table():
-    found = hunted()
-    assert "function (" not in printed(found) + markdown_of_hunted(found)
-    (culprit,) = hunted_document(found)["culprits"]
+    hunt = hunted()
+    assert "function (" not in printed(hunt) + markdown_of_hunted(hunt)
+    (culprit,) = hunted_document(hunt)["culprits"]
     assert culprit["profile"] is None

@@ -54,8 +54,8 @@ def test_a_subject_is_the_same_whatever_it_was_made_from():
     ids=["what says it again", "another name", "another option", "a new option's default"],
 )
 def test_a_scenario_is_the_same_by_its_name_and_settings(other, same):
-    one, two = Subject.of_record(RESULT), Subject.of_record(other)
-    assert one.same_scenario(two) is two.same_scenario(one) is same
+    first, second = Subject.of_record(RESULT), Subject.of_record(other)
+    assert first.same_scenario(second) is second.same_scenario(first) is same
 
 
 def test_conditions_are_the_same_whatever_they_were_made_from():
@@ -70,20 +70,20 @@ def test_conditions_are_the_same_whatever_they_were_made_from():
         "generator": {**DOCUMENT["generator"], "settings": {"commit": "c" * 40}},
         "procedure": msgspec.to_builtins(record.procedure),
     }
-    found = Conditions.of_record(record)
-    assert found == Conditions.of_row(row_of(record, "2026/11/x"))
-    assert found == Conditions.of_bench(parse_bench(document, "tests"))
-    assert found == Conditions.by(("docker", "1"), "c" * 40, record.procedure)
+    conditions = Conditions.of_record(record)
+    assert conditions == Conditions.of_row(row_of(record, "2026/11/x"))
+    assert conditions == Conditions.of_bench(parse_bench(document, "tests"))
+    assert conditions == Conditions.by(("docker", "1"), "c" * 40, record.procedure)
 
 
 def test_another_procedure_is_of_the_same_lab_and_no_other_place_or_generator_is():
-    found = Conditions.of_record(RESULT)
-    burst = Conditions.by(found.place, None, procedure_of({"name": "burst"}))
-    assert found != burst
-    assert found.same_lab(burst)
+    conditions = Conditions.of_record(RESULT)
+    burst = Conditions.by(conditions.place, None, procedure_of({"name": "burst"}))
+    assert conditions != burst
+    assert conditions.same_lab(burst)
     for other in (
         Conditions.by(("docker", "2"), None, RESULT.procedure),
         Conditions.by(("rack1", "1"), None, RESULT.procedure),
-        Conditions.by(found.place, "c" * 40, RESULT.procedure),
+        Conditions.by(conditions.place, "c" * 40, RESULT.procedure),
     ):
-        assert not found.same_lab(other)
+        assert not conditions.same_lab(other)

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import multiprocessing
 import os
 import shutil
 import sqlite3
@@ -323,7 +322,10 @@ def test_a_result_that_cannot_be_read_is_named_until_it_is_mended(root, index, c
     caplog.clear()
     assert {row["outcome"] for row in index.rows()} == {"ok", "invalid"}
     assert caplog.text == ""
-    assert [one.id for one in Store(root).load_readable([bad.id, good.id])] == [bad.id, good.id]
+    assert [record.id for record in Store(root).load_readable([bad.id, good.id])] == [
+        bad.id,
+        good.id,
+    ]
 
 
 def test_other_folders_are_no_results(root, index):
@@ -331,25 +333,6 @@ def test_other_folders_are_no_results(root, index):
     for name in ("2026/11/notes", "2026/xx", "lost+found", ".running/20261121T113005Z-a-0000"):
         (root / name).mkdir(parents=True)
     assert len(index.rows()) == 1
-
-
-def archive_some(root, worker):
-    for number in range(5):
-        started = START + timedelta(minutes=10 * number + worker)
-        archive_result(root, example_result(started=started, token=f"{worker:04x}"))
-
-
-def test_several_writers_lose_no_row(root, index):
-    workers = [multiprocessing.Process(target=archive_some, args=(root, n)) for n in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-        assert worker.exitcode == 0
-    settle(root)
-    assert len(index.rows()) == 20
-    with sqlite3.connect(root / INDEX) as database:
-        assert database.execute("SELECT count(*) FROM result").fetchone() == (20,)
 
 
 def test_an_index_of_some_results_answers_of_no_other(root, index):

@@ -74,14 +74,14 @@ def wait(monkeypatch):
     monkeypatch.setattr(interrupts.time, "monotonic", lambda: clock[0])
     numbers = (signal.SIGTERM, signal.SIGHUP)
     handler = interrupter()
-    before = [signal.signal(one, handler) for one in numbers]
+    before = [signal.signal(item, handler) for item in numbers]
 
     def pass_time(seconds):
         clock[0] += seconds
 
     yield pass_time
-    for one, old in zip(numbers, before, strict=True):
-        signal.signal(one, old)
+    for number, old in zip(numbers, before, strict=True):
+        signal.signal(number, old)
 
 
 @pytest.mark.usefixtures("wait")

@@ -91,16 +91,16 @@ def test_two_servers_are_too_many():
 
 @pytest.mark.parametrize("name", ["gen", "another-name"])
 def test_a_builder_that_is_the_generator_is_refused(name):
-    """Whoever gets at the ruler makes any server as fast as any other."""
-    found = listing(ansible_host="192.0.2.3")
-    found["_meta"]["hostvars"] |= {"gen": {"ansible_host": "192.0.2.3"}}
-    found["_meta"]["hostvars"].setdefault(name, {"ansible_host": "192.0.2.3"})
-    found["_meta"]["hostvars"]["sut"] = {"ansible_host": "192.0.2.1"}
-    found["builder"] = {"hosts": [name]}
-    text = refusal(parsed, RACK, found)
+    """A user who can change the generator can make any server as fast as any other."""
+    listed = listing(ansible_host="192.0.2.3")
+    listed["_meta"]["hostvars"] |= {"gen": {"ansible_host": "192.0.2.3"}}
+    listed["_meta"]["hostvars"].setdefault(name, {"ansible_host": "192.0.2.3"})
+    listed["_meta"]["hostvars"]["sut"] = {"ansible_host": "192.0.2.1"}
+    listed["builder"] = {"hosts": [name]}
+    text = refusal(parsed, RACK, listed)
     assert "the builder is the generator" in text
-    found["builder"] = {"hosts": ["sut"]}
-    assert parsed(RACK, found).only("builder").access.name == "sut"
+    listed["builder"] = {"hosts": ["sut"]}
+    assert parsed(RACK, listed).only("builder").access.name == "sut"
 
 
 def test_hosts_of_child_groups_belong_to_the_part():

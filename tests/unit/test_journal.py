@@ -30,7 +30,7 @@ def written(path, events=EVENTS):
     return path.read_bytes()
 
 
-def told(events):
+def fields_of(events):
     return [(event.seq, event.name, event.data) for event in events]
 
 
@@ -39,7 +39,7 @@ def test_events_are_read_back_in_order(path):
     reopened = Journal(path)
     reopened.append("sealed", {"text": "a\rb\n\u2028c"})
     reopened.close()
-    assert told(read_journal(path)) == [
+    assert fields_of(read_journal(path)) == [
         (1, "created", {"scenario": "v4-memfile"}),
         (2, "trial", {"rate": 6000}),
         (3, "run", {}),
@@ -57,7 +57,7 @@ def test_a_crash_inside_a_line_costs_that_line_only(tmp_path_factory, data):
     whole = content[:cut].count(b"\n")
 
     journal = Journal(path)
-    kept = told(journal.events)
+    kept = fields_of(journal.events)
     journal.append("after", {})
     journal.close()
 
@@ -108,7 +108,7 @@ def test_a_killed_writer_leaves_the_journal_free(path):
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     journal = Journal(path)
-    assert told(journal.events) == [(1, "created", {})]
+    assert fields_of(journal.events) == [(1, "created", {})]
     journal.close()
 
 

@@ -43,7 +43,7 @@ MAC = "0x001122334455"
         ("option[61].exists", 0),
     ],
 )
-def test_clients_are_told_from_makers_in_dhcpv4(expression, clients):
+def test_clients_are_distinguished_from_makers_in_dhcpv4(expression, clients):
     assert kea.kea_readable(expression)
     assert kea.kea_clients(expression, "Dhcp4") == clients
 
@@ -62,7 +62,7 @@ def test_clients_are_told_from_makers_in_dhcpv4(expression, clients):
         ("pkt6.msgtype == 1 and pkt.iface == 'eth0' or addrtotext(pkt.src) == '::1'", 0),
     ],
 )
-def test_clients_are_told_from_makers_in_dhcpv6(expression, clients):
+def test_clients_are_distinguished_from_makers_in_dhcpv6(expression, clients):
     assert kea.kea_readable(expression)
     assert kea.kea_clients(expression, "Dhcp6") == clients
 

@@ -45,12 +45,12 @@ def config(tmp_path):
     }
 
 
-def test_a_database_that_died_of_a_reset_or_before_it_is_told_as_gone(database, config):
+def test_a_database_that_died_of_a_reset_or_before_it_is_reported_as_gone(database, config):
     with pytest.raises(database.LabError, match=r"^the database is gone: signal 9$"):
         database.empty(config)
 
 
-def test_a_database_that_lives_and_refuses_is_told_in_its_clients_words(
+def test_a_database_that_lives_and_refuses_is_reported_in_its_clients_words(
     database, config, monkeypatch
 ):
     monkeypatch.setattr("leaselab_contract.database.DYING_S", 0.2)
@@ -64,14 +64,14 @@ def test_a_database_that_lives_and_refuses_is_told_in_its_clients_words(
 
 
 @pytest.mark.parametrize(
-    ("wanted_bytes", "told"),
+    ("wanted_bytes", "message"),
     [(1000, "^database start: .*Can't init tc log$"), (2000, "^the database's disk is full ")],
 )
-def test_one_that_does_not_start_on_a_full_disk_is_told_as_that(
-    database, config, wanted_bytes, told
+def test_one_that_does_not_start_on_a_full_disk_is_reported_as_that(
+    database, config, wanted_bytes, message
 ):
     config["database"]["free_bytes"] = wanted_bytes
-    with pytest.raises(database.LabError, match=told):
+    with pytest.raises(database.LabError, match=message):
         database.prepare(config)
 
 

@@ -49,27 +49,27 @@ def test_the_last_part_has_what_the_division_leaves():
 def test_subnets_that_serve_nobody_overlap_neither_each_other_nor_those_of_a_network(family):
     network = kea.kea_other_subnets([2, 3], family)
     beside = kea.kea_other_subnets([1, *range(4, 10_004)], family, before=2)
-    prefixes = [ipaddress.ip_network(one["subnet"]) for one in [*network, *beside]]
+    prefixes = [ipaddress.ip_network(row["subnet"]) for row in [*network, *beside]]
     assert len(set(prefixes)) == 10_003
     ordered = sorted(prefixes)
     assert not any(a.overlaps(b) for a, b in itertools.pairwise(ordered))
     served = ipaddress.ip_network({4: "10.0.0.0/8", 6: "2001:2::/48"}[family])
     assert not any(prefix.overlaps(served) for prefix in prefixes)
-    assert [one["id"] for one in beside][:2] == [1, 4]
+    assert [row["id"] for row in beside][:2] == [1, 4]
 
 
 @pytest.mark.parametrize("family", [4, 6])
 @pytest.mark.parametrize("kind", ["empty", "simple", "substring"])
 def test_there_are_as_many_classes_as_are_asked_for(kind, family):
-    found = kea.kea_classes(kind, 100, family)
-    assert len({one["name"] for one in found}) == 100
-    assert len({one.get("test") for one in found}) == 1
-    assert ("test" in found[0]) == (kind != "empty")
+    result = kea.kea_classes(kind, 100, family)
+    assert len({row["name"] for row in result}) == 100
+    assert len({item.get("test") for item in result}) == 1
+    assert ("test" in result[0]) == (kind != "empty")
 
 
 def test_members_are_one_class_with_a_list_of_clients():
-    (one,) = kea.kea_classes("members", 3, 4)
-    assert one["test"] == (
+    (own_class,) = kea.kea_classes("members", 3, 4)
+    assert own_class["test"] == (
         "pkt4.mac == 0x020000000000 or pkt4.mac == 0x020000000001 or pkt4.mac == 0x020000000002"
     )
     assert kea.kea_classes("none", 0, 4) == []
@@ -88,7 +88,7 @@ def reserved(count, share, **fields):
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_a_share_of_the_clients_has_a_reservation_and_strangers_have_the_others(share):
-    macs = [int(one["hw-address"].replace(":", ""), 16) for one in reserved(2000, share)]
+    macs = [int(row["hw-address"].replace(":", ""), 16) for row in reserved(2000, share)]
     assert len(set(macs)) == 2000
     begin = 0x000C01020304
     coming = sorted(mac - begin for mac in macs if begin <= mac < begin + 1000)
@@ -101,8 +101,8 @@ def test_addresses_are_in_the_pool_above_it_or_none():
         reserved(2, 1.0, clients=2, scope=scope)
         for scope in ("in-subnet", "out-of-pool", "global")
     )
-    assert [one["ip-address"] for one in inside] == ["10.0.255.254", "10.0.255.253"]
-    assert [one["ip-address"] for one in above] == ["10.0.255.255", "10.1.0.0"]
+    assert [row["ip-address"] for row in inside] == ["10.0.255.254", "10.0.255.253"]
+    assert [row["ip-address"] for row in above] == ["10.0.255.255", "10.1.0.0"]
     assert name[1] == {"hw-address": "00:0c:01:02:03:05", "hostname": "host-1"}
     flexible = reserved(1, 1.0, clients=1, by="flex-id")
     assert flexible == [{"flex-id": "000c01020304", "ip-address": "10.0.255.254"}]

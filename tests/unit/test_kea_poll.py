@@ -35,8 +35,8 @@ def kea(tmp_path):
                 # One that was ended does not wait for its answer.
                 with connection, suppress(BrokenPipeError):
                     asked.append(json.loads(connection.recv(4096)))
-                    told = answers[min(len(asked), len(answers)) - 1]
-                    connection.sendall(json.dumps(told).encode())
+                    reported = answers[min(len(asked), len(answers)) - 1]
+                    connection.sendall(json.dumps(reported).encode())
 
         threading.Thread(target=answer, daemon=True).start()
         return str(tmp_path / "socket"), asked
@@ -55,11 +55,11 @@ def polling(path, *, seconds):
         text=True,
     ) as child:
         try:
-            told, _ = child.communicate(timeout=seconds)
+            output, _ = child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             child.terminate()
             return child.communicate()[0], None
-        return told, child.returncode
+        return output, child.returncode
 
 
 def test_it_asks_again_and_again_and_says_once_that_it_was_answered(kea):
@@ -72,8 +72,8 @@ def test_it_asks_again_and_again_and_says_once_that_it_was_answered(kea):
 
 def test_it_ends_where_kea_refuses(kea):
     path, _ = kea({"result": 2, "text": "'stat-lease4-get' command not supported."})
-    told, status = polling(path, seconds=30)
-    assert (told, status) == (
+    output, status = polling(path, seconds=30)
+    assert (output, status) == (
         "ERROR stat-lease4-get: 'stat-lease4-get' command not supported.\n",
         1,
     )

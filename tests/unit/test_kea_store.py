@@ -29,7 +29,7 @@ def write(tmp_path):
     return of
 
 
-def test_leases_are_told_by_address_and_client(store, write):
+def test_leases_are_identified_by_address_and_client(store, write):
     four = write(4, new=["10.0.0.2,00:0C:01,,86400,1,1\n", "10.0.0.1,00:0c:02,,86400,1,1\n"])
     assert store.leases(four) == [("10.0.0.1", "000c02"), ("10.0.0.2", "000c01")]
     six = write(6, new=["2001:2::1,00:01:AB,86400,1,1\n"])

@@ -53,22 +53,27 @@ def test_the_command_line_names_the_test_interface():
 
 
 def test_a_good_trial_has_counts_and_no_latency():
-    found = trial("good")
-    assert (found.attempted, found.completed, found.lost, found.valid) == (2010, 2010, 0, True)
-    assert found.latency_s == {STAGE: None}
-    assert [one.attempted for one in found.per_second] == [1010, 1000]
-    assert found.completed_rate == pytest.approx(1005, rel=0.01)
+    measured = trial("good")
+    assert (measured.attempted, measured.completed, measured.lost, measured.valid) == (
+        2010,
+        2010,
+        0,
+        True,
+    )
+    assert measured.latency_s == {STAGE: None}
+    assert [second.attempted for second in measured.per_second] == [1010, 1000]
+    assert measured.completed_rate == pytest.approx(1005, rel=0.01)
 
 
 def test_what_nobody_answers_is_lost_although_it_calls_nothing_lost():
-    found = trial("dead")
-    assert (found.attempted, found.completed, found.lost) == (2000, 0, 2000)
-    assert found.valid
+    measured = trial("dead")
+    assert (measured.attempted, measured.completed, measured.lost) == (2000, 0, 2000)
+    assert measured.valid
 
 
 def test_a_server_that_refuses_completes_nothing():
-    found = trial("refused")
-    assert (found.completed, found.failures) == (0, {"REFUSED": 2010})
+    measured = trial("refused")
+    assert (measured.completed, measured.failures) == (0, {"REFUSED": 2010})
 
 
 def test_names_that_do_not_exist_are_expected_for_their_share():
@@ -77,8 +82,8 @@ def test_names_that_do_not_exist_are_expected_for_their_share():
 
 
 def test_a_generator_that_sends_too_little_is_limited():
-    found = trial("overload", Load(60_000, 2))
-    assert (found.reason, found.attempted) == (GENERATOR_LIMITED, 38_480)
+    measured = trial("overload", Load(60_000, 2))
+    assert (measured.reason, measured.attempted) == (GENERATOR_LIMITED, 38_480)
 
 
 def test_a_result_is_confirmed_and_a_server_probed_by_dnsperf():
@@ -89,9 +94,9 @@ def test_a_result_is_confirmed_and_a_server_probed_by_dnsperf():
     assert isinstance(proof, DnsperfReading)
     assert {argv[0] for argv in host.argvs} == {"/usr/bin/dnsperf"}
     assert "/var/lib/q.txt" in host.argvs[0]
-    found = proof.trial(Seen())
-    assert found.valid
-    assert found.latency_s[STAGE].p99 < 0.1
+    trial = proof.trial(Seen())
+    assert trial.valid
+    assert trial.latency_s[STAGE].p99 < 0.1
 
 
 def test_a_host_that_lets_it_send_nothing_is_a_broken_lab_and_says_why():

@@ -57,9 +57,9 @@ def test_the_address_that_the_login_came_to_is_found(tmp_path, monkeypatch, abov
     for folder, parent in ((own, 5), (caller, 1)):
         folder.mkdir()
         (folder / "stat").write_text(f"{folder.name} (a) b) S {parent} 0", encoding="ascii")
-    told = "HOME=/root\0SSH_CONNECTION=192.0.2.9 50000 fe80::7%eth0 22\0"
-    (own / "environ").write_text("" if above else told, encoding="ascii")
-    (caller / "environ").write_text(told if above else "", encoding="ascii")
+    reported = "HOME=/root\0SSH_CONNECTION=192.0.2.9 50000 fe80::7%eth0 22\0"
+    (own / "environ").write_text("" if above else reported, encoding="ascii")
+    (caller / "environ").write_text(reported if above else "", encoding="ascii")
     monkeypatch.setattr(lab_probe.os, "getpid", lambda: 7)
     assert lab_probe.management(str(tmp_path)) == "fe80::7"
     (caller / "environ").write_text("", encoding="ascii")
@@ -117,9 +117,13 @@ def test_a_listener_is_named_with_its_process():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bound:
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
-        (found,) = lab_probe.listeners([port])
-    assert (found["port"], found["address"], found["pid"]) == (port, "127.0.0.1", os.getpid())
-    assert found["name"] == lab_probe.program(os.getpid())
+        (listener,) = lab_probe.listeners([port])
+    assert (listener["port"], listener["address"], listener["pid"]) == (
+        port,
+        "127.0.0.1",
+        os.getpid(),
+    )
+    assert listener["name"] == lab_probe.program(os.getpid())
     assert lab_probe.listeners([port]) == []
 
 

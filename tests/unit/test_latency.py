@@ -12,10 +12,10 @@ def with_latencies(*each):
     """A record whose rounds show these latencies, a mapping by stage each."""
     record = example_result()
     rounds = []
-    for one, latency in zip(record.rounds, each, strict=False):
-        trials = list(one.trials)
-        trials[one.shown_trial] = replace(one.shown, latency_s=latency)
-        rounds.append(replace(one, trials=tuple(trials)))
+    for round_, latency in zip(record.rounds, each, strict=False):
+        trials = list(round_.trials)
+        trials[round_.shown_trial] = replace(round_.shown, latency_s=latency)
+        rounds.append(replace(round_, trials=tuple(trials)))
     return replace(record, rounds=tuple(rounds))
 
 
@@ -29,11 +29,11 @@ def test_each_stage_has_the_median_of_its_rounds_in_the_trials_order():
         {"B": percentiles(0.3), "A": None, WHOLE: None},
         {"B": percentiles(0.2), "A": percentiles(3.0), WHOLE: None},
     )
-    found = latencies(record)
-    assert list(found) == ["B", "A"]
-    assert len(PERCENTILES) == len(found["B"])
-    assert found["B"] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
-    assert found["A"] == pytest.approx([2.0, 4.0, 6.0, 8.0, 10.0])
+    curves = latencies(record)
+    assert list(curves) == ["B", "A"]
+    assert len(PERCENTILES) == len(curves["B"])
+    assert curves["B"] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert curves["A"] == pytest.approx([2.0, 4.0, 6.0, 8.0, 10.0])
 
 
 def test_a_round_that_shows_no_trial_has_no_latency():

@@ -53,10 +53,10 @@ def test_of_many_checkouts_that_begin_at_once_one_has_the_bench(bench, tmp_path)
 
     all_asked = Barrier(6)
     with ThreadPoolExecutor(6) as pool:
-        told = list(pool.map(begin, range(6)))
-    (name,) = {one.partition(",")[0] for one in told}
+        reported = list(pool.map(begin, range(6)))
+    (name,) = {item.partition(",")[0] for item in reported}
     assert name.endswith(f"pid {os.getpid()}")
-    assert told.count(name) == 1
+    assert reported.count(name) == 1
     assert holder(bench) is None
 
 
@@ -78,11 +78,11 @@ def test_a_second_command_of_the_checkout_is_refused_and_named(bench, tmp_path):
     assert "deploy v4-memfile" in caught.value.found
 
 
-def test_somebody_elses_bench_is_left_as_it_is(bench, tmp_path):
+def test_another_users_bench_is_left_as_it_is(bench, tmp_path):
     with bench(KEEPER) as keeper:
         ask(keeper, "acquire", OTHER)
-    told = r"ana@laptop, a test, for .* expires in 60 s"
-    with pytest.raises(BenchInUseError, match=told), have(tmp_path):
+    reported = r"ana@laptop, a test, for .* expires in 60 s"
+    with pytest.raises(BenchInUseError, match=reported), have(tmp_path):
         raise AssertionError
     assert holder(bench)["name"] == "ana@laptop"
     with command_file(tmp_path, "rack1") as file:
@@ -101,8 +101,8 @@ def killed(root, bench):
 def test_what_a_killed_command_left_locked_is_its_checkouts_next_command_alone(bench, tmp_path):
     killed(tmp_path / "mine", bench)
     assert holder(bench)["purpose"] == SWEEP
-    told = r"expires in (90|8\d) s"
-    with pytest.raises(BenchInUseError, match=told), have(tmp_path / "theirs"):
+    reported = r"expires in (90|8\d) s"
+    with pytest.raises(BenchInUseError, match=reported), have(tmp_path / "theirs"):
         raise AssertionError
     with have(tmp_path / "mine") as mine:
         assert mine.killed.purpose == SWEEP
@@ -150,7 +150,7 @@ def test_it_is_renewed_while_a_playbook_runs_and_a_loss_ends_that(bench, tmp_pat
     assert holder(bench)["name"] == "ana@laptop"
 
 
-def test_a_sweep_is_told_while_it_lasts_and_its_command_afterwards(bench, tmp_path):
+def test_a_sweep_is_reported_while_it_lasts_and_its_command_afterwards(bench, tmp_path):
     with have(tmp_path) as mine, bench(KEEPER) as keeper:
         with mine.during(keeper, "a sweep", 60) as lock:
             lock.renew()
@@ -165,7 +165,7 @@ def test_a_sweep_is_told_while_it_lasts_and_its_command_afterwards(bench, tmp_pa
         assert holder(bench)["expires_in_s"] > 60
 
 
-def test_under_a_hold_it_is_taken_from_that_and_given_back_to_it(bench, tmp_path):
+def test_under_a_hold_it_is_taken_from_that_and_returned_to_it(bench, tmp_path):
     hold = new_hold("a build", 600)
     write_hold(tmp_path, "rack1", hold)
     with bench(KEEPER) as keeper:
@@ -189,7 +189,7 @@ def test_a_command_may_leave_the_bench_held_for_those_after_it(bench, tmp_path):
     assert read_hold(tmp_path, "rack1") == replace(hold, under="")
 
 
-def test_a_bench_that_cannot_be_given_back_is_told_and_freed_by_the_next_command(
+def test_a_bench_that_cannot_be_released_is_reported_and_freed_by_the_next_command(
     bench, tmp_path, caplog
 ):
     with have(tmp_path):
@@ -202,7 +202,9 @@ def test_a_bench_that_cannot_be_given_back_is_told_and_freed_by_the_next_command
     assert holder(bench) is None
 
 
-def test_a_host_without_the_locks_program_is_told_from_a_lock_that_fails(bench, tmp_path):
+def test_a_host_without_the_locks_program_is_distinguished_from_a_lock_that_fails(
+    bench, tmp_path
+):
     program = bench.folder / "bench-lock"
     program.rename(bench.folder / "away")
     with pytest.raises(NoLockError, match="provision the bench first"), have(tmp_path):

@@ -72,9 +72,9 @@ def trial(document, load, seen=None, procedure=None, **changed_load):
     return made.offer(load, may_abort=True).trial(seen or Seen())
 
 
-def sums_up(found):
-    parts = found.completed + found.late + found.lost + sum(found.failures.values())
-    return parts == found.attempted
+def sums_up(trial):
+    parts = trial.completed + trial.late + trial.lost + sum(trial.failures.values())
+    return parts == trial.attempted
 
 
 def words(host):
@@ -136,7 +136,7 @@ def test_clients_that_come_back_are_counted_and_others_go_on_from_a_number():
     assert "--first-mac 00:0c:01:02:04:04" in words(host)
 
 
-def test_clients_with_leases_renew_release_or_begin_anew_by_their_shares():
+def test_clients_with_leases_renew_release_or_start_again_by_their_shares():
     made, host = adapter(report("good"), clients=1000, renewals=0.5, releases=0.1)
     made.offer(Load(500, 2), may_abort=False)
     assert "--clients 1000 " in words(host)
@@ -230,45 +230,45 @@ def test_a_probe_is_one_exchange_and_has_a_few_tries():
 
 
 def test_what_completed_and_what_was_lost_is_as_reported():
-    found = trial(report("good"), Load(500, 2))
-    assert (found.attempted, found.completed, found.lost) == (1000, 987, 13)
-    assert found.valid
-    assert not found.aborted
-    assert found.traffic_s == 2
-    assert list(found.latency_s) == ["DISCOVER-OFFER", "REQUEST-ACK", WHOLE]
-    assert 0 < found.latency_s[WHOLE].p50 < found.latency_s[WHOLE].max < 1
-    assert [one.attempted for one in found.per_second] == [500, 500]
-    assert sums_up(found)
+    measured = trial(report("good"), Load(500, 2))
+    assert (measured.attempted, measured.completed, measured.lost) == (1000, 987, 13)
+    assert measured.valid
+    assert not measured.aborted
+    assert measured.traffic_s == 2
+    assert list(measured.latency_s) == ["DISCOVER-OFFER", "REQUEST-ACK", WHOLE]
+    assert 0 < measured.latency_s[WHOLE].p50 < measured.latency_s[WHOLE].max < 1
+    assert [second.attempted for second in measured.per_second] == [500, 500]
+    assert sums_up(measured)
 
 
 def test_what_was_open_at_an_early_end_is_lost():
-    found = trial(report("overloaded"), Load(1000, 3))
-    assert found.aborted
-    assert found.valid
-    assert (found.completed, found.lost) == (474, 76 + 732)
-    assert found.traffic_s == pytest.approx(1.28, abs=0.01)
-    assert sums_up(found)
+    measured = trial(report("overloaded"), Load(1000, 3))
+    assert measured.aborted
+    assert measured.valid
+    assert (measured.completed, measured.lost) == (474, 76 + 732)
+    assert measured.traffic_s == pytest.approx(1.28, abs=0.01)
+    assert sums_up(measured)
 
 
 def test_what_was_worked_off_after_the_traffic_is_late():
     document = report("good", after_traffic=200, early_mean_s=0.002)
-    found = trial(document, Load(500, 2))
-    assert queued(report_of(left(document), bench())) == found.late
+    measured = trial(document, Load(500, 2))
+    assert queued(report_of(left(document), bench())) == measured.late
     # 787 in 1.998 s and for 0.002 s more.
-    assert found.late == 200 - math.ceil(787 / 1.998 * 0.002)
-    assert sums_up(found)
+    assert measured.late == 200 - math.ceil(787 / 1.998 * 0.002)
+    assert sums_up(measured)
     slow = report("good", after_traffic=200, early_mean_s=0.6)
     assert trial(slow, Load(500, 2)).late == 0, "a server that keeps up has so much under way"
 
 
 def test_refusals_are_failures_and_doubt_a_pass():
-    found = trial(report("refused", fell_behind=False), Load(200, 1))
-    assert found.failures == {"NAK": 91}
-    assert (found.valid, sums_up(found)) == (True, True)
+    measured = trial(report("refused", fell_behind=False), Load(200, 1))
+    assert measured.failures == {"NAK": 91}
+    assert (measured.valid, sums_up(measured)) == (True, True)
     few = report("good", refused={"NAK": 1})
     few["counts"] = {**few["counts"], "completed": 986, "refused": 1}
-    found = trial(few, Load(500, 2))
-    assert (found.reason, sums_up(found)) == (REJECTED, True)
+    measured = trial(few, Load(500, 2))
+    assert (measured.reason, sums_up(measured)) == (REJECTED, True)
     assert trial(report("good"), Load(500, 2), Seen(refused=1)).reason == REJECTED
 
 
@@ -309,8 +309,8 @@ def test_a_pool_that_is_too_full_is_a_doubt_but_for_who_fills_it():
         POOL_TOO_FULL
     )
     fill = procedure_of({"name": "fill", "late_s": 1.0, "rate": 500})
-    found = trial(report("good"), Load(500, 2), procedure=fill, pool=small)
-    assert (found.valid, found.waived) == (True, (POOL_TOO_FULL,))
+    measured = trial(report("good"), Load(500, 2), procedure=fill, pool=small)
+    assert (measured.valid, measured.waived) == (True, (POOL_TOO_FULL,))
 
 
 def test_a_pair_that_lost_an_update_does_not_pass():
@@ -320,11 +320,11 @@ def test_a_pair_that_lost_an_update_does_not_pass():
 
 
 def test_clients_at_once_take_as_long_as_the_last_of_them():
-    found = trial(report("at-once"), Load(0, 10, at_once=100))
+    measured = trial(report("at-once"), Load(0, 10, at_once=100))
     whole = report("at-once")["whole"]["max_s"]
-    assert (found.completed, found.traffic_s) == (100, whole)
-    assert found.figures == {"resent": 0.0}
-    assert found.rate == 0
+    assert (measured.completed, measured.traffic_s) == (100, whole)
+    assert measured.figures == {"resent": 0.0}
+    assert measured.rate == 0
 
 
 @pytest.mark.parametrize("text", [b"", b"{}", b'{"ended": 1}', b"not JSON"])
@@ -356,9 +356,9 @@ def test_queries_are_asked_from_the_file_for_the_answers_that_it_expects():
 def test_a_users_own_queries_have_their_edns_and_either_answer_is_expected():
     own = {"query_file": "a" * 64, "edns_bytes": 1232, "dnssec_ok": True}
     made, host = dns(report("dns"), load=own)
-    found = made.offer(Load(400, 1), may_abort=True).trial(Seen())
+    trial = made.offer(Load(400, 1), may_abort=True).trial(Seen())
     assert "--expect NOERROR,NXDOMAIN --recursion --edns 1232 --dnssec " in words(host)
-    assert found.failures == {"REFUSED": 20}
+    assert trial.failures == {"REFUSED": 20}
 
 
 @pytest.mark.parametrize("transport", ["tcp", "dot"])
@@ -370,17 +370,17 @@ def test_queries_go_over_the_connections_of_their_transport(transport):
 
 def test_queries_of_connections_that_the_server_closed_are_lost_there():
     made, _ = dns(report("closed"), load={"transport": "tcp"})
-    found = made.offer(Load(1000, 1), may_abort=True).trial(Seen())
+    trial = made.offer(Load(1000, 1), may_abort=True).trial(Seen())
     lost = report("closed")["connections"]["lost"]
-    assert found.lost_at == {"generator socket": 0, "closed connections": lost}
-    assert (found.lost, found.valid, sums_up(found)) == (lost, True, True)
+    assert trial.lost_at == {"generator socket": 0, "closed connections": lost}
+    assert (trial.lost, trial.valid, sums_up(trial)) == (lost, True, True)
 
 
 def test_other_rcodes_are_failures():
     made, _ = dns(report("dns"))
-    found = made.offer(Load(400, 1), may_abort=True).trial(Seen())
-    assert found.failures == {"REFUSED": 20}
-    assert (found.completed, sums_up(found)) == (380, True)
+    trial = made.offer(Load(400, 1), may_abort=True).trial(Seen())
+    assert trial.failures == {"REFUSED": 20}
+    assert (trial.completed, sums_up(trial)) == (380, True)
 
 
 def test_answers_of_another_size_than_the_probes_are_doubted():

@@ -19,21 +19,21 @@ class Done:
 @pytest.fixture
 def asked(monkeypatch):
     """(host, script) of each command, in their order; `failing` is the host where one fails."""
-    found = {"commands": [], "failing": ""}
+    result = {"commands": [], "failing": ""}
 
     @contextmanager
     def connect(access):
         class Connection:
             def run(self, argv, timeout_s):
                 assert timeout_s > 0
-                found["commands"].append((access.name, argv[-1]))
-                failed = access.name == found["failing"]
+                result["commands"].append((access.name, argv[-1]))
+                failed = access.name == result["failing"]
                 return Done(1, "no such thing") if failed else Done(0)
 
         yield Connection()
 
     monkeypatch.setattr(recovery, "connect", connect)
-    return found
+    return result
 
 
 def test_traffic_is_stopped_before_the_servers(asked):

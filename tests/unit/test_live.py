@@ -158,7 +158,7 @@ def test_a_trial_that_ends_is_taken_from_the_journal(running):
     sweep.record(TrialMade(index=2, trial=trial))
     feed.write(TrialEnded(rate=trial.rate))
     view = view_of(sweep)
-    assert [len(one.per_second) for one in view.round().trials] == [1, 5]
+    assert [len(item.per_second) for item in view.round().trials] == [1, 5]
     assert "trial" not in view.facts(datetime.now(UTC))
 
 
@@ -364,7 +364,7 @@ def test_a_sweep_that_runs_comes_before_a_build(running):
     feed.close()
 
 
-def test_a_build_that_told_nothing_for_long_is_none(tmp_path, capsys):
+def test_a_build_that_reported_nothing_for_long_has_ended(tmp_path, capsys):
     """It was killed: its live file stays."""
     store = Store(tmp_path)
     store.build_place.parent.mkdir()

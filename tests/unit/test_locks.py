@@ -18,10 +18,10 @@ def text(lock):
 
 def pins(lock):
     """{name: versions}; a package may have one version per Python."""
-    found = {}
+    result = {}
     for name, version, _ in PIN.findall(text(lock)):
-        found.setdefault(name, set()).add(version)
-    return found
+        result.setdefault(name, set()).add(version)
+    return result
 
 
 def canonical(requirement):

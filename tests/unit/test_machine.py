@@ -1,4 +1,4 @@
-"""A host in words: what of it stands on a terminal and on a sweep's page."""
+"""A host in words: what a terminal and a sweep's page show of it."""
 
 from msgspec.structs import replace
 from tests.examples import example_result
@@ -14,24 +14,24 @@ def lines(**changes):
 
 
 def test_processor_kernel_card_and_tuning_have_a_line_each():
-    told = lines()
-    assert told["server CPU"] == (
+    reported = lines()
+    assert reported["server CPU"] == (
         "SMT off, turbo off, microcode 0xfa, clock source tsc, "
         "weaknesses: 1 mitigation + 1 not affected"
     )
-    assert told["server boot"] == "root=... ro quiet"
-    assert told["server NIC"] == (
+    assert reported["server boot"] == "root=... ro quiet"
+    assert reported["server NIC"] == (
         "ixgbe, firmware 0x80000528, 10000 Mbit/s, full duplex, MTU 1500, rings rx 512 tx 512, "
         "channels combined 6, rx-gro on, tx-udp-segmentation off, rmem_default 4194304"
     )
-    assert told["server tuning"] == (
+    assert reported["server tuning"] == (
         "governor performance, timers 1 on stopped, interrupts on 0 1, turbo not available"
     )
 
 
 def test_processors_with_several_governors_are_named():
-    told = lines(governors={"performance": "0-3", "powersave": "4"})
-    assert told["server CPU"].startswith("performance on 0-3, powersave on 4, SMT off")
+    reported = lines(governors={"performance": "0-3", "powersave": "4"})
+    assert reported["server CPU"].startswith("performance on 0-3, powersave on 4, SMT off")
 
 
 def test_a_result_without_these_fields_has_the_first_line_alone():

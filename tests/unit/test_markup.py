@@ -1,4 +1,4 @@
-"""Texts of somebody else's: in Markdown, on a terminal, in JSON, as cells."""
+"""Foreign texts: in Markdown, on a terminal, in JSON, as cells."""
 
 import json
 

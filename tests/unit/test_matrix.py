@@ -13,23 +13,23 @@ PAIR = {"scenario": "v4-memfile-hs", "factors": {"servers": "hot-standby"}}
 
 def test_a_result_becomes_a_cell():
     record = example_result(commit="a" * 40)
-    found = cell_of(record)
-    assert (found.scenario, found.factors["backend"], found.column) == (
+    cell = cell_of(record)
+    assert (cell.scenario, cell.factors["backend"], cell.column) == (
         "v4-memfile",
         "memfile",
         ST,
     )
-    assert (found.durability, found.server) == ("written", "kea 2.6.3 (aaaaaaaaaa)")
-    assert (found.value, found.unit, found.rounds) == (record.figure.value, "exchanges/s", 9)
+    assert (cell.durability, cell.server) == ("written", "kea 2.6.3 (aaaaaaaaaa)")
+    assert (cell.value, cell.unit, cell.rounds) == (record.figure.value, "exchanges/s", 9)
     low, high = record.figure.ci95
-    assert found.known == pytest.approx((low, found.value, high))
-    assert found.extent == (5731.0, 6122.0)
+    assert cell.known == pytest.approx((low, cell.value, high))
+    assert cell.extent == (5731.0, 6122.0)
 
 
 @pytest.mark.parametrize("record", [invalid_result(), example_result(outcome="invalid")])
 def test_an_invalid_result_has_no_figure(record):
-    found = cell_of(record)
-    assert (found.outcome, found.value, found.half_width, found.extent, found.known) == (
+    cell = cell_of(record)
+    assert (cell.outcome, cell.value, cell.half_width, cell.extent, cell.known) == (
         "invalid",
         None,
         None,
@@ -69,7 +69,7 @@ def test_there_is_no_gain_without_two_that_compare(cells):
     assert [row.gain(column) for column in columns_of([row])] == [None, None]
 
 
-def test_two_that_compare_and_are_not_told_apart_are_known_to_compare():
+def test_two_that_compare_and_are_not_distinguished_are_known_to_compare():
     (row,) = rows_of([cell(), cell(1015.0, **THREADS)])
     assert row.compared(MT) == ((990.0, 1000.0, 1010.0), (1005.0, 1015.0, 1025.0))
 

@@ -43,7 +43,7 @@ def test_no_odd_record_ends_a_command_or_hides_another(
 ):
     pattern, ids = template
     root = tmp_path / "results"
-    odd, told = archive_of(root, seed, pattern)
+    odd, output = archive_of(root, seed, pattern)
     monkeypatch.setenv("LEASELAB_RESULTS", str(root))
     readers = list(READERS)
     if seed % 6 == 0:  # these take seconds
@@ -54,12 +54,12 @@ def test_no_odd_record_ends_a_command_or_hides_another(
     for reader in readers:
         words = [{"ID": odd, "GOOD": ids[0]}.get(word, word) for word in reader]
         code = main(words)
-        assert code != 70, (told, words)
+        assert code != 70, (output, words)
         if reader[0] in GO_ON:
-            assert code == 0, (told, words)
+            assert code == 0, (output, words)
     capsys.readouterr()
     assert main(["list", "--json"]) == 0
     rows = {row["id"]: row["outcome"] for row in json.loads(capsys.readouterr().out)}
-    assert {rows[ident] for ident in ids} == {"ok"}, told
+    assert {rows[ident] for ident in ids} == {"ok"}, output
     shown, verified = main(["show", odd]), main(["dev", "archive", "verify"])
-    assert (shown, verified) in ((0, 0), (0, 3), (2, 3), (3, 3)), told
+    assert (shown, verified) in ((0, 0), (0, 3), (2, 3), (3, 3)), output

@@ -26,22 +26,22 @@ def slower(tmp_path_factory):
     return root, made
 
 
-def told(root, newest=NEWEST):
+def overview_of(root, newest=NEWEST):
     return answer(Store(root), newest, PAGES, lambda _: True)
 
 
-def test_a_confirmed_change_is_told_with_size_interval_commit_and_its_duel(slower):
+def test_a_confirmed_change_is_reported_with_size_interval_commit_and_its_duel(slower):
     root, made = slower
-    found = told(root)
-    assert found.title == "1 change in the 30 days before 2026-12-11: 1 for the worse"
-    (news,) = found.news
+    result = overview_of(root)
+    assert result.title == "1 change in the 30 days before 2026-12-11: 1 for the worse"
+    (news,) = result.news
     assert re.fullmatch(r"[34]\.\d % slower", news.size)
     assert news.look == "worse"
     assert news.commit == f"{made[12].server.commit[:10]} Change number 12"
     assert news.before.startswith(made[11].server.commit[:10])
     assert news.sure == "confirmed by a duel of the builds before and after it"
     assert news.duel.startswith("experiment/")
-    ends = [f"{one.server.commit[:10]}" for one in made[11:13]]
+    ends = [f"{item.server.commit[:10]}" for item in made[11:13]]
     assert news.command == "leaselab bisect v4-memfile --repo REPO --good {} --bad {}".format(
         *ends
     )
@@ -49,12 +49,12 @@ def test_a_confirmed_change_is_told_with_size_interval_commit_and_its_duel(slowe
 
 def test_a_change_that_no_duel_looked_at_is_suspected_and_says_what_to_do(tmp_path):
     past(tmp_path, [1.0] * 12 + [0.95] * 8)
-    (news,) = told(tmp_path).news
+    (news,) = overview_of(tmp_path).news
     assert (news.look, news.command) == ("suspected", "leaselab review --confirm")
 
 
 def test_a_change_of_an_earlier_month_that_was_settled_then_is_no_news(slower):
-    later = told(slower[0], START.replace(year=2027).isoformat())
+    later = overview_of(slower[0], START.replace(year=2027).isoformat())
     assert later.title == "Nothing changed in the 30 days before 2027-11-21"
     assert later.news == ()
 

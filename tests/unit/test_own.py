@@ -95,7 +95,7 @@ def test_clients_of_a_makers_class_have_it_in_their_duids(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("test", "told"),
+    ("test", "message"),
     [
         ("match('^a', option[12].text)", "its test cannot be worked out"),
         ("split(option[12].text,'.',2) == 'a'", "its test cannot be worked out"),
@@ -103,19 +103,23 @@ def test_clients_of_a_makers_class_have_it_in_their_duids(tmp_path):
         ("member('it')", "cannot be worked out"),
     ],
 )
-def test_a_class_that_cannot_be_worked_out_is_named_with_its_place(tmp_path, test, told):
+def test_a_class_that_cannot_be_worked_out_is_named_with_its_place(tmp_path, test, message):
     with pytest.raises(LeaselabError) as refusal:
         in_class(tmp_path, test)
     assert refusal.value.outcome is Outcome.USAGE
-    assert told in str(refusal.value)
+    assert message in str(refusal.value)
     assert "small.conf:1:" in str(refusal.value)
 
 
 def test_what_nobody_would_be_answered_of_is_said_of_each_subnet():
     with pytest.raises(LeaselabError) as refusal:
         own("wrong")
-    for told in ("wrong.conf:9:", "a class that is not dropped", "nowhere: it is not defined"):
-        assert told in str(refusal.value)
+    for message in (
+        "wrong.conf:9:",
+        "a class that is not dropped",
+        "nowhere: it is not defined",
+    ):
+        assert message in str(refusal.value)
 
 
 def test_clients_come_through_the_relays_by_the_sizes_of_pools():
@@ -137,8 +141,8 @@ def test_clients_have_the_reservations():
     reserved = kinds(own("isp"), "reserved")
     assert [kind.get("macs") for kind in reserved] == [["1a:1b:1c:1d:1e:1f"], None]
     assert reserved[1]["agent"] == [[1, "hex:706f72742d37"]]
-    [told] = [told for told in own("campus").unserved if "reservation" in told]
-    assert "by flex-id" in told
+    [reported] = [line for line in own("campus").unserved if "reservation" in line]
+    assert "by flex-id" in reported
 
 
 def test_prefixes_are_asked_for_where_there_are_pools_of_them():
@@ -153,7 +157,7 @@ def test_only_where_it_runs_is_changed_and_each_change_is_listed():
     assert made.server["subnet4"][0]["pools"] == before["subnet4"][0]["pools"]
     assert made.server["client-classes"] == before["client-classes"]
     assert made.server["valid-lifetime"] == 3600
-    changed = {told.split(": ")[0] for told in made.changes}
+    changed = {change.split(": ")[0] for change in made.changes}
     assert changed == {
         "hooks-libraries[*].library",
         "lease-database.name",
@@ -240,5 +244,5 @@ def test_whatever_a_file_says_it_is_read_or_refused(tmp_path, name):
             assert read_own(file, WITHOUT.get(name, ())).clients > 0
         except LeaselabError as refusal:
             refused.append(refusal)
-    assert {one.outcome for one in refused} == {Outcome.USAGE}
-    assert all("changed.conf" in str(one) or "--without" in str(one) for one in refused)
+    assert {message.outcome for message in refused} == {Outcome.USAGE}
+    assert all("changed.conf" in str(item) or "--without" in str(item) for item in refused)

@@ -65,17 +65,17 @@ def test_clients_come_from_the_subnets_with_pools_for_them():
 
 
 def test_whom_nothing_answers_is_named_with_the_line():
-    told = "\n".join(read_own(DATA / "dhcpd.conf").unserved)
+    reported = "\n".join(read_own(DATA / "dhcpd.conf").unserved)
     for line, word in ((29, 'allow members of "phones"'), (49, "deny unknown-clients")):
-        assert re.search(rf"dhcpd.conf:{line}: 10\.20\.\S+: its pool is for .*{word}", told)
-    assert "dhcpd.conf:45: host elsewhere: in no subnet" in told
-    assert 'dhcpd.conf:14: class "phones": no client was worked out' in told
+        assert re.search(rf"dhcpd.conf:{line}: 10\.20\.\S+: its pool is for .*{word}", reported)
+    assert "dhcpd.conf:45: host elsewhere: in no subnet" in reported
+    assert 'dhcpd.conf:14: class "phones": no client was worked out' in reported
 
 
 def test_prefixes_are_asked_for_where_there_are_pools_of_them():
-    one, two, reserved = read_own(DATA / "dhcpd6.conf").kinds
-    assert (one["want"], one["clients"], one["relay"]) == ("both", 2048, "2001:db8:1::1")
-    assert "want" not in two
+    first, second, reserved = read_own(DATA / "dhcpd6.conf").kinds
+    assert (first["want"], first["clients"], first["relay"]) == ("both", 2048, "2001:db8:1::1")
+    assert "want" not in second
     assert reserved["duids"] == ["000100012abbccdd000c29aa0001"]
 
 
@@ -90,16 +90,16 @@ def test_prefixes_are_asked_for_where_there_are_pools_of_them():
     ],
 )
 def test_what_speaks_to_others_is_refused_with_its_line_or_left_out(tmp_path, word, top):
-    told = refusal(tmp_path, top=f"\n{top}")
-    assert "small.conf:2: " in told
-    assert f"--without {word}" in told
+    message = refusal(tmp_path, top=f"\n{top}")
+    assert "small.conf:2: " in message
+    assert f"--without {word}" in message
     own = of(tmp_path, top=top, without=[word])
     assert own.left_out == [word]
     assert own.server["text"].startswith("subnet ")
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "message"),
     [
         ("range 10.0.0.9;;;", ""),
         ("} }", "small.conf:2: not a dhcpd.conf: a } that belongs to no statement"),
@@ -115,9 +115,9 @@ def test_what_speaks_to_others_is_refused_with_its_line_or_left_out(tmp_path, wo
         ("subnet6 2001:db8::/64 { }", "subnets of both families"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(tmp_path, more, told):
-    if told:
-        assert told in refusal(tmp_path, more)
+def test_what_is_wrong_is_said_with_its_line(tmp_path, more, message):
+    if message:
+        assert message in refusal(tmp_path, more)
     else:
         assert of(tmp_path, more).addresses == 201
 

@@ -143,10 +143,10 @@ def test_a_pool_must_hold_twice_the_clients_that_come_back():
 
 
 def test_clients_that_come_back_cannot_fill_a_pool():
-    one = scenario(pool="10.0.0.0/16")
-    few = change(one, load={**one.load, "clients": 100})
+    example = scenario(pool="10.0.0.0/16")
+    few = change(example, load={**example.load, "clients": 100})
     fill = Fill(fill=0.5, rate=10, fill_rate=1000)
-    Perfdhcp.check_fits(one, fill)
+    Perfdhcp.check_fits(example, fill)
     with pytest.raises(LeaselabError, match="clients that come back fill no pool") as caught:
         Perfdhcp.check_fits(few, fill)
     assert caught.value.outcome is Outcome.USAGE
@@ -177,9 +177,11 @@ def test_only_clients_that_come_back_meet_a_server_that_was_not_reset():
 
 @pytest.mark.parametrize("clients", [-1, 1.5, "many", True])
 def test_a_number_of_clients_is_one(clients):
-    one = scenario()
+    example = scenario()
     with pytest.raises(LeaselabError, match="not a number of clients") as caught:
-        Perfdhcp.check_fits(change(one, load={**one.load, "clients": clients}), MaxRate())
+        Perfdhcp.check_fits(
+            change(example, load={**example.load, "clients": clients}), MaxRate()
+        )
     assert caught.value.outcome is Outcome.USAGE
 
 
@@ -320,8 +322,8 @@ BURST = Load(0, 60, at_once=400)
 def burst(name, load=BURST, family=4, **seen):
     """The trial that the adapter makes of a recorded burst."""
     host = Host(left(recorded(name)))
-    one = adapter(Burst(clients=load.at_once), load={"family": family}, host=host)
-    return one.offer(load, may_abort=False).trial(Seen(**seen))
+    item = adapter(Burst(clients=load.at_once), load={"family": family}, host=host)
+    return item.offer(load, may_abort=False).trial(Seen(**seen))
 
 
 def test_clients_that_begin_at_once_are_asked_to_stop_and_have_a_receiver_of_their_own():
@@ -504,7 +506,7 @@ def test_an_early_end_is_conclusive_where_the_whole_trial_could_not_have_passed(
 
 
 @pytest.mark.parametrize(
-    ("found", "words"),
+    ("output", "words"),
     [
         (
             left(status=127, error="sh: perfdhcp: not found\n"),
@@ -519,8 +521,8 @@ def test_an_early_end_is_conclusive_where_the_whole_trial_could_not_have_passed(
         (Generated(127, b"", "sh: gzip: not found"), "not found on the host: sh: gzip"),
     ],
 )
-def test_a_perfdhcp_that_left_no_measurement_is_a_broken_lab(found, words):
-    reading = adapter(host=Host(found)).offer(LOAD, may_abort=False)
+def test_a_perfdhcp_that_left_no_measurement_is_a_broken_lab(output, words):
+    reading = adapter(host=Host(output)).offer(LOAD, may_abort=False)
     with pytest.raises(LeaselabError, match=words) as caught:
         reading.trial(Seen())
     assert caught.value.outcome is Outcome.LAB

@@ -30,10 +30,10 @@ def output(sent, received=None, *, span=5.0, rejected=0, duplicates=0, reports=(
 
 
 def stalled(stall_s, *, burst=True, lost=0, rate=1000, seconds=5):
-    """An output of a generator, or a server, that stood still in the middle.
+    """An output of a generator, or a server, that stalled in the middle.
 
     A generator catches up in a burst, of which the last `lost` were not answered; what
-    came while a server stood still is lost, and nothing follows faster.
+    came while a server stalled is lost, and nothing follows faster.
     """
     due = np.arange(rate * seconds) / rate
     within = (due >= 2.0) & (due < 2.0 + stall_s)
@@ -48,7 +48,7 @@ def stalled(stall_s, *, burst=True, lost=0, rate=1000, seconds=5):
     return Output(first, Stage(times.size, times.size, 0, 0, times + 0.001, times + 0.002), ())
 
 
-def judged(found, *, may_abort=False, pool_size=16_777_214, **seen):
+def judged(output, *, may_abort=False, pool_size=16_777_214, **seen):
     """The trial that is made of an output."""
     last = ipaddress.ip_address("10.0.0.0") + pool_size
     load = {**DOCUMENT["scenario"]["load"], "pool": f"10.0.0.1 - {last}"}
@@ -57,19 +57,19 @@ def judged(found, *, may_abort=False, pool_size=16_777_214, **seen):
     left = Generated(0, b"", "")
     limit = ABORT_AFTER if may_abort else None
     reading = PerfdhcpReading(bench, MaxRate(), LOAD, ("perfdhcp",), left, limit)
-    reading.__dict__["output"] = found  # parsed already
+    reading.__dict__["output"] = output  # parsed already
     return reading.trial(Seen(**seen))
 
 
-def doubt(found, **how):
-    trial = judged(found, **how)
+def doubt(output, **how):
+    trial = judged(output, **how)
     assert trial.valid is not bool(trial.reason)
     return trial.reason
 
 
-def answered(found, count):
+def answered(output, count):
     """The output with so many last replies, of exchanges all over the trial."""
-    second = found.second
+    second = output.second
     kept = np.linspace(0, second.sent_at.size - 1, count).astype(int)
     fewer = dataclasses.replace(
         second,
@@ -77,7 +77,7 @@ def answered(found, count):
         sent_at=second.sent_at[kept],
         received_at=second.received_at[kept],
     )
-    return dataclasses.replace(found, second=fewer)
+    return dataclasses.replace(output, second=fewer)
 
 
 @pytest.mark.parametrize(
@@ -118,38 +118,40 @@ def test_replies_that_are_no_dhcp_messages_spoil_the_trial():
 
 
 def test_an_address_that_was_only_offered_twice_is_no_fault():
-    found = output(5000)
-    found = dataclasses.replace(found, first=dataclasses.replace(found.first, duplicates=3))
-    assert doubt(found) == ""
+    printed = output(5000)
+    printed = dataclasses.replace(
+        printed, first=dataclasses.replace(printed.first, duplicates=3)
+    )
+    assert doubt(printed) == ""
 
 
 @pytest.mark.parametrize("stall_s", [0.2, 0.5])
 def test_losses_that_a_stall_of_the_generator_explains_are_not_the_servers(stall_s):
     """200 ms at 1000/s are 4 % of a trial of 5 s: a failure, were it the server's."""
     lost = round(900 * stall_s)
-    found = stalled(stall_s, lost=lost)
-    assert sum(stalls_s(found, 1000)) == pytest.approx(stall_s, rel=0.05)
-    assert doubt(found) == GENERATOR_STALLED
+    printed = stalled(stall_s, lost=lost)
+    assert sum(stalls_s(printed, 1000)) == pytest.approx(stall_s, rel=0.05)
+    assert doubt(printed) == GENERATOR_STALLED
     assert doubt(stalled(stall_s)) == ""  # it passed all the same
 
 
 def test_a_burst_that_a_buffer_takes_explains_nothing():
     """80 ms at 1000/s: the server that loses 4 % of a trial has lost it by itself."""
-    found = stalled(0.08)
-    assert len(stalls_s(found, 1000)) == 1
-    trial = judged(answered(found, 4800))
+    printed = stalled(0.08)
+    assert len(stalls_s(printed, 1000)) == 1
+    trial = judged(answered(printed, 4800))
     assert (trial.completed, trial.reason) == (4800, "")
 
 
 def test_a_server_that_stands_still_has_failed():
-    found = stalled(0.5, burst=False)
-    assert stalls_s(found, 1000) == []
-    assert doubt(found) == ""
+    printed = stalled(0.5, burst=False)
+    assert stalls_s(printed, 1000) == []
+    assert doubt(printed) == ""
 
 
 def test_a_failure_that_a_stall_does_not_explain_stays_one():
-    found = stalled(0.2, lost=180)
-    assert doubt(answered(found, 4000)) == ""
+    printed = stalled(0.2, lost=180)
+    assert doubt(answered(printed, 4000)) == ""
 
 
 @pytest.mark.parametrize(
@@ -190,8 +192,8 @@ def test_a_trial_cut_short_lasts_as_long_as_its_answered_requests_span():
 
 def test_a_silent_trial_cut_short_lasts_as_long_as_its_reports_show_it_sending():
     reports = ((1000, 0, 0, 0), (1700, 0, 0, 0), (1700, 0, 0, 0))
-    found = output(1700, received=0, reports=reports)
-    assert perfdhcp_reading.traffic_s(found, LOAD) == 2.0
+    printed = output(1700, received=0, reports=reports)
+    assert perfdhcp_reading.traffic_s(printed, LOAD) == 2.0
 
 
 def test_giving_up_at_full_rate_is_an_abort():
@@ -200,9 +202,9 @@ def test_giving_up_at_full_rate_is_an_abort():
 
 def test_falling_behind_for_the_whole_period_is_no_abort():
     """2000 instead of 5000 over 5 s: the generator was short of processor time."""
-    found = output(2000, span=5.0)
-    assert not perfdhcp_reading.was_aborted(found, LOAD, ABORT_AFTER)
-    assert doubt(found, may_abort=True) == GENERATOR_LIMITED
+    printed = output(2000, span=5.0)
+    assert not perfdhcp_reading.was_aborted(printed, LOAD, ABORT_AFTER)
+    assert doubt(printed, may_abort=True) == GENERATOR_LIMITED
 
 
 def test_a_trial_that_may_not_abort_has_not():

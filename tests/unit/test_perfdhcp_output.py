@@ -76,10 +76,10 @@ def test_a_clean_trial(name, family):
     assert (counts.attempted, counts.completed, counts.late, counts.lost) == (599, 599, 0, 0)
 
 
-def test_times_and_counters_tell_the_same_story():
+def test_times_and_counters_agree():
     """perfdhcp's own mean delay comes out of the times again."""
     text = recorded("v4_clean")
-    means = [float(found) for found in re.findall(rb"avg delay: ([\d.]+) ms", text)]
+    means = [float(item) for item in re.findall(rb"avg delay: ([\d.]+) ms", text)]
     output = perfdhcp_output.parse(text, 4)
     assert 1000 * output.first.latency_s.mean() == pytest.approx(means[0], abs=0.01)
     assert 1000 * output.second.latency_s.mean() == pytest.approx(means[1], abs=0.01)
@@ -319,8 +319,8 @@ def test_what_is_under_way_in_a_server_that_keeps_up_is_no_loss(latency_s):
 
 
 def test_a_receiver_that_has_ended_says_so_on_standard_error_only():
-    told = "Something went wrong: boost::bad_lexical_cast"
-    assert perfdhcp_output.complaint(f"noise\n{told}\n") == told
+    reported = "Something went wrong: boost::bad_lexical_cast"
+    assert perfdhcp_output.complaint(f"noise\n{reported}\n") == reported
     assert perfdhcp_output.complaint("WARNING: no route") == ""
 
 
@@ -352,8 +352,10 @@ def test_malformed_packets_are_counted():
 
 
 def test_percentiles_of_a_stage():
-    found = perfdhcp_output.percentiles(np.array([at / 100 for at in range(101)]))
-    assert (found.p50, found.p90, found.p99, found.max) == pytest.approx((0.5, 0.9, 0.99, 1.0))
+    quantiles = perfdhcp_output.percentiles(np.array([at / 100 for at in range(101)]))
+    assert (quantiles.p50, quantiles.p90, quantiles.p99, quantiles.max) == pytest.approx(
+        (0.5, 0.9, 0.99, 1.0)
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which experiment runs on which commit, what it costs, how soon a drop is told."""
+"""Which experiment runs on which commit, what it costs, how soon a drop is reported."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from leaselab.analysis.workload import WEEK_H, Lab
 LAB = Lab(benches=2, commits_a_day=12, open_h=16, per_commit=0, nightly=0)
 
 
-def rhythms(found):
-    return {row.rhythm: len(row.scenarios) for row in found.rows}
+def rhythms(planned):
+    return {row.rhythm: len(row.scenarios) for row in planned.rows}
 
 
 def test_a_few_scenarios_are_all_measured_on_each_push():
@@ -94,36 +94,36 @@ def test_a_push_that_costs_too_much_says_what_it_costs():
 
 
 def test_hours_are_the_sum_of_their_parts():
-    found = plan(LAB, Wish(40), choose(LAB, Wish(40)), weeks=2)
-    parts = sum(row.hours for row in found.rows) + found.sweeps_h + found.bisects_h
-    assert found.hours == pytest.approx(parts)
-    assert found.load == pytest.approx(parts / (2 * 16 * LAB.available))
+    result = plan(LAB, Wish(40), choose(LAB, Wish(40)), weeks=2)
+    parts = sum(row.hours for row in result.rows) + result.sweeps_h + result.bisects_h
+    assert result.hours == pytest.approx(parts)
+    assert result.load == pytest.approx(parts / (2 * 16 * LAB.available))
 
 
-def test_an_idle_lab_tells_a_drop_after_poll_build_and_duel():
+def test_an_idle_lab_reports_a_drop_after_poll_build_and_duel():
     """Half of the poll's 15 min, 5 min to prepare, 2 min to build, a long duel, 1 min."""
     lab = Lab(benches=8, commits_a_day=2, commits_a_push=1, cold=0, poll_min=15, nightly=0)
-    told, named = delays(replace(lab, per_commit=1), 1, 20)[Kind.COMMIT]
+    reported, named = delays(replace(lab, per_commit=1), 1, 20)[Kind.COMMIT]
     around = (15 / 2 + 5 + 2 + lab.drop_min + 1) / 60
-    assert told.median == pytest.approx(around, abs=2 / 60)
-    assert told.p95 <= around + (15 / 2 + 1) / 60
-    assert named.median == pytest.approx(told.median, abs=1 / 60)
+    assert reported.median == pytest.approx(around, abs=2 / 60)
+    assert reported.p95 <= around + (15 / 2 + 1) / 60
+    assert named.median == pytest.approx(reported.median, abs=1 / 60)
 
 
-def test_a_night_tells_it_after_the_time_to_the_next_evening():
+def test_a_night_reports_it_after_the_time_to_the_next_evening():
     lab = Lab(benches=20, commits_a_day=8, office=50 / 168, poll_min=0, per_commit=0, nightly=0)
     lab = replace(lab, night_duels=5, night_over_h=0.01, cold=0)
-    told, named = delays(lab, 1, 30)[Kind.NIGHT_DUEL]
+    reported, named = delays(lab, 1, 30)[Kind.NIGHT_DUEL]
     after = (5 + 2 + lab.drop_min + 1) / 60
-    assert told.median == pytest.approx(12 + after, abs=0.8)
-    assert told.p95 == pytest.approx(0.95 * 24 + after, abs=0.8)
-    assert named.median > told.median + lab.bisect_h(4)
+    assert reported.median == pytest.approx(12 + after, abs=0.8)
+    assert reported.p95 == pytest.approx(0.95 * 24 + after, abs=0.8)
+    assert named.median > reported.median + lab.bisect_h(4)
 
 
 def test_of_every_nth_commit_a_drop_waits_for_the_next_that_is_measured():
     lab = Lab(benches=9, commits_a_day=12, per_commit=1, sampled=1, every=4, nightly=0)
-    found = delays(lab, 1, 10)
-    assert found[Kind.SAMPLE][0].median > found[Kind.COMMIT][0].median + 1
+    delays_h = delays(lab, 1, 10)
+    assert delays_h[Kind.SAMPLE][0].median > delays_h[Kind.COMMIT][0].median + 1
 
 
 def test_a_bisect_of_one_commit_takes_no_time_and_of_more_grows_by_halves():
@@ -149,23 +149,23 @@ def test_the_delay_is_that_of_the_simulated_lab():
             for ran in log.ran
             if ran.job.kind is Kind.COMMIT and WEEK_H <= ran.job.began_h < 2 * WEEK_H
         ]
-    told, _ = delays(lab, 1, 10)[Kind.COMMIT]
+    reported, _ = delays(lab, 1, 10)[Kind.COMMIT]
     assert len(seen) > 2000
-    assert told.median == pytest.approx(quantile(seen, 0.5), rel=0.001)
-    assert told.p95 == pytest.approx(quantile(seen, 0.95), rel=0.001)
+    assert reported.median == pytest.approx(quantile(seen, 0.5), rel=0.001)
+    assert reported.p95 == pytest.approx(quantile(seen, 0.95), rel=0.001)
 
 
 @pytest.mark.parametrize("counts", [Counts(push=3, night=4), Counts(push=9, swept=1)])
 def test_one_bench_more_never_makes_a_drop_wait_longer(counts):
     wish = Wish(counts.push + counts.night)
-    found = [
+    results = [
         plan(replace(LAB, benches=benches, cold=0), wish, counts, weeks=6)
         for benches in (1, 2, 3, 5)
     ]
-    for fewer, more in itertools.pairwise(found):
-        for one, other in zip(fewer.rows, more.rows, strict=True):
-            assert other.told.median <= one.told.median + 1e-9
-            assert other.told.p95 <= one.told.p95 + 1e-9
+    for fewer, more in itertools.pairwise(results):
+        for row, other in zip(fewer.rows, more.rows, strict=True):
+            assert other.told.median <= row.told.median + 1e-9
+            assert other.told.p95 <= row.told.p95 + 1e-9
 
 
 wishes = st.builds(Wish, scenarios=st.integers(1, 60), drops=st.floats(0, 0.1))
@@ -215,6 +215,6 @@ def test_one_bench_more_never_makes_a_plan_impossible(wish, benches, commits):
 
 def test_rows_name_each_scenario_once_in_order():
     wish = Wish(40)
-    found = plan(LAB, wish, choose(LAB, wish), weeks=2)
-    assert [place for row in found.rows for place in row.scenarios] == list(range(40))
-    assert rhythms(found).keys() == {Rhythm.PUSH, Rhythm.SAMPLE, Rhythm.NIGHT}
+    result = plan(LAB, wish, choose(LAB, wish), weeks=2)
+    assert [place for row in result.rows for place in row.scenarios] == list(range(40))
+    assert rhythms(result).keys() == {Rhythm.PUSH, Rhythm.SAMPLE, Rhythm.NIGHT}

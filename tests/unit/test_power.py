@@ -39,7 +39,7 @@ class TestVariable:
         assert parse_power({"command": ["a", "{action}"]}, "").words == ("a", "{action}")
 
     @pytest.mark.parametrize(
-        ("value", "told"),
+        ("value", "message"),
         [
             (None, "found None, wanted exactly one of command, redfish and ipmi"),
             ({}, "found nothing"),
@@ -65,12 +65,12 @@ class TestVariable:
             ({"ipmi": {**IPMI, "port": 0}}, "wanted a number from 1 to 65535"),
         ],
     )
-    def test_anything_else_is_told(self, value, told):
-        assert told in refusal(value)
+    def test_anything_else_is_reported(self, value, message):
+        assert message in refusal(value)
 
     def test_a_password_in_an_address_is_not_repeated(self):
-        told = refusal({"redfish": {**REDFISH, "address": "https://lab:geheim@bmc"}})
-        assert "geheim" not in told
+        message = refusal({"redfish": {**REDFISH, "address": "https://lab:geheim@bmc"}})
+        assert "geheim" not in message
 
     @given(verb=st.sampled_from(power.VERBS), host=st.text(min_size=1))
     def test_a_hosts_name_fills_words_and_makes_none(self, verb, host):
@@ -92,15 +92,15 @@ class TestVariable:
         blocks = re.findall(r"```yaml\n(leaselab_power.*?)```", readme, re.DOTALL)
         shown = [yaml.safe_load(block) for block in blocks]
         kinds = [*power.KINDS[1:], power.KINDS[0]]
-        assert [[*one["leaselab_power"]] for one in shown] == [[kind] for kind in kinds]
+        assert [[*item["leaselab_power"]] for item in shown] == [[kind] for kind in kinds]
         rack = (ROOT / "inventory/racks/rack1.yml").read_text("utf-8")
         rack = re.sub(r"(?m)^( +)# (?=leaselab_power| +(redfish|ipmi):)", r"\1", rack)
         parts = yaml.safe_load(rack)["bench"]["children"].values()
         hosts = [host for part in parts for host in part["hosts"].values()]
         shown += [host for host in hosts if "leaselab_power" in host]
         assert len(shown) == 5
-        for one in shown:
-            text = yaml.safe_dump(one["leaselab_power"]).replace("{{ inventory_dir }}", "/i")
+        for row in shown:
+            text = yaml.safe_dump(row["leaselab_power"]).replace("{{ inventory_dir }}", "/i")
             parse_power(yaml.safe_load(text), "")
 
     def test_hosts_that_boot_are_switched_by_their_own_program(self):
@@ -146,16 +146,16 @@ class TestPassword:
 
     def test_one_that_is_too_long_for_ipmi_is_refused_before_it_is_sent(self, file):
         file.write_text(21 * "g", "utf-8")
-        told = power.problem({"ipmi": {**IPMI, "password_file": str(file)}}, "sut")
-        assert "found 21 bytes, wanted up to 20" in told
+        message = power.problem({"ipmi": {**IPMI, "password_file": str(file)}}, "sut")
+        assert "found 21 bytes, wanted up to 20" in message
         assert power.problem({"redfish": {**REDFISH, "password_file": str(file)}}, "sut") == ""
 
-    def test_a_program_that_is_not_there_is_told_before_it_is_called(self):
-        told = power.problem({"command": ["/no/such/program", "{action}"]}, "sut")
-        assert "no such program on this machine (found /no/such/program" in told
+    def test_a_program_that_is_not_there_is_reported_before_it_is_called(self):
+        message = power.problem({"command": ["/no/such/program", "{action}"]}, "sut")
+        assert "no such program on this machine (found /no/such/program" in message
         assert power.problem({"command": ["sh", "{action}"]}, "sut") == ""
 
-    def test_certificates_that_are_not_there_are_told(self, file):
+    def test_certificates_that_are_not_there_are_reported(self, file):
         redfish = {**REDFISH, "password_file": str(file), "ca_file": "/none.pem"}
         assert "no such ca_file (found /none.pem" in power.problem({"redfish": redfish}, "sut")
 
@@ -214,15 +214,15 @@ class TestAnswers:
 
 
 class Answers:
-    """A host that answers as it is told: an error to raise, or the boot that it names."""
+    """A host that answers as configured: an error to raise, or the boot that it names."""
 
-    def __init__(self, *told):
-        self.told = list(told)
+    def __init__(self, *answers):
+        self.answers = list(answers)
         self.asked = 0
 
     def __call__(self, _access):
         self.asked += 1
-        self.now = self.told.pop(0) if len(self.told) > 1 else self.told[0]
+        self.now = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(self.now, LeaselabError):
             raise self.now
         return self
@@ -246,13 +246,13 @@ HOST = InventoryHost(ACCESS, ("dhcp_server",))
 
 class TestBoot:
     @pytest.mark.parametrize(
-        ("told", "dead"),
+        ("answers", "dead"),
         [([AWAY], True), ([AWAY, "a"], False), (["a"], False), ([REFUSED], False)],
     )
-    def test_who_is_silent_twice_is_dead_and_who_refuses_is_not(self, told, dead):
+    def test_who_is_silent_twice_is_dead_and_who_refuses_is_not(self, answers, dead):
         pauses = []
-        found = boot.silent([HOST], Answers(*told), pauses.append)
-        assert found == ([HOST] if dead else [])
+        result = boot.silent([HOST], Answers(*answers), pauses.append)
+        assert result == ([HOST] if dead else [])
         assert pauses[0] == 0.0
 
     def test_nobody_is_asked_where_there_is_nobody(self):
@@ -264,20 +264,20 @@ class TestBoot:
         assert boot.wait_for_boot(ACCESS, 60, "old", connector=host) < 60
         assert host.asked == 4
 
-    def test_a_host_that_tells_no_boot_has_only_to_answer(self):
+    def test_a_host_that_reports_no_boot_has_only_to_answer(self):
         assert boot.wait_for_boot(ACCESS, 60, "", connector=Answers("")) < 60
 
     @pytest.mark.parametrize(
-        ("told", "found"),
+        ("answer", "message"),
         [(AWAY, "found cannot be reached"), ("old", "and was not booted since")],
     )
-    def test_the_wait_ends_and_says_what_was_seen_last(self, monkeypatch, told, found):
+    def test_the_wait_ends_and_says_what_was_seen_last(self, monkeypatch, answer, message):
         monkeypatch.setattr(boot.time, "sleep", lambda _: None)
-        with pytest.raises(LeaselabError, match=found) as caught:
-            boot.wait_for_boot(ACCESS, 0.01, "old", connector=Answers(told))
+        with pytest.raises(LeaselabError, match=message) as caught:
+            boot.wait_for_boot(ACCESS, 0.01, "old", connector=Answers(answer))
         assert caught.value.outcome is Outcome.LAB
         assert "within 0.01 s" in str(caught.value)
 
-    def test_a_host_that_is_away_tells_no_boot(self):
+    def test_a_host_that_is_away_reports_no_boot(self):
         assert boot.boot_of(ACCESS, Answers(AWAY)) == ""
         assert boot.boot_of(ACCESS, Answers("one")) == "one"

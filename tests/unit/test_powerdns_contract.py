@@ -7,7 +7,7 @@ import pytest
 from tests.contracts import contract_module
 
 DATA = Path(__file__).parents[1] / "data/powerdns"
-TOLD = (DATA / "show.txt").read_text(encoding="ascii")
+RECORDED = (DATA / "show.txt").read_text(encoding="ascii")
 CONTROL = """#!/bin/sh
 # Tells what PowerDNS told; a purge leaves what `left` says, one fewer each time.
 [ "$1" = --config-dir=/etc/pdns-of-a-test ] || exit 9
@@ -28,8 +28,8 @@ def of_powerdns(name):
 
     @pytest.fixture(scope="module")
     def module():
-        with contract_module("powerdns", f"powerdns_contract.{name}") as found:
-            yield found
+        with contract_module("powerdns", f"powerdns_contract.{name}") as result:
+            yield result
 
     return module
 
@@ -49,7 +49,7 @@ def config(tmp_path):
     for end, text in (
         ("size", "7"),
         ("left", "0"),
-        ("show", TOLD),
+        ("show", RECORDED),
         ("config", (DATA / "current-config.txt").read_text("ascii")),
     ):
         program.with_name(f"pdns_control.{end}").write_text(text, encoding="ascii")
@@ -89,7 +89,7 @@ def test_where_nothing_is_to_be_emptied_nothing_is(server, config, cache):
     assert Path(f"{config['control_program']}.size").read_text(encoding="ascii") == "7"
 
 
-def test_the_servers_own_reason_is_told(control, config):
+def test_the_servers_own_reason_is_reported(control, config):
     with pytest.raises(
         control.program.ContractError, match=r"rping: Unknown command: 'rping'$"
     ):
@@ -104,11 +104,11 @@ def test_counters_have_their_names(control, config):
 
 def test_the_hash_is_of_what_runs_and_not_of_when_it_was_asked(control, config):
     text = (DATA / "current-config.txt").read_text(encoding="ascii")
-    found = control.config_hash(config)
+    result = control.config_hash(config)
     keep(config, "config", text.replace("2026-11-24 08:46:21", "2026-11-25 09:00:00"))
-    assert control.config_hash(config) == found
+    assert control.config_hash(config) == result
     keep(config, "config", text.replace("# max-queue-length=5000", "max-queue-length=50"))
-    assert control.config_hash(config) != found
+    assert control.config_hash(config) != result
 
 
 def test_rows_are_as_the_tables_have_them(zones):
@@ -145,8 +145,10 @@ def test_the_list_of_zones_has_the_path_of_each_file(zones, tmp_path):
     )
 
 
-@pytest.mark.parametrize(("said", "made_anew"), [("abc", False), ("other", True), (None, True)])
-def test_lmdb_files_of_other_zones_are_made_anew(store, config, monkeypatch, said, made_anew):
+@pytest.mark.parametrize(
+    ("said", "made_again"), [("abc", False), ("other", True), (None, True)]
+)
+def test_lmdb_files_of_other_zones_are_made_again(store, config, monkeypatch, said, made_again):
     folder = Path(config["state_folder"])
     folder.mkdir()
     config |= {"data": {"made": {"sha256": "abc"}}, "store": {"lmdb_shards": 64}}
@@ -156,7 +158,7 @@ def test_lmdb_files_of_other_zones_are_made_anew(store, config, monkeypatch, sai
     done = []
     monkeypatch.setattr(store, "make_lmdb", lambda _config, wanted: done.append(wanted))
     assert store.prepare(config) == {}
-    assert done == ([{"sha256": "abc", "lmdb_shards": 64}] if made_anew else [])
+    assert done == ([{"sha256": "abc", "lmdb_shards": 64}] if made_again else [])
 
 
 def test_zones_that_were_not_all_loaded_are_not_served(store, config):

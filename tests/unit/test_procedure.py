@@ -223,8 +223,8 @@ def a_family(monkeypatch, varied=(), **procedure):
 def test_a_load_that_was_asked_for_comes_instead_of_the_files(monkeypatch, file, asked, load):
     """Else a rate would be taken for the file's share, and compared as such."""
     a_family(monkeypatch, **{"name": "fixed-load", **file})
-    found = find_procedure(Path("scenarios"), "v4-memfile", {"name": "fixed-load", **asked})
-    assert (found.rate, found.share) == load
+    procedure = find_procedure(Path("scenarios"), "v4-memfile", {"name": "fixed-load", **asked})
+    assert (procedure.rate, procedure.share) == load
 
 
 def test_a_rate_and_a_share_at_once_are_refused(monkeypatch):
@@ -349,9 +349,9 @@ def test_the_longest_search_has_all_trials_of_all_rounds_and_of_the_confirmation
 
 def test_the_longest_fixed_load_has_what_stalls_may_spoil_in_each_round():
     trials = 3 + STALLED_LIMIT
-    one = 150 + STALLED_LIMIT * 60 + trials * (4 + 5) + (1 + 4 + 5) + 60
+    item = 150 + STALLED_LIMIT * 60 + trials * (4 + 5) + (1 + 4 + 5) + 60
     procedure = FixedLoad(rate=10, duration_s=150, trial_s=60)
-    assert procedure.longest_s == 3 * one + PAUSE_LIMIT_S
+    assert procedure.longest_s == 3 * item + PAUSE_LIMIT_S
     assert (procedure.longest_trial_s, FixedLoad(duration_s=9).longest_trial_s) == (60, 9)
 
 

@@ -40,8 +40,8 @@ SLOWER = {"main;answer": 9.0, "main;answer;weigh_options": 0.8, "main;receive": 
 @pytest.fixture(scope="module")
 def contract():
     """The contract's module for profiles."""
-    with contract_module("contract", "leaselab_contract.profile") as found:
-        yield found
+    with contract_module("contract", "leaselab_contract.profile") as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +66,12 @@ def read(store, record):
 
 
 def test_each_sample_is_in_one_stack_with_its_outermost_function_first(contract, printed):
-    found = contract.fold(printed)
+    folded = contract.fold(printed)
     heads = [line for line in printed if line and not line.startswith("\t")]
-    assert found["samples"] == len(heads) == sum(found["stacks"].values())
-    assert found["lost"] == 0
-    assert found["sampled_s"] == pytest.approx(len(heads) * 10309278e-9)
-    assert all(stack.startswith("wire pool;[libc.so.6];") for stack in found["stacks"])
+    assert folded["samples"] == len(heads) == sum(folded["stacks"].values())
+    assert folded["lost"] == 0
+    assert folded["sampled_s"] == pytest.approx(len(heads) * 10309278e-9)
+    assert all(stack.startswith("wire pool;[libc.so.6];") for stack in folded["stacks"])
 
 
 def test_functions_of_cpp_keep_their_names_and_files_stand_for_those_without(contract, printed):
@@ -107,12 +107,12 @@ def test_functions_of_the_kernel_are_marked_and_lost_samples_are_counted(contrac
         "dnsmasq 1003009 ",
         "\t    55d0aa05 dhcp_packet (/usr/sbin/dnsmasq)",
     ]
-    found = contract.fold(lines)
-    assert found["stacks"] == {
+    folded = contract.fold(lines)
+    assert folded["stacks"] == {
         "dnsmasq;dhcp_packet;udp_sendmsg_[k]": 1,
         "dnsmasq;dhcp_packet": 1,
     }
-    assert found["lost"] == 17
+    assert folded["lost"] == 17
 
 
 def test_why_perf_may_not_sample_is_one_line(contract):
@@ -121,15 +121,15 @@ def test_why_perf_may_not_sample_is_one_line(contract):
         "perf_event_open(..., PERF_FLAG_FD_CLOEXEC) failed with unexpected error 1 "
         "(Operation not permitted)\nError:\nNo permission to enable cpu-clock event.\n\n"
     )
-    told = contract.refused(words)
-    assert told.startswith(
+    message = contract.refused(words)
+    assert message.startswith(
         "perf may not sample here: No permission to enable cpu-clock event. (found kernel."
     )
-    assert "\n" not in told
+    assert "\n" not in message
 
 
 @pytest.mark.parametrize(
-    "recipe", sorted(ROLES.glob("*_build/files/recipe")), ids=lambda one: one.parts[-3]
+    "recipe", sorted(ROLES.glob("*_build/files/recipe")), ids=lambda value: value.parts[-3]
 )
 def test_no_recipe_strips_what_it_builds(recipe):
     """Else its own functions would have no names: neither when it is linked, nor installed."""
@@ -141,7 +141,7 @@ def test_no_recipe_strips_what_it_builds(recipe):
 # --- rounds ---------------------------------------------------------------------------
 
 
-def test_a_round_that_was_interrupted_is_made_anew_and_comes_to_the_same():
+def test_a_round_that_was_interrupted_is_repeated_and_comes_to_the_same():
     """At each event of the journal: round, trials and stacks are never of two starts."""
     given = {**PROFILE, "rounds": 2}
     whole = Zones()
@@ -151,9 +151,9 @@ def test_a_round_that_was_interrupted_is_made_anew_and_comes_to_the_same():
         with pytest.raises(Killed):
             formula_point(formula_bench(**given), zones)
         point = formula_point(formula_bench(**given), zones)
-        for one, other in zip(point.rounds, wanted.rounds, strict=True):
-            assert one.metrics["sampled_us"] == pytest.approx(other.metrics["sampled_us"])
-            assert one.files == other.files
+        for round_, other in zip(point.rounds, wanted.rounds, strict=True):
+            assert round_.metrics["sampled_us"] == pytest.approx(other.metrics["sampled_us"])
+            assert round_.files == other.files
 
 
 def test_where_no_profile_may_be_taken_the_result_says_so_and_nothing_was_measured():
@@ -177,27 +177,29 @@ def test_without_samples_there_is_no_profile():
 # --- what functions cost --------------------------------------------------------------
 
 
-def test_samples_become_time_of_each_transaction_and_the_rest_is_told():
-    found = spent("main;answer 30\nmain;receive 10\n", sampled_us=8.0, cpu_us=10.0)
-    assert found.own == {"answer": 6.0, "receive": 2.0, NOT_SAMPLED: 2.0}
-    assert found.whole["main"] == 8.0
-    assert found.all_us == 10.0
+def test_samples_become_time_of_each_transaction_and_the_rest_is_reported():
+    time_spent = spent("main;answer 30\nmain;receive 10\n", sampled_us=8.0, cpu_us=10.0)
+    assert time_spent.own == {"answer": 6.0, "receive": 2.0, NOT_SAMPLED: 2.0}
+    assert time_spent.whole["main"] == 8.0
+    assert time_spent.all_us == 10.0
 
 
 def test_a_function_that_calls_itself_counts_once_and_its_versions_are_one():
-    found = spent("walk;walk.part.0;walk.isra.3.cold 4\nwalk 4\n", sampled_us=8.0, cpu_us=None)
-    assert found.whole == {"walk": 8.0}
-    assert found.own == {"walk": 8.0}
+    time_spent = spent(
+        "walk;walk.part.0;walk.isra.3.cold 4\nwalk 4\n", sampled_us=8.0, cpu_us=None
+    )
+    assert time_spent.whole == {"walk": 8.0}
+    assert time_spent.own == {"walk": 8.0}
 
 
 def test_the_function_that_grew_is_named_first(two):
     store, (base, other) = two
-    found = both(read(store, base), read(store, other))
-    first = found.functions[0]
+    functions = both(read(store, base), read(store, other))
+    first = functions.functions[0]
     assert first.name == "weigh_options"
     assert first.own.difference == pytest.approx(0.8, rel=0.02)
-    assert [one.name for one in found.grown] == ["weigh_options"]
-    answer = next(function for function in found.functions if function.name == "answer")
+    assert [function.name for function in functions.grown] == ["weigh_options"]
+    answer = next(function for function in functions.functions if function.name == "answer")
     assert answer.whole.difference == pytest.approx(0.8, rel=0.02)
     assert answer.own.difference == pytest.approx(0.0, abs=0.01)
 
@@ -234,10 +236,10 @@ def test_a_function_of_three_per_cent_more_is_named_first_nearly_always():
 
 
 def test_one_round_has_no_intervals():
-    one = [spent("main;answer 30\n", 8.0, 10.0)]
-    found = both(one, one)
-    assert all(each.own.reach is None and not each.seen for each in found.functions)
-    assert growth(found) == "One round cannot separate growth from noise."
+    results = [spent("main;answer 30\n", 8.0, 10.0)]
+    functions = both(results, results)
+    assert all(each.own.reach is None and not each.seen for each in functions.functions)
+    assert growth(functions) == "One round cannot separate growth from noise."
 
 
 # --- what is shown --------------------------------------------------------------------
@@ -245,19 +247,19 @@ def test_one_round_has_no_intervals():
 
 def test_a_sentence_a_table_and_a_comment_name_the_function(two):
     store, (base, other) = two
-    found = difference(base, other, read(store, base), read(store, other))
-    assert f"0 {UNIT} in A, " in summary(found)
+    result = difference(base, other, read(store, base), read(store, other))
+    assert f"0 {UNIT} in A, " in summary(result)
     stream = io.StringIO()
-    print_profile(found, stream)
-    assert "Grew most: weigh_options +0.80" in summary(found)
+    print_profile(result, stream)
+    assert "Grew most: weigh_options +0.80" in summary(result)
     table = stream.getvalue().split("\n\n")[1].splitlines()
     assert table[1].split()[:4] == ["weigh_options", "0.00", "0.80", "+0.80*"]
-    comment = markdown_of_profiles(found)
+    comment = markdown_of_profiles(result)
     assert "### Where CPU time goes" in comment
     assert comment.index("weigh\\_options") < comment.index("answer")
 
 
-def test_compare_tells_the_profile_beside_its_verdict(two, capsys):
+def test_compare_reports_the_profile_beside_its_verdict(two, capsys):
     store, (base, other) = two
     words = ["compare", base.id, other.id, "--threshold", "50", "--results", str(store.root)]
     assert main([*words, "--json"]) == 0
@@ -279,10 +281,10 @@ def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(two, tmp_p
     assert ">weigh_options<" in text
 
 
-def test_a_box_stands_on_its_caller_and_is_as_wide_as_what_it_costs(two):
+def test_a_box_lies_above_its_caller_and_is_as_wide_as_what_it_costs(two):
     store, (base, other) = two
-    found = both(read(store, base), read(store, other))
-    boxes = {box["name"]: box for box in flames(found)["layer"][0]["data"]["values"]}
+    functions = both(read(store, base), read(store, other))
+    boxes = {box["name"]: box for box in flames(functions)["layer"][0]["data"]["values"]}
     inner, outer = boxes["weigh_options"], boxes["answer"]
     assert inner["row"] == outer["row"] + 1
     assert outer["from"] <= inner["from"] < inner["to"] <= outer["to"]

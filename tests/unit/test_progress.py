@@ -46,7 +46,7 @@ def bench():
 
 
 class Terminal(io.StringIO):
-    """What a terminal is told."""
+    """What a terminal gets."""
 
     encoding = "utf-8"
 
@@ -60,10 +60,10 @@ def test_what_is_printed_beside_a_live_view_brings_no_codes(bench, monkeypatch):
     monkeypatch.setattr("sys.stderr", terminal)
     with guarded_streams(), progress(replace(bench, servers={"server": server})):
         sys.stderr.write(f"leaselab: {CODES}\n")
-    told = terminal.getvalue()
-    assert "2.6" in told
-    assert "[/nosuch]" in told
-    assert [code for code in ("\x1b[8m", "\x1b]0", "\x9b", "\u202e") if code in told] == []
+    printed = terminal.getvalue()
+    assert "2.6" in printed
+    assert "[/nosuch]" in printed
+    assert [code for code in ("\x1b[8m", "\x1b]0", "\x9b", "\u202e") if code in printed] == []
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
 
 
 @pytest.mark.parametrize(
-    ("procedure", "metrics", "told", "estimate"),
+    ("procedure", "metrics", "line", "estimate"),
     [
         (FixedLoad(rate=9), {"p99_s": 0.01412}, "p99 latency 14.1 ms", "14.1 ms"),
         (Event(rate=9), {"outage_s": 12.5}, "outage 12.5 s", "12.5 s"),
@@ -196,16 +196,16 @@ def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
     ],
 )
 def test_a_figure_of_another_procedure_has_its_name_and_unit(
-    bench, procedure, metrics, told, estimate
+    bench, procedure, metrics, line, estimate
 ):
     """And no bracket, as nothing was searched."""
     bench = replace(bench, procedure=procedure)
     stream = io.StringIO()
-    one = change(FOUND, metrics=metrics, bracket=None, trials=(LOWER,))
-    PlainProgress(bench, stream).round_done(one)
-    assert stream.getvalue() == f"run 1/3: {told}, 1 trial\n"
+    item = change(FOUND, metrics=metrics, bracket=None, trials=(LOWER,))
+    PlainProgress(bench, stream).round_done(item)
+    assert stream.getvalue() == f"run 1/3: {line}, 1 trial\n"
     view = LiveProgress(bench)
-    view.round_done(one)
+    view.round_done(item)
     assert fact(view, "estimate so far") == estimate
 
 

@@ -52,7 +52,7 @@ def archived(root, token="3f9a", **fields):  # noqa: S107  # part of an id, no s
 
 def prune(root, days=7, now=NOW, *, dry_run=False):
     freed, errors = remove(may_go(results(Store(root)), now, days), dry_run=dry_run)
-    return {kind: one.items for kind, one in freed.items()}, errors
+    return {kind: item.items for kind, item in freed.items()}, errors
 
 
 def old(path, days=100.0):
@@ -86,16 +86,16 @@ class TestRaw:
         ]
         asked += [["export", "--csv", "-"], ["export", "--csv", "-", "--level", "trials"]]
 
-        def told():
+        def printed():
             text = []
             for words in asked:
                 code = main(words)
                 text.append((code, *capsys.readouterr()))
             return text
 
-        before = told()
+        before = printed()
         assert prune(root) == ({"raw outputs": 2}, [])
-        assert told() == before
+        assert printed() == before
         assert main(["dev", "archive", "verify"]) == 0
         out = capsys.readouterr().out
         assert "2 of 2 results match" in out
@@ -125,9 +125,9 @@ class TestRaw:
         assert raw
         kept = {path: content for path, content in before.items() if path.parent.name != "raw"}
         assert {path: path.read_bytes() for path in kept} == kept
-        told = json.loads((place / PRUNED).read_bytes())
+        document = json.loads((place / PRUNED).read_bytes())
         sums = dict(line.split("  ")[::-1] for line in (place / SUMS).read_text().splitlines())
-        assert told["files"] == {
+        assert document["files"] == {
             name: {"bytes": len(content), "sha256": sums[name]} for name, content in raw.items()
         }
         assert {
@@ -157,13 +157,15 @@ class TestRaw:
     @pytest.mark.parametrize(
         "edit",
         [
-            lambda told: told["files"].update(
+            lambda reported: reported["files"].update(
                 {"result.json": {"bytes": 1, "sha256": "0" * 64}}
             ),
-            lambda told: next(iter(told["files"].values())).update(sha256="0" * 64),
-            lambda told: told["files"].update({"raw/x": {"bytes": 1, "sha256": "0" * 64}}),
-            lambda told: told.update(files=[]),
-            lambda told: told.update(at="\x1b[31m"),
+            lambda reported: next(iter(reported["files"].values())).update(sha256="0" * 64),
+            lambda reported: reported["files"].update(
+                {"raw/x": {"bytes": 1, "sha256": "0" * 64}}
+            ),
+            lambda reported: reported.update(files=[]),
+            lambda reported: reported.update(at="\x1b[31m"),
         ],
         ids=["the result", "another checksum", "no file of it", "no list", "no day"],
     )
@@ -171,10 +173,10 @@ class TestRaw:
         record = archived(root)
         prune(root)
         path = Store(root).place(record.id) / PRUNED
-        told = json.loads(path.read_bytes())
-        edit(told)
+        document = json.loads(path.read_bytes())
+        edit(document)
         path.chmod(0o644)
-        path.write_text(json.dumps(told))
+        path.write_text(json.dumps(document))
         with pytest.raises(LeaselabError, match="pruned"):
             Store(root).verify(record.id)
 
@@ -336,7 +338,7 @@ class TestCheckout:
         items = may_go(caches(Store(root), root.parent), NOW, days)
         freed, errors = remove(items, dry_run=False)
         assert errors == []
-        return {kind: (one.items, one.bytes) for kind, one in freed.items()}
+        return {kind: (item.items, item.bytes) for kind, item in freed.items()}
 
     def test_builds_that_no_result_names_go_and_named_ones_stay(self, root, kept):
         record = built(example_result(), "1" * 40)

@@ -118,7 +118,7 @@ def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkey
 
     monkeypatch.setattr(measurement, "_measure", measure)
     with pytest.raises(type(lab_broken("")), match=r"labuser@192\.0\.2\.10"):
-        finish(store, running)  # who measures is told all of it
+        finish(store, running)  # the user who measures sees all of it
     (ended,) = finish(store, store.open_running())
     place = ended.place
     assert seen == ["192.0.2.10", "192.0.2.10"]
@@ -163,14 +163,14 @@ def test_an_older_result_is_shown_as_a_new_one_is(tmp_path):
     old = edited(example_result(commit="b" * 40, outcome="invalid"), reveal)
     store = Store(tmp_path)
     place = store.place(archive_result(tmp_path, old).id)
-    found = store.load(old.id)
-    assert [secret for secret in SECRETS if secret in encode(found).decode()] == []
-    assert found.reasons[0].text == "server: late; generator: https://git/x fails"
-    assert found.source.repository == "https://git.example/kea.git"
-    assert found.generator.host == "generator"
-    assert found.rounds == old.rounds
+    record = store.load(old.id)
+    assert [secret for secret in SECRETS if secret in encode(record).decode()] == []
+    assert record.reasons[0].text == "server: late; generator: https://git/x fails"
+    assert record.source.repository == "https://git.example/kea.git"
+    assert record.generator.host == "generator"
+    assert record.rounds == old.rounds
     assert "sut1" in (place / "result.json").read_text()
-    assert published(found) == found
+    assert published(record) == record
 
 
 def test_both_servers_of_a_pair_are_shown_so():
@@ -234,14 +234,14 @@ def test_hosts_are_replaced_where_they_stand_as_words():
     )
 
 
-def test_an_address_of_several_hosts_stands_for_none_of_them():
+def test_an_address_of_several_hosts_names_none_of_them():
     """The containers of the local lab are one machine's ports."""
     hosts = {
         role: HostAccess(role[:3], "127.0.0.1", "root", "/key", "/known", port)
         for port, role in enumerate(("server", "generator"), 22041)
     }
-    told = by_role("ser at root@127.0.0.1:22041, 127.0.0.1", public_names(hosts))
-    assert told == "server at server, a host"
+    reported = by_role("ser at root@127.0.0.1:22041, 127.0.0.1", public_names(hosts))
+    assert reported == "server at server, a host"
 
 
 def test_a_commit_that_came_to_no_sweep_names_its_hosts_by_role_too():

@@ -112,7 +112,7 @@ def spoiled_in(monkeypatch, *spoiled):
     monkeypatch.setattr(Trials, "measure", measure)
 
 
-def test_a_ramp_that_a_stall_spoiled_is_begun_anew_on_a_server_that_was_reset(monkeypatch):
+def test_a_ramp_that_a_stall_spoiled_is_repeated_on_a_server_that_was_reset(monkeypatch):
     spoiled_in(monkeypatch, 2)
     zones = Zones(cold=0.04)
     first, second = measured(zones, rates=[1000, 1500, 20_000]).rounds
@@ -123,7 +123,7 @@ def test_a_ramp_that_a_stall_spoiled_is_begun_anew_on_a_server_that_was_reset(mo
     assert first.shown_trial == 4
 
 
-def test_a_hot_server_is_not_reset_before_its_ramp_is_begun_anew(monkeypatch):
+def test_a_hot_server_is_not_reset_before_its_ramp_is_repeated(monkeypatch):
     spoiled_in(monkeypatch, 2)
     zones = Zones()
     first, _ = measured(zones, reset="at-start").rounds
@@ -151,14 +151,14 @@ def test_a_ramp_of_which_no_step_counts_is_an_invalid_measurement(monkeypatch):
     assert error.found == GENERATOR_STALLED
 
 
-def known(one):
-    return {name: value for name, value in one.metrics.items() if value is not None}
+def known(round_):
+    return {name: value for name, value in round_.metrics.items() if value is not None}
 
 
 @pytest.mark.parametrize(
     "procedure", [RAMP, {"name": "flood", "floods": 4, "flood_s": 2, "rounds": 2}]
 )
-def test_one_killed_at_every_event_begins_its_round_anew_and_comes_to_the_same(procedure):
+def test_one_killed_at_every_event_repeats_its_round_and_comes_to_the_same(procedure):
     """What was in the server's caches is gone, so the trials before the kill say nothing."""
     whole = Zones(cold=0.5)
     wanted = formula_point(formula_bench(**procedure), whole).rounds
@@ -170,9 +170,9 @@ def test_one_killed_at_every_event_begins_its_round_anew_and_comes_to_the_same(p
             formula_point(formula_bench(**procedure), zones)
         kept = [name for name, _ in zones.events]
         point = formula_point(formula_bench(**procedure), zones)
-        for one, other in zip(point.rounds, wanted, strict=True):
-            assert [trial.load for trial in one.trials] == [
+        for round_, other in zip(point.rounds, wanted, strict=True):
+            assert [trial.load for trial in round_.trials] == [
                 trial.load for trial in other.trials
             ]
-            assert known(one) == pytest.approx(known(other), rel=0.01, abs=0.01)
+            assert known(round_) == pytest.approx(known(other), rel=0.01, abs=0.01)
         assert [name for name, _ in zones.events].count("trial") >= kept.count("trial")

@@ -38,33 +38,33 @@ def scaled(runs, factor):
     return Runs(tuple(factor * rate for rate in runs.values), runs.trim)
 
 
-def judged(one, other):
+def judged(first, other):
     """Their ratio, where the runs do not make it a matter of rounding."""
-    assume(np.ptp(sorted(one.values)[one.trim : len(one.values) - one.trim]) > 1)
+    assume(np.ptp(sorted(first.values)[first.trim : len(first.values) - first.trim]) > 1)
     assume(np.ptp(sorted(other.values)[other.trim : len(other.values) - other.trim]) > 1)
-    assume(common_share(one, other) is not None)
-    return ratio(one, other)
+    assume(common_share(first, other) is not None)
+    return ratio(first, other)
 
 
-def yuen_by_hand(one, other, factor):
-    """p that the mean of `other` is `factor` times that of `one`, by the formula in the paper.
+def yuen_by_hand(first, other, factor):
+    """p that the mean of `other` is `factor` times that of `first`, by the published formula.
 
     The squared error of each mean is (n - 1) s_w^2 / (h (h - 1)), which is that of Tukey and
     McLaughlin times (n - 1) h / (n (h - 1)); degrees of freedom are Welch's, with h runs.
     """
     parts = []
-    for runs, scale in ((one, factor), (other, 1.0)):
+    for runs, scale in ((first, factor), (other, 1.0)):
         n, h = len(runs.values), runs.kept
         error = scale * standard_error(runs.values, runs.trim)
         parts.append((error**2 * (n - 1) * h / (n * (h - 1)), h - 1))
     variance = sum(square for square, _ in parts)
     freedom = variance**2 / sum(square**2 / free for square, free in parts)
-    gap = abs(other.mean - factor * one.mean) / math.sqrt(variance)
+    gap = abs(other.mean - factor * first.mean) / math.sqrt(variance)
     return 2 * stats.t.sf(gap, freedom)
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "trims", "p"),
+    ("first", "other", "trims", "p"),
     [
         # yuen.t.test of R's package PairedData; the second is the example of scipy's manual
         (
@@ -88,37 +88,37 @@ def yuen_by_hand(one, other, factor):
         ),
     ],
 )
-def test_the_test_agrees_with_published_examples(one, other, trims, p):
-    found = ratio(Runs(tuple(one), trims[0]), Runs(tuple(other), trims[1]))
-    assert found.p == pytest.approx(p, abs=1e-6)
+def test_the_test_agrees_with_published_examples(first, other, trims, p):
+    estimate = ratio(Runs(tuple(first), trims[0]), Runs(tuple(other), trims[1]))
+    assert estimate.p == pytest.approx(p, abs=1e-6)
 
 
 @settings(max_examples=25)
 @given(sweeps, sweeps)
-def test_the_ends_of_the_interval_are_where_the_formula_says_five_per_cent(one, other):
-    found = judged(one, other)
-    assume(found.ci95 is not None)
-    assert found.p == pytest.approx(yuen_by_hand(one, other, 1.0), rel=1e-6, abs=1e-12)
-    for end in found.ci95:
-        assert yuen_by_hand(one, other, end) == pytest.approx(0.05, abs=1e-6)
+def test_the_ends_of_the_interval_are_where_the_formula_says_five_per_cent(first, other):
+    judgement = judged(first, other)
+    assume(judgement.ci95 is not None)
+    assert judgement.p == pytest.approx(yuen_by_hand(first, other, 1.0), rel=1e-6, abs=1e-12)
+    for end in judgement.ci95:
+        assert yuen_by_hand(first, other, end) == pytest.approx(0.05, abs=1e-6)
 
 
 @settings(max_examples=25)
 @given(sweeps, sweeps, st.floats(0.8, 1.25))
 def test_the_interval_leaves_one_out_where_the_test_says_so_and_nowhere_else(
-    one, other, factor
+    first, other, factor
 ):
-    found = judged(one, scaled(other, factor))
-    assume(found.ci95 is not None)
-    assume(abs(found.p - 0.05) > 1e-6)
-    assert found.differs == (not found.ci95[0] <= 1.0 <= found.ci95[1])
+    judgement = judged(first, scaled(other, factor))
+    assume(judgement.ci95 is not None)
+    assume(abs(judgement.p - 0.05) > 1e-6)
+    assert judgement.differs == (not judgement.ci95[0] <= 1.0 <= judgement.ci95[1])
 
 
 @settings(max_examples=25)
 @given(sweeps, sweeps, st.floats(0.5, 2))
-def test_the_ratio_the_other_way_round_is_the_inverse(one, other, factor):
+def test_the_ratio_the_other_way_round_is_the_inverse(first, other, factor):
     other = scaled(other, factor)
-    there, back = judged(one, other), ratio(other, one)
+    there, back = judged(first, other), ratio(other, first)
     assume(there.ci95 is not None)
     assume(back.ci95 is not None)
     assert back.value == pytest.approx(1 / there.value)
@@ -129,16 +129,16 @@ def test_the_ratio_the_other_way_round_is_the_inverse(one, other, factor):
 @settings(max_examples=25)
 @given(sweeps, sweeps, st.floats(0.01, 100), st.floats(0.5, 2))
 def test_units_do_not_matter_and_a_factor_of_one_is_a_factor_of_the_ratio(
-    one, other, unit, factor
+    first, other, unit, factor
 ):
-    found = judged(one, other)
-    assume(found.ci95 is not None)
-    same = ratio(scaled(one, unit), scaled(other, unit))
+    judgement = judged(first, other)
+    assume(judgement.ci95 is not None)
+    same = ratio(scaled(first, unit), scaled(other, unit))
     assert (same.value, same.p, *same.ci95) == pytest.approx(
-        (found.value, found.p, *found.ci95), rel=1e-6
+        (judgement.value, judgement.p, *judgement.ci95), rel=1e-6
     )
-    moved = ratio(one, scaled(other, factor))
-    assert moved.ci95 == pytest.approx([factor * end for end in found.ci95], rel=1e-6)
+    moved = ratio(first, scaled(other, factor))
+    assert moved.ci95 == pytest.approx([factor * end for end in judgement.ci95], rel=1e-6)
 
 
 def test_the_share_drops_one_of_however_many_at_each_end():
@@ -149,8 +149,8 @@ def test_the_share_drops_one_of_however_many_at_each_end():
 
 def test_runs_trimmed_by_different_shares_are_means_of_different_things():
     twenty = Runs(tuple(1000.0 + rate for rate in range(20)), 1)
-    found = ratio(NINE, twenty)
-    assert (found.ci95, found.p, found.differs) == (None, None, None)
+    estimate = ratio(NINE, twenty)
+    assert (estimate.ci95, estimate.p, estimate.differs) == (None, None, None)
     # 0 of 3 and 1 of 9 is what one share drops of them; 0 of 9 and 1 of 9 is not
     assert common_share(NINE, Runs((1.0, 2.0, 3.0), 0)) is not None
     assert common_share(NINE, Runs(MAX_RATES, 0)) is None
@@ -165,21 +165,21 @@ def test_the_sweeps_of_the_archive_are_what_is_compared():
 
 
 def test_the_same_sweep_twice_is_a_ratio_of_one_within_its_interval():
-    found = ratio(NINE, NINE)
-    assert (found.value, found.p, found.differs) == (1.0, 1.0, False)
-    assert found.ci95[0] < 1.0 < found.ci95[1]
+    estimate = ratio(NINE, NINE)
+    assert (estimate.value, estimate.p, estimate.differs) == (1.0, 1.0, False)
+    assert estimate.ci95[0] < 1.0 < estimate.ci95[1]
 
 
 def test_too_few_runs_have_a_ratio_and_no_interval():
-    found = ratio(Runs((90.0, 100.0, 110.0), 1), scaled(NINE, 0.015))
-    assert found.value == pytest.approx(0.9, abs=0.002)
-    assert (found.ci95, found.p, found.differs) == (None, None, None)
+    estimate = ratio(Runs((90.0, 100.0, 110.0), 1), scaled(NINE, 0.015))
+    assert estimate.value == pytest.approx(0.9, abs=0.002)
+    assert (estimate.ci95, estimate.p, estimate.differs) == (None, None, None)
 
 
 def test_runs_without_any_spread_are_known_exactly():
     ten, nine = Runs((100.0,) * 9, 1), Runs((90.0,) * 9, 1)
-    found = ratio(ten, nine)
-    assert (found.value, found.ci95, found.differs) == (0.9, (0.9, 0.9), True)
+    estimate = ratio(ten, nine)
+    assert (estimate.value, estimate.ci95, estimate.differs) == (0.9, (0.9, 0.9), True)
     assert ratio(ten, ten).differs is False
     assert ratio(ten, scaled(NINE, 1 / 60)).ci95 is not None
 
@@ -206,22 +206,22 @@ def alternating(factor):
 def test_what_drift_hides_between_series_shows_within_their_rounds():
     base, other = alternating(0.97)
     assert ratio(Runs(tuple(base), 1), Runs(tuple(other), 1)).differs is False
-    found = paired_ratio(base, other)
-    assert found.value == pytest.approx(0.97, abs=0.005)
-    assert found.ci95[1] < 0.98
-    assert found.differs
+    estimate = paired_ratio(base, other)
+    assert estimate.value == pytest.approx(0.97, abs=0.005)
+    assert estimate.ci95[1] < 0.98
+    assert estimate.differs
     assert paired_ratio(*alternating(1.0)).differs is False
     expected = stats.ttest_1samp(np.log(np.array(other) / np.array(base)), 0)
-    assert found.p == pytest.approx(expected.pvalue)
-    assert np.log(found.ci95) == pytest.approx(expected.confidence_interval())
+    assert estimate.p == pytest.approx(expected.pvalue)
+    assert np.log(estimate.ci95) == pytest.approx(expected.confidence_interval())
 
 
-def test_equal_points_of_an_experiment_are_told_apart_once_in_twenty():
+def test_equal_points_of_an_experiment_are_distinguished_once_in_twenty():
     """2 000 pairs of equal series that drift alike; 3 sigma of 5 % are 1.5 points."""
     draws = np.random.default_rng(20261123)
     drift = np.exp(0.1 * draws.normal(size=(2000, 9, 1)))
     series = 6000 * drift * np.exp(0.01 * draws.normal(size=(2000, 9, 2)))
-    seen = [paired_ratio(list(one[:, 0]), list(one[:, 1])).differs for one in series]
+    seen = [paired_ratio(list(item[:, 0]), list(item[:, 1])).differs for item in series]
     assert np.mean(seen) == pytest.approx(0.05, abs=0.015)
 
 
@@ -237,15 +237,19 @@ def test_a_paired_ratio_the_other_way_round_is_the_inverse(pairs):
 
 def test_paired_series_that_are_the_same_do_not_differ_and_exact_ones_are_exact():
     assert paired_ratio([1.0, 2.0], [1.0, 2.0]).p == 1.0
-    found = paired_ratio([1.0, 2.0, 8.0], [2.0, 4.0, 16.0])
-    assert (found.value, found.p) == (pytest.approx(2.0), pytest.approx(0.0, abs=1e-12))
-    one = paired_ratio([100.0], [90.0])
-    assert (one.value, one.ci95, one.differs) == (pytest.approx(0.9), None, None)
+    estimate = paired_ratio([1.0, 2.0, 8.0], [2.0, 4.0, 16.0])
+    assert (estimate.value, estimate.p) == (pytest.approx(2.0), pytest.approx(0.0, abs=1e-12))
+    of_one_pair = paired_ratio([100.0], [90.0])
+    assert (of_one_pair.value, of_one_pair.ci95, of_one_pair.differs) == (
+        pytest.approx(0.9),
+        None,
+        None,
+    )
 
 
 def in_experiment(record, ident="20261123-a", *, interleaved=True):
-    found = Experiment(id=ident, points=(record.id,), interleaved=interleaved)
-    return replace(record, experiment=found)
+    experiment = Experiment(id=ident, points=(record.id,), interleaved=interleaved)
+    return replace(record, experiment=experiment)
 
 
 def test_points_of_one_interleaved_experiment_are_compared_round_by_round():
@@ -253,13 +257,13 @@ def test_points_of_one_interleaved_experiment_are_compared_round_by_round():
     paired = ratio_of(in_experiment(base), in_experiment(other), {})
     assert paired == paired_ratio(base.values("max_rate"), other.values("max_rate"))
     apart = ratio(runs_of(base), runs_of(other))
-    for one, two in (
+    for item, second in (
         (base, other),
         (in_experiment(base), other),
         (in_experiment(base), in_experiment(other, "20261123-b")),
         (in_experiment(base), in_experiment(other, interleaved=False)),
     ):
-        assert ratio_of(one, two, {}) == apart
+        assert ratio_of(item, second, {}) == apart
     assert ratio_of(base, invalid_result(), {}) is None
 
 
@@ -286,10 +290,10 @@ def session(factor, speed, token, *, commit="a" * 40):
 
 def test_a_common_anchor_takes_the_drift_out_of_two_sessions():
     (first, base), (second, other) = session(1.0, 1.0, "00a"), session(0.97, 1.05, "00b")
-    anchors = {one.id: one for one in (first, second)}
-    found = ratio_of(base, other, anchors)
-    assert (found.basis, found.test) == (Basis.ANCHOR, ANCHORED)
-    assert found.value == pytest.approx(0.97)
+    anchors = {record.id: record for record in (first, second)}
+    estimate = ratio_of(base, other, anchors)
+    assert (estimate.basis, estimate.test) == (Basis.ANCHOR, ANCHORED)
+    assert estimate.value == pytest.approx(0.97)
     assert ratio_of(first, other, anchors).value == pytest.approx(0.97 * 1.001)
     apart = ratio_of(base, other, {first.id: first})
     assert apart.basis is Basis.SESSIONS
@@ -308,10 +312,10 @@ def test_an_anchor_of_another_build_or_environment_is_no_common_one():
 @given(*[st.lists(st.floats(-0.1, 0.1), min_size=2, max_size=9)] * 2)
 def test_a_ratio_by_the_anchor_is_that_of_welchs_test(base, other):
     assume(min(max(side) - min(side) for side in (base, other)) > 1e-3)
-    found, welch = anchored_ratio(base, other), stats.ttest_ind(other, base, equal_var=False)
-    assert found.p == pytest.approx(welch.pvalue)
+    result, welch = anchored_ratio(base, other), stats.ttest_ind(other, base, equal_var=False)
+    assert result.p == pytest.approx(welch.pvalue)
     ends = welch.confidence_interval()
-    assert found.ci95 == pytest.approx((math.exp(ends.low), math.exp(ends.high)))
+    assert result.ci95 == pytest.approx((math.exp(ends.low), math.exp(ends.high)))
     alone = anchored_ratio([], other)
     assert alone.p == pytest.approx(stats.ttest_1samp(other, 0.0).pvalue)
     assert anchored_ratio([], other[:1]).ci95 is None
@@ -347,13 +351,13 @@ def test_false_alarms_and_missed_drops_are_as_rare_as_the_method_says(n, trim, s
 
     def judge(base, other):
         share = (trim + 0.5) / n
-        found = stats.ttest_ind(other, base, axis=1, trim=share, equal_var=False).pvalue
-        means = [stats.trim_mean(one, share, axis=1) for one in (base, other)]
+        result = stats.ttest_ind(other, base, axis=1, trim=share, equal_var=False).pvalue
+        means = [stats.trim_mean(item, share, axis=1) for item in (base, other)]
         for row in few.integers(0, len(base), 5):  # that what is simulated is what is used
             mine = ratio(Runs(tuple(base[row]), trim), Runs(tuple(other[row]), trim))
-            assert mine.p == pytest.approx(found[row], rel=1e-6, abs=1e-12)
+            assert mine.p == pytest.approx(result[row], rel=1e-6, abs=1e-12)
             assert mine.value == pytest.approx(means[1][row] / means[0][row])
-        seen = found < 0.05
+        seen = result < 0.05
         return 100 * np.mean(seen), 100 * np.mean(seen & (means[1] / means[0] < 0.95))
 
     def drifting(deviation):
@@ -362,10 +366,10 @@ def test_false_alarms_and_missed_drops_are_as_rare_as_the_method_says(n, trim, s
 
     equal, false = judge(sweep_of(1000, 0.02), sweep_of(1000, 0.02))
     unequal, _ = judge(sweep_of(1000, 0.02), sweep_of(1000, 0.06))
-    _, found = judge(sweep_of(1000, 0.02), sweep_of(920, 0.02))
+    _, judgement = judge(sweep_of(1000, 0.02), sweep_of(920, 0.02))
     news, drifted = drifting(0.02)
     # two standard errors of a share of 5 % in 20 000 are 0.3 points
-    assert (equal, unequal, found, drifted) == pytest.approx(RATES[n, trim, shape], abs=0.6)
+    assert (equal, unequal, judgement, drifted) == pytest.approx(RATES[n, trim, shape], abs=0.6)
     assert false <= 0.1
     assert 18 < news < 60
     assert 20 < drifting(0.05)[1] < 25

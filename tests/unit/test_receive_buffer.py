@@ -56,8 +56,8 @@ def test_udp_sockets_get_the_buffer_and_others_stay_as_they_are():
 
 
 def test_a_command_that_ends_before_it_opens_a_socket_is_left_alone():
-    done = launched("sh", "-c", "echo told; exit 7")
-    assert (done.returncode, done.stdout, done.stderr) == (7, "told\n", "")
+    done = launched("sh", "-c", "echo said; exit 7")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "said\n", "")
 
 
 def test_signals_reach_the_command():
@@ -96,7 +96,7 @@ def test_a_result_says_what_ran_the_generator(launcher):
     """Results of two launchers are of two generators; without one they are as they were."""
     bench = formula_bench(name="max-rate", rounds=1, confirm_s=0)
     bench = replace(bench, generator=replace(bench.generator, launcher=launcher))
-    found = record_of(
+    record = record_of(
         "20261124T080000Z-formula-0001",
         bench,
         formula_point(bench, Zones()),
@@ -107,8 +107,8 @@ def test_a_result_says_what_ran_the_generator(launcher):
         experiment=None,
         provenance=Provenance(leaselab_version="0.1.0"),
     )
-    assert found.generator.options.get("launcher", []) == list(launcher)
-    assert ("launcher" in found.generator.options) == bool(launcher)
+    assert record.generator.options.get("launcher", []) == list(launcher)
+    assert ("launcher" in record.generator.options) == bool(launcher)
 
 
 def test_the_launcher_is_what_the_role_installs():

@@ -1,4 +1,4 @@
-"""What recursors of the lab are told: whom they may ask."""
+"""How recursors of the lab are configured: whom they may ask."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ LEADS_OUT = (
     "/usr/share/dns",
     "named.root",
 )
-"""What would have a recursor ask somebody beyond its hints."""
+"""What would have a recursor ask a server beyond its hints."""
 
 
 def template(role, name):
@@ -52,4 +52,4 @@ def test_nothing_leads_a_recursor_past_its_hints(role):
 def test_a_recursor_asks_and_answers_from_the_test_address(role, line):
     """No route leads out of that network."""
     text = template(role, CONFIGURATIONS[role])
-    assert line in [one.strip() for one in text.splitlines()]
+    assert line in [item.strip() for item in text.splitlines()]

@@ -95,13 +95,13 @@ def test_the_contents_lead_to_sections_that_are_there(page):
     assert len(ids) == len(set(ids))
 
 
-def test_a_change_is_told_with_its_size_its_interval_and_its_basis(page):
+def test_a_change_is_reported_with_its_size_its_interval_and_its_basis(page):
     news = page.partition('<ul class="news">')[2].partition("</ul>")[0]
-    told = re.findall(
+    matches = re.findall(
         r"</strong>: max rate ([\d.]+) % slower \(95 % interval ([^)]*)\), (.*?)<", news
     )
-    assert len(told) >= len(IN_TURN) - 2  # a scatter of 1 % may hide one of 3.4 %
-    for size, interval, basis in told:
+    assert len(matches) >= len(IN_TURN) - 2  # a scatter of 1 % may hide one of 3.4 %
+    for size, interval, basis in matches:
         assert float(size) == pytest.approx(100 * (1 - COST), abs=2)
         low, high = map(float, re.findall(r"[-+][\d.]+", interval))
         assert low < high < 0
@@ -110,13 +110,13 @@ def test_a_change_is_told_with_its_size_its_interval_and_its_basis(page):
 
 def test_every_experiment_of_the_server_has_a_place_or_is_said_to_be_missing(page):
     for name, family in load_families(SCENARIOS).items():
-        if {one.server.kind for one in family.scenarios.values()} != {"kea"}:
+        if {item.server.kind for item in family.scenarios.values()} != {"kea"}:
             continue
         for scenario in family.scenarios:
             measured = scenario in (*IN_TURN, RELEASED)
             assert (f'<th scope="row">{scenario}</th>' in page) is measured
         gone = page.partition("Missing experiments: ")[2].partition(". ")[0].split(", ")
-        some = any(one in (*IN_TURN, RELEASED) for one in family.scenarios)
+        some = any(item in (*IN_TURN, RELEASED) for item in family.scenarios)
         assert (name in gone) is not some
 
 

@@ -43,9 +43,9 @@ def test_a_tree_of_few_objects_and_many_files_is_the_commits_fault(
         same = "".join(f"040000 tree {tree}\t{name}\n" for name in range(10))
         tree = git(place, "mktree", input=same)
     bomb = git(place, "commit-tree", "-m", "Add files", tree)
-    found = open_repository(str(place), mirrors)
+    repository = open_repository(str(place), mirrors)
     with pytest.raises(LeaselabError, match="too many or too large files") as error:
-        found.archive(found.resolve(bomb), tmp_path / "sources")
+        repository.archive(repository.resolve(bomb), tmp_path / "sources")
     assert error.value.outcome is Outcome.BUILD
     assert list((tmp_path / "sources").iterdir()) == []
 
@@ -58,14 +58,14 @@ def refused(call):
 
 
 def test_a_name_becomes_a_full_hash_with_what_is_to_be_known_of_it(place, five, mirrors):
-    found = open_repository(str(place), mirrors).resolve("main")
-    assert found.hash == five[4]
-    assert re.fullmatch("[0-9a-f]{40}", found.tree)
-    assert found.subject == "Change 4"
-    assert found.author_date == "2026-11-01T12:04:00+01:00"
-    assert found.committer_date == "2026-11-01T12:04:00+01:00"
-    assert found.described == f"v1.0-4-g{five[4][:7]}"
-    assert (found.ref, found.dirty) == ("main", False)
+    commit = open_repository(str(place), mirrors).resolve("main")
+    assert commit.hash == five[4]
+    assert re.fullmatch("[0-9a-f]{40}", commit.tree)
+    assert commit.subject == "Change 4"
+    assert commit.author_date == "2026-11-01T12:04:00+01:00"
+    assert commit.committer_date == "2026-11-01T12:04:00+01:00"
+    assert commit.described == f"v1.0-4-g{five[4][:7]}"
+    assert (commit.ref, commit.dirty) == ("main", False)
 
 
 @pytest.mark.parametrize(
@@ -87,17 +87,17 @@ def test_the_dates_of_a_commit_can_be_counted_with_whatever_they_say(
     place, mirrors, written, kept
 ):
     path = hostile_repository(place.parent, {}, dates=(written, written))
-    found = open_repository(str(path), mirrors).resolve(f"-{NAME}")
-    assert (found.author_date, found.committer_date) == (kept, kept)
-    assert datetime.fromisoformat(found.date).astimezone(UTC).timestamp() >= 0
+    commit = open_repository(str(path), mirrors).resolve(f"-{NAME}")
+    assert (commit.author_date, commit.committer_date) == (kept, kept)
+    assert datetime.fromisoformat(commit.date).astimezone(UTC).timestamp() >= 0
 
 
 def test_long_texts_of_a_commit_are_cut(place, mirrors):
     name = commit(place, "x" * 100_000, {"n": ""})
     git(place, "tag", "/".join(["t" * 90] * 4))
-    found = open_repository(str(place), mirrors).resolve(name)
-    assert found.subject == "x" * 199 + "…"
-    assert found.described == name[:10]
+    result = open_repository(str(place), mirrors).resolve(name)
+    assert result.subject == "x" * 199 + "…"
+    assert result.described == name[:10]
 
 
 @pytest.mark.parametrize("ref", ["v1.0", "refs/tags/v1.0", "main~4"])
@@ -112,9 +112,9 @@ def test_a_checkout_of_a_ci_server_has_its_branches_as_the_remotes(
     checkout = make_repository(tmp_path / "checkout")
     git(checkout, "fetch", "--quiet", str(place), "+refs/heads/*:refs/remotes/origin/*")
     git(checkout, "checkout", "--quiet", five[2])
-    found = open_repository(str(checkout), mirrors)
-    assert found.resolve("main").hash == five[4]
-    assert [one.hash for one in found.between(f"{five[2]}..main")] == five[3:]
+    repository = open_repository(str(checkout), mirrors)
+    assert repository.resolve("main").hash == five[4]
+    assert [item.hash for item in repository.between(f"{five[2]}..main")] == five[3:]
 
 
 def test_a_hash_may_be_shortened(place, five, mirrors):
@@ -151,16 +151,16 @@ def test_a_branch_that_moved_means_another_commit_and_its_hash_the_same(place, f
 
 
 def test_a_range_is_oldest_first_and_without_its_start(place, five, mirrors):
-    found = open_repository(str(place), mirrors).between("v1.0..main")
-    assert [one.hash for one in found] == five[1:]
+    commits = open_repository(str(place), mirrors).between("v1.0..main")
+    assert [item.hash for item in commits] == five[1:]
 
 
 @pytest.mark.parametrize(
     ("every", "expected"), [(2, [2, 4]), (3, [1, 4]), (9, [4])], ids=["2", "3", "9"]
 )
 def test_every_nth_is_counted_from_the_newest(place, five, mirrors, every, expected):
-    found = open_repository(str(place), mirrors).between("v1.0..main", every=every)
-    assert [one.hash for one in found] == [five[n] for n in expected]
+    commits = open_repository(str(place), mirrors).between("v1.0..main", every=every)
+    assert [item.hash for item in commits] == [five[n] for n in expected]
 
 
 def test_what_was_merged_counts_once_by_first_parent(place, five, mirrors):
@@ -170,11 +170,11 @@ def test_what_was_merged_counts_once_by_first_parent(place, five, mirrors):
     git(place, "merge", "--quiet", "--no-ff", "-m", "Merge side", "side", minute=20)
     merge = git(place, "rev-parse", "HEAD")
     repository = open_repository(str(place), mirrors)
-    every = [one.hash for one in repository.between(f"{five[3]}..main")]
+    every = [item.hash for item in repository.between(f"{five[3]}..main")]
     assert sorted(every) == sorted([five[4], *on_side, merge])
     assert every[-1] == merge
     merged = repository.between(f"{five[3]}..main", first_parent=True)
-    assert [one.hash for one in merged] == [five[4], merge]
+    assert [item.hash for item in merged] == [five[4], merge]
     assert merged[-1].subject == "Merge side"
 
 
@@ -205,7 +205,7 @@ def test_a_folder_inside_a_repository_is_not_one(place, mirrors):
     )
 
 
-def test_a_repository_of_whoever_calls_is_not_taken_for_the_one_named(
+def test_a_repository_of_the_caller_is_not_taken_for_the_one_named(
     place, five, mirrors, tmp_path, monkeypatch
 ):
     other = make_repository(tmp_path / "other")
@@ -278,11 +278,11 @@ def test_a_checkout_is_taken_with_its_changes(place, five, mirrors, tmp_path):
     (place / "n").write_text("changed")
     (place / "unknown to git").write_text("")
     repository = open_repository(str(place), mirrors)
-    found = repository.worktree()
-    assert (found.hash, found.dirty) == (five[4], True)
-    assert found.tree != repository.resolve("HEAD").tree
-    assert found.described.endswith("-dirty")
-    with tarfile.open(repository.archive(found, tmp_path)) as files:
+    worktree = repository.worktree()
+    assert (worktree.hash, worktree.dirty) == (five[4], True)
+    assert worktree.tree != repository.resolve("HEAD").tree
+    assert worktree.described.endswith("-dirty")
+    with tarfile.open(repository.archive(worktree, tmp_path)) as files:
         assert files.getnames() == ["n"]
         assert files.extractfile("n").read() == b"changed"
     assert (place / "n").read_text() == "changed"
@@ -325,7 +325,7 @@ def test_a_message_in_another_encoding_is_still_text(place, mirrors):
 
 
 def test_what_the_main_branch_or_a_tag_has_is_accepted(place, five, mirrors):
-    """A branch of somebody's, or the changes in a checkout, are not."""
+    """Branches of other users, or the changes in a checkout, are not."""
     git(place, "switch", "--quiet", "-c", "side")
     mine = commit(place, "Not taken in", {"n": "mine"})
     released = commit(place, "A release branch", {"n": "released"})
@@ -337,8 +337,8 @@ def test_what_the_main_branch_or_a_tag_has_is_accepted(place, five, mirrors):
         open_repository(str(place), mirrors),
         open_repository(place.as_uri(), mirrors),
     ):
-        found = {name: repository.resolve(name).accepted for name in (five[2], mine, later)}
-        assert found == {five[2]: True, mine: True, later: False}
+        by_name = {name: repository.resolve(name).accepted for name in (five[2], mine, later)}
+        assert by_name == {five[2]: True, mine: True, later: False}
     assert not open_repository(str(place), mirrors).worktree().accepted
 
 

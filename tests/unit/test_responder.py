@@ -20,7 +20,9 @@ NET = f"127.{64 + os.getpid() % 64}.{os.getpid() // 64 % 250}"
 SERVER, RELAY = f"{NET}.1", f"{NET}.2"
 """Of this process: tests run side by side."""
 PORTS = {"dhcp4": 67, "dhcp6": 547, "dns": 53}
-DEFAULTS = {name: one["default"] for name, one in options_of("responder", "scenario").items()}
+DEFAULTS = {
+    name: option["default"] for name, option in options_of("responder", "scenario").items()
+}
 FAMILIES = load_families(ROOT / "scenarios")
 FAMILY = FAMILIES["responder"].scenarios | FAMILIES["responder-transport"].scenarios
 FILE = ROLES / "responder/filter_plugins/responder.py"
@@ -85,8 +87,8 @@ def contract(tmp_path):
         return made[-1]
 
     yield install
-    for one in made:
-        one("stop")
+    for item in made:
+        item("stop")
 
 
 def offered(*load):
@@ -142,8 +144,8 @@ def test_names_have_no_leases(contract, tmp_path):
     responder("start")
     queries = tmp_path / "queries"
     queries.write_text("www.example. A\n")
-    found = offered("dns", "--queries", str(queries), "--rate", "50", "--seconds", "1")
-    assert found["refused"] == {"REFUSED": 50}
+    report = offered("dns", "--queries", str(queries), "--rate", "50", "--seconds", "1")
+    assert report["refused"] == {"REFUSED": 50}
     assert responder("reset") == {"held": None, "was": None}
     assert settled(responder, "received", 50)["held"] is None
 
@@ -155,8 +157,8 @@ def test_queries_come_over_connections_as_well(contract, tmp_path):
     queries.write_text("www.example. A\n")
     for transport in ("udp", "tcp", "dot"):
         asked = ("dns", "--transport", transport, "--queries", str(queries))
-        found = offered(*asked, "--rate", "50", "--seconds", "1")
-        assert found["counts"]["completed"] == 50, transport
+        report = offered(*asked, "--rate", "50", "--seconds", "1")
+        assert report["counts"]["completed"] == 50, transport
     assert settled(responder, "answered", 150)["counters"]["received"] == 150
 
 

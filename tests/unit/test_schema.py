@@ -56,7 +56,7 @@ def test_the_schema_is_one():
 
 
 def test_the_file_is_what_the_types_say():
-    """Else `PYTHONPATH=scripts .venv/bin/python -m leaselab.archive.schema` makes it anew."""
+    """Else `PYTHONPATH=scripts .venv/bin/python -m leaselab.archive.schema` renews it."""
     assert json.loads(json.dumps(json_schema())) == SCHEMA
 
 
@@ -72,7 +72,7 @@ def test_every_field_is_described():
     [
         ("Percentiles.p99.9", "99.9th percentile (s)."),  # another name than its attribute's
         ("MaxRate.rounds", "Rounds planned."),  # inherited
-        ("MaxRate.name", "The word for it, such as ``max-rate``."),  # what tells it apart
+        ("MaxRate.name", "The word for it, such as ``max-rate``."),  # what identifies it
         ("Commit.hash", "Full hash of the commit."),  # a dataclass of another module
         (
             "Sample.udp_drops",
@@ -210,9 +210,9 @@ def test_what_cannot_be_known_is_null():
         trial["latency_s"] = dict.fromkeys(trial["latency_s"])
         trial["per_second"][0]["attempted"] = None
 
-    found = edited(example_result(), forget)
-    VALIDATOR.validate(json.loads(encode(found)))
-    assert decode(encode(found), "here") == found
+    record = edited(example_result(), forget)
+    VALIDATOR.validate(json.loads(encode(record)))
+    assert decode(encode(record), "here") == record
 
 
 def test_a_record_that_its_types_do_not_allow_is_not_written():

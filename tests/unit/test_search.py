@@ -73,9 +73,9 @@ class Bench:
         )
 
 
-def assert_proven(found: Searched):
-    bracket = found.bracket
-    lower, upper = found.trials[bracket.lower_trial], found.trials[bracket.upper_trial]
+def assert_proven(outcome: Searched):
+    bracket = outcome.bracket
+    lower, upper = outcome.trials[bracket.lower_trial], outcome.trials[bracket.upper_trial]
     assert (bracket.lower, bracket.upper) == (lower.rate, upper.rate)
     assert lower.rate < upper.rate
     assert (upper.rate - lower.rate) / upper.rate <= PROCEDURE.relative_width
@@ -83,9 +83,9 @@ def assert_proven(found: Searched):
     assert upper.valid
     assert not PROCEDURE.passes(upper)
     assert lower.duration_s == upper.duration_s == PROCEDURE.trial_s
-    assert lower in found.trials
-    assert upper in found.trials
-    assert lower.rate <= found.max_rate <= upper.rate
+    assert lower in outcome.trials
+    assert upper in outcome.trials
+    assert lower.rate <= outcome.max_rate <= upper.rate
 
 
 def outcome_of(bench):
@@ -123,9 +123,9 @@ def test_first_run_brackets_any_monotone_server(passed, max_rate):
 def test_earlier_runs_never_decide_the_result(passed, max_rate, before, passed_before):
     earlier: list[float] = []
     for rate in before:
-        found = search(Bench(passed_before, rate), PROCEDURE, earlier)
-        assert_proven(found)
-        earlier.append(found.max_rate)
+        outcome = search(Bench(passed_before, rate), PROCEDURE, earlier)
+        assert_proven(outcome)
+        earlier.append(outcome.max_rate)
     bench = Bench(passed, max_rate)
     estimate = search(bench, PROCEDURE, earlier)
     assert_proven(estimate)
@@ -142,15 +142,15 @@ def test_earlier_runs_never_decide_the_result(passed, max_rate, before, passed_b
 )
 def test_noise_ends_in_a_bracket_or_in_a_failure_that_says_noisy(passed, max_rate, noise):
     bench = Bench(passed, max_rate, noise=noise)
-    found = outcome_of(bench)
-    if isinstance(found, SearchError):
-        assert found.reason is SearchReason.NOISY
-        assert len(found.trials) == PROCEDURE.max_trials
+    outcome = outcome_of(bench)
+    if isinstance(outcome, SearchError):
+        assert outcome.reason is SearchReason.NOISY
+        assert len(outcome.trials) == PROCEDURE.max_trials
     else:
-        assert_proven(found)
+        assert_proven(outcome)
         # The noise's range, a bracket's width further to either side, and rates are whole.
         slack = 1 - PROCEDURE.relative_width - 2 / max_rate
-        assert 0.9 * max_rate * slack <= found.max_rate <= 1.1 * max_rate / slack
+        assert 0.9 * max_rate * slack <= outcome.max_rate <= 1.1 * max_rate / slack
     assert len(bench.loads) <= PROCEDURE.max_trials
 
 
@@ -214,9 +214,9 @@ def test_what_a_scout_completed_says_where_to_look_whether_it_counts_or_not(reas
             return trial if trial.valid else replace(trial, reason=reason)
 
     bench = Reach(collapses, 10_700, reach=39_200)
-    found = search(bench, replace(PROCEDURE, start_rate=10_500))
-    assert_proven(found)
-    assert found.max_rate == pytest.approx(10_700, rel=0.01)
+    outcome = search(bench, replace(PROCEDURE, start_rate=10_500))
+    assert_proven(outcome)
+    assert outcome.max_rate == pytest.approx(10_700, rel=0.01)
     assert max(load.rate for load in bench.loads if load.duration_s == 5) < 1.5 * 10_700
     assert sum(load.rate > 2 * 10_700 for load in bench.loads) == 1
 
@@ -259,7 +259,7 @@ def test_a_server_below_the_lowest_rate_is_named(passed):
 
 
 @pytest.mark.parametrize("lost", [0.03, 0.3])
-def test_a_server_that_loses_at_any_load_is_told_from_a_slow_one(lost):
+def test_a_server_that_loses_at_any_load_is_distinguished_from_a_slow_one(lost):
     """It completes thousands a second, and fails at a few hundred."""
     bench = Bench(lambda rate, max_rate: min(1 - lost, max_rate / rate), 6000)
     with pytest.raises(SearchError, match="loses transactions at any load") as caught:
@@ -313,11 +313,11 @@ def test_a_quiet_sweep_needs_one_scout_and_two_full_trials_a_run():
 
 def test_earlier_runs_say_where_the_first_scout_goes_and_nothing_else():
     """Two histories that lead to one first scout lead to one run, noise and all."""
-    one, other = [5900.0, 6000.0, 6100.0], [6100.0, 5900.0, 6000.0]
+    first, other = [5900.0, 6000.0, 6100.0], [6100.0, 5900.0, 6000.0]
     noise = [1.03, 0.97, 1.01, 0.99, 1.02]
     runs = [
         search(Bench(collapses, 6100, noise=noise), PROCEDURE, earlier)
-        for earlier in (one, other)
+        for earlier in (first, other)
     ]
     assert runs[0] == runs[1]
 

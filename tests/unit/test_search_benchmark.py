@@ -124,14 +124,14 @@ def test_bias_coverage_and_false_alarms_are_promises_like_the_others(changes, pr
 
 
 @pytest.mark.parametrize("shape", list(Shape))
-def test_each_shape_has_mean_0_and_the_spread_it_is_told(shape):
+def test_each_shape_has_mean_0_and_the_spread_it_is_given(shape):
     draws = [shape.quantile((step + 0.5) / 200_000) for step in range(200_000)]
     assert statistics.fmean(draws) == pytest.approx(0.0, abs=0.002)
     assert statistics.pstdev(draws) == pytest.approx(1.0, abs=0.03)
 
 
 @pytest.mark.parametrize("trial_sd", [0.01, 0.03])
-def test_runs_whose_trials_scatter_are_told_apart_no_more_often_than_promised(trial_sd):
+def test_runs_whose_trials_scatter_are_distinguished_no_more_often_than_promised(trial_sd):
     """What runs took from each other had p below 5 % in 12 and 31 % of equal pairs."""
     row = simulate(Cell(Overload.KEEPS, 6000, 0.0, trial_sd), "leaselab", 120)
     assert row.coverage >= 88

@@ -75,10 +75,10 @@ def test_lower_limits_take_the_bias_out_of_noisy_readings():
     for _ in range(400):
         drawn = [chance.gauss(9.0, 0.03) for _ in range(6)]
         observations = [Observation(min(x, 9.02), 0.03, at_least=x >= 9.02) for x in drawn]
-        found = combine(observations)
+        combined = combine(observations)
         kept = combine([item for item in observations if not item.at_least])
-        if found and kept:
-            estimates.append(found.log_rate)
+        if combined and kept:
+            estimates.append(combined.log_rate)
             without.append(kept.log_rate)
     assert abs(statistics.fmean(estimates) - 9.0) < 0.002
     assert statistics.fmean(without) < 8.995

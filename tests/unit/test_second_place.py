@@ -29,8 +29,8 @@ MADE = {
 
 
 def missing(*links):
-    found = second_place.commands(list(links), "eth1", DEVICE, ADDRESSES)
-    return [" ".join(argv) for argv in found]
+    result = second_place.commands(list(links), "eth1", DEVICE, ADDRESSES)
+    return [" ".join(argv) for argv in result]
 
 
 def test_a_host_without_it_gets_it_whole():
@@ -56,7 +56,7 @@ def test_what_it_lost_comes_back():
 
 
 @pytest.mark.parametrize(
-    ("change", "found"),
+    ("change", "actual"),
     [
         ({"linkinfo": {"info_kind": "veth"}}, "veth on eth1"),
         ({"linkinfo": {}}, "no virtual device on eth1"),
@@ -67,8 +67,8 @@ def test_what_it_lost_comes_back():
         ),
     ],
 )
-def test_another_device_of_that_name_is_refused(change, found):
-    with pytest.raises(ValueError, match=f"^{found}$"):
+def test_another_device_of_that_name_is_refused(change, actual):
+    with pytest.raises(ValueError, match=f"^{actual}$"):
         missing(PARENT, {**MADE, **change})
 
 
@@ -82,7 +82,7 @@ def test_its_hardware_address_is_its_own_and_stays():
     assert not own.startswith("02:4c:53:4c")  # what foreign-dhcp marks its questions with
 
 
-def test_an_address_on_another_device_is_told():
+def test_an_address_on_another_device_is_reported():
     """As where an administrator gave it to the test interface."""
     parent = copy.deepcopy(PARENT)
     parent["addr_info"].append({"local": "198.18.0.11", "prefixlen": 24})

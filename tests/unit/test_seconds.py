@@ -72,7 +72,7 @@ def test_the_servers_own_counters_are_what_they_gained():
     assert point["counted"] == {"reclaimed": pytest.approx(42 / length), "new": None}
 
 
-def test_what_serves_beside_it_is_told_by_name():
+def test_companion_services_are_named():
     changed = with_samples(
         0,
         (0, {"beside_cpu_s": {"database": 1.0}}),
@@ -82,19 +82,19 @@ def test_what_serves_beside_it_is_told_by_name():
     assert point["beside"] == {"database": pytest.approx(0.4), "proxy": None}
 
 
-def test_the_partner_stands_on_the_servers_clock():
+def test_the_partner_is_on_the_servers_clock():
     samples = ROUND.trials[1].samples["server"]
     late = tuple(replace(sample, t=sample.t + 0.5) for sample in samples)
     early = replace(samples[0], t=samples[0].t - 9)
-    told = (early, replace(early, t=early.t + 1), *late)
-    changed = with_trial(1, samples={"server": samples, "partner": told})
+    reported = (early, replace(early, t=early.t + 1), *late)
+    changed = with_trial(1, samples={"server": samples, "partner": reported})
     points = list(server_points(changed, "partner"))
     assert [point["s"] for point in points] == pytest.approx(
         [8.9 + 0.5 + second for second in range(6)]
     )
 
 
-def test_a_server_that_tells_nothing_has_gaps_and_no_zeros():
+def test_a_server_that_reports_nothing_has_gaps_and_no_zeros():
     nothing = {"cpu_s": None, "rss_bytes": None, "udp_drops": None, "held": None}
     changed = with_samples(0, *((place, nothing) for place in range(2)))
     point = next(server_points(changed))

@@ -18,8 +18,8 @@ def run_of(seconds):
     trial = example_trial(100, seconds, 0.0, number=1, index=1, round_started=START)
     middle = seconds // 2
     per_second = [
-        replace(one, p99_s=SPIKE_S) if place == middle else one
-        for place, one in enumerate(trial.per_second)
+        replace(second, p99_s=SPIKE_S) if place == middle else second
+        for place, second in enumerate(trial.per_second)
     ]
     trials = (replace(trial, per_second=tuple(per_second)),)
     return Round(

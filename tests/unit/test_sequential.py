@@ -21,9 +21,9 @@ def test_a_single_look_spends_all():
 
 def test_later_looks_may_err_more_than_their_share_as_they_often_err_with_earlier_ones():
     shares = (0.002, 0.003, 0.005)
-    found = bounds((7, 12, 20), shares)
-    assert found[0] == pytest.approx(shares[0], rel=0.02)
-    assert all(p > share for p, share in zip(found[1:], shares[1:], strict=True))
+    limits = bounds((7, 12, 20), shares)
+    assert limits[0] == pytest.approx(shares[0], rel=0.02)
+    assert all(p > share for p, share in zip(limits[1:], shares[1:], strict=True))
 
 
 def test_all_looks_together_err_as_often_as_asked():

@@ -69,6 +69,7 @@ try:
     store.seal(running, record)
     sys.exit("it was sealed on a full disk")
 except LeaselabError as error:
+    assert f"leaselab resume {record.id}" in error.todo
     print(error.outcome.value, error.what, len(store.running()))
 ballast.unlink()
 running.close()
@@ -89,7 +90,7 @@ def archive_for_ever(root, token):
 
 def python(script, *arguments, before=()):
     """What a script prints, as root."""
-    paths = os.pathsep.join(str(one) for one in (ROOT, ROOT / "scripts"))
+    paths = os.pathsep.join(str(item) for item in (ROOT, ROOT / "scripts"))
     done = subprocess.run(
         [*AS_ROOT, "env", f"PYTHONPATH={paths}", *before, sys.executable, "-c", script]
         + [str(argument) for argument in arguments],
@@ -147,8 +148,8 @@ def test_an_archive_of_two_users_shows_each_what_may_be_read(umask, seen):
 def test_a_disk_that_is_full_while_sealing_loses_nothing(tmp_path):
     mounted = 'mount -t tmpfs -o size=1m tmpfs $0 && exec "$@"'
     apart = ["unshare", "--mount", "--propagation", "private", "sh", "-c", mounted, tmp_path]
-    told = python(FULL, tmp_path, before=apart).splitlines()
-    assert told == ["4 no space left on the disk 1", f"True {4 + 3 * 3} 0"]
+    reported = python(FULL, tmp_path, before=apart).splitlines()
+    assert reported == ["4 no space left on the disk 1", f"True {4 + 3 * 3} 0"]
 
 
 @pytest.mark.parametrize("damage", ["pipe", "loop", "empty", "journal", "short"])

@@ -51,7 +51,7 @@ def foreign(text):
     """Words that a text about a DNS server has no use for, with what stands around them."""
     text = re.sub(r"<script[\s\S]*?</script>|<style[\s\S]*?</style>", "", text)
     return [
-        text[max(0, found.start() - 40) : found.end() + 20] for found in FOREIGN.finditer(text)
+        text[max(0, item.start() - 40) : item.end() + 20] for item in FOREIGN.finditer(text)
     ]
 
 
@@ -81,11 +81,11 @@ def test_a_result_on_a_terminal(results, name, capsys):
     assert foreign(shown) == []
 
 
-def test_a_hot_cache_is_told_with_the_result(results, capsys):
+def test_a_hot_cache_is_reported_with_the_result(results, capsys):
     root, made = results
     print_result(made["slow"], Store(root).place(made["slow"].id), whole=True)
-    told = "by the start alone, then a warm-up of 2 s at 12000/s"
-    assert told in capsys.readouterr().out
+    reported = "by the start alone, then a warm-up of 2 s at 12000/s"
+    assert reported in capsys.readouterr().out
 
 
 def test_each_step_of_a_ramp_has_a_line_of_its_own(results, capsys):
@@ -112,7 +112,7 @@ def test_all_pages_of_an_archive(results, tmp_path):
     write_site(Store(root), tmp_path)
     pages = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}
     assert len(pages) >= len(made) + 3
-    assert {name: found for name, page in pages.items() if (found := foreign(page))} == {}
+    assert {name: result for name, page in pages.items() if (result := foreign(page))} == {}
     ramp, flood = (pages[f"{made[name].id}.html"] for name in ("ramp", "flood"))
     assert "<caption>Steps</caption>" in ramp
     assert '<th scope="row">3 (60000/s)</th><td class="figure">49950' in ramp
@@ -125,9 +125,9 @@ def test_all_pages_of_an_archive(results, tmp_path):
 
 def test_the_load_that_a_ramp_offers_is_a_line_of_its_chart(results):
     _, made = results
-    told = {"plural": "queries", "holds": "", "loss_goal": None}
+    reported = {"plural": "queries", "holds": "", "loss_goal": None}
     (with_load, without) = (
-        seconds_chart(made["ramp"].rounds[0], **told, offered=offered)
+        seconds_chart(made["ramp"].rounds[0], **reported, offered=offered)
         for offered in (True, False)
     )
 
@@ -164,7 +164,7 @@ def test_a_sweep_while_it_runs(name):
     assert chart is None or foreign(str(chart)) == []
     assert foreign(stream.getvalue() + "\n".join(map(str, shown))) == []
     assert ("offered (1/s)" in shown) is (name == "ramp")
-    assert any("flood for 2 s" in str(one) for one in shown) is (name == "flood")
+    assert any("flood for 2 s" in str(item) for item in shown) is (name == "flood")
     live, terminal = LiveProgress(bench), Console(file=io.StringIO(), width=120)
     live.trial_started(load)
     terminal.print(live)
@@ -173,7 +173,7 @@ def test_a_sweep_while_it_runs(name):
     assert foreign(drawn) == []
 
 
-def test_rcodes_are_told_while_it_runs():
+def test_rcodes_are_reported_while_it_runs():
     bench, stream = formula_bench(name="ramp", **PROCEDURES["ramp"]), io.StringIO()
     zones = Zones()
     formula_point(bench, zones, PlainProgress(bench, stream))

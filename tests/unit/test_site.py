@@ -12,16 +12,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 from tests.examples import (
     MAX_RATES,
-    PROCEDURE,
     START,
     archive_result,
-    confirmed,
     edited,
     example_result,
-    invalid_result,
 )
 from tests.hostile import ATTACK, COMMIT, EXPERIMENT, hostile_archive
 from tests.past import fought, past
@@ -31,7 +27,6 @@ from leaselab.archive.index_file import INDEX
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.report.facts import confirmation_words
 from leaselab.report.review import series_of
 from leaselab.report.site import site
 from leaselab.report.site.history import history
@@ -55,14 +50,16 @@ class Page(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
+        result = dict(attrs)
         if tag == "script":
-            self.scripts.append(found.get("src"))
-        if "style" in found or tag == "style":
+            self.scripts.append(result.get("src"))
+        if "style" in result or tag == "style":
             self.styles.append(tag)
-        self.handlers += [name for name in found if name.startswith("on")]
-        self.links += [found[name] for name in ("href", "xlink:href", "src") if found.get(name)]
-        self.ids.add(found.get("id"))
+        self.handlers += [name for name in result if name.startswith("on")]
+        self.links += [
+            result[name] for name in ("href", "xlink:href", "src") if result.get(name)
+        ]
+        self.ids.add(result.get("id"))
 
     def handle_data(self, data):
         self.words.append(data)
@@ -100,29 +97,29 @@ def test_every_result_scenario_and_question_has_its_page(archive):
 def test_every_link_leads_to_a_file_that_is_there_and_none_leaves_the_disk(archive):
     root, _ = archive
     for page in pages(root / "report"):
-        found = Page(page)
-        assert found.links
-        for link in found.links:
+        parsed = Page(page)
+        assert parsed.links
+        for link in parsed.links:
             place, _, part = link.partition("#")
             if place:
                 assert (page.parent / place).resolve().exists(), f"{page.name}: {link}"
             else:
-                assert part in found.ids, f"{page.name}: {link}"
+                assert part in parsed.ids, f"{page.name}: {link}"
 
 
 def test_no_text_becomes_markup_and_nothing_needs_a_style_of_its_own(archive):
     root, _ = archive
     seen = set()
     for page in pages(root / "report"):
-        found = Page(page)
-        for source in found.scripts:
+        parsed = Page(page)
+        for source in parsed.scripts:
             assert source, f"{page.name} has a script inside"
             own = page.with_suffix(".js").name
             assert source == own or source.removeprefix("../") in OURS
-        assert found.handlers == []
+        assert parsed.handlers == []
         # a strict content policy drops inline styles: nothing may depend on one
-        assert found.styles == [], page.name
-        if ATTACK in "".join(found.words):
+        assert parsed.styles == [], page.name
+        if ATTACK in "".join(parsed.words):
             seen.add(page.parent.name)
     assert seen == {"report", "history", "sweep", "experiment"}
 
@@ -162,30 +159,6 @@ def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_ta
     assert table.count("<td>overload</td>") == 1
 
 
-@pytest.mark.parametrize(
-    ("record", "words"),
-    [
-        (
-            confirmed(example_result(), loss=0.04),
-            "not confirmed at 5428 exchanges/s over 60 s: loss 4.00 %, and the goal is at most "
-            "2.5 %",
-        ),
-        (
-            confirmed(example_result(), overload_completes=3.0),
-            "not confirmed at 5428 exchanges/s over 60 s: loss 1.30 %, but of 21712 "
-            "exchanges/s the server completed 17193, far more than the runs found",
-        ),
-        (invalid_result(), "not confirmed: the sweep ended before that"),
-        (
-            example_result(procedure=replace(PROCEDURE, confirm_s=0)),
-            "not confirmed: switched off (--confirm-s 0)",
-        ),
-    ],
-)
-def test_a_result_that_is_not_confirmed_says_why(record, words):
-    assert confirmation_words(record) == words
-
-
 def test_a_history_has_nine_dots_a_mean_and_an_interval_by_bench_and_environment(archive):
     root, _ = archive
     text = (root / "report" / "history" / "v4-memfile.html").read_text(encoding="utf-8")
@@ -214,8 +187,8 @@ def _colours(store):
     line = lines_of("v4-memfile", rows)[0]
     context, _ = history(line, series_of(store, rows), lambda _: "")
     (panel,) = context["panels"]
-    (chart,) = [one for one in panel.charts if one.id == "commits"]
-    means = next(one for one in chart.spec["layer"] if one.get("name") == "means")
+    (chart,) = [chart for chart in panel.charts if chart.id == "commits"]
+    means = next(item for item in chart.spec["layer"] if item.get("name") == "means")
     return Counter(mean["colour"] for mean in means["data"]["values"])
 
 

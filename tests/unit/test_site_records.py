@@ -56,13 +56,13 @@ def lookups():
     record = example_result()
     rounds = tuple(
         replace(
-            one,
+            item,
             metrics={"p99": 2.5 + 0.01 * place, "answered": 899.5},
             bracket=None,
             shown_trial=0,
             trials=(replace(trial, latency_s=stage, failures={"NOPE": 3}),),
         )
-        for place, (one, trial) in enumerate(zip(record.rounds, trials, strict=True))
+        for place, (item, trial) in enumerate(zip(record.rounds, trials, strict=True))
     )
     transaction = replace(
         record.scenario.transaction, name="look-up", plural="look-ups", stages=("ask-answer",)
@@ -169,8 +169,10 @@ def test_the_overview_has_the_newest_of_each_procedure(tmp_path, named):
     rows = index.every(newest=9)
     records = [store.load(ref) for ref in newest]
     shown, _ = overview(records, rows, rows[::-1], index.outcomes())
-    assert {line.cell.id for one in shown["families"] for line in one.lines} == set(newest)
-    assert {(one.title, one.unit) for one in shown["matrices"]} == {
+    assert {line.cell.id for family in shown["families"] for line in family.lines} == set(
+        newest
+    )
+    assert {(matrix.title, matrix.unit) for matrix in shown["matrices"]} == {
         ("max rate", "exchanges/s"),
         ("p99 latency", "ms"),
     }
@@ -179,8 +181,8 @@ def test_the_overview_has_the_newest_of_each_procedure(tmp_path, named):
 def test_each_figure_of_a_scenario_has_a_history_of_its_own(tmp_path):
     def edit(document):
         document["metrics"][0] |= {"name": "p99", "title": "99th percentile", "unit": "ms"}
-        for one in document["rounds"]:
-            one["metrics"]["p99"] = one["metrics"].pop("max_rate")
+        for round_ in document["rounds"]:
+            round_["metrics"]["p99"] = round_["metrics"].pop("max_rate")
 
     for hour in range(3):
         record = example_result(
@@ -223,7 +225,7 @@ def point(place, factor, *, interleaved=True, why="", **changes):
 
 def points_of(chart):
     """What the points of an experiment's chart are: label, place and standing."""
-    layer = next(one for one in chart.spec["layer"] if one.get("name") == "points")
+    layer = next(item for item in chart.spec["layer"] if item.get("name") == "points")
     return layer, [
         (value["label"], value["at"], value["standing"]) for value in layer["data"]["values"]
     ]
@@ -243,9 +245,9 @@ def test_an_experiment_along_a_number_is_a_curve_with_its_best_point_marked():
         ("threads 4", 4, "no difference seen"),
     ]
     assert layer["encoding"]["x"]["title"] == "threads"
-    intervals = next(one for one in curve.spec["layer"] if "y2" in one["encoding"])
-    for one, record in zip(intervals["data"]["values"], records, strict=True):
-        assert (one["low"], one["high"]) == record.figure.ci95
+    intervals = next(item for item in curve.spec["layer"] if "y2" in item["encoding"])
+    for row, record in zip(intervals["data"]["values"], records, strict=True):
+        assert (row["low"], row["high"]) == record.figure.ci95
     (dots,) = runs.spec["layer"]
     times = [value["at"] for value in dots["data"]["values"]]
     assert len(times) == 9
@@ -259,16 +261,16 @@ def test_an_experiment_along_a_number_is_a_curve_with_its_best_point_marked():
 
 def single_runs(*factors, apart_s=0):
     """Points of an experiment along the threads, of one run each."""
-    found = []
+    results = []
     for place, factor in enumerate(factors):
-        one = example_result(
+        record = example_result(
             [factor * MAX_RATES[0]],
             started=START + timedelta(seconds=place * apart_s),
             procedure=SINGLE,
         )
         shown = point(place, factor, threads=2**place)
-        found.append(replace(shown, metrics=one.metrics, rounds=one.rounds))
-    return found
+        results.append(replace(shown, metrics=record.metrics, rounds=record.rounds))
+    return results
 
 
 def test_runs_within_a_minute_have_places_with_seconds_on_the_clock():
@@ -299,9 +301,9 @@ def test_an_experiment_has_the_latency_beside_a_figure_that_is_none():
     assert experiment(loads)[0]["latencies"] == ()
 
 
-def test_an_experiment_of_single_runs_says_that_they_cannot_tell():
+def test_an_experiment_of_single_runs_says_that_they_cannot_decide():
     context, (curve, _) = experiment(single_runs(0.5, 1))
-    assert [one.standing for one in context["points"]] == ["too few runs to tell", "best"]
+    assert [point.standing for point in context["points"]] == ["too few runs to tell", "best"]
     assert "interval" not in curve.note.partition("A square")[0]
     assert "one run has no interval" in curve.note
 
@@ -338,7 +340,7 @@ def test_an_experiment_along_anything_else_is_a_row_for_each_point(changes, labe
     assert [label for label, *_ in shown] == labels
     assert [standing for *_, standing in shown] == ["best", "differs", "differs"]
     assert layer["encoding"]["y"]["field"] == "label"
-    assert [one.label for one in context["points"]] == labels
+    assert [item.label for item in context["points"]] == labels
 
 
 def test_points_that_differ_in_more_have_a_chart_for_each_curve():
@@ -348,12 +350,12 @@ def test_points_that_differ_in_more_have_a_chart_for_each_curve():
             [("mysql", 1, 0.2), ("mysql", 2, 0.3), ("memory", 1, 1.0), ("memory", 2, 0.8)]
         )
     ]
-    context, (one, other, _) = experiment(records)
-    assert [one.title, other.title] == [
+    context, (first, other, _) = experiment(records)
+    assert [first.title, other.title] == [
         "Max rate by threads, backend memory",
         "Max rate by threads, backend mysql",
     ]
-    assert one.id != other.id
+    assert first.id != other.id
     assert [shown.standing for shown in context["points"]] == [
         "differs",
         "best",
@@ -374,9 +376,9 @@ def test_the_best_of_points_on_no_curve_is_one_of_those_that_do_the_same_work():
     assert standings == ["best", "differs", "best", "differs"]
 
 
-def test_points_that_nothing_tells_apart_are_numbered():
+def test_points_that_nothing_distinguishes_are_numbered():
     context, _ = experiment([point(0, 1), point(1, 1)])
-    assert len({one.label for one in context["points"]}) == 2
+    assert len({item.label for item in context["points"]}) == 2
 
 
 def test_a_point_without_a_figure_is_in_the_table_alone():
@@ -389,7 +391,7 @@ def test_a_point_without_a_figure_is_in_the_table_alone():
     context, (curve, _) = experiment([point(0, 1, threads=1), broken])
     _, shown = points_of(curve)
     assert [label for label, *_ in shown] == ["threads 1"]
-    assert [one.label for one in context["points"]] == ["threads 1", "threads 2"]
+    assert [item.label for item in context["points"]] == ["threads 1", "threads 2"]
 
 
 @pytest.mark.parametrize("interleaved", [True, False])

@@ -183,10 +183,10 @@ def test_the_interval_of_runs_that_follow_each_other_is_wider(follow, holds):
     assert wider < 0.2 if not follow else wider > 0.3
 
 
-def test_equal_sweeps_whose_runs_follow_each_other_are_seldom_told_apart():
+def test_equal_sweeps_whose_runs_follow_each_other_are_seldom_distinguished():
     sweeps = [Runs(tuple(values), 1, in_order=True) for values in following(0.6, sweeps=1000)]
-    told = sum(differs(sweeps[at], sweeps[at + 1]) for at in range(0, 1000, 2)) / 500
-    assert told <= 0.12, "29 % by Yuen's test alone"
+    reported = sum(differs(sweeps[at], sweeps[at + 1]) for at in range(0, 1000, 2)) / 500
+    assert reported <= 0.12, "29 % by Yuen's test alone"
 
 
 @pytest.mark.parametrize("values", [[1.0, 2.0, 3.0, 4.0], [5.0] * 9, [1.0, 2.0] * 4, NINE])

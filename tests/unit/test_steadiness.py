@@ -55,7 +55,9 @@ def test_one_trial_that_was_disturbed_moves_nothing():
 
 def test_of_several_servers_the_slower_counts_and_the_generator_does_not():
     first, slower = runs(0.010, 0.012, role="partner")
-    both = [replace(one, trials=one.trials + runs(0.011)[0].trials) for one in (first, slower)]
+    both = [
+        replace(item, trials=item.trials + runs(0.011)[0].trials) for item in (first, slower)
+    ]
     assert moved(both) == pytest.approx(0.012 / 0.011 - 1)
 
 
@@ -138,4 +140,4 @@ def test_cpu_time_without_a_trend_that_matters_is_no_doubt(cpu_us):
 def test_a_trend_is_seen_in_equal_rounds_as_seldom_as_claimed():
     rng = random.Random(3)  # noqa: S311 - the same draws each time
     seen = [cpu_trend(costing(*(rng.gauss(70, 1) for _ in range(9)))) for _ in range(2000)]
-    assert 0.01 <= sum(one is not None for one in seen) / 2000 <= 0.025
+    assert 0.01 <= sum(item is not None for item in seen) / 2000 <= 0.025

@@ -24,26 +24,26 @@ def rounds_of(rates=MAX_RATES):
 
 
 def metrics(rounds, procedure=PROCEDURE, **more):
-    return {one.name: one for one in metrics_of(KINDS, rounds, procedure, **more)}
+    return {metric.name: metric for metric in metrics_of(KINDS, rounds, procedure, **more)}
 
 
-def without(one, *names):
+def without(round_, *names):
     """A round that came to nothing of these metrics."""
-    return replace(one, metrics={**one.metrics, **dict.fromkeys(names)})
+    return replace(round_, metrics={**round_.metrics, **dict.fromkeys(names)})
 
 
 def test_nine_rounds_come_to_their_trimmed_mean():
-    found = metrics(rounds_of())
-    assert list(found) == ["max_rate", "completed_rate", "cpu_us"]
-    rate = found["max_rate"]
+    measured = metrics(rounds_of())
+    assert list(measured) == ["max_rate", "completed_rate", "cpu_us"]
+    rate = measured["max_rate"]
     assert (rate.value, rate.n, rate.trim, rate.dropped) == (6006.0, 9, 1, (2, 4))
     assert (rate.lowest, rate.highest) == (5731.0, 6122.0)
     assert rate.ci95 == pytest.approx((5981.11863, 6030.88137), abs=1e-5)
     assert rate.standard_error == pytest.approx(10.16848, abs=1e-5)
     assert rate.spread == pytest.approx(0.0176, abs=1e-4)
     assert (rate.title, rate.unit, rate.better) == ("max rate", "exchanges/s", "higher")
-    assert found["completed_rate"].n == 9
-    assert found["cpu_us"].value == 155.0
+    assert measured["completed_rate"].n == 9
+    assert measured["cpu_us"].value == 155.0
 
 
 def test_times_add_up():
@@ -64,8 +64,8 @@ def test_an_incomplete_result_has_no_figure(rounds):
 
 
 def test_a_figure_that_does_not_hold_is_none_and_what_it_cost_is_known():
-    found = metrics(rounds_of(), holds=False)
-    assert [one.value for one in found.values()] == [None, None, 155.0]
+    measured = metrics(rounds_of(), holds=False)
+    assert [item.value for item in measured.values()] == [None, None, 155.0]
 
 
 def test_a_procedure_that_leaves_no_round_is_refused():
@@ -97,8 +97,8 @@ def test_cpu_time_is_weighted_over_passing_trials():
 
 def test_cpu_time_of_a_result_is_the_median_of_the_rounds_that_have_it():
     rounds = [
-        replace(one, metrics={**one.metrics, "cpu_us": float(cpu_us)})
-        for one, cpu_us in zip(rounds_of(), [1, 2, 3, 4, 500, 600, 700, 800, 900], strict=True)
+        replace(item, metrics={**item.metrics, "cpu_us": float(cpu_us)})
+        for item, cpu_us in zip(rounds_of(), [1, 2, 3, 4, 500, 600, 700, 800, 900], strict=True)
     ]
     assert metrics(rounds)["cpu_us"].value == 500.0
     known = [*rounds[:4], *(without(round_, "cpu_us") for round_ in rounds[4:])]
@@ -106,7 +106,7 @@ def test_cpu_time_of_a_result_is_the_median_of_the_rounds_that_have_it():
 
 
 def test_unknown_cpu_time_is_unknown():
-    rounds = [without(one, "cpu_us") for one in rounds_of()]
+    rounds = [without(round_, "cpu_us") for round_ in rounds_of()]
     assert metrics(rounds)["cpu_us"].value is None
 
 
@@ -123,7 +123,7 @@ def test_a_load_that_every_round_passed_is_the_lowest_of_their_highest():
 
 
 def sampled(cpu, **beside):
-    """Samples with CPU time of a server, and of what serves beside it (s)."""
+    """Samples with CPU time of a server, and of its companion services (s)."""
     return tuple(
         Sample(
             t=float(place),
@@ -138,7 +138,7 @@ def sampled(cpu, **beside):
     )
 
 
-def test_what_serves_beside_the_server_costs_too():
+def test_companion_services_cost_too():
     first = {
         "server": sampled([0.0, 0.1, 0.2], database=[1.0, 1.2, 1.5]),
         "partner": sampled([0.0, 0.3], database=[2.0, 2.1]),

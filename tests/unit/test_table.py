@@ -116,7 +116,9 @@ def test_results_with_other_factors_have_a_table_of_their_own():
         cell(0.4321, scenario="dns", **other), factors={"zones": 100, "threads": 4}
     )
     more = cell_with(queries, value=0.2, factors={"zones": 100, "threads": 8}, scenario="dns-8")
-    lines = printed([cell(), *(cell_with(one, across=("threads",)) for one in (queries, more))])
+    lines = printed(
+        [cell(), *(cell_with(item, across=("threads",)) for item in (queries, more))]
+    )
     assert lines[:4] == [
         "protocol  backend  durability     single",
         "DHCPv4    memfile  written     1000 ± 10",
@@ -150,11 +152,11 @@ def point(threads, factor, **experiment):
     """A result of an experiment along the threads."""
     record = example_result([factor * rate for rate in MAX_RATES], token=f"{threads:04x}")
     factors = {**record.scenario.factors, "threads": threads}
-    found = {"id": "e", "points": (), "interleaved": False, **experiment}
+    result = {"id": "e", "points": (), "interleaved": False, **experiment}
     return replace(
         record,
         scenario=replace(record.scenario, factors=factors),
-        experiment=Experiment(**found),
+        experiment=Experiment(**result),
     )
 
 
@@ -169,8 +171,10 @@ def test_an_experiment_along_one_factor_is_a_curve():
     points = [point(at, factor, why="one host each") for at, factor in factors.items()]
     lines = curves([*points, example_result()])
     assert lines[1].split() == ["threads", "max", "rate/s"]
-    told = [[part for part in re.split(" {2,}", line.strip()) if part] for line in lines[2:6]]
-    assert told == [
+    reported = [
+        [part for part in re.split(" {2,}", line.strip()) if part] for line in lines[2:6]
+    ]
+    assert reported == [
         ["2", "3003 ± 12", "█" * 20, "differs"],
         ["4", "6006 ± 25", "█" * 40, "best"],
         ["8", "6000 ± 25", "█" * 40, "no difference seen"],
@@ -181,7 +185,7 @@ def test_an_experiment_along_one_factor_is_a_curve():
     assert len({line.index("█") for line in lines[2:6]}) == 1
 
 
-def test_points_whose_runs_alternated_are_told_apart_by_less_and_without_a_warning():
+def test_points_whose_runs_alternated_are_distinguished_by_less_and_without_a_warning():
     lines = curves(
         [point(at, factor, interleaved=True) for at, factor in ((2, 1.0), (4, 0.999))]
     )

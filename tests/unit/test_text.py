@@ -119,7 +119,9 @@ def test_provenance_names_what_can_move_a_result():
 
 
 def test_uncommitted_changes_are_said():
-    record = edited(example_result(), lambda one: one["provenance"].update(leaselab_dirty=True))
+    record = edited(
+        example_result(), lambda value: value["provenance"].update(leaselab_dirty=True)
+    )
     assert "(b298d0f1c2, with uncommitted changes)" in plain(record)
 
 
@@ -175,9 +177,9 @@ def test_v6_names_its_own_packets():
 
 def test_unknown_values_are_dashes_or_left_out():
     def forget(document):
-        for one in document["rounds"]:
-            one["metrics"]["cpu_us"] = None
-            for trial in one["trials"]:
+        for round_ in document["rounds"]:
+            round_["metrics"]["cpu_us"] = None
+            for trial in round_["trials"]:
                 trial["cpu_us"] = None
                 trial["latency_s"] = dict.fromkeys(trial["latency_s"])
         document["metrics"][2]["value"] = None
@@ -240,10 +242,10 @@ def test_the_short_form_leaves_room_on_a_screen_of_24_lines(on_terminal):
     assert "Latency" not in short
 
 
-def test_stages_that_were_not_told_have_no_row():
+def test_stages_that_were_not_reported_have_no_row():
     def forget(document):
-        for one in document["rounds"]:
-            for trial in one["trials"]:
+        for round_ in document["rounds"]:
+            for trial in round_["trials"]:
                 del trial["latency_s"]["whole exchange"]
 
     text = plain(edited(example_result(), forget))
@@ -277,17 +279,17 @@ def of_queries():
         document["scenario"]["factors"] = {"zones": 100}
         document["servers"]["server"] |= {"holds": "", "durability": None}
         document["metrics"][1]["unit"] = "queries/s"
-        for one in document["rounds"]:
-            one |= {
+        for round_ in document["rounds"]:
+            round_ |= {
                 "bracket": None,
-                "metrics": {**one["metrics"], "latency": 0.43 + one["index"]},
+                "metrics": {**round_["metrics"], "latency": 0.43 + round_["index"]},
             }
 
     record = edited(example_result(), change)
     return replace(record, metrics=(OF_QUERIES, *record.metrics[1:]))
 
 
-def test_metrics_of_any_procedure_are_told_by_their_own_words():
+def test_metrics_of_any_procedure_are_reported_by_their_own_words():
     lines = plain(of_queries()).splitlines()
     assert lines[:4] == [
         "v4-memfile · kea 2.6.3: 0.432 ± 0.012 ms",
@@ -299,10 +301,10 @@ def test_metrics_of_any_procedure_are_told_by_their_own_words():
     assert lines[6] == "run  median latency  trials  completed rate queries/s  server CPU µs"
     assert lines[7].split() == ["1", "1.43", "3", "5895", "151.0"]
     assert "Latency (ms, median of the runs)" in lines
-    told = "\n".join(lines)
-    assert "  factors           zones 100\n" in told
-    assert "leases" not in told
-    assert "durability" not in told
+    reported = "\n".join(lines)
+    assert "  factors           zones 100\n" in reported
+    assert "leases" not in reported
+    assert "durability" not in reported
 
 
 @pytest.mark.parametrize(
@@ -372,9 +374,9 @@ def test_a_result_says_how_many_leases_its_rate_was_reached_with():
     assert "held at the lower bound" not in plain(example_result())  # as before the field
 
     def hold(document):
-        for one in document["rounds"]:
-            for trial in one["trials"]:
-                trial["held"] = {"server": trial["completed"] + one["index"], "partner": 7}
+        for item in document["rounds"]:
+            for trial in item["trials"]:
+                trial["held"] = {"server": trial["completed"] + item["index"], "partner": 7}
 
     record = edited(example_result(), hold)
     lower = [round_.shown.held["server"] for round_ in record.rounds]
@@ -382,10 +384,10 @@ def test_a_result_says_how_many_leases_its_rate_was_reached_with():
     assert expected in plain(record)
 
 
-def test_what_serves_beside_a_server_is_told_with_what_that_costs():
+def test_companion_services_are_reported_with_their_cost():
     def share(document):
-        for one in document["rounds"]:
-            for trial in one["trials"]:
+        for round_ in document["rounds"]:
+            for trial in round_["trials"]:
                 for place, sample in enumerate(trial["samples"]["server"]):
                     spent = place * trial["completed"] / trial["duration_s"] * 34e-6
                     sample["beside_cpu_s"] = {"database": spent}
@@ -400,7 +402,7 @@ def not_tried(**parameters):
 
 
 @pytest.mark.parametrize(
-    ("record", "told"),
+    ("record", "message"),
     [
         (confirmed(example_result()), "confirmed at 5428 exchanges/s over 60 s: loss 1.30 %"),
         (
@@ -421,8 +423,8 @@ def not_tried(**parameters):
         (example_result(), "not confirmed: the sweep ended before that"),
     ],
 )
-def test_a_confirmation_is_told_in_a_sentence(record, told):
-    assert confirmation_words(record) == told
+def test_a_confirmation_is_reported_in_a_sentence(record, message):
+    assert confirmation_words(record) == message
 
 
 def test_a_confirmation_none_of_whose_trials_counts_says_why():

@@ -1,4 +1,4 @@
-"""One definition of what came of a load, whichever generator tells of it.
+"""One definition of what came of a load, whichever generator reports it.
 
 Each case is what a server did with a load.  Each generator prints what it would of that, and
 all come to the same figures.
@@ -134,11 +134,14 @@ def dnsperf_text(case):
             f"  Average Latency (s): {USUAL_S:.6f} (min 0.000001, max 3.0)\n{buckets}\n"
         )
 
-    steps, told = "", 10 * SECONDS - 1
-    until = round(begun * told / (told + 1)), round((answered - case.after) * told / (told + 1))
+    steps, reported = "", 10 * SECONDS - 1
+    until = (
+        round(begun * reported / (reported + 1)),
+        round((answered - case.after) * reported / (reported + 1)),
+    )
     before = (0, 0)
-    for step in range(1, told + 1):
-        now = tuple(round(part * step / told) for part in until)
+    for step in range(1, reported + 1):
+        now = tuple(round(part * step / reported) for part in until)
         sent, completed = (late - early for early, late in zip(before, now, strict=True))
         steps += section("Interval Statistics:", sent, completed, step / 10)
         before = now
@@ -175,7 +178,7 @@ def flame_text(case):
             line(2.0 + second, round(begun * share), round((answered - case.after) * share))
         )
     lines.append(line(2.1 + SECONDS, begun, answered, case.refused))
-    return "\n".join(json.dumps(one) for one in lines)
+    return "\n".join(json.dumps(item) for item in lines)
 
 
 def kxdpgun_text(case):
@@ -205,7 +208,7 @@ def dhcp_reading(kind, text, *more):
     return kind(made, made.procedure, LOAD, (), left(text.encode()), *more)
 
 
-TOLD = {
+RECORDED = {
     "leaseload of DNS": lambda case: dns_reading(
         QueriesReading, leaseload_text(case, is_dns=True), tool="leaseload"
     ),
@@ -221,7 +224,7 @@ TOLD = {
     ),
     "perfdhcp": lambda case: dhcp_reading(PerfdhcpReading, perfdhcp_printed(case), None),
 }
-CANNOT_TELL = {
+CANNOT_REPORT = {
     "flame": {"late"},  # it looks for time-outs once a second, and has no percentiles
     "kxdpgun": {"late", "under way", "out of a buffer"},
     "perfdhcp": {"refuses"},  # the server's own counter does
@@ -229,31 +232,31 @@ CANNOT_TELL = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("generator", TOLD)
-def test_what_came_of_a_load_is_the_same_whichever_generator_tells_it(generator, name):
+@pytest.mark.parametrize("generator", RECORDED)
+def test_what_came_of_a_load_is_the_same_whichever_generator_reports_it(generator, name):
     case = CASES[name]
-    if name in CANNOT_TELL.get(generator, ()):
+    if name in CANNOT_REPORT.get(generator, ()):
         return
-    found = TOLD[generator](case).trial(Seen())
-    parts = found.completed + found.late + found.lost + sum(found.failures.values())
-    assert parts == found.attempted
-    assert bool(found.reason) == bool(case.reason)
-    assert found.reason in ("", GENERATOR_LIMITED, GENERATOR_STALLED)
+    trial = RECORDED[generator](case).trial(Seen())
+    parts = trial.completed + trial.late + trial.lost + sum(trial.failures.values())
+    assert parts == trial.attempted
+    assert bool(trial.reason) == bool(case.reason)
+    assert trial.reason in ("", GENERATOR_LIMITED, GENERATOR_STALLED)
     missed = DUE - case.completes
     if case.reason:  # it does not count, and says what was begun
         due = exchanges(LOAD) if generator == "perfdhcp" else DUE
-        assert found.attempted == due - case.left_out
+        assert trial.attempted == due - case.left_out
     else:
         near = 33 if generator == "flame" else 3  # its reports differ by 20 ms
-        assert found.attempted - found.completed == pytest.approx(missed, abs=near)
-        assert abs(found.late - case.late - max(0, case.after - 2)) <= near
+        assert trial.attempted - trial.completed == pytest.approx(missed, abs=near)
+        assert abs(trial.late - case.late - max(0, case.after - 2)) <= near
 
 
 def test_all_parts_sum_up_and_none_is_counted_twice():
-    found = Transactions(due=110, begun=100, answered=80, slow=50, queued=40, wrong=10)
-    assert (found.attempted, found.completed, found.late, found.lost) == (110, 0, 70, 30)
-    assert found.falls_short(0.005)
-    assert found.as_begun.attempted == 100
+    result = Transactions(due=110, begun=100, answered=80, slow=50, queued=40, wrong=10)
+    assert (result.attempted, result.completed, result.late, result.lost) == (110, 0, 70, 30)
+    assert result.falls_short(0.005)
+    assert result.as_begun.attempted == 100
 
 
 def test_the_last_ones_are_not_due_before_the_traffic_ends():
@@ -262,7 +265,7 @@ def test_the_last_ones_are_not_due_before_the_traffic_ends():
 
 
 def test_what_a_server_that_keeps_up_has_under_way_is_no_queue():
-    """Its number scatters from trial to trial: one more than usual was told as late."""
+    """Its number scatters from trial to trial: one more than usual was reported as late."""
     answered = RATE * SECONDS
     for after in range(4):
         assert unserved(answered, after, SECONDS, 0.001) == 0

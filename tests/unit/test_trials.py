@@ -38,7 +38,7 @@ def made(lost=0, **fields):
 class Reading:
     """What a generator printed of a load; notes what it is judged with."""
 
-    found: Trial = field(default_factory=made)
+    result: Trial = field(default_factory=made)
     conclusive: bool = True
     output_gz: bytes = b"raw"
     argv: tuple = ()
@@ -47,7 +47,7 @@ class Reading:
 
     def trial(self, seen):
         self.seen = seen
-        return self.found
+        return self.result
 
 
 @dataclass
@@ -281,7 +281,7 @@ class Supported(World):
     ("lost", "busy", "word"),
     [(100, 0.95, SUPPORT_LIMITED), (100, 0.7, ""), (0, 0.95, "")],
 )
-def test_a_loss_while_what_serves_for_the_server_is_full_is_not_the_servers(lost, busy, word):
+def test_a_loss_while_a_companion_service_is_full_is_not_the_servers(lost, busy, word):
     """An authority at its limit makes any recursor look slow; one that keeps up does not."""
     processors = DOCUMENT["hosts"]["server"]["facts"].get("processors", 1)
     world = Supported(readings=[Reading(made(lost=lost))], busy=busy * processors)

@@ -31,7 +31,9 @@ from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.scenario import ServerOptions, Transaction
 from leaselab.report.truth import print_truth, truth_document
 
-DEFAULTS = {name: one["default"] for name, one in options_of("responder", "scenario").items()}
+DEFAULTS = {
+    name: option["default"] for name, option in options_of("responder", "scenario").items()
+}
 HALF = FixedLoad(rate=1000, duration_s=20)
 NEAR = FixedLoad(rate=1000, late_s=0.2)
 DHCP = Transaction(name="DHCPv4 exchange", plural="exchanges", stages=("A-B", "C-D"))
@@ -135,14 +137,14 @@ def test_an_exchange_is_late_where_its_replies_are_together(least, most):
     options = {**DEFAULTS, "delay_least_ms": least, "delay_most_ms": most}
     delays = [least + (most - least) * (place + 0.5) / 400 for place in range(400)]
     late = sum(delay + other > 200 for delay in delays for other in delays) / 400**2
-    found = shares_of(options, 2, 0.2)[LATE]
-    assert found == pytest.approx(late, abs=0.005)
+    result = shares_of(options, 2, 0.2)[LATE]
+    assert result == pytest.approx(late, abs=0.005)
     asked = scenario(delay_least_ms=least, delay_most_ms=most)
     facts = [
         {fact.name: fact.value for fact in truth_of(replace(asked, generator=name), NEAR).facts}
         for name in ("leaseload", "perfdhcp")
     ]
-    assert facts[0][LATE] == facts[1][LATE] == found, "whichever generator counts it"
+    assert facts[0][LATE] == facts[1][LATE] == result, "whichever generator counts it"
 
 
 def test_nothing_follows_without_a_capacity_or_for_another_server_or_procedure():
@@ -176,9 +178,9 @@ def counted(**counts):
     """The record of a fixed load of 60 000 exchanges with these failures."""
 
     def edit(document):
-        for one in document["rounds"]:
-            one["trials"] = one["trials"][:1]
-            one["trials"][0] |= {
+        for round_ in document["rounds"]:
+            round_["trials"] = round_["trials"][:1]
+            round_["trials"][0] |= {
                 "attempted": 20_000,
                 "completed": 20_000 - sum(counts.values()),
                 "late": counts.get("late", 0),
@@ -202,18 +204,18 @@ def test_shares_are_judged_by_their_interval():
 
 
 def test_a_doubt_is_wanted_of_every_trial():
-    told, trials_count = invalid_result(), example_result()
+    reported, trials_count = invalid_result(), example_result()
     said = edited(
-        told,
+        reported,
         lambda document: [
             trial.update(valid=False, reason=MALFORMED)
-            for one in document["rounds"]
-            for trial in one["trials"]
+            for round_ in document["rounds"]
+            for trial in round_["trials"]
         ],
     )
     wanted = Truth(doubt=MALFORMED)
     assert [row.within for row in judge(wanted, said)] == [True]
-    for record in (told, trials_count):
+    for record in (reported, trials_count):
         (row,) = judge(wanted, record)
         assert not row.within
         assert row.why
@@ -223,10 +225,10 @@ def test_without_a_figure_there_is_a_reason():
     (row,) = judge(Truth((Fact(MAX_RATE, 2000.0, EXACT),)), invalid_result())
     assert (row.measured, row.within) == (None, False)
     assert "could not" in row.why or "started" in row.why
-    one = scenario()
-    (row,) = not_measured(Truth((Fact(MAX_RATE, 2000.0, 0.01),)), one, "no such program")
+    example = scenario()
+    (row,) = not_measured(Truth((Fact(MAX_RATE, 2000.0, 0.01),)), example, "no such program")
     assert (row.true, row.tolerance) == (2000.0, 0.01)
-    (row,) = not_measured(Truth(doubt=MALFORMED), one, "no such program")
+    (row,) = not_measured(Truth(doubt=MALFORMED), example, "no such program")
     assert (row.figure, row.true, row.why) == (MALFORMED, None, "no such program")
 
 

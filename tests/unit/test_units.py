@@ -47,11 +47,11 @@ def test_seconds_are_milliseconds_below_one_and_ratios_are_percent(unit, values,
 def test_a_result_on_a_terminal_has_milliseconds(tmp_path):
     stream = io.StringIO()
     print_result(fixed_load_result(FAST), tmp_path, stream, whole=True)
-    told = stream.getvalue()
-    assert "kea 2.6.3 · durability written: 12.6 ± 3.5 ms" in told
-    assert "95 % interval 9.1 to 16.2" in told
-    assert "median latency 6.32 ± 1.76 ms" in told
-    runs = told[told.index("Runs") : told.index("Provenance")].splitlines()
+    printed = stream.getvalue()
+    assert "kea 2.6.3 · durability written: 12.6 ± 3.5 ms" in printed
+    assert "95 % interval 9.1 to 16.2" in printed
+    assert "median latency 6.32 ± 1.76 ms" in printed
+    runs = printed[printed.index("Runs") : printed.index("Provenance")].splitlines()
     assert [line.split()[1] for line in runs[2:5]] == ["11.3", "14.1", "12.5"]
 
 
@@ -72,12 +72,12 @@ def test_results_side_by_side_have_one_unit():
 def test_all_that_is_known_of_a_figure_is_in_its_unit():
     record = fixed_load_result(FAST)
     (shown,) = in_shown_units([record])
-    was, found = record.figure, shown.figure
+    was, result = record.figure, shown.figure
     for name in ("value", "standard_error", "lowest", "highest"):
-        assert getattr(found, name) == pytest.approx(1000 * getattr(was, name))
-    assert found.ci95 == pytest.approx([1000 * end for end in was.ci95])
+        assert getattr(result, name) == pytest.approx(1000 * getattr(was, name))
+    assert result.ci95 == pytest.approx([1000 * end for end in was.ci95])
     assert shown.values("p99_s") == pytest.approx([11.3, 14.12, 12.5])
-    assert found.spread == was.spread
+    assert result.spread == was.spread
     loss = shown.metric("loss_ratio")
     assert (loss.value, loss.unit) == (pytest.approx(0.1), "%")
     assert shown.metrics[3:] == record.metrics[3:]
@@ -95,7 +95,7 @@ def test_a_list_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, cap
     assert (row["value"], row["unit"]) == (pytest.approx(0.01264), "s")
 
 
-def test_a_list_of_several_kinds_tells_each_in_its_unit():
+def test_a_list_of_several_kinds_reports_each_in_its_unit():
     rows = [row_of(fixed_load_result(FAST), "a"), row_of(example_result(**LATER), "b")]
     heading, fast, rate = listing(rows)
     assert " figure " in heading
@@ -116,9 +116,9 @@ def test_a_table_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, ca
     archive_result(tmp_path, fixed_load_result(FAST))
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
     assert main(["list", "--table"]) == 0
-    told = capsys.readouterr().out
-    assert "12.6 ± 3.5" in told
-    assert "\np99 latency in ms: " in told
+    printed = capsys.readouterr().out
+    assert "12.6 ± 3.5" in printed
+    assert "\np99 latency in ms: " in printed
     assert main(["list", "--table", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["results"]["v4-memfile"]["unit"] == "s"
@@ -129,10 +129,10 @@ def test_pages_have_milliseconds(tmp_path):
     archive_result(tmp_path, fixed_load_result((0.015, 0.016, 0.014), **LATER))
     report = write_site(Store(tmp_path), tmp_path / "report").parent
     (page,) = (report / "sweep").glob("*3f9a.html")
-    for one in (page, *map(report.joinpath, ("index.html", "compare.html", "validity.html"))):
-        text = one.read_text()
-        assert "ms" in text.split("<main")[-1], one.name
-        assert "0.0126" not in text, one.name
+    for path in (page, *map(report.joinpath, ("index.html", "compare.html", "validity.html"))):
+        text = path.read_text()
+        assert "ms" in text.split("<main")[-1], path.name
+        assert "0.0126" not in text, path.name
     assert "<strong>12.6</strong> ms, p99" in page.read_text()
     assert "95 % interval 9.1 to 16.2" in page.read_text()
     history = (report / "history" / "v4-memfile.html").read_text()

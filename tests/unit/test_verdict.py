@@ -51,22 +51,22 @@ def failed(outcome, text, **fields):
     ],
 )
 def test_a_change_is_one_beyond_the_threshold_and_beyond_chance(factor, threshold, change):
-    found = verdict(BASE, later(factor), threshold)
-    assert found.change is change
-    assert found.ratio == pytest.approx(factor)
-    assert found.threshold_percent == threshold
+    judgement = verdict(BASE, later(factor), threshold)
+    assert judgement.change is change
+    assert judgement.ratio == pytest.approx(factor)
+    assert judgement.threshold_percent == threshold
 
 
 def test_a_large_drop_that_may_be_chance_is_no_regression_and_what_would_be_one_is_said():
     wild = [rate * (1 + 0.15 * (-1) ** place) for place, rate in enumerate(MAX_RATES)]
-    found = verdict(BASE, later(0.93, wild))
-    assert found.ratio < 0.95
-    assert found.change is Change.NONE
-    assert not found.sees_threshold
-    assert found.smallest_seen > 0.05
+    judgement = verdict(BASE, later(0.93, wild))
+    assert judgement.ratio < 0.95
+    assert judgement.change is Change.NONE
+    assert not judgement.sees_threshold
+    assert judgement.smallest_seen > 0.05
     # runs of the same scatter that are lower by more than this do show
     for less, seen in ((0.99, False), (1.01, True)):
-        factor = 0.93 / found.ratio * (1 - less * found.smallest_seen)
+        factor = 0.93 / judgement.ratio * (1 - less * judgement.smallest_seen)
         assert verdict(BASE, later(factor, wild)).differs == seen
 
 
@@ -112,7 +112,7 @@ def _database(version, durable):
 
 
 @pytest.mark.parametrize(
-    ("change", "name", "found", "wanted"),
+    ("change", "name", "actual", "wanted"),
     [
         (_set("bench.environment", "2"), "environment of the lab", "2", "1"),
         (_set("bench.name", "rack"), "bench", "rack", "docker"),
@@ -150,15 +150,19 @@ def _database(version, durable):
     ],
 )
 def test_what_has_to_be_the_same_is_refused_by_name_with_both_values(
-    change, name, found, wanted
+    change, name, actual, wanted
 ):
     other = edited(later(0.5), change)
-    (one,) = incompatibilities(BASE, other)[-1:]
-    assert (one.name, one.found, one.wanted) == (name, found, wanted)
+    (incompatibility,) = incompatibilities(BASE, other)[-1:]
+    assert (incompatibility.name, incompatibility.found, incompatibility.wanted) == (
+        name,
+        actual,
+        wanted,
+    )
     with pytest.raises(LeaselabError, match=name) as caught:
         verdict(BASE, other)
     assert caught.value.outcome is Outcome.USAGE
-    assert found in caught.value.found
+    assert actual in caught.value.found
     assert wanted in caught.value.wanted
 
 
@@ -196,16 +200,21 @@ def test_an_option_that_an_older_result_lacks_was_at_its_default(untold, names):
 
 
 def test_another_version_of_the_database_with_the_same_settings_is_no_incompatibility():
-    one, other = (edited(later(), _database(version, "0")) for version in ("11.8.7", "11.8.6"))
-    assert incompatibilities(one, other) == []
+    first, other = (
+        edited(later(), _database(version, "0")) for version in ("11.8.7", "11.8.6")
+    )
+    assert incompatibilities(first, other) == []
 
 
 def test_sweeps_of_other_lengths_compare_as_long_as_one_share_drops_the_same_of_both():
     five = later(0.9, MAX_RATES[:5], procedure=replace(PROCEDURE, rounds=5))
     assert verdict(BASE, five).change is Change.REGRESSION
     untrimmed = later(0.9, procedure=replace(PROCEDURE, trim=0))
-    (one,) = incompatibilities(BASE, untrimmed)
-    assert (one.found, one.wanted) == ("0 of 9 at each end", "1 of 9 at each end")
+    (incompatibility,) = incompatibilities(BASE, untrimmed)
+    assert (incompatibility.found, incompatibility.wanted) == (
+        "0 of 9 at each end",
+        "1 of 9 at each end",
+    )
 
 
 def test_a_result_is_not_compared_with_itself():
@@ -232,10 +241,10 @@ def test_what_has_no_figure_ends_with_its_reason_whatever_it_is_compared_with(
 ):
     foreign = example_result(scenario="v6-memfile")
     for base in (BASE, foreign, None):
-        found = compare(base, other)
-        assert found.outcome is outcome
-        assert said in str(found.error)
-        assert found.word == outcome.label
+        comparison = compare(base, other)
+        assert comparison.outcome is outcome
+        assert said in str(comparison.error)
+        assert comparison.word == outcome.label
 
 
 def limited(rate, word="generator-limited", **fields):
@@ -256,11 +265,11 @@ def limited(rate, word="generator-limited", **fields):
 )
 def test_a_baseline_that_was_faster_than_its_bench_still_shows_a_regression(at_least, outcome):
     """BASE has 6006/s: at half the speed of what came before, it is no first of its kind."""
-    found = compare(limited(at_least), later(token="0003"))
-    assert found.outcome is outcome
+    comparison = compare(limited(at_least), later(token="0003"))
+    assert comparison.outcome is outcome
     if outcome is Outcome.REGRESSION:
-        assert found.verdict.limit is Limit.AT_MOST
-        assert found.verdict.ratio == pytest.approx(6006 / at_least, rel=0.001)
+        assert comparison.verdict.limit is Limit.AT_MOST
+        assert comparison.verdict.ratio == pytest.approx(6006 / at_least, rel=0.001)
 
 
 @pytest.mark.parametrize(
@@ -268,8 +277,8 @@ def test_a_baseline_that_was_faster_than_its_bench_still_shows_a_regression(at_l
     [(12_000.0, Change.IMPROVEMENT), (6000.0, Change.NONE), (5800.0, Change.NONE)],
 )
 def test_one_that_is_faster_than_its_bench_is_no_regression(at_least, change):
-    found = verdict(BASE, limited(at_least))
-    assert (found.change, found.limit) == (change, Limit.AT_LEAST)
+    judgement = verdict(BASE, limited(at_least))
+    assert (judgement.change, judgement.limit) == (change, Limit.AT_LEAST)
 
 
 @pytest.mark.parametrize(
@@ -284,18 +293,18 @@ def test_one_that_is_faster_than_its_bench_is_no_regression(at_least, change):
     ],
 )
 def test_where_that_is_not_enough_there_is_no_verdict(other):
-    found = compare(BASE, other)
-    assert found.outcome is Outcome.INVALID
-    assert other.reasons[0].text in str(found.error)
+    comparison = compare(BASE, other)
+    assert comparison.outcome is Outcome.INVALID
+    assert other.reasons[0].text in str(comparison.error)
 
 
 @pytest.mark.parametrize("word", ["loses-at-any-load", "below-min-rate", "not-sustained"])
 @pytest.mark.parametrize("base", [BASE, limited(5000.0)])
 def test_a_server_that_sustains_no_load_is_a_regression_and_no_fault_of_the_lab(base, word):
     other = limited(None, word, token="0003")
-    found = compare(base, other)
-    assert found.outcome is Outcome.REGRESSION
-    assert found.verdict.limit is Limit.NO_LOAD
+    comparison = compare(base, other)
+    assert comparison.outcome is Outcome.REGRESSION
+    assert comparison.verdict.limit is Limit.NO_LOAD
     assert compare(None, other).outcome is Outcome.INVALID
 
 
@@ -324,14 +333,18 @@ def test_runs_that_may_be_anything_are_an_invalid_measurement():
     two = replace(PROCEDURE, rounds=2, trim=0)
     base = example_result([1000.0, 1800.0], procedure=two)
     other = later(0.1, MAX_RATES[:2], procedure=two)
-    found = compare(base, other)
-    assert found.outcome is Outcome.INVALID
-    assert "found 1000, 1800 exchanges/s" in str(found.error)
+    comparison = compare(base, other)
+    assert comparison.outcome is Outcome.INVALID
+    assert "found 1000, 1800 exchanges/s" in str(comparison.error)
 
 
 def test_a_first_of_its_kind_is_well_and_is_no_verdict():
-    found = compare(None, BASE)
-    assert (found.outcome, found.word, found.verdict) == (Outcome.OK, "first", None)
+    comparison = compare(None, BASE)
+    assert (comparison.outcome, comparison.word, comparison.verdict) == (
+        Outcome.OK,
+        "first",
+        None,
+    )
 
 
 def test_a_verdict_is_its_comparisons_outcome():
@@ -355,22 +368,22 @@ def lower_is_better(record, better="lower"):
     ],
 )
 def test_where_lower_is_better_a_rise_is_a_regression(factor, change):
-    found = verdict(lower_is_better(BASE), lower_is_better(later(factor)))
-    assert (found.change, found.ratio) == (change, pytest.approx(factor))
+    judgement = verdict(lower_is_better(BASE), lower_is_better(later(factor)))
+    assert (judgement.change, judgement.ratio) == (change, pytest.approx(factor))
 
 
 def test_where_lower_is_better_the_least_rise_that_would_show_is_said():
     wild = [rate * (1 + 0.15 * (-1) ** place) for place, rate in enumerate(MAX_RATES)]
-    found = verdict(lower_is_better(BASE), lower_is_better(later(1.0, wild)))
-    assert not found.sees_threshold
+    judgement = verdict(lower_is_better(BASE), lower_is_better(later(1.0, wild)))
+    assert not judgement.sees_threshold
     for more, seen in ((0.99, False), (1.01, True)):
-        factor = (1 + more * found.smallest_seen) / found.ratio
+        factor = (1 + more * judgement.smallest_seen) / judgement.ratio
         other = lower_is_better(later(factor, wild))
         assert verdict(lower_is_better(BASE), other).differs == seen
 
 
 def test_where_nothing_is_better_there_is_nothing_to_judge():
-    base, other = (lower_is_better(one, "neither") for one in (BASE, later(0.5)))
+    base, other = (lower_is_better(item, "neither") for item in (BASE, later(0.5)))
     with pytest.raises(LeaselabError, match="lower max rate is better") as caught:
         verdict(base, other)
     assert caught.value.outcome is Outcome.USAGE
@@ -382,9 +395,9 @@ def test_points_of_an_interleaved_experiment_are_judged_round_by_round():
     base, other = example_result(rates), later(0.94, rates)
     assert verdict(base, other).change is Change.NONE
     alike = Experiment(id="20261123-a", points=(base.id, other.id), interleaved=True)
-    found = verdict(replace(base, experiment=alike), replace(other, experiment=alike))
-    assert found.change is Change.REGRESSION
-    assert found.ratio == pytest.approx(0.94)
+    judgement = verdict(replace(base, experiment=alike), replace(other, experiment=alike))
+    assert judgement.change is Change.REGRESSION
+    assert judgement.ratio == pytest.approx(0.94)
     assert verdict(replace(base, experiment=alike), other).change is Change.NONE
 
 
@@ -400,12 +413,12 @@ def commit(tree):
     )
 
 
-def test_a_build_is_told_by_its_files_its_commit_or_its_package():
+def test_a_build_is_identified_by_its_files_its_commit_or_its_package():
     package = example_result().server
     alone = replace(example_result(commit="a" * 40).server, build=None)
     built = replace(alone, build=Build(source=commit("b")))
     changed = replace(alone, build=Build(source=commit("c")))
     again = replace(alone, commit="d" * 40, build=built.build)
-    assert len({one.made_of for one in (package, alone, built, changed)}) == 4
+    assert len({item.made_of for item in (package, alone, built, changed)}) == 4
     assert again.made_of == built.made_of
     assert example_result(version="2.6.2").server.made_of != package.made_of

@@ -46,7 +46,7 @@ def test_a_duel_takes_as_long_as_its_rounds(design):
     assert 0 <= beside < 2.5  # the load was looked for
 
 
-def test_the_ratio_that_a_duel_tells_is_the_true_one():
+def test_the_ratio_that_a_duel_reports_is_the_true_one():
     cell = Cell(0.02, 0.015, shape=Shape.HEAVY)
     ratios = [compared(Design.BOTH, cell, 0.05, seed).ratio for seed in range(20)]
     assert statistics.fmean(ratios) == pytest.approx(0.95, abs=0.01)
@@ -55,9 +55,9 @@ def test_the_ratio_that_a_duel_tells_is_the_true_one():
 def test_a_short_run_finds_drops_and_no_others_and_says_so(capsys):
     arguments = ["--pairs", "8", "--processes", "1", "--cells", "drift-2-trial-1.5", "--json"]
     assert benchmark.main(arguments) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["kept"] is True
-    rows = {row["design"]: row for row in found["rows"]}
+    document = json.loads(capsys.readouterr().out)
+    assert document["kept"] is True
+    rows = {row["design"]: row for row in document["rows"]}
     assert rows[Design.BOTH.value]["found"] > 85
     assert rows[Design.BOTH.value]["false_alarms"] == 0
     assert rows[Design.SWEEPS.value]["found"] < 100
@@ -71,7 +71,7 @@ def test_a_duel_that_misses_drops_makes_the_benchmark_fail(monkeypatch, capsys):
     assert json.loads(capsys.readouterr().out)["kept"] is False
 
 
-def test_worlds_that_duels_were_not_made_for_are_told_and_kept(capsys):
+def test_worlds_that_duels_were_not_made_for_are_reported_and_kept(capsys):
     arguments = ["--pairs", "12", "--processes", "1", "--json", "--cells", "place-20", "cpu"]
     benchmark.main(arguments)
     place, cpu = json.loads(capsys.readouterr().out)["worlds"]
@@ -107,8 +107,8 @@ def test_duels_on_a_quiet_machine_take_minutes(drop, minutes):
 def test_drops_are_found_though_servers_differ_from_start_to_start():
     """Each round is a start of both: two trials of each found 59 of 100."""
     cell = Cell(0.02, 0.015, start=0.04)
-    found = [compared(Design.BOTH, cell, 0.03, seed).answer for seed in range(60)]
-    assert found.count(Answer.SLOWER) >= 42
+    results = [compared(Design.BOTH, cell, 0.03, seed).answer for seed in range(60)]
+    assert results.count(Answer.SLOWER) >= 42
 
 
 def test_a_table_is_printed(capsys):

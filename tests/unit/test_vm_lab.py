@@ -53,13 +53,13 @@ HOSTS = [
 
 def machines(cpus="0-3", chosen=None):
     hosts = [
-        {**one, "leaselab_test_address": "198.18.0.30", "leaselab_test_address6": "2001:2::30"}
-        if "dhcp_generator" in one["group_names"]
-        else one
-        for one in HOSTS
+        {**host, "leaselab_test_address": "198.18.0.30", "leaselab_test_address6": "2001:2::30"}
+        if "dhcp_generator" in host["group_names"]
+        else host
+        for host in HOSTS
     ]
     made = filters.vm_lab_machines(hosts, "172.31.88.0/24", "/keys", cpus, chosen or {})
-    return {one["name"]: one for one in made}
+    return {row["name"]: row for row in made}
 
 
 def test_only_what_is_measured_is_on_the_test_network():
@@ -91,16 +91,19 @@ def test_a_machine_finds_its_name_keys_and_addresses_in_a_tar(tmp_path):
     (tmp_path / "host").write_text("private", encoding="utf-8")
     spec = {"client_key": "public\n", "name_server": "172.31.88.3", "gateway": "172.31.88.2"}
     with tarfile.open(fileobj=io.BytesIO(program.identity(spec, server))) as tar:
-        found = {one.name: (one.mode, tar.extractfile(one).read().decode()) for one in tar}
-    assert found["etc/hostname"] == (0o644, "c-server\n")
-    assert found["etc/ssh/ssh_host_ed25519_key"] == (0o600, "private")
-    assert found["etc/ssh/leaselab_authorized_keys"] == (0o644, "public\n")
-    test = found["etc/systemd/network/test.network"][1]
+        by_name = {
+            member.name: (member.mode, tar.extractfile(member).read().decode())
+            for member in tar
+        }
+    assert by_name["etc/hostname"] == (0o644, "c-server\n")
+    assert by_name["etc/ssh/ssh_host_ed25519_key"] == (0o600, "private")
+    assert by_name["etc/ssh/leaselab_authorized_keys"] == (0o644, "public\n")
+    test = by_name["etc/systemd/network/test.network"][1]
     assert "Address=198.18.0.10/24\n" in test
     assert "Address=2001:2:0:1::10/64\n" in test
     assert "\n[Network]\nIPv6AcceptRA=no\n" in test
     assert not [word for word in ("Gateway", "DHCP", "Route") if word in test]
-    assert "Gateway=172.31.88.2\n" in found["etc/systemd/network/management.network"][1]
+    assert "Gateway=172.31.88.2\n" in by_name["etc/systemd/network/management.network"][1]
 
 
 def test_no_two_interfaces_have_one_address_or_one_tap():

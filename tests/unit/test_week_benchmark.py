@@ -1,4 +1,4 @@
-"""`leaselab dev bench week`: what is asked of the lab, and what is told of it."""
+"""`leaselab dev bench week`: what is asked of the lab, and what is reported."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def test_as_many_are_measured_as_the_arithmetic_says(years):
 
 
 def test_a_poll_finds_one_commit_the_newest(years):
-    found = [commit.found_h for commit in years.commits]
-    assert len(set(found)) == len(found)
-    assert all(at * 4 == round(at * 4) for at in found)
+    results = [commit.found_h for commit in years.commits]
+    assert len(set(results)) == len(results)
+    assert all(at * 4 == round(at * 4) for at in results)
     assert all(0 <= c.found_h - c.pushed_h <= 0.25 for c in years.commits)
 
 
@@ -151,8 +151,8 @@ def test_quantiles_know_what_was_never_done():
     times = [1.0, 2.0, 3.0, math.inf]
     assert [quantile(times, share) for share in (0.5, 0.75, 0.95)] == [2.0, 3.0, math.inf]
     assert math.isnan(quantile([], 0.5))
-    found = spread([[1.0], [], [2.0, 9.0]])
-    assert (found.median, found.most, found.weeks) == (2.0, 9.0, (1.0, 2.0))
+    quantiles = spread([[1.0], [], [2.0, 9.0]])
+    assert (quantiles.median, quantiles.most, quantiles.weeks) == (2.0, 9.0, (1.0, 2.0))
     assert [hours(time) for time in (0.25, 168.0, 169.0, math.inf)] == [
         "0.2",
         "168.0",
@@ -161,24 +161,24 @@ def test_quantiles_know_what_was_never_done():
     ]
 
 
-def told(capsys, *words):
+def printed(capsys, *words):
     assert benchmark.main([*SMALL, *words]) == 0
     return capsys.readouterr()
 
 
 def test_json_is_one_document_the_same_for_a_seed(capsys):
-    first, again = told(capsys, "--json").out, told(capsys, "--json").out
+    first, again = printed(capsys, "--json").out, printed(capsys, "--json").out
     assert first == again
-    assert first != told(capsys, "--json", "--seed", "2").out
+    assert first != printed(capsys, "--json", "--seed", "2").out
     document = json.loads(first)
     assert [row["lab"]["benches"] for row in document["rows"]] == [1, 3]
-    one, three = (row["figures"] for row in document["rows"])
-    assert one["delay"]["median"] > three["delay"]["median"] > 0.4
-    assert one["used"] > three["used"]
+    item, three = (row["figures"] for row in document["rows"])
+    assert item["delay"]["median"] > three["delay"]["median"] > 0.4
+    assert item["used"] > three["used"]
 
 
 def test_what_an_overloaded_lab_never_does_is_null(capsys):
-    document = json.loads(told(capsys, "--json", "--measure-min", "2000").out)
+    document = json.loads(printed(capsys, "--json", "--measure-min", "2000").out)
     figures = document["rows"][0]["figures"]
     assert figures["delay"]["p95"] is None
     assert figures["late"] > 0.5
@@ -186,7 +186,7 @@ def test_what_an_overloaded_lab_never_does_is_null(capsys):
 
 
 def test_the_table_has_a_row_for_each_lab_and_says_what_it_rests_on(capsys):
-    captured = told(capsys, "--mtbf-h", "inf", "--commits-first")
+    captured = printed(capsys, "--mtbf-h", "inf", "--commits-first")
     rows = [line for line in captured.out.splitlines() if line.startswith("│")]
     assert [row.split("│")[2].strip() for row in rows] == ["1", "3"]
     assert "seed 1; 2.6 commits a day" in captured.out
@@ -197,7 +197,7 @@ def test_the_table_has_a_row_for_each_lab_and_says_what_it_rests_on(capsys):
 
 def test_the_drawing_has_a_line_for_each_number_of_scenarios(tmp_path, capsys):
     file = tmp_path / "week.svg"
-    told(capsys, "--nightly", "5", "8", "--svg", str(file))
+    printed(capsys, "--nightly", "5", "8", "--svg", str(file))
     drawn = file.read_text(encoding="utf-8")
     assert drawn.startswith("<svg")
     assert "5 scenarios a night" in drawn

@@ -45,13 +45,13 @@ def test_each_reason_and_each_flag_has_a_meaning_and_no_meaning_is_of_a_word_tha
 
 
 def test_a_word_is_explained_once_and_an_unknown_one_not_at_all():
-    found = meanings(["traffic", "noisy", "traffic", "what"])
-    assert list(found) == ["traffic", "noisy"]
+    rows = meanings(["traffic", "noisy", "traffic", "what"])
+    assert list(rows) == ["traffic", "noisy"]
 
 
 def test_results_stand_in_the_order_of_their_numbers():
     names = ["v4-threads-12", "v6-threads-1", "v4-threads-2", "v4-threads-1"]
     shown = validity([example_result(scenario=name) for name in names], [])["groups"]
-    assert [one["scenario"] for found in shown.values() for one in found] == [
+    assert [row["scenario"] for item in shown.values() for row in item] == [
         *("v4-threads-1", "v4-threads-2", "v4-threads-12", "v6-threads-1")
     ]

@@ -20,8 +20,8 @@ PROGRAMS = ("kea-dhcp4", "kea-dhcp6", "kea-ctrl-agent", "kea-lfc")
 def rules():
     """What role kea adds."""
     text = (ROLE / "vars/main.yml").read_text(encoding="utf-8")
-    found = yaml.safe_load(text)["kea_rules"]
-    return [one.replace("{{ kea_folder }}", "/opt/leaselab") for one in found]
+    kea_rules = yaml.safe_load(text)["kea_rules"]
+    return [item.replace("{{ kea_folder }}", "/opt/leaselab") for item in kea_rules]
 
 
 @pytest.fixture(params=sorted(VERSIONS))

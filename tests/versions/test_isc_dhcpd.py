@@ -134,9 +134,9 @@ def verb(deployed, hosts):
     """Do a verb of the contract where the server is; every server is stopped in the end."""
 
     def act(*words):
-        status, told = run(*hosts[0], "python3", deployed / "server", *words)
-        assert status == 0, told
-        return json.loads(told)
+        status, output = run(*hosts[0], "python3", deployed / "server", *words)
+        assert status == 0, output
+        return json.loads(output)
 
     yield act
     act("stop")
@@ -144,19 +144,19 @@ def verb(deployed, hosts):
 
 def offered(hosts, words, *load):
     """The generator's report of a load."""
-    status, told = run(
+    status, output = run(
         *(*hosts[1], load_programs() / "leaseload", *words, "--interface", "g0", *load)
     )
-    assert status == 0, told
-    return json.loads(told)
+    assert status == 0, output
+    return json.loads(output)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, *OWN])
 def test_dhcpd_takes_what_the_role_writes(shape, deployed):
     program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
     family = 6 if "6" in shape else 4
-    status, told = run(program, f"-{family}", "-t", "-cf", deployed / f"{shape}_dhcpd.conf")
-    assert status == 0, told
+    status, output = run(program, f"-{family}", "-t", "-cf", deployed / f"{shape}_dhcpd.conf")
+    assert status == 0, output
 
 
 @pytest.mark.parametrize("case", LOADS)
@@ -224,9 +224,9 @@ def test_a_file_that_it_refuses_is_the_reason_given(deployed, hosts):
     text = file.read_text("utf-8")
     file.write_text(text.replace("authoritative;", "authoritative"), encoding="utf-8")
     try:
-        status, told = run(*hosts[0], "python3", deployed / "server", "start", "v4")
+        status, output = run(*hosts[0], "python3", deployed / "server", "start", "v4")
     finally:
         file.write_text(text, encoding="utf-8")
     assert status == 1
-    assert "semicolon expected" in told
-    assert len(told.splitlines()) == 1
+    assert "semicolon expected" in output
+    assert len(output.splitlines()) == 1

@@ -115,9 +115,9 @@ def known_words(suite, family):
     wrapper.chmod(0o755)
     script = (ROOT / "roles/kea/files/known_words").read_text(encoding="utf-8")
     script = script.replace('"/etc/kea"', f'"{place}/etc/kea"')
-    status, told = run(*AS_ROOT, sys.executable, "-", wrapper, family, input=script)
-    assert status == 0, told
-    return json.loads(told)
+    status, output = run(*AS_ROOT, sys.executable, "-", wrapper, family, input=script)
+    assert status == 0, output
+    return json.loads(output)
 
 
 def task(suite, family, shape, folder):
@@ -161,10 +161,10 @@ def write(folder, suite):
         "gather_facts": False,
         "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
         "tasks": [
-            one
+            item
             for wanted, family, shape in CASES
             if wanted == suite
-            for one in task(suite, family, shape, folder)
+            for item in task(suite, family, shape, folder)
         ],
     }
     book = folder / "play.yml"
@@ -199,25 +199,25 @@ def given(suite, path, program):
 @pytest.mark.parametrize(("suite", "family", "shape"), CASES)
 def test_a_release_takes_what_is_written_for_it(written, suite, family, shape):
     server = written(suite) / f"{family}-{shape}-kea-dhcp.json"
-    status, told = given(suite, server, f"kea-dhcp{family}")
-    assert status == 0, told
+    status, output = given(suite, server, f"kea-dhcp{family}")
+    assert status == 0, output
     agent = written(suite) / f"{family}-{shape}-kea-ctrl-agent.json"
     needed = shape == "pair" and "control-sockets" not in known_words(suite, family)
     assert agent.exists() == needed
     if needed:
-        status, told = given(suite, agent, "kea-ctrl-agent")
-        assert status == 0, told
+        status, output = given(suite, agent, "kea-ctrl-agent")
+        assert status == 0, output
 
 
 @pytest.mark.parametrize("suite", VERSIONS)
 def test_the_releases_are_those_that_are_meant_and_differ_in_their_words(suite):
-    told = run(*AS_ROOT, "chroot", unpacked_kea(suite), "/usr/sbin/kea-dhcp4", "-v")[1]
-    assert told.startswith(VERSIONS[suite])
+    reported = run(*AS_ROOT, "chroot", unpacked_kea(suite), "/usr/sbin/kea-dhcp4", "-v")[1]
+    assert reported.startswith(VERSIONS[suite])
     assert known_words(suite, 4) == known_words(suite, 6) == WORDS[suite]
 
 
 def test_a_word_that_a_release_does_not_know_is_refused(written):
     """The judge can refuse: what is written for one release, given to another."""
-    status, told = given("trixie", written("sid") / "4-alone-kea-dhcp.json", "kea-dhcp4")
+    status, output = given("trixie", written("sid") / "4-alone-kea-dhcp.json", "kea-dhcp4")
     assert status != 0
-    assert "control-sockets" in told
+    assert "control-sockets" in output

@@ -99,10 +99,10 @@ def test_every_example_of_a_release_is_read(tmp_path, suite, family):
         if f'"Dhcp{family}"'.encode() in text
     }
     assert len(examples) > 20
-    told = dict(
+    reported = dict(
         zip(examples, kea_says(suite, family, examples.values(), tmp_path), strict=True)
     )
-    taken = [name for name, words in told.items() if "Syntax check failed" not in words]
+    taken = [name for name, words in reported.items() if "Syntax check failed" not in words]
     assert len(taken) > 20
     assert [name for name in taken if not reads(tmp_path, examples[name])] == []
 
@@ -114,7 +114,9 @@ def test_every_example_is_judged_and_of_its_own_release(tmp_path, suite, version
         if b'"Dhcp4"' in text or b'"Dhcp6"' in text:
             path.write_bytes(text)
             advice = advise(path, SCENARIOS, version=".".join(map(str, version)))
-            judged[name] = [one.what for one in advice.not_judged if "hook" not in one.what]
+            judged[name] = [
+                finding.what for finding in advice.not_judged if "hook" not in finding.what
+            ]
     assert len(judged) > 50
     assert set().union(*judged.values()) == {"configuration in a database"}
 
@@ -133,16 +135,16 @@ def test_examples_for_other_programs_are_read(tmp_path, suite):
 @pytest.mark.parametrize("suite", RELEASES)
 def test_what_a_release_takes_is_read_and_its_tokens_are_the_same(tmp_path, suite):
     texts = mutants()
-    told = kea_says(suite, 4, texts, tmp_path)
+    answers = kea_says(suite, 4, texts, tmp_path)
     read = [reads(tmp_path, text) for text in texts]
-    taken = ["refused" not in words for words in told]
+    taken = ["refused" not in words for words in answers]
     assert sum(taken) > 50
     assert [
         text for text, ours, kea in zip(texts, read, taken, strict=True) if kea > ours
     ] == []
     wrong = [
         (text, words)
-        for text, ours, words in zip(texts, read, told, strict=True)
+        for text, ours, words in zip(texts, read, answers, strict=True)
         if ours and any(word in words.partition("Syntax check failed")[2] for word in TOKENS)
     ]
     assert wrong == []
@@ -151,7 +153,7 @@ def test_what_a_release_takes_is_read_and_its_tokens_are_the_same(tmp_path, suit
 @pytest.mark.parametrize("suite", RELEASES)
 def test_an_expression_that_a_release_takes_is_one(tmp_path, suite):
     mutants = [with_other_bytes(text, seed) for text in EXPRESSIONS for seed in range(20)]
-    expressions = [text for one in (*EXPRESSIONS, *mutants) if (text := printable(one))]
+    expressions = [text for item in (*EXPRESSIONS, *mutants) if (text := printable(item))]
     texts = [
         json.dumps(
             {
@@ -163,20 +165,20 @@ def test_an_expression_that_a_release_takes_is_one(tmp_path, suite):
         ).encode()
         for expression in expressions
     ]
-    told = kea_says(suite, 4, texts, tmp_path)
+    answers = kea_says(suite, 4, texts, tmp_path)
     taken = [
-        one for one, words in zip(expressions, told, strict=True) if "refused" not in words
+        item for item, words in zip(expressions, answers, strict=True) if "refused" not in words
     ]
     assert len(taken) > 20
-    assert [one for one in taken if not FILTERS.kea_readable(one)] == []
+    assert [item for item in taken if not FILTERS.kea_readable(item)] == []
     refused = set(expressions) - set(taken)
-    assert sum(not FILTERS.kea_readable(one) for one in refused) > 0.8 * len(refused)
+    assert sum(not FILTERS.kea_readable(item) for item in refused) > 0.8 * len(refused)
 
 
 @pytest.mark.parametrize(("suite", "version"), VERSIONS.items())
 def test_a_release_has_the_keywords_that_are_declared_of_it(suite, version):
     root, declared = unpacked_kea(suite), known_costs()["kea"]
-    programs = b"".join((root / f"usr/sbin/kea-dhcp{one}").read_bytes() for one in (4, 6))
+    programs = b"".join((root / f"usr/sbin/kea-dhcp{item}").read_bytes() for item in (4, 6))
     since = {word: version >= first for first, word in of_releases(declared.since)}
     until = {word: version < first for first, word in of_releases(declared.until)}
     has = {

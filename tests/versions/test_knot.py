@@ -84,13 +84,15 @@ def host(written):
     rows = "".join(f"{name}\t{name}zone\n" for name in names)
     run(*AS_ROOT, "tee", place / "zones/zones.tsv", input=rows)
     (task,) = [
-        one
-        for one in yaml.safe_load((ROLE / "tasks/configure.yml").read_text("utf-8"))
-        if one["name"] == "Write the list of zones"
+        row
+        for row in yaml.safe_load((ROLE / "tasks/configure.yml").read_text("utf-8"))
+        if row["name"] == "Write the list of zones"
     ]
     script = task["ansible.builtin.command"]["argv"][2]
-    status, told = run(*AS_ROOT, "sh", "-c", script, "sh", place / "zones", place / listed[1:])
-    assert (status, told.strip()) == (0, "changed")
+    status, output = run(
+        *AS_ROOT, "sh", "-c", script, "sh", place / "zones", place / listed[1:]
+    )
+    assert (status, output.strip()) == (0, "changed")
     return place
 
 
@@ -106,26 +108,26 @@ def verb(network, host, *words):
 
 def test_knot_serves_the_zones_of_the_role(network, host, tmp_path):
     (check,) = [
-        one["ansible.builtin.template"]["validate"]
-        for one in yaml.safe_load((ROLE / "tasks/configure.yml").read_text("utf-8"))
-        if "ansible.builtin.template" in one
+        row["ansible.builtin.template"]["validate"]
+        for row in yaml.safe_load((ROLE / "tasks/configure.yml").read_text("utf-8"))
+        if "ansible.builtin.template" in row
     ]
     config = "/etc/leaselab-knot-knot-three_knot.conf"
     assert inside(network, host, *(check % config).split())[0] == 0
-    status, told = verb(network, host, "start", "knot-three")
+    status, output = verb(network, host, "start", "knot-three")
     try:
-        assert status == 0, told
-        started = json.loads(told)
+        assert status == 0, output
+        started = json.loads(output)
         assert started["version"].startswith("3.")
         assert started["program"].endswith("/usr/sbin/knotd")
         queries = tmp_path / "queries"
         queries.write_text("www.z0000002.test. A\n", encoding="utf-8")
         words = ["--server", "198.18.0.10", "--queries", queries, "--rate", "50"]
-        status, told = run(
+        status, output = run(
             *(*network, load_programs() / "leaseload", "dns", *words, "--seconds", "1")
         )
-        assert status == 0, told
-        assert json.loads(told)["counts"]["completed"] == 50
+        assert status == 0, output
+        assert json.loads(output)["counts"]["completed"] == 50
         assert json.loads(verb(network, host, "reset", "knot-three")[1]) == {
             "held": None,
             "was": None,
@@ -137,7 +139,7 @@ def test_knot_serves_the_zones_of_the_role(network, host, tmp_path):
 
 def test_a_zone_that_it_cannot_load_is_a_failed_start(network, host):
     run(*AS_ROOT, "tee", host / "zones/z0000002.test.zone", input="broken\n")
-    status, told = verb(network, host, "start", "knot-three")
+    status, output = verb(network, host, "start", "knot-three")
     verb(network, host, "stop", "knot-three")
     assert status == 1
-    assert "z0000002.test." in told
+    assert "z0000002.test." in output

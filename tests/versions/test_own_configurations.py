@@ -100,8 +100,8 @@ def network():
 
 
 def ip(*words):
-    status, told = run(*AS_ROOT, "ip", *words)
-    assert status == 0, told
+    status, output = run(*AS_ROOT, "ip", *words)
+    assert status == 0, output
 
 
 def kea(suite, name, network, *words):
@@ -111,12 +111,12 @@ def kea(suite, name, network, *words):
     run(*AS_ROOT, "cp", written(suite) / file, place / "etc/kea" / file)
     run(*AS_ROOT, "rm", "-f", place / f"var/lib/kea/leaselab-{name}_leases.csv")
     run(*AS_ROOT, "rm", "-f", place / f"run/kea/leaselab-{name}_dhcp.socket")
-    told = {
+    reported = {
         "KEA_LOCKFILE_DIR": "/run/kea",
         "KEA_TEST_SEND_RESPONSES_TO_SOURCE": "ENABLE",
         "KEA_CONTROL_SOCKET_DIR": "/run/kea",
     }
-    environment = [f"{key}={value}" for key, value in told.items()]
+    environment = [f"{key}={value}" for key, value in reported.items()]
     inside = ["env", *environment, "chroot", place, program, *words, f"/etc/kea/{file}"]
     return [*AS_ROOT, "ip", "netns", "exec", network[0], *inside]
 
@@ -124,7 +124,7 @@ def kea(suite, name, network, *words):
 def settings(name):
     """Of the contract, which empties the leases of all subnets."""
     place, own = unpacked_kea("trixie"), f"leaselab-{name}_"
-    hooks = [one["library"] for one in read(name).server["hooks-libraries"]]
+    hooks = [row["library"] for row in read(name).server["hooks-libraries"]]
     return {
         "family": OWN[name][0],
         "database": None,
@@ -161,8 +161,8 @@ def started(name, network, log):
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("suite", VERSIONS)
 def test_a_release_takes_the_labs_form_of_a_file(suite, name, network):
-    status, told = run(*kea(suite, name, network, "-t"))
-    assert status == 0, told
+    status, output = run(*kea(suite, name, network, "-t"))
+    assert status == 0, output
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -178,13 +178,13 @@ def test_every_client_that_was_made_for_a_file_is_answered(name, network, tmp_pa
     clients = min(own.clients, 3500)  # of all kinds, as they come evenly mixed
     load = ["--clients", clients, "--fill", "--rate", "20", "--seconds", "1", "--late", "5"]
     with started(name, network, tmp_path / "log") as contract:
-        status, told = run(
+        status, output = run(
             *(*AS_ROOT, "ip", "netns", "exec", network[1], load_programs() / "leaseload"),
             *(f"dhcp{family}", "--interface", "g0", *words, "--population", population, *load),
         )
         held = contract.Server(settings(name)).reset()
-    assert status == 0, told
-    report = json.loads(told)
+    assert status == 0, output
+    report = json.loads(output)
     assert report["filled"]["leases"] == clients
     assert report["counts"]["completed"] == report["counts"]["attempted"], report
     assert report["duplicates"] == 0

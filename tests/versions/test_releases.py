@@ -83,19 +83,22 @@ def asked(tmp_path_factory):
     [("debian-12", "2.2"), ("debian-13", "2.6"), ("ubuntu-24.04", "2.4")],
 )
 def test_the_version_wanted_is_the_releases_own(asked, release, version):
-    told = asked(release)
-    assert (told["kea_version"], told["perfdhcp_version"]) == (version, version)
-    assert told["kea_package_names"] == ["kea-dhcp4-server", "kea-common"]
-    assert (told["kea_service"], told["kea_agent_service"]) == (
+    answers = asked(release)
+    assert (answers["kea_version"], answers["perfdhcp_version"]) == (version, version)
+    assert answers["kea_package_names"] == ["kea-dhcp4-server", "kea-common"]
+    assert (answers["kea_service"], answers["kea_agent_service"]) == (
         "kea-dhcp4-server",
         "kea-ctrl-agent",
     )
-    assert (told["perfdhcp_package_names"], told["kea_package_pin"]) == (["kea-admin"], "")
+    assert (answers["perfdhcp_package_names"], answers["kea_package_pin"]) == (
+        ["kea-admin"],
+        "",
+    )
 
 
 def test_of_another_release_none_is_known(asked):
-    told = asked("debian-14")
-    assert (told["kea_version"], told["perfdhcp_version"]) == ("unknown", "unknown")
+    answers = asked("debian-14")
+    assert (answers["kea_version"], answers["perfdhcp_version"]) == ("unknown", "unknown")
 
 
 def test_a_version_may_be_left_open_and_a_database_has_its_tool(asked):
@@ -107,16 +110,16 @@ def test_a_version_may_be_left_open_and_a_database_has_its_tool(asked):
 
 
 def test_iscs_packages_have_other_names_and_are_pinned(asked):
-    told = asked("isc")
-    assert told["kea_package_names"] == ["isc-kea-dhcp6", "isc-kea-common", "isc-kea-hooks"]
-    assert (told["kea_version"], told["kea_package_pin"]) == ("3.0", "=3.0*")
-    assert (told["kea_service"], told["kea_agent_service"]) == (
+    answers = asked("isc")
+    assert answers["kea_package_names"] == ["isc-kea-dhcp6", "isc-kea-common", "isc-kea-hooks"]
+    assert (answers["kea_version"], answers["kea_package_pin"]) == ("3.0", "=3.0*")
+    assert (answers["kea_service"], answers["kea_agent_service"]) == (
         "isc-kea-dhcp6-server",
         "isc-kea-ctrl-agent",
     )
-    assert told["perfdhcp_package_names"] == ["isc-kea-perfdhcp", "isc-kea-common"]
-    assert told["perfdhcp_package_pin"] == "=3.0*"
-    assert told["kea_isc_suite"] == "noble"
+    assert answers["perfdhcp_package_names"] == ["isc-kea-perfdhcp", "isc-kea-common"]
+    assert answers["perfdhcp_package_pin"] == "=3.0*"
+    assert answers["kea_isc_suite"] == "noble"
 
 
 @pytest.mark.parametrize(
@@ -128,9 +131,9 @@ def test_iscs_packages_have_other_names_and_are_pinned(asked):
     ],
 )
 def test_iscs_databases_are_packages_of_their_own_since_2_7(asked, case, packages, pin):
-    told = asked(case)
-    assert told["kea_package_names"][3:] == packages
-    assert told["kea_package_pin"] == pin
+    answers = asked(case)
+    assert answers["kea_package_names"][3:] == packages
+    assert answers["kea_package_pin"] == pin
 
 
 def test_the_check_judges_by_the_tables_of_the_roles(tmp_path):
@@ -156,13 +159,13 @@ def test_the_check_judges_by_the_tables_of_the_roles(tmp_path):
         ],
     )
     wanted = json.loads((tmp_path / "wanted.json").read_text(encoding="utf-8"))
-    assert {name: one["version"] for name, one in wanted.items()} == {
+    assert {name: item["version"] for name, item in wanted.items()} == {
         "dnsperf": None,
         "kea": "2.9",
         "kxdpgun": None,
         "perfdhcp": None,
     }
-    for role, one in wanted.items():
+    for role, row in wanted.items():
         path = ROOT / f"roles/{role}/defaults/main.yml"
         table = yaml.safe_load(path.read_text(encoding="utf-8"))[f"{role}_versions"]
-        assert one["versions"] == table
+        assert row["versions"] == table

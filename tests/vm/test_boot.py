@@ -60,7 +60,7 @@ def switch(access, action):
     assert json.loads(cut.stdout) == {"power": "on"}
 
 
-def told(access, *argv):
+def output_of(access, *argv):
     """What a command says on a host, once that answers."""
     deadline = time.monotonic() + 120
     while True:
@@ -73,7 +73,7 @@ def told(access, *argv):
 
 
 def boot_of(access):
-    return told(access, "cat", "/proc/sys/kernel/random/boot_id")
+    return output_of(access, "cat", "/proc/sys/kernel/random/boot_id")
 
 
 def test_a_lab_that_is_up_is_left_as_it_is(machines):
@@ -85,10 +85,10 @@ def test_a_lab_that_is_up_is_left_as_it_is(machines):
 
 
 def test_a_machine_that_loses_power_boots_with_what_was_on_its_disk(server):
-    told(server, "sh", "-c", "echo kept > /var/lib/kept; sync")
+    output_of(server, "sh", "-c", "echo kept > /var/lib/kept; sync")
     before = boot_of(server)
     switch(server, "cycle")
-    assert told(server, "cat", "/var/lib/kept") == "kept"
+    assert output_of(server, "cat", "/var/lib/kept") == "kept"
     assert boot_of(server) != before
 
 
@@ -128,7 +128,7 @@ def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp
         if "run 2/2: starting" in line:
             break
     before = boot_of(server)
-    told(server, "systemctl", "--no-block", "reboot")
+    output_of(server, "systemctl", "--no-block", "reboot")
     rest = engine.communicate(timeout=300)[0]
     assert engine.returncode == 4, rest
     while boot_of(server) == before:
@@ -142,7 +142,7 @@ def test_a_confined_kea_is_deployed_and_measured(server, measured):
     told_of = measured("v4-memfile")["servers"]["server"]
     assert told_of["package"].startswith("kea-dhcp4-server 2.")
     assert told_of["confinement"] == "kea-dhcp4 (enforce)"
-    profiles = told(server, "sudo", "cat", "/sys/kernel/security/apparmor/profiles")
+    profiles = output_of(server, "sudo", "cat", "/sys/kernel/security/apparmor/profiles")
     assert "kea-dhcp4 (enforce)" in profiles
 
 
@@ -154,7 +154,7 @@ def package(result):
 def test_a_database_serves_before_and_after_a_power_cut(server, measured, scenario):
     assert package(measured(scenario)).startswith("kea-dhcp4-server 2.")
     switch(server, "cycle")
-    assert told(server, "true") == ""
+    assert output_of(server, "true") == ""
     assert package(measured(scenario)).startswith("kea-dhcp4-server 2.")
 
 

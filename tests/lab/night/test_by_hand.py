@@ -42,7 +42,7 @@ def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(tmp_path):
         assert "[kea : Disable the packaged service]" not in some.stdout
 
 
-def test_a_deployment_that_kea_refuses_is_told_in_kea_s_words():
+def test_a_deployment_that_kea_refuses_is_reported_in_kea_s_words():
     settings = {
         "scenario": "v4-memfile",
         "kea_relay_addresses": ["not an address"],

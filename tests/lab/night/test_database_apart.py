@@ -15,8 +15,8 @@ SECRETS = ("database-password.json", "database-admin-password.json")
 
 def running(on_host, role, program):
     """How many processes of a program were started by a contract on a host."""
-    told = on_host(role, f"pgrep --exact --parent 1 {program} | wc -l")
-    return int(told)
+    reported = on_host(role, f"pgrep --exact --parent 1 {program} | wc -l")
+    return int(reported)
 
 
 @pytest.mark.parametrize("scenario", PROGRAMS)
@@ -53,17 +53,17 @@ def test_a_result_has_the_time_of_a_database_apart_and_none_of_its_secrets(
         for name in last["beside_cpu_s"]:  # nodes apply what the first commits
             spent = last["beside_cpu_s"][name] - first["beside_cpu_s"][name]
             assert spent > 5e-6 * trial["completed"]
-    places = [results, *(ROOT / ".leaselab" / one for one in ("logs", "deployments")), BENCH]
+    places = [results, *(ROOT / ".leaselab" / item for item in ("logs", "deployments")), BENCH]
     for name in SECRETS:
         password = json.loads(on_host("partner", f"cat /opt/leaselab/{name}"))
         assert len(password) >= 32
         assert json.loads(on_host("server", f"cat /opt/leaselab/distant-{name}")) == password
-        found = subprocess.run(
+        result = subprocess.run(
             ["grep", "-rl", password, *map(str, places)],
             capture_output=True,
             text=True,
             check=False,
         )
-        assert found.returncode == 1, found.stdout
+        assert result.returncode == 1, result.stdout
     for role in ("server", "partner"):
         assert on_host(role, f"pgrep -x {program} || echo none") == "none\n"

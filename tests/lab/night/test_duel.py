@@ -29,29 +29,35 @@ def source(tmp_path_factory):
     return path, base, slow
 
 
-def test_two_commits_that_are_both_up_are_told_apart_and_the_function_is_named(source, results):
+def test_two_commits_that_are_both_up_are_distinguished_and_the_function_is_named(
+    source, results
+):
     path, base, slow = source
     words = ["compare", base, slow, "--live", "--repo", path, "--scenario", SCENARIO, *SHORT]
     done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
     assert done.returncode == 1, done.stderr
-    found = json.loads(done.stdout)
-    assert found["duel"]["answer"] == "slower"
-    assert found["ratio"] < 0.9
-    assert [found["a"]["commit"], found["b"]["commit"]] == [base, slow]
+    document = json.loads(done.stdout)
+    assert document["duel"]["answer"] == "slower"
+    assert document["ratio"] < 0.9
+    assert [document["a"]["commit"], document["b"]["commit"]] == [base, slow]
     # What spins is inlined into whatever calls it, or is the function itself.
-    grown = [one["name"] for one in found["profile"]["functions"] if one["own"]["seen"]]
+    grown = [
+        function["name"]
+        for function in document["profile"]["functions"]
+        if function["own"]["seen"]
+    ]
     assert "dhcp_packet" in grown[:2]
-    told = leaselab("show", found["b"]["id"], "--results", results, "--json")
-    assert json.loads(told.stdout)["experiment"]["both_up"] is True
+    reported = leaselab("show", document["b"]["id"], "--results", results, "--json")
+    assert json.loads(reported.stdout)["experiment"]["both_up"] is True
 
 
-def test_a_braked_server_is_slower_by_about_what_it_stood_still(results):
+def test_a_braked_server_is_slower_by_about_the_time_of_the_brake(results):
     """The completed rate of dnsmasq falls by less: fewer clients are cheaper for it."""
     words = ["calibrate", "--error-budget", SCENARIO, "--pairs=1", "--slowdown=30", *SHORT]
     done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["equal"]["duels"], found["slowed"]["duels"]) == (1, 1)
-    assert found["slowed"]["slower"] == 1
-    assert 0.6 < found["slowed"]["ratio"] < 0.95
-    assert 0.85 < found["equal"]["ratio"] < 1.15
+    document = json.loads(done.stdout)
+    assert (document["equal"]["duels"], document["slowed"]["duels"]) == (1, 1)
+    assert document["slowed"]["slower"] == 1
+    assert 0.6 < document["slowed"]["ratio"] < 0.95
+    assert 0.85 < document["equal"]["ratio"] < 1.15

@@ -82,13 +82,13 @@ def test_a_result_says_what_its_database_promised_and_keeps_no_secret(
     assert len(password) >= 32
     kept = ROOT / ".leaselab"
     places = [results, kept / "logs", kept / "deployments", BENCH]
-    found = subprocess.run(
+    result = subprocess.run(
         ["grep", "-rl", password, *map(str, places)],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert found.returncode == 1, found.stdout
+    assert result.returncode == 1, result.stdout
     assert on_host("server", "pgrep -x 'mariadbd|postgres' || echo none") == "none\n"
 
 
@@ -109,9 +109,9 @@ def test_a_lease_in_a_database_has_its_address_and_client(deployed, on_host):
     try:
         on_host("server", f"{contract} settle {variant}")
         on_host("generator", ask)
-        told = on_host("server", f"{contract} list {variant}")
+        reported = on_host("server", f"{contract} list {variant}")
         pool = ipaddress.ip_network(load["subnet"])
-        address, client = told.split()
+        address, client = reported.split()
         assert ipaddress.ip_address(address) in pool
         assert client.endswith("000c01020304")  # the generator's first
     finally:
@@ -184,16 +184,16 @@ def test_changes_of_a_database_are_distinguished_and_deploying_heals_it(
     """One sweep meets a schema of another version, another tuning and another password."""
     other = f"sed -i \"s/version = '22', minor = '2'/version = '21', minor = '0'/\" {SCHEMA}"
     with changed_file(on_host, SCHEMA, other):
-        told = stopped(results, "step", "sweep", bench_file())
+        message = stopped(results, "step", "sweep", bench_file())
     assert (
         "kea-admin and the server are of different versions "
-        "(found schema 21.0, wanted 22.2); deploy again" in told
+        "(found schema 21.0, wanted 22.2); deploy again" in message
     )
     with changed_file(on_host, TUNING, f"sed -i 's/commit = 1/commit = 2/' {TUNING}"):
-        told = stopped(results)
+        message = stopped(results)
     assert (
         "the server's database has another innodb_flush_log_at_trx_commit than was tuned "
-        "for this sweep (found 2, wanted 1)" in told
+        "for this sweep (found 2, wanted 1)" in message
     )
     on_host("server", f"echo '\"another\"' > {SECRET_FILE}")
     assert "Access denied for user 'kea'@'localhost'" in stopped(results)

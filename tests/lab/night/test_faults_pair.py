@@ -30,8 +30,8 @@ def test_every_answered_client_is_known_to_both_servers(bench_file, results, on_
     document = json.loads(done.stdout)
     servers = document["servers"]
     assert servers["partner"]["version"] == servers["server"]["version"]
-    (one,) = document["rounds"]
-    lower = one["trials"][one["bracket"]["lower_trial"]]
+    (round_,) = document["rounds"]
+    lower = round_["trials"][round_["bracket"]["lower_trial"]]
     assert lower["trouble"] == ""
     assert lower["held"].keys() == lower["samples"].keys() == {"server", "partner"}
     assert min(lower["held"].values()) >= lower["completed"]
@@ -105,7 +105,7 @@ def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     options = deployed["scenario"]["server"]["options"]
     assert 1 < figures["outage_s"] < options["pair_max_response_delay_s"] + 10
     assert figures["lost"] >= 300
-    # those that the server had stored and not yet told: their clients got no answer
+    # those that the server had stored and not yet sent: their clients got no answer
     limit = options["pair_parked_packet_limit"]
     assert figures["missing"] + figures["conflicting"] <= limit
     (trial,) = trials_of(document)

@@ -43,10 +43,10 @@ def test_a_cache_that_fills_while_it_is_emptied_is_not_called_cold(deployed, on_
     try:
         on_host("generator", asking(deployed, "-l", "8", "-Q", "2000", ">/dev/null 2>&1 &"))
         resets = [on_host("server", contract.format("reset") + " || true") for _ in range(12)]
-        assert any("cached answers left after purging" in told for told in resets), resets
+        assert any("cached answers left after purging" in reset for reset in resets), resets
         on_host("generator", "while pgrep -x dnsperf; do sleep 0.2; done >/dev/null")
         assert json.loads(on_host("server", contract.format("reset")))["held"] == 0
-        found = json.loads(on_host("server", contract.format("reset")))
-        assert found == {"held": 0, "was": 0}
+        document = json.loads(on_host("server", contract.format("reset")))
+        assert document == {"held": 0, "was": 0}
     finally:
         on_host("server", contract.format("stop"))

@@ -70,9 +70,9 @@ def measured(source, tmp_path_factory):
     words = ["compare", "--live", "--no-profile", "--scenario", SCENARIO, *SHORT]
     words += ["--repo", source.path, "--results", results]
     ended = {
-        one: leaselab(*words, source.base, one, timeout_s=HUNT_S)
-        for one in source.order
-        if one != source.base
+        item: leaselab(*words, source.base, item, timeout_s=HUNT_S)
+        for item in source.order
+        if item != source.base
     }
     return results, ended
 
@@ -108,8 +108,8 @@ def hunted(source, measured):
 
 def test_each_commit_has_a_duel_but_the_one_that_does_not_build(source, measured):
     results, ended = measured
-    told = {one for one, done in ended.items() if done.returncode in (0, 1, 3)}
-    assert told == set(ended) - {source.broken}, [done.stderr for done in ended.values()]
+    reported = {item for item, done in ended.items() if done.returncode in (0, 1, 3)}
+    assert reported == set(ended) - {source.broken}, [done.stderr for done in ended.values()]
     assert ended[source.broken].returncode == 5
     listed = json.loads(leaselab("list", "--results", results, "--json").stdout)
     failed = {row["commit"] for row in listed if row["outcome"] == "build-failed"}
@@ -118,25 +118,25 @@ def test_each_commit_has_a_duel_but_the_one_that_does_not_build(source, measured
 
 def test_the_history_suspects_the_slow_commit_and_a_duel_confirms_it(source, reviewed):
     suspected, confirmed = (
-        [one for one in said["changes"] if one["worse"]] for said in reviewed
+        [change for change in said["changes"] if change["worse"]] for said in reviewed
     )
-    for state, (found,) in (("suspected", suspected), ("confirmed", confirmed)):
-        assert found["state"] == state
+    for state, (row,) in (("suspected", suspected), ("confirmed", confirmed)):
+        assert row["state"] == state
         before, slow, after = (
             source.order.index(commit)
-            for commit in (found["before"]["commit"], source.slow, found["after"]["commit"])
+            for commit in (row["before"]["commit"], source.slow, row["after"]["commit"])
         )
         assert before < slow <= after
-    assert found["duel"]["answer"] == "slower"
+    assert row["duel"]["answer"] == "slower"
 
 
 def test_the_slow_commit_is_named_and_confirmed_against_its_parent(source, hunted):
-    found, _ = hunted
-    assert len(found["commits"]) >= 13
-    (culprit,) = found["culprits"]
+    result, _ = hunted
+    assert len(result["commits"]) >= 13
+    (culprit,) = result["culprits"]
     assert (culprit["hash"], culprit["after"]) == (source.slow, source.before)
     assert culprit["ci95"][1] < 1
-    last = found["duels"][-1]
+    last = result["duels"][-1]
     assert (last["older"], last["newer"], last["answer"]) == (
         source.before,
         source.slow,
@@ -145,23 +145,31 @@ def test_the_slow_commit_is_named_and_confirmed_against_its_parent(source, hunte
 
 
 def test_the_function_that_costs_more_is_named(hunted):
-    found, _ = hunted
-    (culprit,) = found["culprits"]
-    grown = [one["name"] for one in culprit["profile"]["functions"] if one["own"]["seen"]]
+    result, _ = hunted
+    (culprit,) = result["culprits"]
+    grown = [
+        function["name"]
+        for function in culprit["profile"]["functions"]
+        if function["own"]["seen"]
+    ]
     # It spins in that function, and in what asks the clock.
     assert "dhcp_packet" in grown[:3]
-    assert "CPU time by function: Grew most: " in found["text"]
+    assert "CPU time by function: Grew most: " in result["text"]
 
 
 def test_the_duel_that_was_interrupted_is_finished(hunted):
-    found, told = hunted
-    (first, *_) = re.findall(r"^A, v4-dnsmasq at \w+: run (\d+)/\d+: start", told, re.MULTILINE)
+    result, reported = hunted
+    (first, *_) = re.findall(
+        r"^A, v4-dnsmasq at \w+: run (\d+)/\d+: start", reported, re.MULTILINE
+    )
     assert int(first) > 1
-    pairs = [(one["older"], one["newer"]) for one in found["duels"]]
+    pairs = [(duel["older"], duel["newer"]) for duel in result["duels"]]
     assert len(pairs) == len(set(pairs))
 
 
 def test_a_commit_that_does_not_build_is_left_out_of_the_search(source, hunted):
-    found, _ = hunted
-    assert {one["hash"] for one in found["commits"] if one["broken"]} == {source.broken}
-    assert source.broken not in {one["newer"] for one in found["duels"]}
+    result, _ = hunted
+    assert {commit["hash"] for commit in result["commits"] if commit["broken"]} == {
+        source.broken
+    }
+    assert source.broken not in {duel["newer"] for duel in result["duels"]}

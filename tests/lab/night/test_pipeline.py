@@ -2,7 +2,7 @@
 
 No controller is to be had, so a stand-in executes the Jenkinsfile (tests/pipeline), every
 step with its true command, in a workspace that is a clone of this checkout.  What is
-pushed is dnsmasq; the hook that tells of it is the one that servers' owners install.
+pushed is dnsmasq; the hook that reports it is the one that owners of servers install.
 """
 
 import http.server
@@ -99,7 +99,7 @@ class Site:
         self._hook()
 
     def _hook(self):
-        """Have a push tell the stand-in, as a git server's owner has it tell a controller."""
+        """Have a push notify the stand-in, as in a git server it notifies a controller."""
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         token = self.folder / "token"
@@ -117,13 +117,13 @@ class Site:
         site = self
 
         class Notified(http.server.BaseHTTPRequestHandler):
-            """The address of the git plugin that is told of pushes."""
+            """The address of the git plugin for notifications of pushes."""
 
             def do_GET(self):
                 asked = urllib.parse.urlparse(self.path)
-                told = dict(urllib.parse.parse_qsl(asked.query))
+                reported = dict(urllib.parse.parse_qsl(asked.query))
                 wanted = {"url": str(site.bare), "token": "a token of a test"}
-                known = asked.path == "/git/notifyCommit" and told.items() >= wanted.items()
+                known = asked.path == "/git/notifyCommit" and reported.items() >= wanted.items()
                 if known:
                     site.start()
                 self.send_response(200 if known else 403)

@@ -41,8 +41,8 @@ def test_the_function_that_grew_is_named_first(commits, tmp_path):
     done = leaselab(*words, "--procedure=profile", *LOAD, "--results", tmp_path, timeout_s=900)
     assert done.returncode == 0, done.stderr
     names = ["compare", base, slower, "--repo", path, "--scenario", SCENARIO]
-    told = leaselab(*names, "--threshold=50", "--results", tmp_path, "--json")
-    profile = json.loads(told.stdout)["profile"]
+    reported = leaselab(*names, "--threshold=50", "--results", tmp_path, "--json")
+    profile = json.loads(reported.stdout)["profile"]
     first = profile["functions"][0]
     assert profile["paired"] is True
     assert first["name"] == NAME

@@ -60,15 +60,15 @@ def measured_range(source, tmp_path_factory):
 
 
 def test_a_range_is_built_and_measured_and_goes_on_after_an_interrupt(source, measured_range):
-    """The broken commit is told, and nothing is measured twice."""
-    results, rows, told = measured_range
+    """The broken commit is reported, and nothing is measured twice."""
+    results, rows, reported = measured_range
     assert [row["commit"] for row in rows] == [source.broken, source.mended]
-    found = {row["commit"]: row["results"]["v4-dnsmasq"] for row in rows}
-    assert told.count("measured before: ") == 1
-    assert "v4-dnsmasq: deployed as it was" in told
-    assert " (from the journal)" in told
-    assert found[source.broken]["outcome"] == "build-failed"
-    assert found[source.mended]["value"]
+    by_name = {row["commit"]: row["results"]["v4-dnsmasq"] for row in rows}
+    assert reported.count("measured before: ") == 1
+    assert "v4-dnsmasq: deployed as it was" in reported
+    assert " (from the journal)" in reported
+    assert by_name[source.broken]["outcome"] == "build-failed"
+    assert by_name[source.mended]["value"]
 
     again = run(source, "--commits", source.range, results=results)
     assert again.stderr.count("measured before: ") == 2

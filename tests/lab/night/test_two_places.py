@@ -102,35 +102,35 @@ def test_two_are_up_at_once_and_each_counts_its_own(benches, hosts):
         watching(benches[0].hosts, hosts) as watch,
         both_up(*benches, host=hosts["server"]) as targets,
     ):
-        one, two = (Asked(target, hosts["generator"]) for target in targets)
-        assert (one.generator.answers(), two.generator.answers()) == (True, True)
+        first, second = (Asked(target, hosts["generator"]) for target in targets)
+        assert (first.generator.answers(), second.generator.answers()) == (True, True)
         # A probe each, and nothing of the other's.
-        assert (one.server.reset(), two.server.reset()) == ({"server": 1}, {"server": 1})
-        idle = two.seen()
-        made = one.offer(60)
-        served = one.seen()
+        assert (first.server.reset(), second.server.reset()) == ({"server": 1}, {"server": 1})
+        idle = second.seen()
+        made = first.offer(60)
+        served = first.seen()
         assert served[0] in made
-        assert two.seen() == idle
-        made = two.offer(30)
-        held, _ = two.seen()
+        assert second.seen() == idle
+        made = second.offer(30)
+        held, _ = second.seen()
         assert held in made
-        assert one.seen() == served
+        assert first.seen() == served
         # What is done to one leaves the other as it is.
-        assert two.server.reset() == {"server": held}
-        assert two.seen()[0] == 0
-        two.server.stop()
-        assert one.seen() == served
-        assert one.generator.answers()
-        two.server.start()
-        assert two.generator.answers()
-        one.server.stop()
-        assert two.generator.answers()
-        assert two.seen()[0] >= 1
+        assert second.server.reset() == {"server": held}
+        assert second.seen()[0] == 0
+        second.server.stop()
+        assert first.seen() == served
+        assert first.generator.answers()
+        second.server.start()
+        assert second.generator.answers()
+        first.server.stop()
+        assert second.generator.answers()
+        assert second.seen()[0] >= 1
         assert watch.foreign() == []
 
 
 @pytest.mark.parametrize("scenario", ["v4-dnsmasq"])
-def test_a_device_of_the_second_place_that_is_gone_is_told_and_made_anew(
+def test_a_device_of_the_second_place_that_is_gone_is_reported_and_made_again(
     benches, hosts, on_host, scenario
 ):
     """As after a boot.  What is checked knows it, there or not."""

@@ -45,7 +45,7 @@ def test_findings_come_in_the_order_of_the_hosts(inspect):
         ("sudo refuses operator: a password is required", "sudo"),
     ],
 )
-def test_a_host_without_connection_is_one_finding_and_nothing_it_told_counts(
+def test_a_host_without_connection_is_one_finding_and_nothing_it_reported_counts(
     inspect, contacts, server, what, check
 ):
     """Ansible may still have read it over a connection that it kept open."""
@@ -61,7 +61,9 @@ def test_a_host_without_connection_is_one_finding_and_nothing_it_told_counts(
     assert len([f for f in findings if f.host == PARTNER]) > 10
 
 
-def test_a_host_that_only_ansible_cannot_read_is_told_from_one_that_is_down(inspect, reading):
+def test_a_host_that_only_ansible_cannot_read_is_distinguished_from_one_that_is_down(
+    inspect, reading
+):
     reading["hosts"][PARTNER] = {"failed": True, "msg": "/usr/bin/python3:\n not found"}
     fault = only_fault(inspect())
     assert (fault.host, fault.check) == (PARTNER, "ansible")
@@ -102,8 +104,8 @@ def test_systems_without_apt_are_refused_and_others_than_the_supported_warned_of
     system, _, version = release.partition(" ")
     server["os"] = {"id": system, "version": version, "name": release}
     server["tools"]["apt"] = apt
-    found = next(f for f in inspect() if (f.host, f.check) == (SERVER, "system"))
-    assert found.level is level
+    result = next(f for f in inspect() if (f.host, f.check) == (SERVER, "system"))
+    assert result.level is level
 
 
 @pytest.mark.parametrize(
@@ -156,8 +158,8 @@ def test_packages_are_looked_for_where_a_scenario_asks_for_their_server(
     """Also where it is not there: another server needs none of them."""
 
     def tools(name):
-        found = judge(inventory, reading, contacts, {name: scenarios[name]})
-        return {(f.host, f.check) for f in found} & {
+        judgement = judge(inventory, reading, contacts, {name: scenarios[name]})
+        return {(f.host, f.check) for f in judgement} & {
             (host, tool) for host in (SERVER, GENERATOR) for tool in ("kea", "perfdhcp")
         }
 
@@ -203,12 +205,12 @@ def test_a_clock_is_refused_only_when_surely_off(inspect, contacts, offset, doub
         clock_uncertainty_s=doubt,
         management_address=MANAGEMENT[PARTNER],
     )
-    found = [(f.host, f.check) for f in faults(inspect())]
-    assert found == ([(PARTNER, "clock")] if refused else [])
+    results = [(f.host, f.check) for f in faults(inspect())]
+    assert results == ([(PARTNER, "clock")] if refused else [])
 
 
 @pytest.mark.parametrize(
-    ("governors", "level", "found"),
+    ("governors", "level", "actual"),
     [
         ({"0": "performance"}, Level.OK, "performance on 1 processor"),
         (
@@ -219,25 +221,25 @@ def test_a_clock_is_refused_only_when_surely_off(inspect, contacts, offset, doub
         ({"0": None, "1": None}, Level.WARNING, "none shown on 2 processors"),
     ],
 )
-def test_a_governor_never_fails(inspect, server, governors, level, found):
+def test_a_governor_never_fails(inspect, server, governors, level, actual):
     server["governors"] = governors
     finding = next(f for f in inspect() if (f.host, f.check) == (SERVER, "governor"))
-    assert (finding.level, finding.found) == (level, found)
+    assert (finding.level, finding.found) == (level, actual)
 
 
 @pytest.mark.parametrize(
-    ("container", "hypervisor", "found"),
+    ("container", "hypervisor", "actual"),
     [
         (True, True, "a container"),
         (False, True, "a virtual machine"),
         (False, False, "bare metal"),
     ],
 )
-def test_what_kind_of_machine_it_is(inspect, server, container, hypervisor, found):
+def test_what_kind_of_machine_it_is(inspect, server, container, hypervisor, actual):
     server |= {"container": container, "hypervisor": hypervisor}
     finding = next(f for f in inspect() if (f.host, f.check) == (SERVER, "machine"))
-    assert finding.found == found
-    assert (finding.level is Level.OK) == (found == "bare metal")
+    assert finding.found == actual
+    assert (finding.level is Level.OK) == (actual == "bare metal")
 
 
 def test_little_memory_is_refused(inspect, server):
@@ -311,36 +313,36 @@ class TestAppArmor:
         return server
 
     @staticmethod
-    def told(findings):
+    def confinement(findings):
         (finding,) = [finding for finding in findings if finding.check == "apparmor"]
         return finding
 
-    def test_a_host_without_it_has_nothing_to_tell(self, inspect):
+    def test_a_host_without_it_has_nothing_to_report(self, inspect):
         assert [finding for finding in inspect() if finding.check == "apparmor"] == []
 
     def test_a_host_that_confines_no_server_is_fine(self, inspect, confined):
         confined["apparmor"]["enforced"] = ["chronyd"]
-        assert self.told(inspect()).found == "confines no server"
+        assert self.confinement(inspect()).found == "confines no server"
 
     @pytest.mark.usefixtures("confined")
     def test_a_server_with_its_additions_is_fine(self, inspect):
-        finding = self.told(inspect())
+        finding = self.confinement(inspect())
         assert (finding.level, finding.found) == (Level.OK, "confines kea-dhcp4, kea-dhcp6")
 
     def test_a_deployed_server_without_its_additions_is_to_be_deployed_again(
         self, inspect, confined
     ):
         confined["apparmor"]["added"] = []
-        finding = self.told(inspect())
+        finding = self.confinement(inspect())
         assert finding.level is Level.WARNING
         assert finding.found.endswith("without the lab's files: kea-dhcp4")
         assert "deploy again" in finding.todo
 
     def test_so_is_a_confined_database_of_what_is_deployed(self, inspect, confined):
         confined["apparmor"]["enforced"] = ["/usr/sbin/mysqld"]
-        assert self.told(inspect()).level is Level.OK
+        assert self.confinement(inspect()).level is Level.OK
         confined["deployed"][0]["tuning"] = {"backend": "mysql"}
-        assert self.told(inspect()).found.endswith("lab's files: /usr/sbin/mysqld")
+        assert self.confinement(inspect()).found.endswith("lab's files: /usr/sbin/mysqld")
 
     @pytest.mark.parametrize(
         "deployed", [[], [{"program": "/opt/leaselab/builds/0a1b/sbin/kea-dhcp4"}]]
@@ -348,7 +350,7 @@ class TestAppArmor:
     def test_a_commit_and_what_is_not_deployed_need_none(self, inspect, confined, deployed):
         confined["apparmor"]["added"] = []
         confined["deployed"] = deployed
-        assert self.told(inspect()).level is Level.OK
+        assert self.confinement(inspect()).level is Level.OK
 
     def test_a_profile_that_cannot_be_changed_is_refused(self, inspect, confined):
         confined["apparmor"]["parser"] = False
@@ -373,11 +375,11 @@ def test_limits_of_another_shape_are_a_usage_error(inspect, reading):
 def test_the_document_counts_and_only_errors_make_it_not_ok():
     warning = Finding("a", "link", Level.WARNING, "f", "w", "t")
     error = Finding("b", "clock", Level.ERROR, "f", "w", "t")
-    told = document("rack1", [warning])
-    assert (told["ok"], told["errors"], told["warnings"]) == (True, 0, 1)
-    told = document("rack1", [warning, error])
-    assert (told["ok"], told["errors"], told["warnings"]) == (False, 1, 1)
-    assert told["findings"][1] == {
+    planned = document("rack1", [warning])
+    assert (planned["ok"], planned["errors"], planned["warnings"]) == (True, 0, 1)
+    planned = document("rack1", [warning, error])
+    assert (planned["ok"], planned["errors"], planned["warnings"]) == (False, 1, 1)
+    assert planned["findings"][1] == {
         "host": "b",
         "check": "clock",
         "level": "error",

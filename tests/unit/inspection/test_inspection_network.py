@@ -26,25 +26,25 @@ class TestInterface:
         server["addresses"] = [e for e in server["addresses"] if e["address"] != missing]
         fault = only_fault(inspect())
         assert fault.check == "test interface"
-        left = [f"{one} on eth1" for one in wanted if one != missing]
+        left = [f"{item} on eth1" for item in wanted if item != missing]
         second = ["198.18.0.11 on leaselab2", "2001:2:0:1::11 on leaselab2"]
         assert fault.found == ", ".join(["172.31.87.4 on eth0", *left, *second])
         assert fault.wanted == f"{' and '.join(wanted)} on one interface"
 
     def test_a_second_place_has_a_device_of_its_own_or_none_yet(self, inspect, server):
         """The recorded server has one, the recorded partner has none."""
-        told = [one.found for one in inspect() if one.check == "test interface"]
-        assert told[:2] == [
+        reported = [finding.found for finding in inspect() if finding.check == "test interface"]
+        assert reported[:2] == [
             "eth1 with 198.18.0.10 and 2001:2:0:1::10,"
             " leaselab2 with 198.18.0.11 and 2001:2:0:1::11",
             "eth1 with 198.18.0.20 and 2001:2:0:1::20",
         ]
         for what in ("addresses", "routes"):
-            server[what] = [one for one in server[what] if one["interface"] != "leaselab2"]
+            server[what] = [row for row in server[what] if row["interface"] != "leaselab2"]
         assert faults(inspect()) == []
 
     @pytest.mark.parametrize(
-        ("devices", "found"),
+        ("devices", "actual"),
         [
             (["eth1", "eth1"], "198.18.0.11 and 2001:2:0:1::11 on eth1"),
             (["leaselab2", "eth1"], "198.18.0.11 and 2001:2:0:1::11 on leaselab2 and eth1"),
@@ -52,21 +52,25 @@ class TestInterface:
         ],
     )
     def test_a_second_place_that_is_not_one_device_beside_the_first_is_refused(
-        self, inspect, server, devices, found
+        self, inspect, server, devices, actual
     ):
         """As where an administrator gave the test interface these addresses."""
         for entry, device in zip(interface(server, "leaselab2"), devices, strict=True):
             entry["interface"] = device
-        server["routes"] = [one for one in server["routes"] if one["interface"] != "leaselab2"]
+        server["routes"] = [
+            route for route in server["routes"] if route["interface"] != "leaselab2"
+        ]
         fault = only_fault(inspect())
-        assert (fault.check, fault.found) == ("test interface", found)
+        assert (fault.check, fault.found) == ("test interface", actual)
         assert fault.wanted == "on one device beside eth1, or on none yet"
 
     def test_a_second_place_leads_to_nobody_else_either(self, inspect, server):
         entry = {"interface": "leaselab2", "address": "172.20.1.7", "prefix": 16}
         server["addresses"].append(entry)
         server["routes"].append({"destination": "0.0.0.0/1", "interface": "leaselab2"})
-        fault = next(one for one in faults(inspect()) if one.check == "test interface")
+        fault = next(
+            finding for finding in faults(inspect()) if finding.check == "test interface"
+        )
         assert fault.found == (
             "leaselab2 carries the address 172.20.1.7/16, the route 0.0.0.0/1"
         )
@@ -75,7 +79,7 @@ class TestInterface:
         interface(server, "eth1")[1]["interface"] = "eth2"
         assert "2001:2:0:1::10 on eth2" in only_fault(inspect()).found
 
-    def test_an_inventory_without_test_addresses_is_told_which(
+    def test_an_inventory_without_test_addresses_is_reported_with_the_hosts(
         self, reading, contacts, scenarios
     ):
         listing = {
@@ -94,7 +98,7 @@ class TestInterface:
         assert only_fault(inspect()).todo == "apt-get install iproute2"
 
     @pytest.mark.parametrize(
-        ("routes", "found"),
+        ("routes", "actual"),
         [
             (["0.0.0.0/1", "128.0.0.0/1"], "the route 0.0.0.0/1, the route 128.0.0.0/1"),
             (["172.20.0.0/16"], "the route 172.20.0.0/16"),
@@ -103,10 +107,12 @@ class TestInterface:
             (["2000::/3"], "the route 2000::/3"),
         ],
     )
-    def test_a_route_beyond_the_test_network_is_refused(self, inspect, server, routes, found):
+    def test_a_route_beyond_the_test_network_is_refused(self, inspect, server, routes, actual):
         server["routes"] += [{"destination": route, "interface": "eth1"} for route in routes]
-        fault = next(one for one in faults(inspect()) if one.check == "test interface")
-        assert fault.found == f"eth1 carries {found}"
+        fault = next(
+            finding for finding in faults(inspect()) if finding.check == "test interface"
+        )
+        assert fault.found == f"eth1 carries {actual}"
 
     @pytest.mark.parametrize(
         ("address", "prefix"), [("172.20.1.7", 16), ("198.18.0.12", 16), ("2001:db8::7", 64)]
@@ -116,7 +122,9 @@ class TestInterface:
     ):
         entry = {"interface": "eth1", "address": address, "prefix": prefix}
         server["addresses"].append(entry)
-        fault = next(one for one in faults(inspect()) if one.check == "test interface")
+        fault = next(
+            finding for finding in faults(inspect()) if finding.check == "test interface"
+        )
         assert fault.found == f"eth1 carries the address {address}/{prefix}"
         assert fault.wanted == (
             "test traffic alone: addresses and routes of 198.18.0.0/24, 2001:2:0:1::/64"
@@ -129,8 +137,8 @@ class TestInterface:
             {"interface": "eth1", "address": "fe80::7", "prefix": 64},
         ]
         server["routes"] += [
-            {"destination": one, "interface": "eth1"}
-            for one in ("169.254.0.0/16", "fe80::/64", "ff00::/8", "224.0.0.0/4", "198.18.0.9")
+            {"destination": item, "interface": "eth1"}
+            for item in ("169.254.0.0/16", "fe80::/64", "ff00::/8", "224.0.0.0/4", "198.18.0.9")
         ]
         assert faults(inspect()) == []
 
@@ -141,12 +149,12 @@ class TestInterface:
             replace(host, variables={**host.variables, "leaselab_test_subnet": "198.0.0.0/8"})
             for host in inventory.hosts
         )
-        found = judge(replace(inventory, hosts=hosts), reading, contacts, scenarios)
-        assert {fault.found for fault in faults(found)} == {
+        judgement = judge(replace(inventory, hosts=hosts), reading, contacts, scenarios)
+        assert {fault.found for fault in faults(judgement)} == {
             "the inventory calls 198.0.0.0/8 the test network"
         }
 
-    def test_an_inventory_without_a_test_network_is_told(
+    def test_an_inventory_without_a_test_network_is_reported(
         self, inventory, reading, contacts, scenarios
     ):
         without = ("leaselab_test_subnet", "leaselab_test_subnet6")
@@ -159,9 +167,9 @@ class TestInterface:
             )
             for host in inventory.hosts
         )
-        found = judge(replace(inventory, hosts=hosts), reading, contacts, scenarios)
-        (told,) = {fault.found for fault in faults(found)}
-        assert told.startswith("leaselab_test_subnet or leaselab_test_subnet6 not set")
+        judgement = judge(replace(inventory, hosts=hosts), reading, contacts, scenarios)
+        (reported,) = {fault.found for fault in faults(judgement)}
+        assert reported.startswith("leaselab_test_subnet or leaselab_test_subnet6 not set")
 
     def test_the_default_route_on_it_is_refused(self, inspect, server):
         server["routes"].append({"destination": "default", "interface": "eth1"})

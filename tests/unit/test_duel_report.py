@@ -27,7 +27,7 @@ def duel(tmp_path):
             built(example_result(token=letter * 4), letter * 40) for letter in "ab"
         )
         store = Store(tmp_path)
-        return [store.load(one) for one in fought(tmp_path, first, second, ratio, **fields)]
+        return [store.load(item) for item in fought(tmp_path, first, second, ratio, **fields)]
 
     return make
 
@@ -47,19 +47,19 @@ def test_the_page_judges_by_the_same_rounds_as_the_command(duel):
         )
         for record in duel(0.95)
     ]
-    found = compare(*both)
-    told, _ = experiment(both)
-    assert found.verdict.duel.rounds == 16
-    assert told["duel"]["word"] == found.word
-    assert any(line.endswith("; 16 rounds count") for line in told["duel"]["lines"])
+    comparison = compare(*both)
+    output, _ = experiment(both)
+    assert comparison.verdict.duel.rounds == 16
+    assert output["duel"]["word"] == comparison.word
+    assert any(line.endswith("; 16 rounds count") for line in output["duel"]["lines"])
 
 
-def test_one_that_cannot_tell_is_an_error_in_a_test_report(duel):
-    found = compare(*duel(0.99, noise=0.06))
-    assert found.outcome is Outcome.INVALID
-    (suite,) = JUnitXml.fromstring(junit_of_comparisons([found]))
-    (case,) = [one for one in suite if one.name.endswith("verdict")]
-    assert [type(one) for one in case.result] == [Error]
+def test_an_undecided_duel_is_an_error_in_a_test_report(duel):
+    comparison = compare(*duel(0.99, noise=0.06))
+    assert comparison.outcome is Outcome.INVALID
+    (suite,) = JUnitXml.fromstring(junit_of_comparisons([comparison]))
+    (case,) = [item for item in suite if item.name.endswith("verdict")]
+    assert [type(item) for item in case.result] == [Error]
 
 
 def judged(both, name, ratio):
@@ -77,15 +77,15 @@ def judged(both, name, ratio):
 
 
 def test_no_change_names_the_smallest_one_that_is_excluded_and_what_is_seen_all_the_same(duel):
-    told = closing(compare(*judged(duel(0.99, noise=0.002), "cpu_us", 1.0)))
-    assert told.startswith("No change bigger than ")
-    assert "It is slower by about 1.0 %, which is less than is looked for." in told
+    closing_text = closing(compare(*judged(duel(0.99, noise=0.002), "cpu_us", 1.0)))
+    assert closing_text.startswith("No change bigger than ")
+    assert "It is slower by about 1.0 %, which is less than is looked for." in closing_text
 
 
 def test_a_table_of_duels_says_how_large_a_change_is_not_excluded(duel):
-    (told,) = closings([compare(*duel(1.0))])
-    assert "No change bigger than " in told
-    assert "by about" not in told
+    (closing,) = closings([compare(*duel(1.0))])
+    assert "No change bigger than " in closing
+    assert "by about" not in closing
 
 
 @pytest.mark.parametrize(
@@ -97,12 +97,12 @@ def test_a_table_of_duels_says_how_large_a_change_is_not_excluded(duel):
     ],
 )
 def test_what_got_worse_beside_the_rate_is_a_regression_and_named(duel, name, ratio, words):
-    found = compare(*judged(duel(1.0), name, ratio))
-    assert found.outcome is Outcome.REGRESSION
-    assert closing(found).startswith("Worse: ")
-    assert words in closing(found)
-    assert any(": worse; a rise of" in line for line in figures(found))
-    assert [one["name"] for one in comparison_document(found)["duel"]["judged"]] == [
+    comparison = compare(*judged(duel(1.0), name, ratio))
+    assert comparison.outcome is Outcome.REGRESSION
+    assert closing(comparison).startswith("Worse: ")
+    assert words in closing(comparison)
+    assert any(": worse; a rise of" in line for line in figures(comparison))
+    assert [row["name"] for row in comparison_document(comparison)["duel"]["judged"]] == [
         "cpu_us",
         name,
     ]
@@ -119,15 +119,15 @@ def capped(both):
 
 
 def test_a_server_that_was_not_at_its_limit_is_faster_by_at_least_so_much(duel):
-    found = compare(*capped(duel(1.1)))
-    assert found.verdict.limit is Limit.AT_LEAST
-    assert "completes at least 10." in closing(found)
-    assert any("B served nearly all" in line for line in figures(found))
+    comparison = compare(*capped(duel(1.1)))
+    assert comparison.verdict.limit is Limit.AT_LEAST
+    assert "completes at least 10." in closing(comparison)
+    assert any("B served nearly all" in line for line in figures(comparison))
 
 
-def test_one_that_cannot_tell_says_how_long_it_would_take(duel):
-    told = closing(compare(*duel(0.99, noise=0.06)))
-    assert re.search(r"Give --budget \d{2,},", told)
+def test_an_undecided_duel_says_how_long_it_would_take(duel):
+    closing_text = closing(compare(*duel(0.99, noise=0.06)))
+    assert re.search(r"Give --budget \d{2,},", closing_text)
 
 
 def test_an_interval_without_an_upper_end_is_null_there():
@@ -139,8 +139,8 @@ def test_an_interval_without_an_upper_end_is_null_there():
         outcome="invalid",
         reasons=[{"word": "generator-limited", "text": "it offered no more"}],
     )
-    found = compare(base, replace(other, at_least=5400.0))
-    assert found.verdict.limit is Limit.AT_LEAST
-    low, high = comparison_document(found)["ci95"]
+    comparison = compare(base, replace(other, at_least=5400.0))
+    assert comparison.verdict.limit is Limit.AT_LEAST
+    low, high = comparison_document(comparison)["ci95"]
     assert low < 1
     assert high is None

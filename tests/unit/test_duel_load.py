@@ -1,0 +1,166 @@
+"""The load of a duel: how it is found, raised and followed."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+from tests.examples import trial_of
+
+from leaselab.measure.overload import lifted, next_load, next_sight, sighted
+from leaselab.model.errors import (
+    LeaselabError,
+    Outcome,
+)
+from leaselab.model.procedures.duel import Duel
+
+PLAN = Duel(rounds=20)
+
+
+# ---- the load
+
+
+def trial(rate, capacity, *, valid=True, reason=""):
+    return trial_of(rate, 3, 3 * max(0, rate - capacity), valid=valid, reason=reason)
+
+
+@pytest.mark.parametrize("capacity", [30, 700, 6000, 90_000])
+def test_a_load_a_little_above_the_server_is_found_in_few_trials(capacity):
+    looked = []
+    while (rate := sighted(PLAN, looked)) is None:
+        looked.append(trial(next_sight(PLAN, looked), capacity))
+    assert 0.02 <= 1 - capacity / rate <= 0.15
+    assert len(looked) <= 16
+
+
+def test_a_server_that_collapses_under_load_has_the_lightest_load_that_is_too_much():
+    looked = []
+    while (rate := sighted(PLAN, looked)) is None:
+        wanted = next_sight(PLAN, looked)
+        looked.append(trial(wanted, wanted if wanted <= 5000 else 2000))
+    assert 5000 < rate <= 5250
+
+
+def looked_for(capacity, most=math.inf, *, bursts=0.0):
+    """The load that is found for a server, and the trials that were made for it.
+
+    The generator offers so much `most`; bursts lose this share of any load.
+    """
+    looked = []
+    while (rate := sighted(PLAN, looked)) is None:
+        wanted = next_sight(PLAN, looked)
+        short = {"valid": False, "reason": "generator-limited"} if wanted > most else {}
+        looked.append(trial(wanted, min(capacity, (1 - bursts) * wanted), **short))
+    return rate, looked
+
+
+@pytest.mark.parametrize("bursts", [0.03, 0.08, 0.12])
+@pytest.mark.parametrize("capacity", [900, 7000, 13_600])
+def test_a_load_that_loses_by_bursts_alone_is_too_light(capacity, bursts):
+    rate, looked = looked_for(capacity, bursts=bursts)
+    assert 1.02 <= rate / capacity <= 1.65
+    assert len(looked) <= 26
+
+
+def test_a_server_that_drifts_too_much_has_a_load_by_all_limits_that_were_seen():
+    looked = [trial(rate, 900 + 7 * at) for at in range(15) for rate in (1000 + at, 1200 + at)]
+    assert 0.9 < sighted(PLAN, looked) / 1020 < 1.3
+
+
+def soft(capacity, offered, knee=8):
+    """What a server completes whose limit is a soft knee."""
+    return capacity * (1 + (capacity / offered) ** knee) ** (-1 / knee)
+
+
+@pytest.mark.parametrize("knee", [6, 8, 16])
+def test_a_soft_limit_is_looked_for_where_a_heavier_load_is_completed_no_faster(knee):
+    looked = []
+    while (rate := sighted(PLAN, looked)) is None:
+        wanted = next_sight(PLAN, looked)
+        looked.append(trial(wanted, soft(7000, wanted, knee)))
+    shown = soft(0.97 * 7000, rate, knee) / soft(7000, rate, knee)
+    assert shown == pytest.approx(0.97, abs=0.005)
+
+
+def lifted_to(capacity, rate=1050, most=math.inf):
+    """The load that the second server looks for, and how many trials that takes."""
+    made_by = []
+    while not (rate_found := lifted(PLAN, rate, made_by))[1]:
+        short = {"valid": False, "reason": "generator-limited"} if rate_found[0] > most else {}
+        made_by.append(trial(rate_found[0], capacity, **short))
+    return rate_found[0], len(made_by)
+
+
+def test_the_load_is_raised_to_what_the_second_server_does_not_serve():
+    assert lifted_to(1000) == (1050, 1)
+    rate, trials = lifted_to(1300)
+    assert 1.02 <= rate / 1300 <= 1.1
+    assert trials <= 4
+
+
+def test_the_load_is_not_raised_beyond_what_the_generator_offers():
+    assert lifted_to(2000, most=1400)[0] == 1260
+
+
+def test_a_generator_that_offers_enough_more_than_is_served_will_do():
+    rate, _ = looked_for(13_000, most=15_300)
+    assert 13_000 < rate <= 15_300
+
+
+def test_a_generator_that_offers_a_little_more_than_is_served_shows_no_limit():
+    with pytest.raises(LeaselabError, match="cannot offer enough more") as caught:
+        looked_for(14_200, most=15_300)
+    assert caught.value.outcome is Outcome.INVALID
+
+
+@pytest.mark.parametrize("bursts", [0.0, 0.01])
+def test_a_generator_that_offers_a_little_less_than_is_served_is_not(bursts):
+    with pytest.raises(LeaselabError, match="generator is slower") as caught:
+        looked_for(14_200, most=14_000, bursts=bursts)
+    assert caught.value.outcome is Outcome.INVALID
+
+
+def test_a_generator_that_offers_less_than_what_bursts_are_lost_of_shows_no_limit():
+    with pytest.raises(LeaselabError, match="cannot offer enough more"):
+        looked_for(19_000, most=15_300, bursts=0.03)
+
+
+def test_a_max_rate_that_leaves_no_room_for_a_heavier_load_is_to_be_raised():
+    looked = [trial(1900, 1800)]
+    with pytest.raises(LeaselabError, match="no load was found") as caught:
+        next_sight(Duel(max_rate=2000), looked)
+    assert "raise max_rate" in str(caught.value)
+
+
+def test_what_the_generator_failed_to_offer_once_is_tried_again():
+    limited = trial(2000, 1500, valid=False, reason="generator-limited")
+    assert next_sight(PLAN, [limited]) == 2000
+    assert next_sight(PLAN, [limited, limited]) == 1575
+
+
+def test_no_load_is_looked_for_without_end():
+    looked = [trial(1000, 0, valid=False, reason="malformed-replies")] * 30
+    with pytest.raises(LeaselabError, match="no load was found"):
+        next_sight(PLAN, looked)
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ((0.001, 0.05), 1050),
+        ((0.05, 0.001), 1050),
+        ((0.05, 0.08), 1000),
+        ((0.3, 0.05), 1000),
+        ((0.3, 0.4), 756),
+        ((None, 0.3), 1000),
+    ],
+)
+def test_the_load_follows_the_faster_server_from_round_to_round(losses, expected):
+    def lost(loss):
+        completed = None if loss is None else 1000 * (1 - loss)
+        return SimpleNamespace(
+            trials=[SimpleNamespace(rate=1000)],
+            metrics={"loss_ratio": loss, "completed_rate": completed},
+        )
+
+    begun = lost(0.0)
+    assert next_load(PLAN, *([begun, lost(loss)] for loss in losses)) == expected

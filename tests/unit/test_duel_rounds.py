@@ -1,0 +1,283 @@
+"""The rounds of a duel: who is up when, at which place, and what ends both."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.doubles import Killed
+from tests.formula import Flood, Zones, formula_bench
+
+from leaselab.analysis.duel import (
+    LEAST_LOSS,
+    Answer,
+    judge,
+)
+from leaselab.measure.point import Point, journaled
+from leaselab.measure.procedures import method_of
+from leaselab.measure.trials import Trials
+from leaselab.model.errors import (
+    LeaselabError,
+    Outcome,
+    invalid_measurement,
+    lab_broken,
+    server_broken,
+)
+from leaselab.model.journal import entry_of
+from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, order_of
+from leaselab.run.duel import Fight
+
+# ---- the rounds
+
+
+class Log:
+    """What both servers were asked, in order."""
+
+    def __init__(self):
+        self.lines = []
+
+
+class Fighter(Zones):
+    """One server of a duel; it writes down what is done with it."""
+
+    def __init__(self, letter, log, capacity, **fields):
+        super().__init__(capacity, **fields)
+        self.letter, self.log, self.fails = letter, log, None
+
+    def start(self):
+        self.log.lines.append(f"start {self.letter}")
+        return super().start()
+
+    def stop(self):
+        self.log.lines.append(f"stop {self.letter}")
+
+    def answers(self, *asked):
+        if self.fails is not None and len(self.events) >= self.fails[0]:
+            raise self.fails[1]
+        return super().answers(*asked)
+
+
+class Asking(Flood):
+    """The generator; it writes down whom it asks, and where."""
+
+    def __init__(self, bench, procedure, host, slow):
+        super().__init__(bench, procedure, host)
+        self.slow = slow
+        self.place = bench.server.test_address[-1]
+
+    def offer(self, load, *, may_abort):
+        self.host.log.lines.append(f"{self.host.letter}{self.place} {load.rate}")
+        whole = self.host.capacity
+        self.host.capacity = whole * self.slow
+        try:
+            return super().offer(load, may_abort=may_abort)
+        finally:
+            self.host.capacity = whole
+
+
+def trials_of(fighter, bench, recorder=None, slow=1.0):
+    hosts = {"server": fighter, "generator": fighter}
+    generator = Asking(bench, bench.procedure, fighter, slow)
+    return Trials(bench, bench.procedure, fighter, generator, recorder or fighter, hosts)
+
+
+def fight(
+    a=9000,
+    b=9000,
+    *,
+    both=False,
+    fighters=None,
+    sleep=lambda _: None,
+    slow_place=1.0,
+    **parameters,
+):
+    """A duel between two formulas, fought to its end; its points.
+
+    The second place completes so much of what the first one does (ratio).
+    """
+    bench = formula_bench(name="duel", rounds=12, rate=8000, **parameters)
+    bench = replace(bench, servers={"server": replace(bench.server, test_address="place 1")})
+    log = Log()
+    fighters = fighters or (Fighter("A", log, a), Fighter("B", log, b))
+    points = tuple(
+        Point(
+            method_of(bench.procedure),
+            trials_of(fighter, bench),
+            fighter,
+            fighter,
+            fighter,
+            journaled(entry_of(*event) for event in fighter.events),
+            sleep=sleep,
+        )
+        for fighter in fighters
+    )
+    second = replace(bench, servers={"server": replace(bench.server, test_address="place 2")})
+    elsewhere = tuple(trials_of(fighter, second, slow=slow_place) for fighter in fighters)
+    elsewhere = elsewhere if both else None
+    Fight(points, elsewhere).run()
+    return points, fighters
+
+
+def verdict(points):
+    return judge(points[0].method.procedure, *(point.rounds for point in points))
+
+
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize(
+    ("b", "answer"), [(9000, Answer.SAME), (8550, Answer.SLOWER), (9900, Answer.FASTER)]
+)
+def test_two_servers_are_distinguished_and_the_duel_ends_with_the_answer(b, answer, both):
+    points, _ = fight(b=b, both=both)
+    judgement = verdict(points)
+    assert (judgement.answer, judgement.final) == (answer, True)
+    assert [len(point.rounds) for point in points] in ([4, 4], [5, 5])
+    assert all(point.finished and point.error is None for point in points)
+
+
+def filling(b, clients_s):
+    """A duel of servers whose transactions cost more, the more they hold; what came of it."""
+    log = Log()
+    fighters = [Fighter(name, log, rate, grows=2e-4) for name, rate in (("A", 9000), ("B", b))]
+    points, _ = fight(fighters=fighters, both=True, clients_s=clients_s)
+    return verdict(points), points
+
+
+@pytest.mark.parametrize(("loop", "answer"), [(1.0, Answer.SAME), (1.05, Answer.SLOWER)])
+def test_a_loop_of_5_percent_is_found_where_servers_slow_down_as_they_fill(loop, answer):
+    """The slower one would hold less, and so seem nearly as fast, if each client were new."""
+    result, points = filling(9000 / loop, clients_s=1)
+    assert result.answer is answer
+    assert result.ratio == pytest.approx(1 / loop, abs=0.005)
+    sizes = {round_.metrics["clients"] for point in points for round_ in point.rounds}
+    assert sizes == {math.ceil(0.75 * points[0].rounds[0].trials[-1].rate)}
+    hidden, _ = filling(9000 / loop, clients_s=0)
+    assert hidden.ratio == 1.0 or hidden.ratio > 1 / loop + 0.01
+
+
+def test_all_clients_are_served_before_the_trials_and_nothing_is_emptied_after_them():
+    points, fighters = fight(both=True)
+    for point, fighter in zip(points, fighters, strict=True):
+        assert {item.held for item in fighters} == {point.rounds[0].metrics["clients"]}
+        last = point.rounds[-1].warm_ups
+        assert [trial.loss_ratio for trial in last] == [0.0]
+        assert sum(trial.completed for trial in last) == pytest.approx(fighter.held, abs=2)
+
+
+def test_a_server_that_cannot_serve_all_clients_at_once_gets_them_more_slowly():
+    """One that is far slower than the other holds as many."""
+    points, fighters = fight(b=6000, both=True)
+    first, second = (point.rounds[-1].warm_ups for point in points)
+    assert [trial.loss_ratio for trial in first] == [0.0]
+    assert [item.duration_s for item in second] == [1, 2]
+    assert second[0].loss_ratio > LEAST_LOSS > second[1].loss_ratio
+    assert fighters[0].held == fighters[1].held
+
+
+def test_one_up_at_a_time_takes_turns_in_the_order_of_each_round():
+    _, (first, _) = fight()
+    started = [line[-1] for line in first.log.lines if line.startswith("start")]
+    wanted = ["BA" if order_of(index) else "AB" for index in range(1, 5)]
+    assert "".join(started[:8]) == "".join(wanted)
+
+
+def test_what_comes_every_other_round_meets_both_servers():
+    """Of each four rounds two have each order, and not always the same two."""
+    orders = [[order_of(4 * block + at) for at in range(1, 5)] for block in range(50)]
+    assert all(sum(block) == 2 for block in orders)
+    assert len({tuple(block) for block in orders}) == 6
+    assert abs(sum(block[0] + block[2] for block in orders) - 50) < 20
+
+
+def test_before_each_round_is_a_pause_of_another_length():
+    waited = []
+    fight(sleep=waited.append)
+    assert len(waited) >= 4
+    assert len(set(waited)) == len(waited)
+    assert all(0 <= seconds <= PAUSE_S for seconds in waited)
+
+
+def test_a_faster_server_is_measured_at_its_own_limit():
+    for both in (True, False):
+        points, _ = fight(b=13_500, both=both)
+        judgement = verdict(points)
+        assert (judgement.answer, judgement.capped) == (Answer.FASTER, False)
+        assert judgement.ratio == pytest.approx(1.5, abs=0.02)
+
+
+def test_places_that_differ_end_the_duel_after_the_first_rounds():
+    points, _ = fight(both=True, slow_place=0.8)
+    assert [len(point.rounds) for point in points] == [LEAST_ROUNDS] * 2
+    for point in points:
+        assert point.error.outcome is Outcome.INVALID
+        assert "the two places" in str(point.error)
+        assert "less completed at one address" in str(point.error)
+
+
+def test_both_up_take_turns_from_trial_to_trial_and_are_stopped_together():
+    _, (first, _) = fight(both=True, trials=2)
+    lines = first.log.lines
+    second = lines[lines.index("stop A") + 1 :]
+    assert order_of(2) == 1
+    asked = ["B1", "A2", "B1", "A2", "A2", "B1"]
+    assert [line.split()[0] for line in second[:8]] == ["start", "start", *asked]
+    assert sorted(second[8:10]) == ["stop A", "stop B"]
+
+
+def test_two_that_are_up_are_never_at_one_place_and_each_is_at_both():
+    _, (first, _) = fight(both=True, trials=2)
+    asked = [line.split()[0] for line in first.log.lines if line[0] in "AB"]
+    rounds = [set(asked[at : at + 6]) for at in range(len(asked) - 18, len(asked), 6)]
+    wanted = [{"A2", "B1"} if order_of(index) else {"A1", "B2"} for index in (3, 4, 5)]
+    assert rounds == wanted
+
+
+def test_within_a_round_both_have_the_same_load_a_little_above_the_first():
+    points, _ = fight(b=7000)
+    for round_, other in zip(points[0].rounds, points[1].rounds, strict=True):
+        rates = {trial.rate for trial in (*round_.trials, *other.trials)}
+        assert len(rates) == 1
+        assert 1.02 <= rates.pop() / 9000 <= 1.15
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_server_that_fails_ends_both_and_is_the_only_one_to_blame(both):
+    log = Log()
+    fighters = (Fighter("A", log, 9000), Fighter("B", log, 9000))
+    fighters[1].fails = (4, server_broken("it died"))
+    points, _ = fight(both=both, fighters=fighters)
+    assert [point.error is None for point in points] == [True, False]
+    assert all(point.finished for point in points)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_load_that_is_not_found_is_a_matter_of_the_first_server(both):
+    log = Log()
+    fighters = (Fighter("A", log, 9000), Fighter("B", log, 9000))
+    fighters[0].fails = (2, invalid_measurement("no load was found"))
+    points, _ = fight(both=both, fighters=fighters)
+    assert [point.error is None for point in points] == [False, True]
+    assert not points[1].rounds
+
+
+def test_a_broken_lab_is_raised_and_ends_nothing():
+    log = Log()
+    fighters = (Fighter("A", log, 9000), Fighter("B", log, 9000))
+    fighters[1].fails = (4, lab_broken("the switch is off"))
+    with pytest.raises(LeaselabError, match="switch"):
+        fight(fighters=fighters)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 1), st.integers(1, 30), st.booleans())
+def test_a_duel_killed_anywhere_goes_on_to_the_same_answer(side, at, both):
+    whole, _ = fight(b=8550, both=both)
+    log = Log()
+    fighters = (Fighter("A", log, 9000), Fighter("B", log, 8550))
+    fighters[side].kill_at = at
+    try:
+        points, _ = fight(both=both, fighters=fighters)
+    except Killed:
+        points, _ = fight(both=both, fighters=fighters)
+    assert verdict(points).answer is verdict(whole).answer
+    assert [len(point.rounds) for point in points] == [len(point.rounds) for point in whole]
