@@ -156,7 +156,7 @@ def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
         view.round_started(index)
         clock.now += seconds
         view.round_done(change(FOUND, index=index, wall_s=seconds))
-    assert fact(view, "time left") == "about 1 min 53 s"  # 73 s of it for the confirmation
+    assert fact(view, "time left") == "about 1 min 49 s"  # 73 s of it for the confirmation
     view.round_started(3)
     clock.now += 30
     assert fact(view, "time left") == "about 1 min 23 s"
