@@ -111,8 +111,8 @@ def test_the_trial_under_way_stands_beside_those_that_are_done(running):
     assert len(series["completed (1/s)"]) == 1
     assert series["leases held"][-1][1] > 0
     assert series["leases gained (1/s)"][-1][1] > 0
-    assert len(series["CPUs busy"]) == 1 + 5
-    assert [value for _, value in series["database CPUs"]] == pytest.approx([0.9] * 5)
+    assert len(series["CPUs busy"]) == 1 + 3
+    assert [value for _, value in series["database CPUs"]] == pytest.approx([0.9] * 3)
 
 
 def test_what_a_server_holds_has_no_name_where_the_sweep_gives_none(running):
@@ -158,7 +158,7 @@ def test_a_trial_that_ends_is_taken_from_the_journal(running):
     sweep.record(TrialMade(index=2, trial=trial))
     feed.write(TrialEnded(rate=trial.rate))
     view = view_of(sweep)
-    assert [len(item.per_second) for item in view.round().trials] == [1, 5]
+    assert [len(item.per_second) for item in view.round().trials] == [1, 3]
     assert "trial" not in view.facts(datetime.now(UTC))
 
 

@@ -156,12 +156,12 @@ def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
         view.round_started(index)
         clock.now += seconds
         view.round_done(change(FOUND, index=index, wall_s=seconds))
-    assert fact(view, "time left") == "about 1 min 49 s"  # 73 s of it for the confirmation
+    assert fact(view, "time left") == "about 1 min 49 s"  # 69 s of it for the confirmation
     view.round_started(3)
     clock.now += 30
-    assert fact(view, "time left") == "about 1 min 23 s"
+    assert fact(view, "time left") == "about 1 min 19 s"
     clock.now += 300
-    assert fact(view, "time left") == "this run takes longer than most, then about 1 min 13 s"
+    assert fact(view, "time left") == "this run takes longer than most, then about 1 min 9 s"
 
 
 def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
