@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.examples import MAX_RATES, START, archive_result, example_result
+from tests.made_up import RATE
 from tests.mutations import with_other_bytes, with_other_values
 
 from leaselab.cli.main import main
+from leaselab.lab.catalog import find_scenario
 from leaselab.lab.commented_json import read_commented_json
+from leaselab.lab.own import read_own, write_own
+from leaselab.model.errors import lab_broken, server_broken
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment
 
@@ -356,3 +360,170 @@ def test_no_change_of_a_configuration_is_a_fault_of_the_command(
         assert HIDDEN not in captured.err
         codes[code] += 1
     assert set(codes) == {0, 2}
+
+
+OWN = """{"Dhcp4": {"valid-lifetime": 86400,
+ "multi-threading": {"enable-multi-threading": false},
+ "reservations": [],
+ "subnet4": [{"id": 1, "subnet": "192.0.2.0/24", "pools": [{"pool": "192.0.2.8/29"}]}]%s
+}}"""
+MEASURE = ["--measure", "--json"]
+
+
+class Measured:
+    """A file with two costs that can be measured: the default of its log, and one thread."""
+
+    def __init__(self, lab, folder, capsys, more=""):
+        self.lab, self.capsys = lab, capsys
+        self.file = folder / "kea.conf"
+        self.file.write_text(OWN % more, encoding="utf-8")
+
+    @property
+    def scenario(self):
+        """The scenario of the file as it is."""
+        scenarios = self.lab.checkout / "scenarios"
+        return write_own(read_own(self.file), self.file, scenarios)
+
+    def advise(self, *words, code=0):
+        assert main(["advise", str(self.file), *words]) == code
+        return self.capsys.readouterr()
+
+    def costs(self, *words):
+        findings = json.loads(self.advise(*MEASURE, *words).out)["findings"]
+        return {finding["name"]: finding["own"] for finding in findings}
+
+
+@pytest.fixture
+def measured(lab, tmp_path, capsys):
+    return Measured(lab, tmp_path, capsys)
+
+
+def test_each_cost_is_measured_in_the_file_itself(lab, measured):
+    lab.rates[measured.scenario] = 0.9 * RATE
+    costs = measured.costs()
+    assert set(costs) == {"info-logging", "one-thread"}
+    for name, own in costs.items():
+        assert (own["answer"], own["why"]) == ("slower", "")
+        assert own["ci95"][0] < own["cost"] < own["ci95"][1]
+        assert own["cost"] == pytest.approx(0.1, abs=0.01)
+        base, other = (lab.store.load(result) for result in own["results"])
+        assert [record.procedure.name for record in (base, other)] == ["duel"] * 2
+        assert (base.scenario.name, other.scenario.name) == (own["base"], own["scenario"])
+        assert other.scenario.name == measured.scenario, "as `run --config` has it"
+        assert base.scenario.server.options["left_out"] == [name]
+        assert base.scenario.load == other.scenario.load
+    shown = measured.advise("--measure")
+    assert re.search(r"in this file: costs 1?\d\.\d % \(\d.* %\) of the max rate", shown.out)
+    assert "    without it: loggers: changed\n" in shown.out
+    assert "2 known costs, 2 of them measured here" in shown.out
+
+
+def test_the_longest_time_is_said_before_anything_is_measured(measured):
+    shown = measured.advise("--measure", "--budget", "5").err
+    time = re.search(r"2 duels of at most (\d) min each, without deployments: (\d+) min", shown)
+    assert 3 <= int(time[1]) <= 5
+    assert int(time[2]) == pytest.approx(2 * int(time[1]), abs=1)
+    assert time.start() < shown.index("info-logging: A: own-kea-")
+
+
+def test_what_costs_nothing_says_how_little_that_is(measured):
+    out = measured.advise("--measure", "--find", "5").out
+    assert out.count("in this file: no cost bigger than ") == 2
+    assert 0 < measured.costs("--find", "5")["one-thread"]["bound"] < 0.05
+
+
+def test_what_is_faster_with_it_is_said_as_a_gain(lab, measured):
+    lab.rates[measured.scenario] = 1.1 * RATE
+    out = measured.advise("--measure").out
+    assert re.search(r"in this file: gains \d+\.\d % \(\d+\.\d to \d+\.\d %\) of", out)
+
+
+def test_a_cost_in_cpu_is_said_beside_the_rate(lab, measured):
+    lab.costs[measured.scenario] = 1.1
+    out = measured.advise("--measure").out
+    assert re.search("no cost .*; \\d+\\.\\d % more server CPU per DHCPv4 exchange", out)
+
+
+def test_a_duel_that_the_archive_has_is_not_made_again(lab, measured):
+    first = measured.costs()
+    made = len(lab.rounds)
+    assert made > 0
+    assert measured.costs() == first
+    assert len(lab.rounds) == made
+    assert measured.costs("--find", "1") != first, "it has to find smaller ones"
+
+
+def test_an_interrupted_measurement_goes_on(lab, measured):
+    lab.interrupted_at = 15
+    assert main(["advise", str(measured.file), "--measure"]) != 0
+    lab.interrupted_at = None
+    bases = [own["base"] for own in measured.costs().values()]
+    assert {lab.rounds.count((base, 1)) for base in bases} == {1}
+    assert lab.store.running() == []
+
+
+def test_a_server_that_does_not_start_without_it_is_the_reason(lab, measured):
+    base = measured.costs()["info-logging"]["base"]
+    lab.deploy_faults[base] = server_broken("it refuses the file", where="sut")
+    costs = measured.costs("--find", "2")
+    assert costs["info-logging"]["answer"] == ""
+    assert "it refuses the file" in costs["info-logging"]["why"]
+    assert costs["one-thread"]["answer"] == "no change"
+
+
+def test_a_server_that_starts_in_no_duel_is_an_error(lab, measured):
+    lab.deploy_faults[measured.scenario] = server_broken("it refuses the file", where="sut")
+    assert "it refuses the file" in measured.advise("--measure", code=5).err
+
+
+def test_a_broken_lab_ends_it(lab, measured):
+    lab.deploy_faults[measured.scenario] = lab_broken("no host", where="sut")
+    assert "no host" in measured.advise("--measure", code=4).err
+
+
+def test_what_cannot_be_measured_says_why(lab, tmp_path, capsys):
+    more = """, "hooks-libraries": [{"library": "libdhcp_radius.so"},
+      {"library": "libdhcp_stat_cmds.so"}]"""
+    measured = Measured(lab, tmp_path, capsys, more)
+    assert "--without hook:radius" in measured.advise("--measure", code=2).err
+    costs = measured.costs("--without", "hook:radius")
+    assert costs["radius"]["why"] == "the lab's form of the file does not have it"
+    assert "who asks for the statistics" in costs["polling"]["why"]
+    assert {own["base"] for own in costs.values() if own["why"]} == {""}
+    out = measured.advise("--measure", "--without", "hook:radius").out
+    assert "in this file: not measured: who asks for the statistics" in out
+    scenario = find_scenario(lab.checkout / "scenarios", costs["one-thread"]["base"])
+    assert "without hook:radius, one-thread" in scenario.description
+
+
+def test_nothing_is_measured_where_nothing_can_be(lab, tmp_path, capsys):
+    file = tmp_path / "kea.conf"
+    quiet = '"loggers": [{"name": "kea-dhcp4", "severity": "WARN"}], "subnet4"'
+    text = OWN.replace('"subnet4"', quiet).replace('threading": false', 'threading": true')
+    file.write_text(text % "", encoding="utf-8")
+    assert main(["advise", str(file), "--measure"]) == 0
+    assert "no known costs" in capsys.readouterr().out
+    assert lab.rounds == lab.deployed == []
+
+
+@pytest.mark.usefixtures("lab")
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["-", "--measure"], "one FILE, which is not standard input"),
+        (["one.conf", "two.conf", "--measure"], "one FILE"),
+        (["one.conf", "--find", "2"], "--measure beside it"),
+        (["one.conf", "--without", "hook:ha"], "--measure beside it"),
+        (["one.conf", "--measure", "--budget", "0.1"], "too little time for a duel"),
+        (
+            [str(DATA.parent / "own/dhcpd.conf"), "--measure"],
+            "leaselab run --config " + str(DATA.parent / "own/dhcpd.conf"),
+        ),
+    ],
+)
+def test_what_is_not_measured_at_all_is_bad_input(tmp_path, monkeypatch, capsys, words, shown):
+    monkeypatch.chdir(tmp_path)
+    for name in ("one.conf", "two.conf"):
+        Path(name).write_text(OWN % "", encoding="utf-8")
+    assert main(["advise", *words]) == 2
+    assert shown in capsys.readouterr().err

@@ -23,11 +23,12 @@ from tests.advising import (
 )
 
 from leaselab.lab.advice import advise
+from leaselab.lab.judge import Given
 from leaselab.model.errors import LeaselabError
 
 
 def test_the_configuration_of_a_pair_of_kea_2_2():
-    advice = advise(DATA / "kea-2.2-dhcp4.conf", SCENARIOS, version="2.2")
+    advice = advise(DATA / "kea-2.2-dhcp4.conf", SCENARIOS, Given(version="2.2"))
     reported = {finding.name: finding for finding in advice.findings}
     assert list(reported) == [
         "debug-logging",
@@ -44,7 +45,7 @@ def test_the_configuration_of_a_pair_of_kea_2_2():
 
 
 def test_the_configuration_of_a_kea_2_6_with_databases_and_included_files():
-    advice = advise(DATA / "kea-2.6-dhcp4.conf", SCENARIOS, clients=65_000, processors=8)
+    advice = advise(DATA / "kea-2.6-dhcp4.conf", SCENARIOS, Given(clients=65_000, processors=8))
     assert names(advice) == [
         "more-threads-than-processors",
         "long-queue",
@@ -73,7 +74,7 @@ def test_the_configuration_of_a_kea_2_6_with_databases_and_included_files():
 
 
 def test_the_configuration_of_a_kea_3_0_for_dhcpv6_has_no_known_cost():
-    assert advise(DATA / "kea-3.0-dhcp6.conf", SCENARIOS, clients=10**6).findings == ()
+    assert advise(DATA / "kea-3.0-dhcp6.conf", SCENARIOS, Given(clients=10**6)).findings == ()
 
 
 LOG = {"name": "kea-dhcp4", "severity": "WARN"}
@@ -104,7 +105,7 @@ def test_loggers_of_old_files_are_beside_the_server(tmp_path):
     path = tmp_path / "kea.conf"
     logger = {"name": "kea-dhcp4", "severity": "DEBUG"}
     path.write_text(json.dumps({"Dhcp4": {}, "Logging": {"loggers": [logger]}}, indent=1))
-    new, old = (advise(path, SCENARIOS, version=item) for item in ("3.0", "1.5"))
+    new, old = (advise(path, SCENARIOS, Given(version=item)) for item in ("3.0", "1.5"))
     for finding in (new, old):
         assert [(item.name, item.places[0].path) for item in finding.findings][:1] == [
             ("debug-logging", "Logging.loggers[0]")
@@ -154,7 +155,7 @@ def test_nothing_is_known_of_a_logger_in_a_file_that_was_not_read(tmp_path):
     path = tmp_path / "kea.conf"
     for members in ('"loggers": <?include "gone"?>', '<?include "gone"?>'):
         path.write_text(f'{{"Dhcp4": {{{members}}}}}')
-        advice = advise(path, SCENARIOS)
+        advice = advise(path, SCENARIOS, Given())
         assert (advice.findings, [finding.what for finding in advice.not_judged]) == (
             (),
             ["included file not read: gone"],
@@ -298,7 +299,7 @@ ANSWER = {"result": 0, "arguments": {**CONFIGURATION, "hash": "0"}}
 def test_answers_of_servers_are_read(tmp_path, document, paths):
     path = tmp_path / "answer.json"
     path.write_text(json.dumps(document), encoding="utf-8")
-    findings = advise(path, SCENARIOS).findings
+    findings = advise(path, SCENARIOS, Given()).findings
     assert [place.path for finding in findings for place in finding.places] == paths
 
 
@@ -320,4 +321,4 @@ def test_json_without_a_configuration_is_reported_as_what_it_is(tmp_path, text, 
     path = tmp_path / "kea.conf"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(LeaselabError, match=re.escape(f"are known (found {what}, wanted")):
-        advise(path, SCENARIOS)
+        advise(path, SCENARIOS, Given())

@@ -85,14 +85,18 @@ CATALOGUE = {
 }
 """Options of the experiments of Kea's catalogue that every release takes."""
 SHAPES |= CATALOGUE
+OPEN = ["host_cmds", "limits"]
+"""Hooks that are open source since Kea 2.7.7; flex_id comes with its reservations."""
 OF_SOME = {
-    "perfmon": ({"kea_hooks": ["perfmon"]}, {4, 6}),
-    "bootp": ({"kea_hooks": ["bootp"]}, {4}),
-    "random": ({"kea_allocator": "random"}, {4, 6}),
-    "flq": ({"kea_allocator": "flq", "kea_pool": "10.0.0.0/16"}, {4}),
+    "perfmon": ({"kea_hooks": ["perfmon"]}, "trixie", {4, 6}),
+    "bootp": ({"kea_hooks": ["bootp"]}, "trixie", {4}),
+    "open": ({"kea_hooks": OPEN}, "sid", {4, 6}),
+    "flex-id": ({"kea_reservations_identifiers": ["flex-id"]}, "sid", {4}),
+    "random": ({"kea_allocator": "random"}, "trixie", {4, 6}),
+    "flq": ({"kea_allocator": "flq", "kea_pool": "10.0.0.0/16"}, "trixie", {4}),
 }
-"""Those of Debian 13's release alone, and the families that have them."""
-SHAPES |= {name: shape for name, (shape, _) in OF_SOME.items()}
+"""Those of one release alone, and the families that have them."""
+SHAPES |= {name: shape for name, (shape, *_) in OF_SOME.items()}
 POOLS = {4: "10.0.0.0/8", 6: "2001:2:0:100::/64"}
 OF_FOUR = {name for name, shape in SHAPES.items() if "kea_reservations" in shape}
 CASES = [
@@ -101,7 +105,7 @@ CASES = [
     for shape in SHAPES
     for family in POOLS
     if family == 4 or shape not in OF_FOUR
-    if shape not in OF_SOME or (suite == "trixie" and family in OF_SOME[shape][1])
+    if shape not in OF_SOME or (suite == OF_SOME[shape][1] and family in OF_SOME[shape][2])
 ]
 
 
@@ -207,6 +211,14 @@ def test_a_release_takes_what_is_written_for_it(written, suite, family, shape):
     if needed:
         status, output = given(suite, agent, "kea-ctrl-agent")
         assert status == 0, output
+
+
+@pytest.mark.parametrize(("suite", "missing"), [("trixie", OPEN), ("sid", [])])
+def test_a_release_has_the_hooks_that_it_is_said_to_have(suite, missing):
+    """The role refuses a scenario whose hooks are not among the files of its Kea."""
+    [folder] = unpacked_kea(suite).glob("usr/lib/*/kea/hooks")
+    there = {path.name for path in folder.iterdir()}
+    assert [name for name in OPEN if f"libdhcp_{name}.so" not in there] == missing
 
 
 @pytest.mark.parametrize("suite", VERSIONS)

@@ -15,6 +15,7 @@ from tests.tools import AS_ROOT, kea_examples, run, unpacked_kea
 
 from leaselab.lab.advice import advise
 from leaselab.lab.commented_json import read_commented_json
+from leaselab.lab.judge import Given
 from leaselab.lab.known_costs import known_costs
 from leaselab.model.errors import LeaselabError
 
@@ -113,7 +114,7 @@ def test_every_example_is_judged_and_of_its_own_release(tmp_path, suite, version
     for name, text in kea_examples(suite).items():
         if b'"Dhcp4"' in text or b'"Dhcp6"' in text:
             path.write_bytes(text)
-            advice = advise(path, SCENARIOS, version=".".join(map(str, version)))
+            advice = advise(path, SCENARIOS, Given(version=".".join(map(str, version))))
             judged[name] = [
                 finding.what for finding in advice.not_judged if "hook" not in finding.what
             ]

@@ -46,6 +46,12 @@ IDENTITIES = {
 }
 """What names one client, so that a reservation can: operands, and which of their bytes do
 (first, end, and how many there are then), such as the hardware address in a DUID."""
+NAMING = {
+    *("client-class", "client-classes"),
+    *("evaluate-additional-classes", "require-client-classes"),
+}
+"""Keywords whose values are names of classes."""
+MEMBER = re.compile(r"member[ \t\n]*\([ \t\n]*'([^'\n]*)'")
 NO_PACKETS = {"auth", "commands", "http", "tcp"}
 """Child loggers that write nothing of packets."""
 
@@ -56,6 +62,7 @@ class FilterModule:
     def filters(self):
         return {
             "kea_clients": kea_clients,
+            "kea_free": kea_free,
             "kea_idle": kea_idle,
             "kea_logger": kea_logger,
             "kea_readable": kea_readable,
@@ -78,6 +85,28 @@ def kea_clients(expression, server):
 def kea_readable(expression):
     """Whether it is an expression of a class."""
     return _comparisons(expression) is not None
+
+
+def kea_free(classes, server):
+    """Return the names of classes that neither subnets, pools, reservations nor tests name."""
+    named = {"DROP"}
+    for one in classes:
+        tests = f"{one.get('test', '')} {one.get('template-test', '')}"
+        named.update(MEMBER.findall(tests))
+    _add_named(server, named)
+    return {one["name"] for one in classes if "name" in one} - named
+
+
+def _add_named(value, named, key=""):
+    """Add the names of classes that a part of a configuration asks for."""
+    if isinstance(value, str):
+        named.update([value] if key in NAMING else [])
+    elif isinstance(value, list):
+        for inner in value:
+            _add_named(inner, named, key)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            _add_named(inner, named, name)
 
 
 def kea_idle(classes, levels):

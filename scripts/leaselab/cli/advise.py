@@ -10,20 +10,38 @@ import msgspec
 from msgspec.structs import replace
 
 from leaselab.analysis.basis import ratio_of
-from leaselab.cli.options import add_json, add_results, expecting, open_store, print_json, whole
+from leaselab.cli.bench_options import check, inventory_of
+from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
+from leaselab.cli.options import (
+    add_json,
+    add_results,
+    expecting,
+    only_with,
+    open_store,
+    print_json,
+    whole,
+)
+from leaselab.cli.own import add_without, write_and_print
+from leaselab.cli.progress import progress
+from leaselab.cli.report import report_after
 from leaselab.lab.advice import advise
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.known_costs import known_costs
+from leaselab.lab.judge import Given
+from leaselab.lab.known_costs import kinds_of_objects, known_costs
+from leaselab.lab.own import read_own
 from leaselab.model.advice import MeasuredCost
-from leaselab.model.errors import LeaselabError, Outcome, regression
+from leaselab.model.errors import LeaselabError, Outcome, regression, usage_error
 from leaselab.model.server import server_name
 from leaselab.report.advice import print_advice, summary
+from leaselab.run.own_costs import duels_of, measure_costs, plan_costs
 from leaselab.run.pair import load_pair
+from leaselab.run.session import Session
 
 if TYPE_CHECKING:
     import argparse
 
     from leaselab.archive.store import Store
+    from leaselab.lab.own import Own
     from leaselab.model.advice import Advice, Cost
 
 
@@ -68,8 +86,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="end with exit code 1 where a known cost is found, or something is not judged",
     )
+    _add_measure(parser)
     add_results(parser)
     add_json(parser)
+
+
+def _add_measure(parser: argparse.ArgumentParser) -> None:
+    """Add ``--measure`` and how its duels are made."""
+    group = parser.add_argument_group("measure")
+    group.add_argument(
+        "--measure",
+        action="store_true",
+        help="measure each known cost in this file, by a duel with the file without it",
+    )
+    add_without(group)
+    add_duel(parser, of="the rounds of each duel")
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -77,12 +108,23 @@ def run(args: argparse.Namespace) -> Outcome:
 
     After a file that cannot be judged, the remaining files are still judged.
     """
-    store = open_store(args, existing=True)
+    only_with(args, "--measure", "--without", *OPTIONS)
+    store = open_store(args, existing=not args.measure)
+    if args.measure and (len(args.files) > 1 or str(args.files[0]) == "-"):
+        raise usage_error(
+            "the costs of one file are measured",
+            where="--measure",
+            found=", ".join(map(str, args.files)),
+            wanted="one FILE, which is not standard input",
+        )
     judged: list[Advice] = []
     errors: list[LeaselabError] = []
     for file in args.files:
         try:
+            own = _own(file, args) if args.measure else None
             advice = _measured(_advice(file, args), store)
+            if own is not None:
+                advice = _measured_here(advice, own, args, store)
         except LeaselabError as refusal:
             errors.append(refusal)
             continue
@@ -104,14 +146,44 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _advice(file: Path, args: argparse.Namespace) -> Advice:
-    return advise(
-        file,
-        checkout_root() / "scenarios",
-        root=args.root,
-        version=args.server_version,
-        clients=args.clients,
-        processors=args.processors,
-    )
+    return advise(file, checkout_root() / "scenarios", _given(args), root=args.root)
+
+
+def _given(args: argparse.Namespace) -> Given:
+    return Given(args.server_version, args.clients, args.processors)
+
+
+def _own(file: Path, args: argparse.Namespace) -> Own:
+    """What the lab makes of the file; refused where its language has no known costs."""
+    own = read_own(file, args.without, root=args.root)
+    if not own.holder:
+        raise usage_error(
+            "no costs of such configurations are known",
+            where=str(file),
+            found=f"one of {own.kind}",
+            wanted=f"one with {' or '.join(kinds_of_objects())}",
+            todo=f"measure it as a whole: leaselab run --config {file}",
+        )
+    return own
+
+
+def _measured_here(advice: Advice, own: Own, args: argparse.Namespace, store: Store) -> Advice:
+    """The advice with a duel of each cost that the file can be without."""
+    [file] = args.files
+    inventory = inventory_of(args)
+    session = Session(store, inventory, parameters_of(args), full=args.full, show=progress)
+    scenario = write_and_print(own, file)
+    advice = plan_costs(advice, own, file, scenario, _given(args))
+    duels = duels_of(advice, args.generator)
+    if not duels:
+        return advice
+    for task in (task for tasks in duels.values() for task in tasks):
+        check(task.scenario, session.procedure(task), inventory)
+    try:
+        with session.leased(f"advise {file.name} --measure"):
+            return measure_costs(advice, session, duels)
+    finally:
+        report_after(store)
 
 
 @expecting("a folder that exists")

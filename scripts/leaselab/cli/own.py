@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from leaselab.lab.clients.file import Clients
     from leaselab.lab.own import Made, Own
 
+WITHOUT = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
 _TOLD = 10
 """Lines of a list that are shown; the rest is counted."""
 
@@ -41,9 +42,14 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         help="the scenario is this configuration, such as kea-dhcp4.conf or dhcpd.conf, "
         "with clients that fit it",
     )
-    without = group.add_argument("--without", metavar="WHAT", action="append", default=[])
-    what = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
-    hidden(without, "config", {ANY: what})
+    hidden(add_without(group), "config", {ANY: WITHOUT})
+
+
+def add_without(group: argparse._ActionsContainer) -> argparse.Action:
+    """Add ``--without``, for `read_own`."""
+    return group.add_argument(
+        "--without", metavar="WHAT", action="append", default=[], help=WITHOUT
+    )
 
 
 def add_clients(parser: argparse.ArgumentParser) -> None:
@@ -166,8 +172,12 @@ def own_scenario(args: argparse.Namespace) -> str | None:
                 wanted="--config FILE beside it",
             )
         return None
-    own = read_own(args.config, args.without)
-    name = write_own(own, args.config, checkout_root() / "scenarios")
+    return write_and_print(read_own(args.config, args.without), args.config)
+
+
+def write_and_print(own: Own, file: Path) -> str:
+    """Write the scenario of a file, print what it is on stderr; return its name."""
+    name = write_own(own, file, checkout_root() / "scenarios")
     print("\n".join(_lines(name, own)), file=sys.stderr, flush=True)
     return name
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leaselab.lab.json_tokens import Spot, Tokens, Unread, no_json
+from leaselab.lab.json_tokens import Source, Spot, Tokens, Unread, no_json
 from leaselab.model.errors import LeaselabError, usage_error
 
 _WORDS = {"true": True, "false": False, "null": None}
@@ -48,9 +49,9 @@ class Array(list[Any]):
 
     __slots__ = ("spots",)
 
-    def __init__(self) -> None:
-        """Begin an empty one."""
-        super().__init__()
+    def __init__(self, elements: Iterable[Any] = ()) -> None:
+        """Begin with elements whose places are not known."""
+        super().__init__(elements)
         self.spots: list[Spot] = []
 
 
@@ -74,6 +75,25 @@ def read_commented_json(path: Path, root: Path | None = None) -> Document:
     JSON.
     """
     return _Parser(Tokens(path, root)).document()
+
+
+def as_document(value: Any, name: str) -> Document:  # noqa: ANN401  # any JSON value
+    """Make a document of a plain value; all of it stands at the beginning of `name`."""
+    spot = Spot(Source(name, Path(), ""), 0)
+    return Document(_placed(value, spot), spot, ())
+
+
+def _placed(value: Any, spot: Spot) -> Any:  # noqa: ANN401  # as above
+    if isinstance(value, dict):
+        placed = Object()
+        placed.update({key: _placed(inner, spot) for key, inner in value.items()})
+        placed.spots = dict.fromkeys(value, spot)
+        return placed
+    if isinstance(value, list):
+        elements = Array(_placed(inner, spot) for inner in value)
+        elements.spots = [spot] * len(value)
+        return elements
+    return value
 
 
 class _Parser:

@@ -23,6 +23,21 @@ class KnownPair(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Condition on the configuration for this pair to be the one."""
 
 
+class Rewriting(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A change of a configuration that takes a known cost out of it."""
+
+    at: tuple[str, ...] = ()
+    """Patterns of the paths that it changes; empty for those at which the cost was seen."""
+    when: str = "true"
+    """Condition at each of them."""
+    set: Mapping[str, str] = {}
+    """By key of the object there: an expression for its value."""
+    drop: tuple[str, ...] = ()
+    """Keys that the object there loses."""
+    remove: bool = False
+    """Whether the list in which it is loses it."""
+
+
 class KnownCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something that is known to cost, and how a configuration is seen to have it."""
 
@@ -42,6 +57,11 @@ class KnownCost(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Keyword that decides it: the place of its value is shown, which may be inherited."""
     pairs: tuple[KnownPair, ...] = ()
     """Points that measure it."""
+    without: tuple[Rewriting, ...] = ()
+    """Changes that take it out of a configuration, one after the other."""
+    unmeasured: str = ""
+    """Why a duel with the rest of the configuration cannot measure it, where `without` changes
+    nothing."""
 
 
 class Unjudged(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from msgspec import Struct, to_builtins
 from leaselab.archive.disk import write_whole
 from leaselab.lab.build import build
 from leaselab.lab.catalog import LOADS, OWN
-from leaselab.lab.commented_json import read_commented_json
+from leaselab.lab.commented_json import Document, read_commented_json
 from leaselab.lab.configuration import Configuration, refused, servers
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.plain_file import content_of
@@ -44,6 +44,8 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     kind: str
     """Kind of server: the role."""
+    holder: str = ""
+    """Name of the object that holds the configuration; empty for a language without it."""
     server: dict[str, Any]
     """The server's object in the form in which the lab runs it."""
     options: dict[str, Any]
@@ -111,7 +113,11 @@ def _of_text(file: Path, without: Sequence[str]) -> Own | None:
 
 def _of_json(file: Path, without: Sequence[str], root: Path | None) -> Own:
     """Read a file of commented JSON, as Kea's servers have it."""
-    document = read_commented_json(file, root)
+    return own_of(read_commented_json(file, root), without)
+
+
+def own_of(document: Document, without: Sequence[str] = ()) -> Own:
+    """What a role makes of a configuration that has been parsed; errors as of `read_own`."""
     kinds = kinds_of_objects()
     held = list(servers(document.top, kinds))
     if len(held) != 1:
@@ -132,9 +138,9 @@ def _of_json(file: Path, without: Sequence[str], root: Path | None) -> Own:
     kind = kinds[configuration.name]
     configuration.check({"": "an object"})
     configuration.check(known_costs()[kind].values)
-    return build(
-        Own, {"kind": kind, **_read(_package(kind), configuration, without)}, str(document.spot)
-    )
+    read = _read(_package(kind), configuration, without)
+    made = {"kind": kind, "holder": configuration.name, **read}
+    return build(Own, made, str(document.spot))
 
 
 def write_own(own: Own, file: Path, scenarios: Path) -> str:

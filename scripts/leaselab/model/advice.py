@@ -54,6 +54,34 @@ class Cost(Struct, frozen=True, kw_only=True):
     """None where the archive has no two comparable results."""
 
 
+class OwnCost(Struct, frozen=True, kw_only=True):
+    """A cost in the configuration itself: a duel of the file with the file without it."""
+
+    scenario: str = ""
+    """The file as it is; empty where nothing was measured."""
+    base: str = ""
+    """The file without the cost."""
+    changes: tuple[str, ...] = ()
+    """What differs between the two, by path."""
+    results: tuple[str, ...] = ()
+    """Ids of the results: without it, and with it."""
+    answer: str = ""
+    """How the file compares with the file without it: slower, faster, no change or cannot tell;
+    empty where there is no verdict."""
+    cost: float | None = None
+    """Share of the max rate that it costs (0..1); below 0 where the file has more with it."""
+    ci95: tuple[float, float] | None = None
+    """95 % interval of that."""
+    bound: float | None = None
+    """It costs not more than this (0..1)."""
+    at_least: bool = False
+    """Whether the faster of the two was not at its limit, so that the cost may be larger."""
+    more: tuple[str, ...] = ()
+    """Further figures that got worse by it, in words."""
+    why: str = ""
+    """Why it could not be measured; empty where it was."""
+
+
 class Finding(Struct, frozen=True, kw_only=True):
     """One known cost that a configuration has."""
 
@@ -69,6 +97,8 @@ class Finding(Struct, frozen=True, kw_only=True):
     """Positions of the settings that cause the cost, in the order of the file."""
     costs: tuple[Cost, ...] = ()
     """Measurements of the cost; empty where no experiment measures it."""
+    own: OwnCost | None = None
+    """Measurement in the configuration itself; None where it was not asked for."""
 
 
 class NotJudged(Struct, frozen=True, kw_only=True):

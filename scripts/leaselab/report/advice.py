@@ -10,7 +10,7 @@ from leaselab.model.text import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, Place
+    from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, OwnCost, Place
 
 _PLACES = 3
 """Number of positions of a cost that are shown; the JSON document has all."""
@@ -33,7 +33,10 @@ def print_advice(advice: Advice, stream: TextIO | None = None) -> None:
 def summary(advice: Advice) -> str:
     """The last line: ``3 known costs, 1 of them measured here; 2 things not judged (…)``."""
     count = len(advice.findings)
-    measured = sum(any(cost.measured for cost in finding.costs) for finding in advice.findings)
+    measured = sum(
+        bool(finding.own and finding.own.answer) or any(cost.measured for cost in finding.costs)
+        for finding in advice.findings
+    )
     text = f"{count or 'no'} known cost{'' if count == 1 else 's'}"
     if count:
         text += f", {measured or 'none'} of them measured here"
@@ -47,11 +50,45 @@ def _lines(finding: Finding) -> Iterator[str]:
     yield f"{finding.name}: {finding.found}"
     yield f"  {finding.what}"
     yield from _places(finding.places)
+    if finding.own is not None:
+        yield from _own(finding.own)
     for cost in finding.costs:
         yield from _cost(cost)
-    if not finding.costs:
+    if not finding.costs and not finding.own:
         yield "  not measured here: no experiment asks for it yet"
     yield f"  to do: {finding.todo}"
+
+
+def own_words(own: OwnCost) -> str:
+    """What a cost is in the configuration itself: ``costs 12.3 % (10.1 to 14.5 %) of …``."""
+    if own.cost is None or own.ci95 is None or own.bound is None:
+        return f"not measured: {own.why}"
+    low, high = own.ci95
+    least = "at least " if own.at_least else ""
+    if own.answer == "slower":
+        text = f"costs {least}{_span(own.cost, low, high)} of the max rate"
+    elif own.answer == "faster":
+        text = f"gains {least}{_span(-own.cost, -high, -low)} of the max rate"
+    elif own.answer == "no change":
+        text = f"no cost bigger than {100 * own.bound:.1f} % of the max rate"
+    else:
+        text = (
+            f"cannot tell: {_span(own.cost, low, high)} of the max rate; "
+            "give more --budget, or a steadier machine"
+        )
+    return "; ".join([text, *own.more])
+
+
+def _span(value: float, low: float, high: float) -> str:
+    return f"{100 * value:.1f} % ({100 * low:.1f} to {100 * high:.1f} %)"
+
+
+def _own(own: OwnCost) -> Iterator[str]:
+    yield f"  in this file: {own_words(own)}"
+    if own.changes:
+        yield f"    without it: {'; '.join(own.changes)}"
+    if own.results:
+        yield f"    results {', '.join(own.results)}"
 
 
 def _places(places: tuple[Place, ...]) -> Iterator[str]:

@@ -104,17 +104,22 @@ def _duel_closing(
         f"{name} completes {least}{_percent(verdict.ratio)} than {before} under the same load "
         f"(95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
     )
-    more = " and ".join(
-        f"{100 * (figure.ratio - 1):.1f} % more {judged_title(figure, other)} (95 % interval "
-        f"{signed(figure.ci95[0])} to {signed(figure.ci95[1])})"
-        for figure in duel.worse
-    )
+    more = " and ".join(more_words(duel, other))
     rate = _rate_closing(verdict, duel, text, other)
     if not more:
         return rate
     if duel.answer is Answer.SLOWER:
         return f"{rate} It has {more}."
     return f"Worse: {name} has {more}. Of the completed rate: {rate[0].lower()}{rate[1:]}"
+
+
+def more_words(duel: DuelVerdict, other: Record) -> list[str]:
+    """The further figures that got worse, each with its interval."""
+    return [
+        f"{100 * (figure.ratio - 1):.1f} % more {judged_title(figure, other)} (95 % interval "
+        f"{signed(figure.ci95[0])} to {signed(figure.ci95[1])})"
+        for figure in duel.worse
+    ]
 
 
 def _rate_closing(verdict: Verdict, duel: DuelVerdict, text: str, other: Record) -> str:

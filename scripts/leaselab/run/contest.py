@@ -133,9 +133,9 @@ def _verdict(seed: int, comparison: Comparison) -> LayoutVerdict:
 def archived_duel(session: Session, first: Task, second: Task) -> Comparison | None:
     """The newest duel of two tasks that the archive has and that has a verdict."""
     store, earlier = session.store, session.earlier
-    hashes = second.commit.hash if second.commit else ""
+    commit = second.commit.hash if second.commit else None
     rows = store.index.rows(
-        scenario=second.scenario.name, commit=hashes, bench=session.inventory.bench
+        scenario=second.scenario.name, commit=commit, bench=session.inventory.bench
     )
     ids = [row["id"] for row in rows if row["procedure"] == DUEL]
     for other in store.load_readable(ids):
