@@ -278,6 +278,7 @@ def test_a_server_that_refuses_is_broken_and_says_how():
         ({"transport": "doh"}, {}, "does not send queries that way"),
         ({"misses": 1.5}, {}, "not a share"),
         ({"cache": "cold"}, {}, "would be warm"),
+        ({"connections": "fresh", "transport": "tcp"}, {}, "does not send such queries"),
         ({"edns_bytes": 1232}, {}, "does not send EDNS so"),
         ({"queries_file": {"escaped": 1}}, {}, "another character"),
     ],

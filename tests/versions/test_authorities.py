@@ -1,4 +1,4 @@
-"""Authorities behind the server contract: those of Debian 13, with what their roles write."""
+"""Authorities behind the server contract, with what their roles write: the real ones."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,8 @@ from tests.tools import AS_ROOT, run
 
 ZONE = "@ 3600 SOA ns h 1 2 3 4 5\n@ 3600 NS ns\nns 3600 A 192.0.2.1\nwww 3600 A 192.0.2.2\n"
 ZONES = {"folder": "/zones", "zones": 3, "sha256": "abc"}
+SERVERS = [("trixie", "knot", 4), ("trixie", "knot", 6), ("bookworm", "nsd", 6)]
+"""Release, role and family of the queries; no other file of tests has the same root."""
 OPTIONS = {
     "variant": "three",
     "data": "zones",
@@ -25,11 +27,11 @@ def network():
         yield words
 
 
-@pytest.fixture(scope="module", params=[("knot", 4), ("knot", 6), ("nsd", 6)], ids=str)
+@pytest.fixture(scope="module", params=SERVERS, ids=str)
 def deployed(request, network, tmp_path_factory):
     """What a role writes for three zones that are asked over a family."""
-    role, family = request.param
-    host = Rooted(network, "trixie", role, role, family=family, **OPTIONS)
+    suite, role, family = request.param
+    host = Rooted(network, suite, role, role, family=family, **OPTIONS)
     folder = tmp_path_factory.mktemp(role)
     host.write(folder, {f"{role}.conf.j2": "config_file"}, dns_data_zones=ZONES)
     return host

@@ -42,6 +42,7 @@ def authority(network, tmp_path_factory):
         tmp_path_factory.mktemp("nsd"), {"nsd.conf.j2": "config_file"}, dns_data_zones=zones
     )
     host.install()
+    run(*AS_ROOT, "rm", "-rf", host.place / "zones")
     run(*AS_ROOT, "cp", "-rT", ROLES / "dns_data/files", host.place / "opt/leaselab")
     made = ("python3", "/opt/leaselab/leaselab-dns-data", "zones", "--folder=/zones")
     asked = ("--data=hierarchy", f"--size={SIZE}", f"--address={address}")

@@ -89,6 +89,8 @@ pub enum Target {
         edns: Option<Edns>,
         /// Sockets or connections of a thread, each with 65 536 ids.
         sockets: usize,
+        /// Each query has a connection of its own.
+        fresh: bool,
     },
 }
 
@@ -260,6 +262,10 @@ fn queries(words: &Words) -> Result<Target, Wrong> {
         return Err("--dnssec: needs --edns".into());
     }
     let transport = transport(words)?;
+    let fresh = words.flag("fresh");
+    if fresh && transport == Transport::Udp {
+        return Err("--fresh: needs --transport tcp or dot".into());
+    }
     let port = if transport == Transport::Dot { dns::TLS_PORT } else { dns::SERVER_PORT };
     Ok(Target::Dns {
         server: server.ok_or("expected --server")?,
@@ -272,6 +278,7 @@ fn queries(words: &Words) -> Result<Target, Wrong> {
         recursion: words.flag("recursion"),
         edns: (size > 0).then_some(Edns { size, dnssec }),
         sockets: words.whole("sockets", 4, 1, 64)? as usize,
+        fresh,
     })
 }
 

@@ -10,6 +10,7 @@ mod dns;
 mod endings;
 mod engine;
 mod exchanges;
+mod fresh;
 mod generator;
 mod lane;
 mod lease_clock;

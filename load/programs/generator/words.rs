@@ -71,6 +71,7 @@ const OPTIONS: &[(&str, Shape, &[&str])] = &[
     ("edns", Shape::Once, DNS),
     ("dnssec", Shape::OnceFlag, DNS),
     ("sockets", Shape::Once, DNS),
+    ("fresh", Shape::OnceFlag, DNS),
     ("interface", Shape::Once, ALL),
     ("threads", Shape::Once, ALL),
     ("processors", Shape::Once, ALL),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
-from leaselab.measure.generators.dns_answers import is_dns
+from leaselab.measure.generators.dns_answers import KEPT, is_dns
 from leaselab.model.errors import usage_error
 from leaselab.model.procedures import PROCEDURES
 from leaselab.model.procedures.burst import Burst
@@ -42,6 +42,7 @@ OF_DNS: Final = {
 }
 """Those that make a protocol's load, with the procedures whose loads they can offer."""
 OF_QUERIES: Final = {
+    "connections": (KEPT, frozenset({"leaseload"})),
     "family": (4, frozenset({"dnsperf", "leaseload"})),
 }
 """Keys of a load of queries, with what every generator does, and those that can do more."""

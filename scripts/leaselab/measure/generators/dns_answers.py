@@ -91,6 +91,8 @@ NAMES_REPEATED = "names-repeated"
 
 NOERROR, NXDOMAIN = "NOERROR", "NXDOMAIN"
 TRANSPORTS = ("udp", "tcp", "dot")
+KEPT, FRESH = "kept", "fresh"
+"""Connections of queries: open before the load, or a new one for each query."""
 DEVIATIONS = 5.0
 """Standard deviations by which the share of names that do not exist may differ in the part
 of a query file that is asked."""
@@ -198,6 +200,7 @@ def check_queries(scenario: Scenario, procedure: Procedure, known: tuple[str, ..
     Raises usage errors.
     """
     transport_of(scenario, known)
+    connections_of(scenario)
     misses = scenario.load.get("misses", 0.0)
     if not 0 <= misses <= 1:
         raise usage_error(
@@ -251,3 +254,17 @@ def transport_of(scenario: Scenario, known: tuple[str, ...] = TRANSPORTS) -> str
             wanted=" or ".join(known),
         )
     return transport
+
+
+def connections_of(scenario: Scenario) -> str:
+    """Return which connections queries go over; a usage error for what is none."""
+    connections = str(scenario.load.get("connections", KEPT))
+    usual = connections == KEPT
+    if not usual and (connections != FRESH or transport_of(scenario) == TRANSPORTS[0]):
+        raise usage_error(
+            "there are no such connections",
+            where=f"scenario {scenario.name}: connections",
+            found=f"{connections}, transport {transport_of(scenario)}",
+            wanted=f"{KEPT}, or {FRESH} with {' or '.join(TRANSPORTS[1:])}",
+        )
+    return connections

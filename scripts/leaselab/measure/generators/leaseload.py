@@ -19,6 +19,7 @@ from leaselab.measure.generators.dhcp_load import (
     wanted_of,
 )
 from leaselab.measure.generators.dns_answers import (
+    FRESH,
     NOERROR,
     NXDOMAIN,
     PROBE_LATE_S,
@@ -27,6 +28,7 @@ from leaselab.measure.generators.dns_answers import (
     PROBE_SHARE,
     TRANSPORTS,
     check_queries,
+    connections_of,
     edns_of,
     expected_of,
     is_dns,
@@ -171,6 +173,7 @@ class Leaseload(Adapter):
         where = ["--interface", self._own.test_interface]
         where += ["--server", self._server, "--transport", self._transport]
         where += ["--sockets", str(self._tool.settings["sockets"])]
+        where += ["--fresh"] if connections_of(self._bench.scenario) == FRESH else []
         return ["dns", *where, "--queries", queries, "--expect", known, *how]
 
     def _dhcp(self, load: Load) -> list[str]:
