@@ -279,6 +279,7 @@ def test_a_server_that_refuses_is_broken_and_says_how():
         ({"misses": 1.5}, {}, "not a share"),
         ({"cache": "cold"}, {}, "would be warm"),
         ({"connections": "fresh", "transport": "tcp"}, {}, "does not send such queries"),
+        ({"client_subnets": "10.0.0.0/8"}, {}, "does not send such queries"),
         ({"edns_bytes": 1232}, {}, "does not send EDNS so"),
         ({"queries_file": {"escaped": 1}}, {}, "another character"),
     ],

@@ -13,6 +13,8 @@ LAST = f"z{SIZE:07d}.test."
 ADDRESSES = {"recursor": "198.18.0.10", "authority": "198.18.0.20"}
 ADDRESS6 = "2001:2:0:1::10"
 ON_LOOPBACK = {"test_interface": "lo", "size": SIZE}
+WORDS = ["--recursion", "--late", "20", "--edns", "1232", "--subnets", "10.0.0.0/24*5"]
+"""Of leaseload: as clients ask whose network is named."""
 RECURSORS = {
     "4.8 over IPv6": ("bookworm", "pdns-recursor", "recursor.conf.j2", {"family": 6}),
     "5.2": ("trixie", "pdns-recursor", "recursor.conf.j2", {}),
@@ -24,7 +26,7 @@ NAMES = [f"www.z{number:07d}.test. A" for number in range(1, 51)]
 
 @pytest.fixture(scope="module")
 def network():
-    addresses = (*(f"{one}/32" for one in ADDRESSES.values()), f"{ADDRESS6}/128")
+    addresses = (*(f"{address}/32" for address in ADDRESSES.values()), f"{ADDRESS6}/128")
     with network_of("recursor", *addresses) as words:
         yield words
 
@@ -90,9 +92,9 @@ def sample(host):
 def counted(host, queries):
     """The sample in which so many queries are counted: 5.x counts some a moment later."""
     deadline = time.monotonic() + 20
-    while (found := sample(host))["counters"]["QUERY"] < queries:
+    while (latest := sample(host))["counters"]["QUERY"] < queries:
         assert time.monotonic() < deadline
-    return found
+    return latest
 
 
 def test_it_answers_names_of_the_hierarchy_and_forgets_them_at_a_reset(recursor, tmp_path):
@@ -102,7 +104,7 @@ def test_it_answers_names_of_the_hierarchy_and_forgets_them_at_a_reset(recursor,
     assert Path(started["program"]).name in ("pdns_recursor", "unbound")
     first = sample(recursor)
     assert first["held"] <= 2  # it looks for its root by itself
-    report = recursor.asked(tmp_path, *NAMES, words=["--recursion", "--late", "20"])
+    report = recursor.asked(tmp_path, *NAMES, words=WORDS)
     assert report["counts"]["completed"] == 50
     after = counted(recursor, first["counters"]["QUERY"] + 50)
     new = {name: count - first["counters"][name] for name, count in after["counters"].items()}

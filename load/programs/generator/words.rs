@@ -70,6 +70,8 @@ const OPTIONS: &[(&str, Shape, &[&str])] = &[
     ("recursion", Shape::OnceFlag, DNS),
     ("edns", Shape::Once, DNS),
     ("dnssec", Shape::OnceFlag, DNS),
+    ("subnets", Shape::Once, DNS),
+    ("subnet-share", Shape::Once, DNS),
     ("sockets", Shape::Once, DNS),
     ("fresh", Shape::OnceFlag, DNS),
     ("interface", Shape::Once, ALL),

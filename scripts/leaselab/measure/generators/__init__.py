@@ -42,6 +42,7 @@ OF_DNS: Final = {
 }
 """Those that make a protocol's load, with the procedures whose loads they can offer."""
 OF_QUERIES: Final = {
+    "client_subnets": ("", frozenset({"leaseload"})),
     "connections": (KEPT, frozenset({"leaseload"})),
     "family": (4, frozenset({"dnsperf", "leaseload"})),
 }
