@@ -219,6 +219,7 @@ LEFT_OUT_OF_CHECKS = {
     "kxdpgun": ("verify",),
     "leaseload": ("probe", "verify"),
     "nsd": ("verify",),
+    "pdns_recursor": ("verify",),
     "perfdhcp": ("probe",),
     "unbound": ("verify",),
     "powerdns": ("verify",),

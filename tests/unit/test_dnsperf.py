@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from tests.dns import DATA, STAGE, Host, dns_bench, left
 
 from leaselab.measure.generators import adapter_of, check_fits
@@ -24,6 +25,7 @@ from leaselab.measure.generators.dnsperf import PROBES, Dnsperf, DnsperfReading
 from leaselab.measure.generators.dnsperf_output import Output, Tally, parse
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of
+from leaselab.model.record import GENERATOR
 from leaselab.model.trial import HostUse, Load
 
 QUIET = HostUse(work_s=(0.003, 0.003), steal_s=0, throttled_s=0, receive_errors=0)
@@ -276,6 +278,8 @@ def test_a_server_that_refuses_is_broken_and_says_how():
         ({"transport": "doh"}, {}, "does not send queries that way"),
         ({"misses": 1.5}, {}, "not a share"),
         ({"cache": "cold"}, {}, "would be warm"),
+        ({"connections": "fresh", "transport": "tcp"}, {}, "does not send such queries"),
+        ({"client_subnets": "10.0.0.0/8"}, {}, "does not send such queries"),
         ({"edns_bytes": 1232}, {}, "does not send EDNS so"),
         ({"queries_file": {"escaped": 1}}, {}, "another character"),
     ],
@@ -284,6 +288,24 @@ def test_what_queries_cannot_hold_is_refused(load, procedure, words):
     scenario = dns_bench(load=load).scenario
     with pytest.raises(LeaselabError, match=words):
         check_fits(scenario, procedure_of({"name": "max-rate", **procedure}))
+
+
+def test_queries_go_over_ipv6_where_the_load_says_so():
+    bench = dns_bench(load={"family": 6})
+    own = structs.replace(bench.hosts[GENERATOR], test_address6="2001:2:0:1::30")
+    bench = dataclasses.replace(bench, hosts={**bench.hosts, GENERATOR: own})
+    argv = Dnsperf(bench, bench.procedure, Host()).command(Load(400, 1))
+    assert argv[1:3] == ["-f", "inet6"]
+    assert argv[argv.index("-a") + 1] == "2001:2:0:1::30"
+
+
+@pytest.mark.parametrize("tool", ["flame", "kxdpgun"])
+def test_a_generator_without_ipv6_says_who_has_it(tool):
+    scenario = dns_bench(tool, load={"family": 6}).scenario
+    with pytest.raises(LeaselabError, match=f"{tool} does not send such queries") as raised:
+        check_fits(scenario, procedure_of({"name": "max-rate"}))
+    assert raised.value.todo == "add --generator dnsperf or leaseload"
+    check_fits(dns_bench(tool, load={"family": 4}).scenario, procedure_of({"name": "max-rate"}))
 
 
 def test_it_is_the_adapter_of_its_name():

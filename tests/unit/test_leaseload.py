@@ -368,6 +368,23 @@ def test_queries_go_over_the_connections_of_their_transport(transport):
     assert f" --transport {transport} --sockets 4 " in words(host)
 
 
+def test_a_share_of_the_queries_names_the_networks_of_clients():
+    subnets = {"client_subnets": "10.0.0.0/24*9,2001:db8::/56", "client_subnet_share": 0.5}
+    made, host = dns(report("dns"), load=subnets)
+    made.offer(Load(400, 1), may_abort=True)
+    asked = "--subnets 10.0.0.0/24*9,2001:db8::/56 --subnet-share 0.5"
+    assert f" --recursion --edns 1232 {asked} " in words(host)
+
+
+def test_each_query_may_have_a_connection_of_its_own():
+    made, host = dns(report("dns"), load={"transport": "dot", "connections": "fresh"})
+    made.offer(Load(400, 1), may_abort=True)
+    assert " --transport dot --sockets 4 --fresh " in words(host)
+    made, host = dns(report("dns"), load={"transport": "dot", "connections": "kept"})
+    made.offer(Load(400, 1), may_abort=True)
+    assert "--fresh" not in words(host)
+
+
 def test_queries_of_connections_that_the_server_closed_are_lost_there():
     made, _ = dns(report("closed"), load={"transport": "tcp"})
     trial = made.offer(Load(1000, 1), may_abort=True).trial(Seen())
@@ -399,6 +416,10 @@ def test_answers_of_another_size_than_the_probes_are_doubted():
     [
         ({"name": "flood"}, {}, "leaseload cannot offer queries .* or --generator dnsperf"),
         ({}, {"transport": "doh"}, "does not send queries that way"),
+        ({}, {"connections": "fresh"}, "no such connections"),
+        ({}, {"client_subnets": "10.0.0.0"}, "not client subnets"),
+        ({}, {"client_subnet_share": 1.5}, "not a share"),
+        ({}, {"connections": "old", "transport": "tcp"}, "no such connections"),
         ({"name": "burst"}, {}, "leaseload cannot offer queries in that way"),
     ],
 )

@@ -6,7 +6,11 @@ import jinja2
 import pytest
 
 ROLES = Path(__file__).parents[2] / "roles"
-CONFIGURATIONS = {"bind9": "named.conf.j2", "unbound": "unbound.conf.j2"}
+CONFIGURATIONS = {
+    "bind9": "named.conf.j2",
+    "pdns_recursor": "recursor.conf.j2",
+    "unbound": "unbound.conf.j2",
+}
 LEADS_OUT = (
     "forward",
     "stub-zone",
@@ -44,9 +48,12 @@ def test_nothing_leads_a_recursor_past_its_hints(role):
     ("role", "line"),
     [
         ("bind9", "query-source address {{ bind9_test_address }};"),
-        ("bind9", "listen-on port 53 { {{ bind9_test_address }}; };"),
+        ("bind9", "{{ bind9_listens }} port 53 { {{ bind9_address }}; };"),
+        ("pdns_recursor", "query-local-address={{ pdns_recursor_test_address }}"),
+        ("pdns_recursor", "local-address={{ pdns_recursor_address }}"),
+        ("pdns_recursor", "dnssec=off"),
         ("unbound", "outgoing-interface: {{ unbound_test_address }}"),
-        ("unbound", "interface: {{ unbound_test_address }}"),
+        ("unbound", "interface: {{ unbound_address }}"),
     ],
 )
 def test_a_recursor_asks_and_answers_from_the_test_address(role, line):

@@ -198,7 +198,7 @@ def test_one_that_does_not_start_says_why(contract):
 def test_every_scenario_has_a_command_line_that_the_program_takes(name):
     """An interface that is not there is all that is wrong with it."""
     scenario = FAMILY[name]
-    protocol = f"dhcp{scenario.load['family']}" if "family" in scenario.load else "dns"
+    protocol = "dns" if "queries" in scenario.load else f"dhcp{scenario.load['family']}"
     where = ("198.18.255.255", "nosuch0")
     asked = arguments(scenario.server.options, protocol, *where, scenario.transport)
     done = subprocess.run(

@@ -44,6 +44,7 @@ def test_every_scenario_that_ships_is_one_that_its_server_has():
         "nsd",
         "knot",
         "unbound",
+        "pdns_recursor",
         "powerdns",
         "responder",
     }
@@ -277,6 +278,7 @@ def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know(
             "nsd",
             "knot",
             "unbound",
+            "pdns_recursor",
             "powerdns",
             "responder",
         )

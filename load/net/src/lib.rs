@@ -12,7 +12,7 @@ pub mod thread;
 
 pub use batch::{Packet, Receiver, Sender};
 pub use link::Link;
-pub use socket::{Interest, Options, Socket, interface_index, wait};
+pub use socket::{Interest, Options, Socket, interface_index, raise_descriptors, ready, wait};
 pub use stream::{Listener, Read, Stream};
 
 use std::io;

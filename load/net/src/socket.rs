@@ -271,6 +271,19 @@ impl Interest {
 /// # Errors
 /// An error of the kernel, except for an interrupt, which ends the wait.
 pub fn wait(interests: &[Interest], nanoseconds: u64) -> io::Result<()> {
+    poll(interests, nanoseconds).map(drop)
+}
+
+/// Whether each of the sockets has its event, or an error, now.
+///
+/// # Errors
+/// The same.
+pub fn ready(interests: &[Interest]) -> io::Result<Vec<bool>> {
+    let polled = poll(interests, 0)?;
+    Ok(polled.iter().map(|one| one.revents != 0).collect())
+}
+
+fn poll(interests: &[Interest], nanoseconds: u64) -> io::Result<Vec<libc::pollfd>> {
     let polled = |interest: &Interest| libc::pollfd {
         fd: interest.fd,
         events: libc::POLLIN | if interest.writes { libc::POLLOUT } else { 0 },
@@ -286,6 +299,19 @@ pub fn wait(interests: &[Interest], nanoseconds: u64) -> io::Result<()> {
     let result = unsafe { libc::ppoll(polled.as_mut_ptr(), count, &time, std::ptr::null()) };
     match checked(result) {
         Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
-        _ => Ok(()),
+        _ => Ok(polled),
     }
+}
+
+/// Raise the limit of open descriptors to what this process may have.
+///
+/// # Errors
+/// An error of the kernel.
+pub fn raise_descriptors() -> io::Result<()> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the place is valid for writing.
+    checked(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the value is valid for reading.
+    checked(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(drop)
 }

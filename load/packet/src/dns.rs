@@ -1,5 +1,7 @@
 //! DNS (RFC 1035, 6891): queries, and the counted parts of answers.
 
+use std::net::IpAddr;
+
 use crate::Malformed;
 use crate::reader::Reader;
 
@@ -16,6 +18,7 @@ const RESPONSE: u16 = 0x8000;
 const TRUNCATED: u16 = 0x0200;
 const RECURSION: u16 = 0x0100;
 const OPT: u16 = 41;
+const CLIENT_SUBNET: u8 = 8;
 
 /// Types of records by their names; others are written `TYPE65`.
 const TYPES: [(&str, u16); 17] = [
@@ -71,6 +74,37 @@ pub fn query(
         bytes.extend([0, 0, if edns.dnssec { 0x80 } else { 0 }, 0, 0, 0]);
     }
     Ok(bytes)
+}
+
+/// Encode the option of EDNS that names a client's network (RFC 7871).
+///
+/// # Errors
+/// A length that the address does not have, or bits behind it.
+pub fn client_subnet(network: IpAddr, length: u8) -> Result<Vec<u8>, Malformed> {
+    let (family, octets) = match network {
+        IpAddr::V4(address) => (1_u8, address.octets().to_vec()),
+        IpAddr::V6(address) => (2, address.octets().to_vec()),
+    };
+    let bits = usize::from(length);
+    if bits > 8 * octets.len() {
+        return Err(Malformed("longer prefix than its address"));
+    }
+    let bytes = bits.div_ceil(8);
+    let is_clear = |place: usize| octets[place / 8] & (0x80 >> (place % 8)) == 0;
+    if !(bits..8 * octets.len()).all(is_clear) {
+        return Err(Malformed("address with bits behind its prefix"));
+    }
+    let mut option = vec![0, CLIENT_SUBNET, 0, 4 + bytes as u8, 0, family, length, 0];
+    option.extend(&octets[..bytes]);
+    Ok(option)
+}
+
+/// Give the query with EDNS that `out` ends with an option.
+pub fn add_option(out: &mut Vec<u8>, option: &[u8]) {
+    // OPT is the last record, and the length of its options the last field of it.
+    let length = out.len();
+    out[length - 2..].copy_from_slice(&(option.len() as u16).to_be_bytes());
+    out.extend(option);
 }
 
 fn type_code(name: &str) -> Result<u16, Malformed> {
@@ -248,6 +282,23 @@ mod tests {
         assert_eq!((answer.id, answer.rcode, answer.truncated), (0, 3, false));
         assert_eq!(answer.question, question);
         assert_eq!(question, b"\x03www\x07example\x03com\x00\x00\x1c\x00\x01");
+    }
+
+    #[test]
+    fn a_clients_network_is_the_option_of_a_query() {
+        let mut bytes =
+            query("a.", "A", false, Some(Edns { size: 1232, dnssec: false })).unwrap();
+        let before = bytes.len();
+        let option = client_subnet("10.1.128.0".parse().unwrap(), 17).unwrap();
+        add_option(&mut bytes, &option);
+        assert_eq!(bytes[before - 2..], [0, 11, 0, 8, 0, 7, 0, 1, 17, 0, 10, 1, 128]);
+        let six = client_subnet("2001:db8::".parse().unwrap(), 32).unwrap();
+        assert_eq!(six, [0, 8, 0, 8, 0, 2, 32, 0, 0x20, 1, 0xd, 0xb8]);
+        let none = client_subnet("0.0.0.0".parse().unwrap(), 0).unwrap();
+        assert_eq!(none, [0, 8, 0, 4, 0, 1, 0, 0]);
+        for (network, length) in [("10.1.0.0", 33), ("10.1.0.1", 31), ("2001::1", 64)] {
+            assert!(client_subnet(network.parse().unwrap(), length).is_err(), "{network}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use leaseload_packet::{dhcp4, dhcp6};
 use crate::clients::{Mac, Macs, Template, read_mac};
 use crate::load::Load;
 use crate::population::Population;
+use crate::subnets;
 use crate::words::{Wish, Words, Wrong};
 
 /// Output of `--help`.
@@ -89,6 +90,12 @@ pub enum Target {
         edns: Option<Edns>,
         /// Sockets or connections of a thread, each with 65 536 ids.
         sockets: usize,
+        /// Each query has a connection of its own.
+        fresh: bool,
+        /// Networks that queries name, encoded.
+        subnets: Vec<Vec<u8>>,
+        /// Share of the queries that name one.
+        subnet_share: f64,
     },
 }
 
@@ -260,6 +267,14 @@ fn queries(words: &Words) -> Result<Target, Wrong> {
         return Err("--dnssec: needs --edns".into());
     }
     let transport = transport(words)?;
+    let subnets = words.last("subnets").map_or(Ok(Vec::new()), subnets::read)?;
+    if !subnets.is_empty() && size == 0 {
+        return Err("--subnets: needs --edns".into());
+    }
+    let fresh = words.flag("fresh");
+    if fresh && transport == Transport::Udp {
+        return Err("--fresh: needs --transport tcp or dot".into());
+    }
     let port = if transport == Transport::Dot { dns::TLS_PORT } else { dns::SERVER_PORT };
     Ok(Target::Dns {
         server: server.ok_or("expected --server")?,
@@ -272,6 +287,9 @@ fn queries(words: &Words) -> Result<Target, Wrong> {
         recursion: words.flag("recursion"),
         edns: (size > 0).then_some(Edns { size, dnssec }),
         sockets: words.whole("sockets", 4, 1, 64)? as usize,
+        fresh,
+        subnets,
+        subnet_share: words.number("subnet-share", 1.0, 0.0, 1.0)?,
     })
 }
 

@@ -30,6 +30,22 @@ pub struct Road {
     pub tls: Option<Client>,
 }
 
+impl Road {
+    /// Begin a connection; `once` for one that is not to leave its port behind.
+    ///
+    /// # Errors
+    /// An error of the kernel, or of TLS.
+    pub fn open(&self, once: bool) -> io::Result<Channel> {
+        let session = self.tls.as_ref().map(Client::session).transpose();
+        let session = session.map_err(io::Error::other)?;
+        let stream = Stream::connect(self.to, &self.interface)?;
+        if once {
+            stream.reset_at_close()?;
+        }
+        Ok(Channel::new(stream, session))
+    }
+}
+
 /// One connection.
 pub struct Connection {
     road: Road,
@@ -137,12 +153,7 @@ impl Connection {
         if now < self.again_at {
             return;
         }
-        let Road { to, interface, tls } = &self.road;
-        let session = tls.as_ref().map(Client::session).transpose();
-        let opened = session.map_err(io::Error::other).and_then(|session| {
-            Stream::connect(*to, interface).map(|stream| Channel::new(stream, session))
-        });
-        match opened {
+        match self.road.open(false) {
             Ok(channel) => self.channel = Some(channel),
             Err(error) => self.end(Some(error)),
         }

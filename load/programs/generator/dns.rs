@@ -15,6 +15,10 @@ pub struct Dns {
     places: Vec<usize>,
     /// RCODEs that are expected.
     pub expected: Vec<u8>,
+    /// Options of EDNS that name clients' networks, of which queries have one in turn.
+    pub subnets: Vec<Vec<u8>>,
+    /// Share of the queries that have one.
+    pub subnet_share: f64,
 }
 
 impl Dns {
@@ -52,12 +56,23 @@ impl Dns {
         if places.len() == 1 {
             return Err((1, "no query in it".into()));
         }
-        Ok(Self { queries, places, expected: vec![0] })
+        let (subnets, subnet_share) = (Vec::new(), 1.0);
+        Ok(Self { queries, places, expected: vec![0], subnets, subnet_share })
     }
 
     fn query(&self, client: u64) -> &[u8] {
         let place = (client % (self.places.len() as u64 - 1)) as usize;
         &self.queries[self.places[place]..self.places[place + 1]]
+    }
+
+    /// The option of a query: shares are spread evenly over the queries.
+    fn subnet(&self, client: u64) -> Option<&[u8]> {
+        let before = |number: u64| (number as f64 * self.subnet_share) as u64;
+        let turn = before(client);
+        if self.subnets.is_empty() || before(client + 1) == turn {
+            return None;
+        }
+        Some(&self.subnets[(turn % self.subnets.len() as u64) as usize])
     }
 }
 
@@ -78,6 +93,9 @@ impl Protocol for Dns {
         let start = out.len();
         out.extend(self.query(ask.client));
         out[start..start + 2].copy_from_slice(&(ask.id as u16).to_be_bytes());
+        if let Some(option) = self.subnet(ask.client) {
+            dns::add_option(out, option);
+        }
     }
 
     fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Reply<'a>, Malformed> {
@@ -101,6 +119,19 @@ impl Protocol for Dns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_share_of_the_queries_names_networks_in_turn() {
+        let edns = Some(Edns { size: 1232, dnssec: false });
+        let mut protocol = Dns::from_lines("a A\n", false, edns).unwrap();
+        assert_eq!(protocol.subnet(0), None);
+        protocol.subnets = vec![vec![1], vec![2], vec![3]];
+        protocol.subnet_share = 0.4;
+        let named: Vec<_> = (0..10).filter_map(|client| protocol.subnet(client)).collect();
+        assert_eq!(named, [&[1], &[2], &[3], &[1]]);
+        protocol.subnet_share = 1.0;
+        assert_eq!((0..10).filter_map(|client| protocol.subnet(client)).count(), 10);
+    }
 
     #[test]
     fn a_query_file_is_read_and_a_wrong_line_is_named() {

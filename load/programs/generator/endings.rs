@@ -118,6 +118,15 @@ impl<P: Protocol> Exchanges<P> {
         before - self.under_way
     }
 
+    /// The same of one exchange, if it is still under way.
+    pub fn lose_one(&mut self, number: u64) -> u64 {
+        let before = self.under_way;
+        if number >= self.ring.tail && self.ring.at(number).state != State::Over {
+            self.replace(number);
+        }
+        before - self.under_way
+    }
+
     fn lose(&mut self, number: u64) {
         let exchange = *self.ring.at(number);
         let stage = self.protocol.stage(exchange.kind, exchange.state == State::Second);

@@ -182,7 +182,7 @@ impl<P: Protocol> Engine<P> {
         tally.largest.clock_step = self.clock.largest_step;
         tally.cpu = clock::thread_cpu() - cpu_before;
         tally.events.dropped = dropped;
-        self.lanes.iter_mut().for_each(|lane| lane.count(tally));
+        self.lanes.iter().for_each(|lane| lane.count(tally));
         Ok(end)
     }
 
@@ -207,7 +207,8 @@ impl<P: Protocol> Engine<P> {
     }
 
     fn wait(&self, nanoseconds: u64) -> io::Result<()> {
-        let interests: Vec<_> = self.lanes.iter().map(Lane::interest).collect();
+        let mut interests = Vec::new();
+        self.lanes.iter().for_each(|lane| lane.add_interests(&mut interests));
         leaseload_net::wait(&interests, nanoseconds)
     }
 
@@ -280,6 +281,9 @@ impl<P: Protocol> Engine<P> {
             })?;
             if lanes[place].connection().is_some_and(Connection::takes_end) {
                 exchanges.tally.connections.lost += exchanges.lose_lane(place);
+            }
+            for number in lanes[place].take_ended() {
+                exchanges.tally.connections.lost += exchanges.lose_one(number);
             }
             for number in std::mem::take(&mut self.seconds) {
                 self.add(number, Message::Second)?;

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 
 use leaseload_net::{Interest, Receiver, Sender, Socket, clock};
 
 use crate::connection::Connection;
 use crate::exchanges::Message;
+use crate::fresh::Fresh;
 use crate::tally::Tally;
 
 /// Packets sent or received by one system call at the most.
@@ -21,6 +21,8 @@ pub enum Way {
     Datagrams(Socket, Option<SocketAddr>),
     /// A connection.
     Connection(Box<Connection>),
+    /// A connection for each message.
+    Fresh(Box<Fresh>),
 }
 
 impl Way {
@@ -29,7 +31,7 @@ impl Way {
     pub fn receive_buffer(&self) -> Option<usize> {
         match self {
             Self::Datagrams(socket, _) => Some(socket.receive_buffer),
-            Self::Connection(_) => None,
+            Self::Connection(_) | Self::Fresh(_) => None,
         }
     }
 }
@@ -49,6 +51,7 @@ enum Carrier {
         dropped: u32,
     },
     Connection(Box<Connection>),
+    Fresh(Box<Fresh>),
 }
 
 impl Lane {
@@ -61,26 +64,33 @@ impl Lane {
                 Carrier::Datagrams { socket, sender, dropped: 0 }
             }
             Way::Connection(connection) => Carrier::Connection(connection),
+            Way::Fresh(fresh) => Carrier::Fresh(fresh),
         };
         Self { carrier, waiting: Vec::with_capacity(BATCH) }
     }
 
-    /// The event to wait for.
-    #[must_use]
-    pub fn interest(&self) -> Interest {
+    /// Add the events to wait for.
+    pub fn add_interests(&self, to: &mut Vec<Interest>) {
         match &self.carrier {
-            Carrier::Datagrams { socket, .. } => {
-                Interest { fd: socket.as_raw_fd(), writes: false }
-            }
-            Carrier::Connection(connection) => connection.interest(),
+            Carrier::Datagrams { socket, .. } => to.push(Interest::reading(socket)),
+            Carrier::Connection(connection) => to.push(connection.interest()),
+            Carrier::Fresh(fresh) => to.extend(fresh.interests()),
         }
     }
 
     /// Its connection, if it is one.
     pub fn connection(&mut self) -> Option<&mut Connection> {
         match &mut self.carrier {
-            Carrier::Datagrams { .. } => None,
+            Carrier::Datagrams { .. } | Carrier::Fresh(_) => None,
             Carrier::Connection(connection) => Some(connection),
+        }
+    }
+
+    /// Exchanges whose own connection has ended without an answer since the last call.
+    pub fn take_ended(&mut self) -> Vec<u64> {
+        match &mut self.carrier {
+            Carrier::Fresh(fresh) => fresh.take_ended(),
+            _ => Vec::new(),
         }
     }
 
@@ -95,6 +105,7 @@ impl Lane {
         match &mut self.carrier {
             Carrier::Datagrams { sender, .. } => sender.add(0, write),
             Carrier::Connection(connection) => connection.put(write),
+            Carrier::Fresh(fresh) => fresh.put(number, write),
         }
         self.waiting.push((number, message));
     }
@@ -121,6 +132,10 @@ impl Lane {
                 connection.flush();
                 count
             }
+            Carrier::Fresh(fresh) => {
+                fresh.flush();
+                count
+            }
         };
         let took = clock::monotonic() - before;
         for (place, (number, message)) in self.waiting.drain(..).enumerate() {
@@ -143,6 +158,7 @@ impl Lane {
         let (socket, dropped) = match &mut self.carrier {
             Carrier::Datagrams { socket, dropped, .. } => (socket, dropped),
             Carrier::Connection(connection) => return Ok(connection.receive(take)),
+            Carrier::Fresh(fresh) => return fresh.receive(take),
         };
         let count = receiver.receive(socket)?;
         for place in 0..count {
@@ -157,8 +173,11 @@ impl Lane {
     /// connection does that as it is opened.
     pub fn drain(&mut self, receiver: &mut Receiver) {
         self.waiting.clear();
-        let Carrier::Datagrams { sender, .. } = &mut self.carrier else { return };
-        sender.clear();
+        match &mut self.carrier {
+            Carrier::Datagrams { sender, .. } => sender.clear(),
+            Carrier::Connection(_) => return,
+            Carrier::Fresh(fresh) => return fresh.forget(),
+        }
         for _ in 0..MOST_DRAINED / BATCH {
             // The kernel says an earlier error once; one that lasts ends this load, too.
             if self.receive(receiver, |_, _| ()).is_ok_and(|count| count < BATCH) {
@@ -172,20 +191,25 @@ impl Lane {
     pub fn dropped(&self) -> u64 {
         match self.carrier {
             Carrier::Datagrams { dropped, .. } => dropped.into(),
-            Carrier::Connection(_) => 0,
+            Carrier::Connection(_) | Carrier::Fresh(_) => 0,
         }
     }
 
-    /// Add its connection's counts to a tally.
-    pub fn count(&mut self, tally: &mut Tally) {
-        if let Some(connection) = self.connection() {
-            tally.connections.combine(&connection.counts, std::ops::Add::add);
-            tally.largest_backlog = connection.largest_backlog.max(tally.largest_backlog);
-            let error = connection.error.as_ref().map(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => "closed by the server".to_owned(),
-                _ => error.to_string(),
-            });
-            tally.connection_error = error.or(tally.connection_error.take());
-        }
+    /// Add the counts of its connections to a tally.
+    pub fn count(&self, tally: &mut Tally) {
+        let (counts, error) = match &self.carrier {
+            Carrier::Datagrams { .. } => return,
+            Carrier::Connection(connection) => {
+                tally.largest_backlog = connection.largest_backlog.max(tally.largest_backlog);
+                (&connection.counts, &connection.error)
+            }
+            Carrier::Fresh(fresh) => (&fresh.counts, &fresh.error),
+        };
+        tally.connections.combine(counts, std::ops::Add::add);
+        let error = error.as_ref().map(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => "closed by the server".to_owned(),
+            _ => error.to_string(),
+        });
+        tally.connection_error = error.or(tally.connection_error.take());
     }
 }

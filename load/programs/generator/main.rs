@@ -10,6 +10,7 @@ mod dns;
 mod endings;
 mod engine;
 mod exchanges;
+mod fresh;
 mod generator;
 mod lane;
 mod lease_clock;
@@ -22,6 +23,7 @@ mod report;
 mod ring;
 mod schedule;
 mod serve;
+mod subnets;
 mod tally;
 mod wheel;
 mod words;
@@ -48,10 +50,12 @@ fn main() {
     let offered = match &asked.target {
         Target::Dhcp4 { .. } => offer(&asked, |thread| open::dhcp4(&asked, thread)),
         Target::Dhcp6 { .. } => offer(&asked, |thread| open::dhcp6(&asked, thread)),
-        Target::Dns { queries, recursion, edns, expected, .. } => {
+        Target::Dns { queries, recursion, edns, expected, subnets, subnet_share, .. } => {
             match dns::Dns::open(queries, *recursion, *edns) {
                 Ok(mut protocol) => {
                     protocol.expected.clone_from(expected);
+                    protocol.subnets.clone_from(subnets);
+                    protocol.subnet_share = *subnet_share;
                     offer(&asked, |_| Ok((protocol.clone(), open::dns(&asked)?)))
                 }
                 Err(wrong) => ended(WRONG, &format!("--queries: {wrong}")),

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
-use leaseload_net::{Link, Options, Socket, interface_index};
+use leaseload_net::{Link, Options, Socket, interface_index, raise_descriptors};
 use leaseload_packet::{dhcp4 as v4, dhcp6 as v6};
 use leaseload_stream::Client;
 
@@ -10,6 +10,7 @@ use crate::cli::{Asked, Target, Transport};
 use crate::connection::{Connection, Road};
 use crate::dhcp4::Dhcp4;
 use crate::dhcp6::Dhcp6;
+use crate::fresh::Fresh;
 use crate::lane::Way;
 
 fn way(asked: &Asked, local: SocketAddr, to: SocketAddr) -> Result<Way, String> {
@@ -116,7 +117,7 @@ pub fn dhcp6(asked: &Asked, thread: usize) -> Result<(Dhcp6, Vec<Way>), String> 
 /// # Errors
 /// The same.
 pub fn dns(asked: &Asked) -> Result<Vec<Way>, String> {
-    let Target::Dns { server, port, transport, trusted, tls_name, sockets, .. } =
+    let Target::Dns { server, port, transport, trusted, tls_name, sockets, fresh, .. } =
         &asked.target
     else {
         unreachable!()
@@ -127,8 +128,14 @@ pub fn dns(asked: &Asked) -> Result<Vec<Way>, String> {
             .then(|| Client::new(*server, trusted.as_deref(), tls_name.as_deref()));
         let tls = tls.transpose().map_err(|why| format!("TLS: {why}"))?;
         let road = Road { to, interface: asked.interface.clone(), tls };
-        let connection = || Way::Connection(Box::new(Connection::new(road.clone())));
-        return Ok((0..*sockets).map(|_| connection()).collect());
+        let way = || match fresh {
+            true => Way::Fresh(Box::new(Fresh::new(road.clone()))),
+            false => Way::Connection(Box::new(Connection::new(road.clone()))),
+        };
+        if *fresh {
+            raise_descriptors().map_err(|error| format!("open files: {error}"))?;
+        }
+        return Ok((0..*sockets).map(|_| way()).collect());
     }
     let any: IpAddr = match server {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -10,7 +10,7 @@ from leaselab.lab.catalog import load_scenarios, measured_by
 from leaselab.lab.contact import Contact
 from leaselab.lab.inspection import judge
 
-DNS = {"bind9", "knot", "nsd", "powerdns", "responder", "unbound"}
+DNS = {"bind9", "knot", "nsd", "pdns_recursor", "powerdns", "responder", "unbound"}
 
 
 @pytest.fixture

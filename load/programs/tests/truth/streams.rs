@@ -83,6 +83,61 @@ fn queries_are_answered_over_connections_that_stay() {
 }
 
 #[test]
+fn a_query_may_have_a_connection_of_its_own() {
+    for transport in ["tcp", "dot"] {
+        // A server that closes after each answer is asked by a new connection anyway.
+        for faults in ["", "--close-after 1"] {
+            let load = "--fresh --rate 100 --seconds 1 --late 5";
+            let report = offered(transport, faults, load);
+            assert_eq!(count(&report, "/counts/completed"), 100, "{report}");
+            let expected = [("wanted", 100), ("closed", 0), ("not_opened", 0), ("lost", 0)];
+            for (name, expected) in expected {
+                assert_eq!(count(&report, &format!("/connections/{name}")), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_query_whose_own_connection_is_closed_is_lost_at_once() {
+    let addresses = addresses();
+    let listener = TcpListener::bind((addresses[0].as_str(), 53)).unwrap();
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    for (server, name) in [(&addresses[0], "closed"), (&addresses[1], "not_opened")] {
+        let asked = [server.clone(), String::new()];
+        let (generator, _queries) = asking(&asked, "tcp");
+        let load = "--fresh --rate 100 --seconds 0.5 --late 20 --grace 20";
+        let report = reported(generator, load);
+        assert_eq!(count(&report, "/counts/lost"), 50, "{report}");
+        assert_eq!(count(&report, "/connections/lost"), 50);
+        assert!(count(&report, &format!("/connections/{name}")) >= 40, "{report}");
+        assert!(time(&report, "/took_s") < 10.0, "{report}");
+    }
+}
+
+#[test]
+fn what_is_not_answered_takes_a_connection_until_there_are_too_many() {
+    let (_running, generator, _queries) = before("tcp", "--drop-first 1");
+    let load = "--fresh --sockets 1 --rate 3000 --seconds 3 --late 0.1 --grace 0";
+    let report = reported(generator, load);
+    let [wanted, no_room] =
+        ["wanted", "no_room"].map(|name| count(&report, &format!("/connections/{name}")));
+    assert_eq!(count(&report, "/counts/completed"), 0, "{report}");
+    assert!(no_room > 0 && wanted - no_room >= 4096, "{report}");
+}
+
+#[test]
+fn queries_go_over_ipv6() {
+    let addresses = ["::1".to_owned(), String::new()];
+    let _running = listening(&addresses, "dns", TLS);
+    for transport in ["udp", "tcp", "dot"] {
+        let (generator, _queries) = asking(&addresses, transport);
+        let report = reported(generator, "--rate 100 --seconds 0.5 --late 5");
+        assert_eq!(count(&report, "/counts/completed"), 50, "{transport}: {report}");
+    }
+}
+
+#[test]
 fn threads_have_connections_of_their_own() {
     let report = offered("tcp", "", "--rate 500 --seconds 1 --threads 2");
     assert_eq!(count(&report, "/connections/open"), 8);

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Final
 
-from leaselab.measure.generators.dns_answers import is_dns
+from leaselab.measure.generators.dns_answers import KEPT, is_dns
 from leaselab.model.errors import usage_error
 from leaselab.model.procedures import PROCEDURES
 from leaselab.model.procedures.burst import Burst
@@ -41,6 +41,12 @@ OF_DNS: Final = {
     "leaseload": _ALL - _OF_CLIENTS - {Flood},
 }
 """Those that make a protocol's load, with the procedures whose loads they can offer."""
+OF_QUERIES: Final = {
+    "client_subnets": ("", frozenset({"leaseload"})),
+    "connections": (KEPT, frozenset({"leaseload"})),
+    "family": (4, frozenset({"dnsperf", "leaseload"})),
+}
+"""Keys of a load of queries, with what every generator does, and those that can do more."""
 
 
 def adapter_of(scenario: Scenario) -> type[Adapter]:
@@ -70,6 +76,8 @@ def check_fits(scenario: Scenario, procedure: Procedure) -> None:
             found=generator,
             wanted=f"one of {', '.join(sorted(offering))}",
         )
+    if is_dns(scenario):
+        _check_queries(scenario)
     can = offering.get(generator, _ALL)
     if type(procedure) not in can:
         others = [name for name in offering if type(procedure) in offering[name]]
@@ -83,3 +91,17 @@ def check_fits(scenario: Scenario, procedure: Procedure) -> None:
         )
     procedure.check_replies(len(transaction.stages), transaction.plural)
     adapter_of(scenario).check_fits(scenario, procedure)
+
+
+def _check_queries(scenario: Scenario) -> None:
+    """Raise a usage error for queries that the scenario's generator cannot send."""
+    for key, (usual, able) in OF_QUERIES.items():
+        asked = scenario.load.get(key, usual)
+        if asked != usual and scenario.generator not in able:
+            raise usage_error(
+                f"{scenario.generator} does not send such queries",
+                where=f"scenario {scenario.name}: {key} of the load",
+                found=repr(asked),
+                wanted=repr(usual),
+                todo=f"add --generator {' or '.join(sorted(able))}",
+            )

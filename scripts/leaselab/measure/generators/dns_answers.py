@@ -8,6 +8,7 @@ are; those under load have to be as large.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -91,6 +92,10 @@ NAMES_REPEATED = "names-repeated"
 
 NOERROR, NXDOMAIN = "NOERROR", "NXDOMAIN"
 TRANSPORTS = ("udp", "tcp", "dot")
+KEPT, FRESH = "kept", "fresh"
+"""Connections of queries: open before the load, or a new one for each query."""
+_SUBNET = r"[0-9a-f.:]+/\d{1,3}(\*\d+)?"
+_SUBNETS = re.compile(rf"{_SUBNET}(,{_SUBNET})*")
 DEVIATIONS = 5.0
 """Standard deviations by which the share of names that do not exist may differ in the part
 of a query file that is asked."""
@@ -198,6 +203,8 @@ def check_queries(scenario: Scenario, procedure: Procedure, known: tuple[str, ..
     Raises usage errors.
     """
     transport_of(scenario, known)
+    connections_of(scenario)
+    subnets_of(scenario)
     misses = scenario.load.get("misses", 0.0)
     if not 0 <= misses <= 1:
         raise usage_error(
@@ -251,3 +258,42 @@ def transport_of(scenario: Scenario, known: tuple[str, ...] = TRANSPORTS) -> str
             wanted=" or ".join(known),
         )
     return transport
+
+
+def connections_of(scenario: Scenario) -> str:
+    """Return which connections queries go over; a usage error for what is none."""
+    connections = str(scenario.load.get("connections", KEPT))
+    usual = connections == KEPT
+    if not usual and (connections != FRESH or transport_of(scenario) == TRANSPORTS[0]):
+        raise usage_error(
+            "there are no such connections",
+            where=f"scenario {scenario.name}: connections",
+            found=f"{connections}, transport {transport_of(scenario)}",
+            wanted=f"{KEPT}, or {FRESH} with {' or '.join(TRANSPORTS[1:])}",
+        )
+    return connections
+
+
+def subnets_of(scenario: Scenario) -> tuple[str, float]:
+    """Return the client subnets of queries, as leaseload writes them, and their share.
+
+    Raises a usage error for what is none.
+    """
+    subnets = str(scenario.load.get("client_subnets", ""))
+    share = scenario.load.get("client_subnet_share", 1.0)
+    where = f"scenario {scenario.name}"
+    if subnets and not _SUBNETS.fullmatch(subnets):
+        raise usage_error(
+            "not client subnets",
+            where=f"{where}: client_subnets",
+            found=subnets,
+            wanted="such as 10.0.0.0/24 or 10.0.0.0/24*1000, and several with commas",
+        )
+    if not 0 <= share <= 1:
+        raise usage_error(
+            "not a share of the queries",
+            where=f"{where}: client_subnet_share",
+            found=repr(share),
+            wanted="0 to 1",
+        )
+    return subnets, float(share)

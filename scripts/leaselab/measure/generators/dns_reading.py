@@ -58,6 +58,7 @@ class QueryTool(Adapter):
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
         super().__init__(bench, procedure, host)
         self._transport = transport_of(bench.scenario, self.transports)
+        self._is_v6 = bench.scenario.load.get("family") == 6
         self._expected = expected_of(bench.scenario)
 
     @classmethod

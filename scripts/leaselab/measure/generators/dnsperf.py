@@ -241,9 +241,10 @@ class Dnsperf(QueryTool):
         `late_s` is when a query counts as lost (s); None: when the procedure says.
         """
         settings = self._tool.settings
-        argv = [self._tool.path, "-f", "inet", "-m", self._transport]
+        inet = "inet6" if self._is_v6 else "inet"
+        argv = [self._tool.path, "-f", inet, "-m", self._transport]
         argv += ["-s", self._server, "-p", str(PORTS[self._transport])]
-        argv += ["-a", self._own.test_address]
+        argv += ["-a", self._own.test_address6 if self._is_v6 else self._own.test_address]
         argv += ["-d", str(self._tool.files["queries"]["path"])]
         argv += ["-c", str(settings["clients"]), "-T", str(settings["threads"])]
         argv += ["-q", str(outstanding(self._tool, load))]

@@ -19,6 +19,7 @@ from leaselab.measure.generators.dhcp_load import (
     wanted_of,
 )
 from leaselab.measure.generators.dns_answers import (
+    FRESH,
     NOERROR,
     NXDOMAIN,
     PROBE_LATE_S,
@@ -27,10 +28,12 @@ from leaselab.measure.generators.dns_answers import (
     PROBE_SHARE,
     TRANSPORTS,
     check_queries,
+    connections_of,
     edns_of,
     expected_of,
     is_dns,
     most_queries,
+    subnets_of,
     transport_of,
 )
 from leaselab.measure.generators.leaseload_reading import (
@@ -53,6 +56,8 @@ LEAST_FILL_RATE = 500.0
 """Leases that a server gives to clients before a load, at the least (1/s)."""
 AT_ONCE_S = 1
 """Time within which all clients of a burst have begun (s)."""
+SUBNETS_BYTES = 1232
+"""Size of answers that queries with client subnets accept, where the load says none (bytes)."""
 BIN_S = 0.001
 """Times by which completed exchanges are counted under an event (s)."""
 EVERYBODY = "255.255.255.255"
@@ -165,12 +170,16 @@ class Leaseload(Adapter):
         queries = str(self._tool.files["queries"]["path"])
         known = NOERROR if self._expected.misses == 0 else f"{NOERROR},{NXDOMAIN}"
         size, dnssec_ok = edns_of(self._bench.scenario, None)
+        subnets, share = subnets_of(self._bench.scenario)
+        size = size or (SUBNETS_BYTES if subnets else 0)
         # As clients and dnsperf ask: Unbound refuses a query that does not ask for recursion.
         how = ["--recursion", *(["--edns", str(size)] if size else [])]
         how += ["--dnssec"] if dnssec_ok else []
+        how += ["--subnets", subnets, "--subnet-share", f"{share:g}"] if subnets else []
         where = ["--interface", self._own.test_interface]
         where += ["--server", self._server, "--transport", self._transport]
         where += ["--sockets", str(self._tool.settings["sockets"])]
+        where += ["--fresh"] if connections_of(self._bench.scenario) == FRESH else []
         return ["dns", *where, "--queries", queries, "--expect", known, *how]
 
     def _dhcp(self, load: Load) -> list[str]:

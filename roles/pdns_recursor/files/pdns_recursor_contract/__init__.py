@@ -1,0 +1,1 @@
+"""What PowerDNS Recursor does for the server contract; `server.py` has its verbs."""

@@ -1,0 +1,82 @@
+"""Authorities behind the server contract, with what their roles write: the real ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.rooted import Rooted, network_of, tasks_of
+from tests.tools import AS_ROOT, run
+
+ZONE = "@ 3600 SOA ns h 1 2 3 4 5\n@ 3600 NS ns\nns 3600 A 192.0.2.1\nwww 3600 A 192.0.2.2\n"
+ZONES = {"folder": "/zones", "zones": 3, "sha256": "abc"}
+SERVERS = [("trixie", "knot", 4), ("trixie", "knot", 6), ("bookworm", "nsd", 6)]
+"""Release, role and family of the queries; no other file of tests has the same root."""
+OPTIONS = {
+    "variant": "three",
+    "data": "zones",
+    "size": 3,
+    "test_interface": "lo",
+    "test_address": "198.18.0.10",
+    "test_address6": "2001:2:0:1::10",
+}
+
+
+@pytest.fixture(scope="module")
+def network():
+    with network_of("authority", "198.18.0.10/32", "2001:2:0:1::10/128") as words:
+        yield words
+
+
+@pytest.fixture(scope="module", params=SERVERS, ids=str)
+def deployed(request, network, tmp_path_factory):
+    """What a role writes for three zones that are asked over a family."""
+    suite, role, family = request.param
+    host = Rooted(network, suite, role, role, family=family, **OPTIONS)
+    folder = tmp_path_factory.mktemp(role)
+    host.write(folder, {f"{role}.conf.j2": "config_file"}, dns_data_zones=ZONES)
+    return host
+
+
+@pytest.fixture
+def host(deployed):
+    """The root with the server, the contract, three zones, and the role's list of them."""
+    host = deployed
+    host.install()
+    _, listed = host.settings["config_files"]
+    own = [
+        host.place / path[1:] for path in ("/zones", "/run/leaselab", str(Path(listed).parent))
+    ]
+    run(*AS_ROOT, "rm", "-rf", *own)
+    names = [f"z{number:07d}.test." for number in (1, 2, 3)]
+    for name in names:
+        host.put(f"/zones/{name}zone", f"$ORIGIN {name}\n{ZONE}")
+    host.put("/zones/zones.tsv", "".join(f"{name}\t{name}zone\n" for name in names))
+    host.list_zones("/zones", listed)
+    return host
+
+
+def test_an_authority_serves_the_zones_of_its_role(host, tmp_path):
+    check = tasks_of(host.role)["Render the configuration"]
+    check = check["ansible.builtin.template"]["validate"] % host.settings["config_files"][0]
+    run(*AS_ROOT, "mkdir", "-p", host.place / "run/leaselab")
+    assert host.inside(*check.split())[0] == 0
+    status, said = host.verb("start")
+    try:
+        assert status == 0, said
+        started = json.loads(said)
+        assert started["version"][0] in "34"
+        assert Path(started["program"]).name in ("knotd", "nsd")
+        report = host.asked(tmp_path, "www.z0000002.test. A", words=["--late", "20"])
+        assert report["counts"]["completed"] == 50
+        assert json.loads(host.verb("reset")[1]) == {"held": None, "was": None}
+    finally:
+        ended = host.verb("stop")
+    assert json.loads(ended[1]) == {"was_running": True}
+
+
+def test_a_zone_that_it_cannot_load_is_a_failed_start(host):
+    host.put("/zones/z0000002.test.zone", "broken\n")
+    status, said = host.verb("start")
+    host.verb("stop")
+    assert status == 1
+    assert "z0000002.test." in said

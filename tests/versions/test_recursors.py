@@ -1,0 +1,128 @@
+"""Recursors behind the server contract, with NSD as their authority: the real ones."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.rooted import ROLES, Rooted, network_of
+from tests.tools import AS_ROOT, run
+
+SIZE = 500
+LAST = f"z{SIZE:07d}.test."
+ADDRESSES = {"recursor": "198.18.0.10", "authority": "198.18.0.20"}
+ADDRESS6 = "2001:2:0:1::10"
+ON_LOOPBACK = {"test_interface": "lo", "size": SIZE}
+WORDS = ["--recursion", "--late", "20", "--edns", "1232", "--subnets", "10.0.0.0/24*5"]
+"""Of leaseload: as clients ask whose network is named."""
+RECURSORS = {
+    "4.8 over IPv6": ("bookworm", "pdns-recursor", "recursor.conf.j2", {"family": 6}),
+    "5.2": ("trixie", "pdns-recursor", "recursor.conf.j2", {}),
+    "unbound over IPv6": ("trixie", "unbound", "unbound.conf.j2", {"family": 6}),
+}
+"""Release, package, template of the configuration, and options of the role."""
+NAMES = [f"www.z{number:07d}.test. A" for number in range(1, 51)]
+
+
+@pytest.fixture(scope="module")
+def network():
+    addresses = (*(f"{address}/32" for address in ADDRESSES.values()), f"{ADDRESS6}/128")
+    with network_of("recursor", *addresses) as words:
+        yield words
+
+
+@pytest.fixture(scope="module")
+def authority(network, tmp_path_factory):
+    """NSD with the hierarchy, as role nsd deploys it; it serves."""
+    address = ADDRESSES["authority"]
+    host = Rooted(
+        *(network, "trixie", "nsd", "nsd"),
+        **{"variant": "authority", "data": "hierarchy", "test_address": address, **ON_LOOPBACK},
+    )
+    zones = {"folder": "/zones", "zones": SIZE + 2, "sha256": "abc"}
+    host.write(
+        tmp_path_factory.mktemp("nsd"), {"nsd.conf.j2": "config_file"}, dns_data_zones=zones
+    )
+    host.install()
+    run(*AS_ROOT, "rm", "-rf", host.place / "zones")
+    run(*AS_ROOT, "cp", "-rT", ROLES / "dns_data/files", host.place / "opt/leaselab")
+    made = ("python3", "/opt/leaselab/leaselab-dns-data", "zones", "--folder=/zones")
+    asked = ("--data=hierarchy", f"--size={SIZE}", f"--address={address}")
+    assert host.inside(*made, *asked)[0] == 0
+    run(*AS_ROOT, "rm", "-f", host.place / host.settings["config_files"][1][1:])
+    host.list_zones("/zones", host.settings["config_files"][1])
+    status, said = host.verb("start")
+    assert status == 0, said
+    yield host
+    host.verb("stop")
+
+
+@pytest.fixture(scope="module", params=RECURSORS)
+def deployed(request, network, authority, tmp_path_factory):
+    """What a role of a recursor writes for a release."""
+    suite, package, template, options = RECURSORS[request.param]
+    host = Rooted(
+        *(network, suite, package, package.replace("-", "_")),
+        variant="cold",
+        test_address=ADDRESSES["recursor"],
+        test_address6=ADDRESS6,
+        support={"kind": "nsd"},
+        support_address=authority.settings["address"],
+        **{**ON_LOOPBACK, **options},
+    )
+    templates = {template: "config_file", "hints.zone.j2": "hints_file"}
+    packages = {"packages": {package: [{"version": f"{request.param.split()[0]}.1-1"}]}}
+    host.write(tmp_path_factory.mktemp("recursor"), templates, ansible_facts=packages)
+    return host
+
+
+@pytest.fixture
+def recursor(deployed):
+    deployed.install()
+    yield deployed
+    deployed.verb("stop")
+
+
+def sample(host):
+    status, said = host.verb("sample")
+    assert status == 0, said
+    return json.loads(said.splitlines()[0])
+
+
+def test_it_answers_names_of_the_hierarchy_and_forgets_them_at_a_reset(recursor, tmp_path):
+    status, said = recursor.verb("start")
+    assert status == 0, said
+    started = json.loads(said)
+    assert Path(started["program"]).name in ("pdns_recursor", "unbound")
+    first = sample(recursor)
+    assert first["held"] <= 2  # it looks for its root by itself
+    report = recursor.asked(tmp_path, *NAMES, words=WORDS)
+    assert report["counts"]["completed"] == 50
+    after = sample(recursor)
+    new = {name: count - first["counters"][name] for name, count in after["counters"].items()}
+    # PowerDNS Recursor 5 counts what came in a tenth of a second with the query that follows.
+    assert all(new[name] in range(40, 53) for name in ("QUERY", "NOERROR", "QryRecursion"))
+    assert new["Queryv4"] >= 40
+    assert after["held"] > 100  # the names' own records, and their packets
+    emptied = json.loads(recursor.verb("reset")[1])
+    assert emptied["held"] == 0
+    assert emptied["was"] > 100
+    assert json.loads(recursor.verb("stop")[1]) == {"was_running": True}
+
+
+def test_one_without_its_authority_does_not_start(recursor, authority):
+    authority.verb("stop")
+    recursor.install(start_s=3.0)
+    try:
+        status, said = recursor.verb("start")
+    finally:
+        assert authority.verb("start")[0] == 0
+    assert status == 1
+    assert f"for the SOA of {LAST}" in said or "timed out" in said
+
+
+def test_a_setting_that_it_does_not_know_is_its_reason(recursor):
+    config = recursor.settings["config_files"][0]
+    recursor.put(config, "nonsense=1\n")
+    status, said = recursor.verb("start")
+    assert status == 1
+    assert "nonsense" in said or "fatal" in said
