@@ -6,14 +6,11 @@ import ipaddress
 import math
 import re
 
+from leaselab.lab.own import MOST_LISTED, pool_share
 from leaselab.model.errors import usage_error
 
 from .statements import every
 
-POOL_USE = 0.5
-"""Share of the addresses that clients take, as of the clients of other servers' files."""
-MOST_LISTED = 20_000
-"""Clients whose identities are listed one by one, of one kind."""
 _MOST = 2**40
 """Addresses of one pool that are counted."""
 _ASKED = {4: [55, "hex:01030f060c2a"], 6: [6, "hex:00170018"]}
@@ -88,7 +85,7 @@ class Clients:
         hosts = [one for one in every(statements) if one.name == "host"]
         rules = [statement for statement in statements if statement.name in ("allow", "deny")]
         wanted = sum(_most(sizes) for place in self._places for sizes, *_ in place.pools)
-        share = min(POOL_USE, most / wanted) if wanted else 0
+        share = pool_share(wanted, most)
         for place in self._places:
             self._of_pools(place, rules, share)
         self._of_hosts(hosts)

@@ -27,10 +27,13 @@ from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.plain_file import content_of
 from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.errors import usage_error
+from leaselab.model.pool import POOL_USE_LIMIT
 from leaselab.model.scenario import Scenario
 
 MOST_CLIENTS = 100_000
 """Clients that a population has at the most; fewer where the pools are small."""
+MOST_LISTED = 20_000
+"""Clients whose identities are listed one by one, of one kind."""
 MOST_BYTES = 16 * 1024 * 1024
 """Size of a file in a language of its own."""
 _OTHERS = re.compile("[^a-z0-9]+")
@@ -77,6 +80,11 @@ class Made(NamedTuple):
     name: str
     notes: list[str]
     """Lines of text: what it is, and how it differs from the file."""
+
+
+def pool_share(addresses: int, most_clients: int) -> float:
+    """Return the share of so many addresses that clients take, by the sizes of the pools."""
+    return min(POOL_USE_LIMIT, most_clients / addresses) if addresses else 0.0
 
 
 def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = None) -> Own:

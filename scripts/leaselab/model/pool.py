@@ -9,6 +9,8 @@ from typing import Any
 from leaselab.model.errors import usage_error
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+POOL_USE_LIMIT = 0.5
+"""Highest share of the pool that may be leased: beyond it allocation slows down."""
 
 
 def pool_size(pool: str) -> int:

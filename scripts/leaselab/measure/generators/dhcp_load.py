@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from leaselab.measure.generators.adapter import POOL_TOO_FULL, Seen
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
-from leaselab.model.pool import pool_size
+from leaselab.model.pool import POOL_USE_LIMIT, pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.scenario import Scenario
@@ -32,9 +32,6 @@ MALFORMED = "malformed-replies"
 """Replies came that were no DHCP messages, so that no request can be found for them."""
 LOST_UPDATES = "lost-updates"
 """A server of a pair held fewer leases than clients were answered."""
-
-POOL_USE_LIMIT = 0.5
-"""Highest share of the pool that may be leased at the end of a trial."""
 
 
 def check_leases(scenario: Scenario, procedure: Procedure) -> None:

@@ -22,7 +22,6 @@ from leaselab.measure.generators.adapter import (
 from leaselab.measure.generators.dhcp_load import (
     DUPLICATE_ADDRESS,
     MALFORMED,
-    POOL_USE_LIMIT,
     REJECTED,
     STAGES,
     Granted,
@@ -46,6 +45,7 @@ from leaselab.measure.generators.transactions import (
     Transactions,
     unserved,
 )
+from leaselab.model.pool import POOL_USE_LIMIT
 from leaselab.model.procedures.burst import RESENT
 from leaselab.model.trial import WHOLE, HostUse, Load, Second, Trial
 
