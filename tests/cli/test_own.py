@@ -9,6 +9,7 @@ from tests.repositories import commit, make_repository
 from leaselab.cli.main import main
 
 HOUSE = str(Path(__file__).parents[1] / "data/own/house.conf")
+LEASES = HOUSE.replace("house.conf", "kea-leases4.csv")
 
 
 @pytest.fixture
@@ -28,6 +29,31 @@ def test_a_file_is_measured_and_its_result_says_what_was_changed(lab, capsys):
     printed = capsys.readouterr().err
     assert "75 of 192.168.1.0/24" in printed
     assert "br-lan" in printed
+
+
+def test_leases_of_a_dump_are_in_the_result_as_a_hash_and_numbers(lab, capsys):
+    assert main(["run", "--config", HOUSE, "--leases", LEASES, "--runs", "3"]) == 0
+    assert main(["run", "--config", HOUSE, "--runs", "3"]) == 0
+    output = capsys.readouterr().err
+    assert "leases: 60 fill it; left out: 2 expired" in output
+    assert "1 of 10.99.0.0/24" in output
+    with_leases, without = sorted(
+        (lab.store.load(row["id"]).scenario for row in lab.store.index.every("*")),
+        key=lambda scenario: scenario.load["clients"],
+    )
+    assert with_leases.name != without.name
+    assert (with_leases.load["clients"], without.load["clients"]) == (45, 75)
+    options = with_leases.server.options
+    assert len(options["leases"]) == 64
+    assert options["changed"][-1].startswith("leases: 60 fill it; left out: 2 expired")
+    assert without.server.options["leases"] == ""
+    every = "".join(
+        file.read_text(encoding="utf-8", errors="replace")
+        for file in lab.store.root.rglob("*")
+        if file.is_file()
+    )
+    for marked in ("de:ad:be:ef", "annas-phone", "192.168.1.12", "10.99.0"):
+        assert marked not in every
 
 
 def test_what_is_left_out_is_said_first(lab, capsys):
@@ -67,6 +93,8 @@ def test_two_commits_are_compared_with_a_file(lab, tmp_path):
     ("words", "message"),
     [
         (["run", "--without", "hook:ha"], "--without needs --config"),
+        (["run", "--leases", LEASES], "--leases needs --config"),
+        (["run", "--config", HOUSE, "--leases", HOUSE], "no file of leases"),
         (["run", "--config", "/nowhere"], "cannot be read"),
         (["bisect", "--repo", ".", "--good", "a", "--bad", "b"], "SCENARIO, or --config FILE"),
         (

@@ -14,6 +14,7 @@ from tests.load_programs import load_programs
 from tests.plays import ansible
 from tests.tools import AS_ROOT, run, unpacked
 
+from leaselab.lab.leases import read_leases
 from leaselab.lab.own import read_own
 
 ROLES = Path(__file__).parents[2] / "roles"
@@ -30,6 +31,8 @@ SHAPES = {
 }
 OWN = {"own4": "dhcpd", "own6": "dhcpd6"}
 """Users' own configurations, by the variant that runs them."""
+FILLED = {"filled4": ("dhcpd", 40), "filled6": ("dhcpd6", 16)}
+"""The same with the leases of a dump, and how many those are."""
 LOADS = {
     "v4": ["dhcp4", "--server", "198.18.0.10", "--relay", "198.18.0.30"],
     "v6": ["dhcp6"],
@@ -58,20 +61,28 @@ def hosts():
 
 @cache
 def own(variant):
-    return read_own(ROLES.parent / f"tests/data/own/{OWN[variant]}.conf")
+    folder = ROLES.parent / "tests/data/own"
+    if variant in OWN:
+        return read_own(folder / f"{OWN[variant]}.conf")
+    name, _ = FILLED[variant]
+    return read_own(folder / f"{name}.conf", leases=read_leases([folder / f"{name}.leases"]))
 
 
 def shapes(folder):
     """The options of each variant."""
     made = dict(SHAPES)
-    for variant in OWN:
+    for variant in [*OWN, *FILLED]:
         kept = folder / f"{variant}.kept"
         kept.write_text(json.dumps(own(variant).server), encoding="utf-8")
         made[variant] = {
             "family": int(variant[-1]),
             "configuration": variant,
             "configuration_kept": str(kept),
+            "leases": variant if variant in FILLED else "",
         }
+    for variant in FILLED:
+        lines = [f"{line}\n" for line in own(variant).filling.lines]
+        (folder / f"{variant}_filled.csv").write_text("".join(lines), encoding="ascii")
     return made
 
 
@@ -187,6 +198,23 @@ def test_every_client_that_was_made_for_a_file_is_answered(variant, verb, hosts,
     assert report["duplicates"] == 0
     # what is reserved is in no file of leases
     assert verb("reset", variant)["was"] >= 500
+
+
+@pytest.mark.parametrize("variant", FILLED)
+def test_it_begins_with_the_leases_of_a_dump_and_goes_back_to_them(
+    variant, verb, hosts, tmp_path, deployed
+):
+    population = tmp_path / "population.json"
+    population.write_text(json.dumps({"kinds": own(variant).kinds}), encoding="utf-8")
+    words = [*LOADS["v4" if variant == "filled4" else "v6-relayed"], "--population", population]
+    verb("start", variant)
+    for _ in range(2):
+        report = offered(hosts, words, "--rate", "50", "--seconds", "2", "--late", "5")
+        assert report["counts"]["completed"] == 100
+        assert 50 < verb("reset", variant)["was"] <= 200
+    written = (deployed / f"{variant}_leases").read_text(encoding="utf-8")
+    assert written.count("binding state active;") == FILLED[variant][1] - (variant == "filled4")
+    assert written.count("binding state abandoned;") == (variant == "filled4")
 
 
 def test_samples_follow_its_leases_over_a_reset(verb, hosts, deployed):

@@ -18,6 +18,7 @@ from tests.tools import AS_ROOT, run, unpacked_kea
 from tests.versions.test_kea_configurations import ROLE, VERSIONS, known_words
 
 from leaselab.lab.judge import Given
+from leaselab.lab.leases import read_leases
 from leaselab.lab.own import read_own
 from leaselab.lab.without import own_without
 
@@ -33,6 +34,8 @@ OWN = {
     "isp6+info-logging": (6, []),
 }
 """Files, some of them without a known cost: their families, and what is left out of them."""
+FILLED = {"house": 60, "isp6": 41}
+"""Those with a dump of leases, and how many of it fill the server."""
 WITH_DATABASE = {"campus": (4, [])}
 """Written, and judged by no Kea: its schema would have to be there."""
 
@@ -113,12 +116,16 @@ def ip(*words):
     assert status == 0, output
 
 
-def kea(suite, name, network, *words):
-    """The command that runs a release's server with a file in the server's network."""
+def kea(suite, name, network, *words, keeps=False):
+    """The command that runs a release's server with a file in the server's network.
+
+    `keeps` says that the leases of the last one stay.
+    """
     place, program = unpacked_kea(suite), f"/usr/sbin/kea-dhcp{OWN[name][0]}"
     file = f"own-{name}.json"
     run(*AS_ROOT, "cp", written(suite) / file, place / "etc/kea" / file)
-    run(*AS_ROOT, "rm", "-f", place / f"var/lib/kea/leaselab-{name}_leases.csv")
+    if not keeps:
+        run(*AS_ROOT, "rm", "-f", place / f"var/lib/kea/leaselab-{name}_leases.csv")
     run(*AS_ROOT, "rm", "-f", place / f"run/kea/leaselab-{name}_dhcp.socket")
     reported = {
         "KEA_LOCKFILE_DIR": "/run/kea",
@@ -130,9 +137,9 @@ def kea(suite, name, network, *words):
     return [*AS_ROOT, "ip", "netns", "exec", network[0], *inside]
 
 
-def settings(name):
+def settings(name, suite="trixie"):
     """Of the contract, which empties the leases of all subnets."""
-    place, own = unpacked_kea("trixie"), f"leaselab-{name}_"
+    place, own = unpacked_kea(suite), f"leaselab-{name}_"
     hooks = [row["library"] for row in read(name).server["hooks-libraries"]]
     return {
         "family": OWN[name][0],
@@ -146,16 +153,16 @@ def settings(name):
 
 
 @contextmanager
-def started(name, network, log):
+def started(name, network, log, suite="trixie", *, keeps=False):
     """The contract of a server that takes commands, as it does once it serves."""
     with log.open("wb") as output, contract_module("kea", "kea_contract.server") as contract:
-        command = [*map(str, kea("trixie", name, network, "-c"))]
+        command = [*map(str, kea(suite, name, network, "-c", keeps=keeps))]
         server = subprocess.Popen(command, stdout=output, stderr=output)
         until = time.monotonic() + 20
         try:
             while True:
                 try:
-                    contract.control(settings(name), "version-get")
+                    contract.control(settings(name, suite), "version-get")
                     break
                 except OSError:
                     assert server.poll() is None, log.read_text(encoding="utf-8")
@@ -199,6 +206,49 @@ def test_every_client_that_was_made_for_a_file_is_answered(name, network, tmp_pa
     assert report["duplicates"] == 0
     assert held["was"] >= clients  # some hold an address and a prefix
     assert held["held"] == 0
+
+
+@pytest.mark.parametrize("name", FILLED)
+@pytest.mark.parametrize("suite", VERSIONS)
+def test_a_release_begins_with_the_leases_of_a_dump_and_goes_back_to_them(
+    suite, name, network, tmp_path
+):
+    """It takes each of them, in its own columns, and none is the client's of a load."""
+    family = OWN[name][0]
+    dump = read_leases([FILES / f"kea-leases{family}.csv"])
+    own = read_own(FILES / f"{name}.conf", leases=dump)
+    lines, population = tmp_path / "filled.csv", tmp_path / "population.json"
+    lines.write_text("".join(f"{line}\n" for line in own.filling.lines), encoding="ascii")
+    population.write_text(json.dumps({"kinds": own.kinds}), encoding="utf-8")
+    filled = {**settings(name, suite), "filled_file": str(lines)}
+    with started(name, network, tmp_path / "log", suite):
+        pass  # it writes its columns
+    with contract_module("kea", "kea_contract.store") as store:
+        columns = Path(filled["lease_file"]).read_text(encoding="ascii")
+        store.begin_again(filled)
+    log = tmp_path / "log"
+    with started(name, network, log, suite, keeps=True) as contract:
+        bare = settings(name, suite)
+        assert contract.leases(bare) == len(own.filling.lines) == FILLED[name]
+        for _ in range(2):
+            words = {
+                4: ["--server", "198.18.0.10", "--relay", "198.18.0.30"],
+                6: ["--server", "2001:2:0:1::10", "--relay", "2001:2:0:1::30"],
+            }[family]
+            status, output = run(
+                *(*AS_ROOT, "ip", "netns", "exec", network[1], load_programs() / "leaseload"),
+                *(f"dhcp{family}", "--interface", "g0", *words, "--population", population),
+                *("--rate", "20", "--seconds", "1", "--late", "5"),
+            )
+            assert status == 0, output
+            report = json.loads(output)
+            assert report["counts"]["completed"] == report["counts"]["attempted"] == 20
+            held = contract.Server(filled).reset()
+            assert held["held"] == 0
+            assert held["was"] >= 20
+            assert contract.leases(bare) == FILLED[name]
+    assert Path(filled["lease_file"]).read_text(encoding="ascii").startswith(columns)
+    assert "UPGRADE" not in log.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("suite", ["trixie", "sid"])

@@ -22,14 +22,15 @@ def recognises(text):
     return _STATEMENT.search(text) is not None
 
 
-def read(text, where, without, most_clients):
+def read(text, where, without, most_clients, leases):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
 
-    `where` is its file; `without` are the words for what is to be left out of it.  Raises a
-    usage error with the line for what is no configuration, or that the lab cannot have.
+    `where` is its file; `without` are the words for what is to be left out of it; `leases` fill
+    it, None for none.  Raises a usage error with the line for what is no configuration, or that
+    the lab cannot have.
     """
     form = LabForm(parsed(text, where), where, without)
-    clients = Clients(form.statements, form.family, where, most_clients)
+    clients = Clients(form.statements, form.family, where, most_clients, leases)
     return {
         "server": {"text": text_of(form.statements)},
         "options": form.options,
@@ -40,4 +41,5 @@ def read(text, where, without, most_clients):
         "kinds": clients.kinds,
         "addresses": clients.addresses,
         "unserved": clients.unserved,
+        "filling": clients.filling,
     }

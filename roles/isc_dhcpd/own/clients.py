@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import math
 import re
 
+from leaselab.lab.leases import Filling, Range
 from leaselab.lab.own import MOST_LISTED, pool_share
 from leaselab.model.errors import usage_error
 
@@ -56,35 +58,46 @@ class Place:
         return self.prefix[1] if self.prefix.num_addresses > 1 else self.prefix[0]
 
     def _pools(self):
-        """Yield addresses, prefixes, and whom it admits (allow, deny), of each pool."""
+        """Yield the ranges of each pool, whom it admits (allow, deny), and its line."""
         own = [one for one in self.inner if one.inner is None]
         pools = [one for one in self.inner if one.name in ("pool", "pool6")]
         for statements, held in [(own, self), *((pool.inner, pool) for pool in pools)]:
-            sizes = {"address": 0, "prefix": 0}
-            for statement in statements:
-                if statement.name in ("range", "range6"):
-                    sizes["address"] += _size(statement.words[1:])
-                elif statement.name == "prefix6":
-                    low, high = (int(ipaddress.ip_address(end)) for end in statement.words[1:3])
-                    length = int("".join(statement.words[3:]).strip("/"))
-                    sizes["prefix"] += ((high - low) >> (128 - length)) + 1
+            ranges = list(self._ranges(statements))
             rules = [one for one in [*own, *statements] if one.name in ("allow", "deny")]
-            if any(sizes.values()):
-                yield sizes, rules, held.line
+            if ranges:
+                yield ranges, rules, held.line
+
+    def _ranges(self, statements):
+        """Yield what is leased and its range, of each."""
+        for statement in statements:
+            if statement.name in ("range", "range6"):
+                first, last = _ends(statement.words[1:])
+                yield "address", Range(first, last, 0, self.prefix.max_prefixlen)
+            elif statement.name == "prefix6":
+                low, high = (int(ipaddress.ip_address(end)) for end in statement.words[1:3])
+                length = int("".join(statement.words[3:]).strip("/"))
+                yield "prefix", Range(low, high + (1 << (128 - length)) - 1, 0, length)
 
 
 class Clients:
     """Kinds of clients that dhcpd answers, and clients that it would not answer."""
 
-    def __init__(self, statements, family, where, most):
-        """At most `most` clients take half of the addresses, by the sizes of pools."""
+    def __init__(self, statements, family, where, most, leases):
+        """At most `most` clients take half of the free addresses, by the sizes of pools.
+
+        `leases` are those that there are, None without any.
+        """
         self.family, self.kinds, self.unserved = family, [], []
         self._where = where
         word = "subnet" if family == 4 else "subnet6"
         self._places = [Place(one, where) for one in every(statements) if one.name == word]
         hosts = [one for one in every(statements) if one.name == "host"]
         rules = [statement for statement in statements if statement.name in ("allow", "deny")]
-        wanted = sum(_most(sizes) for place in self._places for sizes, *_ in place.pools)
+        pools = [ranges for place in self._places for ranges, *_ in place.pools]
+        self.filling = leases and Filling(
+            leases, family, [held for ranges in pools for _, held in ranges], _fixed(hosts)
+        )
+        wanted = sum(_most(self._free(ranges)) for ranges in pools)
         share = pool_share(wanted, most)
         for place in self._places:
             self._of_pools(place, rules, share)
@@ -95,10 +108,22 @@ class Clients:
                 self._say(f"{where}:{one.line}: {words}: no client was worked out for its test")
         self.addresses = max(wanted, 2 * sum(kind["clients"] for kind in self.kinds))
 
+    def _free(self, ranges):
+        """How many addresses and prefixes of some ranges are free."""
+        free = {"address": 0, "prefix": 0}
+        for what, (first, last, _, length) in ranges:
+            size = (last - first + 1) >> ((32 if self.family == 4 else 128) - length)
+            free[what] += size - (self.filling.within(first, last) if self.filling else 0)
+        return free
+
     def _of_pools(self, place, rules, share):
         """Clients without a reservation, as many as a share of the pools that admit them."""
         clients, wants = 0, {"address": 0, "prefix": 0}
-        for sizes, own, line in place.pools:
+        for ranges, own, line in place.pools:
+            sizes = self._free(ranges)
+            if not any(sizes.values()):
+                self._say(f"{self._where}:{line}: {place.prefix}: its pool has no free address")
+                continue
             refusal = _refusal([*rules, *own])
             if refusal is not None:
                 self._say(
@@ -178,15 +203,25 @@ class Clients:
             self.unserved.append(reason)
 
 
-def _size(words):
-    """Addresses of a range: first and last, one, or a prefix."""
+def _fixed(hosts):
+    """The addresses that are reserved; a name is none."""
+    for host in hosts:
+        for inner in host.inner or ():
+            for word in inner.words[1:] if inner.name.startswith("fixed-address") else ():
+                with contextlib.suppress(ValueError):
+                    yield str(ipaddress.ip_address(word))
+
+
+def _ends(words):
+    """First and last address of a range: two addresses, one, or a prefix."""
     ends = [word for word in words if word not in ("dynamic-bootp", "temporary")]
     if "/" in ends[0]:
-        return ipaddress.ip_network(ends[0]).num_addresses
+        whole = ipaddress.ip_network(ends[0])
+        return int(whole[0]), int(whole[-1])
     low, high = (int(ipaddress.ip_address(end)) for end in (ends[0], ends[-1]))
     if high < low:
         raise ValueError("a range that ends before it begins")
-    return high - low + 1
+    return low, high
 
 
 def _most(sizes):

@@ -6,17 +6,19 @@ Pure: reads what `leaselab.lab.own` has parsed, and touches nothing.
 from __future__ import annotations
 
 from .clients import Clients
+from .filling import fill
 from .lab_form import LabForm
 
 
-def read(configuration, without, most_clients):
+def read(configuration, without, most_clients, leases):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
 
-    `without` are the words for what is to be left out of it.  Raises a usage error for what
-    the lab cannot have.
+    `without` are the words for what is to be left out of it; `leases` fill it, None for none.
+    Raises a usage error for what the lab cannot have.
     """
     form = LabForm(configuration, without)
-    clients = Clients(configuration, form.family, most_clients)
+    filling = fill(form, leases, configuration.whole.spot) if leases else None
+    clients = Clients(configuration, form.family, most_clients, filling)
     load = "dhcpv4" if form.family == 4 else "dhcpv6"
     return {
         "server": form.server,
@@ -28,4 +30,5 @@ def read(configuration, without, most_clients):
         "kinds": clients.kinds,
         "addresses": clients.addresses,
         "unserved": clients.unserved,
+        "filling": filling,
     }

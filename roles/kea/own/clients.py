@@ -24,10 +24,14 @@ _LATER = ("only-if-required", "only-in-additional-list")
 class Clients:
     """Kinds of clients that a server answers, and clients that it would not answer."""
 
-    def __init__(self, configuration, family, most):
-        """At most `most` clients take half of the addresses, by the sizes of pools."""
+    def __init__(self, configuration, family, most, filling=None):
+        """At most `most` clients take half of the free addresses, by the sizes of pools.
+
+        `filling` has the leases that there are, None without any.
+        """
         self.family, self.kinds, self.unserved, self.addresses = family, [], [], 0
         self._configuration, self._used, self._issued = configuration, 0, 0
+        self._filling = filling
         self._unworked, self._named = {}, set()
         classes = list(configuration.at("client-classes[*]"))
         first = [one for one in classes if not any(one.value.get(key) for key in _LATER)]
@@ -52,7 +56,7 @@ class Clients:
         word = f"subnet{self.family}"
         for match in self._configuration.at(f"{word}[*]", f"shared-networks[*].{word}[*]"):
             try:
-                yield Place(match, self.family)
+                yield Place(match, self.family, self._filling)
             except (KeyError, ValueError) as error:
                 raise refused(match) from error
 
@@ -75,9 +79,10 @@ class Clients:
                 if not place.reservations:
                     self._not_served(place, "its pool is for clients with reservations")
                 continue
-            clients = max(1, math.floor(size * self._share)) if size else 0
-            if not clients:
+            if not size:
+                self._not_served(place, "its pool has no free address")
                 continue
+            clients = max(1, math.floor(size * self._share))
             try:
                 way = self._way(place, guards)
             except Unknown:

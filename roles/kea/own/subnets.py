@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from leaselab.lab.configuration import addresses
+from leaselab.lab.configuration import ends_of
 
 _MAC = bytes.fromhex("000c01000000")
 _MOST = 2**40
@@ -14,8 +14,11 @@ _MOST = 2**40
 class Place:
     """A subnet: where its clients come from, and what it has for them."""
 
-    def __init__(self, match, family):
-        """Raises KeyError and ValueError for what no server takes."""
+    def __init__(self, match, family, filling=None):
+        """Raises KeyError and ValueError for what no server takes.
+
+        `filling` has the leases that there are, None without any.
+        """
         around, in_network = match.around, len(match.around) > 1
         self.spot, self.ident = match.spot, match.value.get("id", 0)
         self.prefix = ipaddress.ip_network(match.value["subnet"], strict=False)
@@ -39,6 +42,7 @@ class Place:
             match._replace(value=host, spot=spot)
             for host, spot in zip(hosts, getattr(hosts, "spots", ()), strict=True)
         ]
+        self._filling = filling
         self.pools = list(self._pools(match.value, family))
         self.asked = {name for guards, *_ in self.pools for guard in guards for name in guard}
 
@@ -56,17 +60,20 @@ class Place:
         return self.prefix[1] if self.prefix.num_addresses > 1 else self.prefix[0]
 
     def _pools(self, subnet, family):
-        """Yield guards, size and what is asked for, once for pools of the same guards."""
+        """Yield guards, free size and what is asked for, once for pools of the same guards."""
         sizes = {}
         for pool in subnet.get("pools", []):
             key = ("address", tuple(map(tuple, [*self.guards, *_guards(pool)])))
-            sizes[key] = sizes.get(key, 0) + addresses(pool["pool"])
+            first, last = ends_of(pool["pool"])
+            sizes[key] = sizes.get(key, 0) + self._free(last - first + 1, first, last)
         for pool in subnet.get("pd-pools", []) if family == 6 else ():
             key = ("prefix", tuple(map(tuple, [*self.guards, *_guards(pool)])))
             length = int(pool["delegated-len"]) - int(pool["prefix-len"])
             if not 0 <= length <= 128:
                 raise ValueError("a prefix that is longer than what is delegated of it")
-            sizes[key] = sizes.get(key, 0) + 2**length
+            first, last = ends_of(f"{pool['prefix']}/{pool['prefix-len']}")
+            free = self._free(2**length, first, last)
+            sizes[key] = sizes.get(key, 0) + free
         for (want, guards), size in sizes.items():
             both = sizes.get(("prefix", guards)) if want == "address" else None
             if want == "prefix" and ("address", guards) in sizes:
@@ -75,6 +82,9 @@ class Place:
                 yield guards, min(size, both, _MOST), "both"
             else:
                 yield guards, min(size, _MOST), want
+
+    def _free(self, size, first, last):
+        return size - self._filling.within(first, last) if self._filling else size
 
     def admits(self, found):
         """Whether a client with these classes may be of this subnet."""

@@ -13,6 +13,7 @@ from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.clients.file import read_clients
 from leaselab.lab.clients.load import with_clients
+from leaselab.lab.leases import read_leases
 from leaselab.lab.own import read_own, write_own
 from leaselab.lab.queries.file import read_queries
 from leaselab.lab.queries.load import ORDERS, Asked, with_queries
@@ -43,6 +44,11 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         "with clients that fit it",
     )
     hidden(add_without(group), "config", {ANY: WITHOUT})
+    leases = group.add_argument(
+        "--leases", metavar="FILE", type=Path, action="append", default=[]
+    )
+    what = "it begins with the leases of this file of a running server; may be repeated"
+    hidden(leases, "config", {ANY: what})
 
 
 def add_without(group: argparse._ActionsContainer) -> argparse.Action:
@@ -165,14 +171,16 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     Raises a usage error as `read_own`.
     """
     if args.config is None:
-        if args.without:
-            raise usage_error(
-                "--without needs --config",
-                found=args.without[0],
-                wanted="--config FILE beside it",
-            )
+        for option, given in (("--without", args.without), ("--leases", args.leases)):
+            if given:
+                raise usage_error(
+                    f"{option} needs --config",
+                    found=str(given[0]),
+                    wanted="--config FILE beside it",
+                )
         return None
-    return write_and_print(read_own(args.config, args.without), args.config)
+    leases = read_leases(args.leases) if args.leases else None
+    return write_and_print(read_own(args.config, args.without, leases=leases), args.config)
 
 
 def write_and_print(own: Own, file: Path) -> str:
@@ -207,6 +215,11 @@ def _lines(name: str, own: Own) -> list[str]:
         "not answered": own.unserved,
     }
     lines = [f"scenario {name}"]
+    if own.filling is not None:
+        lines += [f"  leases: {own.filling}"]
+        lists["leases in no subnet"] = [
+            f"{count} of {prefix}" for prefix, count in own.filling.elsewhere.most_common()
+        ]
     for title, entries in lists.items():
         if entries:
             more = len(entries) - _TOLD

@@ -141,13 +141,13 @@ def kind_of(value: Any) -> str:  # noqa: ANN401  # of any type
 
 def addresses(pool: str) -> int:
     """How many addresses a pool has: ``first - last``, or a prefix.  Raises ValueError."""
-    low, high = _ends(pool)
+    low, high = ends_of(pool)
     return high - low + 1
 
 
 def inside(hosts: Sequence[str], pools: Sequence[str]) -> int:
     """How many of some addresses are in any of some pools.  Raises ValueError."""
-    ends = sorted(_ends(pool) for pool in pools)
+    ends = sorted(ends_of(pool) for pool in pools)
     lows, highs = [low for low, _ in ends], list(accumulate((high for _, high in ends), max))
     numbers = [int(ipaddress.ip_address(host)) for host in hosts]
     before = [bisect_right(lows, number) for number in numbers]
@@ -210,7 +210,8 @@ def _keywords(at: Match, opaque: Collection[str]) -> Iterator[Match]:
                 yield from _keywords(match, opaque)
 
 
-def _ends(pool: str) -> tuple[int, int]:
+def ends_of(pool: str) -> tuple[int, int]:
+    """Return the first and the last address of a pool, as `addresses` reads it."""
     pool = pool.translate({ord(" "): None, ord("\t"): None})
     if "/" in pool:
         network = ipaddress.ip_network(pool, strict=False)

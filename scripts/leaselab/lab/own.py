@@ -24,6 +24,7 @@ from leaselab.lab.catalog import LOADS, OWN
 from leaselab.lab.commented_json import Document, read_commented_json
 from leaselab.lab.configuration import Configuration, refused, servers
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
+from leaselab.lab.leases import Filling, Leases
 from leaselab.lab.plain_file import content_of
 from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.errors import usage_error
@@ -67,6 +68,8 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Addresses that its pools have for them."""
     unserved: list[str]
     """Parts whose clients would get no answer, and why, each with its place in the file."""
+    filling: Filling | None = None
+    """The leases with which the server begins; None for none."""
 
     @property
     def clients(self) -> int:
@@ -87,13 +90,27 @@ def pool_share(addresses: int, most_clients: int) -> float:
     return min(POOL_USE_LIMIT, most_clients / addresses) if addresses else 0.0
 
 
-def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = None) -> Own:
+def read_own(
+    file: Path,
+    without: Sequence[str] = (),
+    *,
+    leases: Leases | None = None,
+    root: Path | None = None,
+) -> Own:
     """Read a user's configuration file; `without` are the words for what to leave out of it.
 
-    `root` is where absolute names of included files are looked for.  Raises a usage error for
-    a file that is no configuration, that the lab cannot run, or that answers no client.
+    `leases` are those that it has at its start.  `root` is where absolute names of included
+    files are looked for.  Raises a usage error for a file that is no configuration, that the
+    lab cannot run, or that answers no client.
     """
-    own = _of_text(file, without) or _of_json(file, without, root)
+    own = _of_text(file, without, leases) or _of_json(file, without, leases, root)
+    if own.filling is not None and not own.filling.lines:
+        raise usage_error(
+            "no lease is of this configuration",
+            where="--leases",
+            found=str(own.filling),
+            wanted=f"leases of subnets of {file}",
+        )
     if not own.kinds:
         raise usage_error(
             "the server would answer no client",
@@ -104,7 +121,7 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
     return own
 
 
-def _of_text(file: Path, without: Sequence[str]) -> Own | None:
+def _of_text(file: Path, without: Sequence[str], leases: Leases | None) -> Own | None:
     """Read a file in the language of a role that recognises its text; None where none does."""
     try:
         text = content_of(file, MOST_BYTES, "too large").decode()
@@ -114,17 +131,21 @@ def _of_text(file: Path, without: Sequence[str]) -> Own | None:
         kind = folder.parent.name
         package = _package(kind)
         if hasattr(package, "recognises") and package.recognises(text):
-            read = package.read(text, str(file), without, MOST_CLIENTS)
+            read = package.read(text, str(file), without, MOST_CLIENTS, leases)
             return build(Own, {"kind": kind, **read}, str(file))
     return None
 
 
-def _of_json(file: Path, without: Sequence[str], root: Path | None) -> Own:
+def _of_json(
+    file: Path, without: Sequence[str], leases: Leases | None, root: Path | None
+) -> Own:
     """Read a file of commented JSON, as Kea's servers have it."""
-    return own_of(read_commented_json(file, root), without)
+    return own_of(read_commented_json(file, root), without, leases)
 
 
-def own_of(document: Document, without: Sequence[str] = ()) -> Own:
+def own_of(
+    document: Document, without: Sequence[str] = (), leases: Leases | None = None
+) -> Own:
     """What a role makes of a configuration that has been parsed; errors as of `read_own`."""
     kinds = kinds_of_objects()
     held = list(servers(document.top, kinds))
@@ -146,7 +167,7 @@ def own_of(document: Document, without: Sequence[str] = ()) -> Own:
     kind = kinds[configuration.name]
     configuration.check({"": "an object"})
     configuration.check(known_costs()[kind].values)
-    read = _read(_package(kind), configuration, without)
+    read = _read(_package(kind), configuration, without, leases)
     made = {"kind": kind, "holder": configuration.name, **read}
     return build(Own, made, str(document.spot))
 
@@ -160,7 +181,11 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
     (folder / LOADS).mkdir(parents=True, exist_ok=True)
     server, population = (keep(folder, one) for one in (own.server, {"kinds": own.kinds}))
     stem = _OTHERS.sub("-", file.stem.lower()).strip("-")[:24] or "file"
-    whole = hashlib.sha256(f"{server}{population}".encode()).hexdigest()
+    filled, changes = "", own.changes
+    if own.filling is not None:
+        filled = keep_bytes(folder, "\n".join([*own.filling.lines, ""]).encode(), "csv")
+        changes = [*changes, f"leases: {own.filling}"]
+    whole = hashlib.sha256(f"{server}{population}{filled}".encode()).hexdigest()
     name = f"own-{stem}-{whole[:8]}"
     like = yaml.safe_load((scenarios / LOADS / f"{own.load}.yml").read_text(encoding="utf-8"))
     load = {key: like[key] for key in ("generator", "transaction", "family")} | {
@@ -177,8 +202,9 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
             "options": {
                 **own.options,
                 "configuration": server,
-                "changed": own.changes,
+                "changed": changes,
                 "left_out": own.left_out,
+                **({"leases": filled} if filled else {}),
             },
         },
         "beside": own.beside,
@@ -246,10 +272,13 @@ def keep_bytes(folder: Path, content: bytes, ending: str) -> str:
 
 
 def _read(
-    package: ModuleType, configuration: Configuration, without: Sequence[str]
+    package: ModuleType,
+    configuration: Configuration,
+    without: Sequence[str],
+    leases: Leases | None,
 ) -> dict[str, Any]:
     try:
-        read: dict[str, Any] = package.read(configuration, without, MOST_CLIENTS)
+        read: dict[str, Any] = package.read(configuration, without, MOST_CLIENTS, leases)
     except _WRONG as error:
         raise refused(configuration.whole) from error
     return read

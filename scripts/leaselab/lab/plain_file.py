@@ -5,7 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
+
+from leaselab.model.errors import LeaselabError, usage_error
+
+LONGEST_LINE = 1 << 16
+"""Characters of a line that are read as one."""
 
 
 def check_plain(path: Path) -> None:
@@ -29,3 +37,25 @@ def content_of(path: Path, limit: int, too_large: str) -> bytes:
         if content is None or len(content) > limit:
             raise OSError(errno.EFBIG, too_large)
     return content
+
+
+def not_read(path: Path, error: OSError) -> LeaselabError:
+    """Return the usage error of a file that cannot be read."""
+    return usage_error(
+        f"cannot be read: {error.strerror}",
+        where=str(path),
+        todo="name a file that you may read",
+    )
+
+
+@contextmanager
+def text_of(path: Path) -> Iterator[IO[str]]:
+    """The lines of a text; bytes that are no text stay one character each."""
+    with path.open(encoding="latin-1", newline="") as file:
+        yield file
+
+
+def lines_of(file: IO[str]) -> Iterator[str]:
+    """Lines of a bounded length."""
+    while line := file.readline(LONGEST_LINE):
+        yield line.replace("\0", "")

@@ -1,8 +1,11 @@
-"""ISC dhcpd's leases, read from its lease file: it has no counters."""
+"""ISC dhcpd's leases, in its lease file: it has no counters."""
 
 import os
 import re
+import time
 from pathlib import Path
+
+from leaselab_contract.filled import LIFETIME_S
 
 _STATE = re.compile(
     rb"^(?:lease| +ia(?:addr|prefix)) (\S+) \{\n(?:.*\n)*?  +binding state (\w+);", re.MULTILINE
@@ -41,3 +44,39 @@ class Leases:
         if self._file is not None:
             self._file.close()
         self._file, self._read, self._active = self._path.open("rb"), 0, set()
+
+
+def text_of(leases):
+    """Return the file of leases with which it begins."""
+    now = time.time()
+    since, until = (
+        time.strftime("%w %Y/%m/%d %H:%M:%S", time.gmtime(at)) for at in (now, now + LIFETIME_S)
+    )
+    return "".join(
+        (_of_6 if ":" in lease.address else _of_4)(number, lease, since, until)
+        for number, lease in enumerate(leases)
+    )
+
+
+def _of_4(_number, lease, since, until):
+    return (
+        f"lease {lease.address} {{\n  starts {since};\n  ends {until};\n  cltt {since};\n"
+        f"  binding state {_word(lease)};\n  next binding state free;\n"
+        f"  hardware ethernet {lease.mac.hex(':')};\n}}\n"
+    )
+
+
+def _of_6(number, lease, since, until):
+    is_address = lease.length == 128
+    what, inner = ("ia-na", "iaaddr") if is_address else ("ia-pd", "iaprefix")
+    place = lease.address if is_address else f"{lease.address}/{lease.length}"
+    who = "".join(f"\\{byte:03o}" for byte in number.to_bytes(4, "little") + lease.duid)
+    return (
+        f'{what} "{who}" {{\n  cltt {since};\n  {inner} {place} {{\n'
+        f"    binding state {_word(lease)};\n    preferred-life {LIFETIME_S};\n"
+        f"    max-life {LIFETIME_S};\n    ends {until};\n  }}\n}}\n"
+    )
+
+
+def _word(lease):
+    return "abandoned" if lease.declined else "active"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from leaselab_contract import restarted, sampling
+from leaselab_contract import filled, restarted, sampling
 
-from isc_dhcpd_contract.leases import Leases
+from isc_dhcpd_contract.leases import Leases, text_of
 
 
 class Server(restarted.Server):
@@ -17,11 +17,11 @@ class Server(restarted.Server):
         self._leases = Leases(config["lease_file"])
 
     def launch(self):
-        """Start it with an empty lease file, which it does not make itself."""
+        """Start it with a lease file, which it does not make itself: of its first leases."""
         path = Path(self.config["lease_file"])
         path.with_name(f"{path.name}~").unlink(missing_ok=True)
         path.unlink(missing_ok=True)
-        path.touch()
+        path.write_text(text_of(filled.read(self.config)), encoding="ascii")
         return super().launch()
 
     def ready(self):
@@ -31,8 +31,14 @@ class Server(restarted.Server):
         return output.partition("\n")[0].split()[-1]
 
     def leases(self):
-        """Count its leases."""
-        return self._leases.held()
+        """Count its leases but those with which it begins; it lists what is declined apart."""
+        begun = sum(not lease.declined for lease in filled.read(self.config))
+        return self._leases.held() - begun
+
+    def check_started(self):
+        """Raise for leases that it did not take."""
+        filled.check(self.config, self.leases)
+        return {}
 
     def counted(self):
         """Return no counters, as dhcpd has none, and the number of leases."""

@@ -5,6 +5,7 @@ import json
 import re
 import socket
 
+from leaselab_contract import filled
 from leaselab_contract.errors import ContractError
 
 CONTROL_S = 30.0
@@ -40,11 +41,16 @@ def statistic(config, name, timeout=CONTROL_S):
 
 
 def leases(config, timeout=CONTROL_S):
-    """Return how many leases Kea counts: in one subnet, or in all where none is named."""
+    """Return how many leases Kea counts: in one subnet, or in all where none is named.
+
+    Those with which it began are none of them.
+    """
     if config["leases_statistic"]:
-        return statistic(config, config["leases_statistic"], timeout)
-    values = _of_subnets(config, timeout)
-    return sum(values[name][0][0] for name in values)
+        counted = statistic(config, config["leases_statistic"], timeout)
+    else:
+        values = _of_subnets(config, timeout)
+        counted = sum(values[name][0][0] for name in values)
+    return counted - len(filled.read(config))
 
 
 def forget_leases(config):

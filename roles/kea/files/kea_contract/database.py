@@ -13,8 +13,10 @@ from leaselab_contract.database import (
     is_distant,
 )
 from leaselab_contract.errors import ContractError, LabError
+from leaselab_contract.filled import read
 
-from kea_contract.control import forget_leases
+from kea_contract import filled
+from kea_contract.control import control, forget_leases
 
 
 def has_leases(config):
@@ -41,6 +43,7 @@ def prepare(config):
         if config["database"]["hosts_file"]:
             rows = Path(config["database"]["hosts_file"]).read_text(encoding="ascii")
             ask(config, "sql", rows)
+        fill(config)
     except LabError:
         check_disk(config)  # its last log line need not name that
         raise
@@ -112,6 +115,7 @@ def empty(config):
     """Empty the tables; return how many leases there were and are, by count.
 
     Truncating them needs no log of each row.  Kea, which keeps its own counts, is notified.
+    Those with which it begins are none of them: it counts them as it reads its configuration.
     """
     check_disk(config)
     sql = Path(config["database"]["empty_file"]).read_text(encoding="ascii")
@@ -121,5 +125,16 @@ def empty(config):
         check_after_death(config)  # its client only reports a closed connection
         raise
     before, left = map(int, answer.split())
-    forget_leases(config)
-    return before, left
+    begun = len(read(config))
+    if begun:
+        fill(config)
+        control(config, "config-reload")
+    else:
+        forget_leases(config)
+    return before - begun, left
+
+
+def fill(config):
+    """Write the leases with which Kea begins into the empty table."""
+    if has_leases(config) and read(config):
+        ask(config, "sql", filled.sql(config))

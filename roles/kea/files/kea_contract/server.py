@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from leaselab_contract import process, sampling, server
+from leaselab_contract import filled, process, sampling, server
 from leaselab_contract.database import WithDatabase
 from leaselab_contract.errors import ContractError
 
@@ -33,13 +33,22 @@ class Server(WithDatabase, server.Server):
             self.launch_and_hear(link, "listens")
         return beside
 
+    def launch(self):
+        """Start it, where it begins with leases once before: its empty file has its columns."""
+        if filled.read(self.config) and not database.has_leases(self.config):
+            super().launch()
+            process.end(self.config["process"], self.STOP_S)
+            store.begin_again(self.config)
+        return super().launch()
+
     def ready(self):
         """Return its version."""
         answer = control(self.config, "version-get", timeout=2.0)
         return answer["extended"].split()[0]
 
     def check_started(self):
-        """Start a pair's agent, and the poller."""
+        """Start a pair's agent, and the poller; raises for leases that it did not take."""
+        filled.check(self.config, lambda: leases(self.config))
         if self.config["agent"]:
             pair.start_agent(self.config["agent"])
         if self.config["poller"]:
@@ -84,12 +93,16 @@ class Server(WithDatabase, server.Server):
         """Return how many leases there were and are.
 
         A hook has the command for it.  Without the hook, Kea reads its configuration again
-        and finds no file of leases; it stays the same process, and counts packets on.
+        and finds no file of leases, or one of those with which it begins; it stays the same
+        process, and counts packets on.
         """
         if database.has_leases(self.config):
             return database.empty(self.config)
         before = leases(self.config)
-        if self.config["can_wipe"]:
+        if filled.read(self.config):
+            store.begin_again(self.config)
+            control(self.config, "config-reload")
+        elif self.config["can_wipe"]:
             # Without a subnet it is all of them.
             subnet = self.config["subnet_id"]
             of_one = {} if subnet is None else {"subnet-id": subnet}

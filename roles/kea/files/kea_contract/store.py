@@ -3,7 +3,7 @@
 import csv
 from pathlib import Path
 
-from kea_contract import database
+from kea_contract import database, filled
 
 CLIENT = {4: "hwaddr", 6: "duid"}
 
@@ -39,3 +39,11 @@ def remove_files(config):
     newest = Path(config["lease_file"])
     for path in newest.parent.glob(f"{newest.name}*"):
         path.unlink(missing_ok=True)
+
+
+def begin_again(config):
+    """Write a file of the leases with which Kea begins, in place of its own files."""
+    with Path(config["lease_file"]).open(encoding="ascii", errors="replace") as file:
+        columns = file.readline().strip()
+    remove_files(config)
+    Path(config["lease_file"]).write_text(filled.memfile(config, columns), encoding="ascii")

@@ -8,11 +8,11 @@ from pathlib import Path
 from types import ModuleType
 
 from leaselab.lab.clients.census import Census
-from leaselab.lab.clients.file import Clients, not_read
+from leaselab.lab.clients.file import Clients
 from leaselab.lab.clients.frames import LINKS, datagram_of
 from leaselab.lab.clients.messages import Message, message_of
 from leaselab.lab.clients.population import traffic_of
-from leaselab.lab.plain_file import check_plain
+from leaselab.lab.plain_file import check_plain, not_read
 from leaselab.model.errors import usage_error
 
 _PORTS = {4: (67, 68), 6: (546, 547)}

@@ -11,9 +11,9 @@ from msgspec import Struct, to_builtins
 
 from leaselab.lab.build import build
 from leaselab.lab.clients.messages import WORDS
-from leaselab.lab.plain_file import check_plain
+from leaselab.lab.plain_file import check_plain, not_read
 from leaselab.lab.roles import LOADER
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.errors import usage_error
 
 _HEAD = """\
 # Clients as `leaselab clients` counted them. Nobody is in here: relays have made-up addresses
@@ -98,15 +98,6 @@ def _listed(dumper: Any, value: list[Any]) -> Any:  # noqa: ANN401  # untyped in
 
 
 _Dumper.add_representer(list, _listed)
-
-
-def not_read(path: Path, error: OSError) -> LeaselabError:
-    """Return the usage error of a file that cannot be read."""
-    return usage_error(
-        f"cannot be read: {error.strerror}",
-        where=str(path),
-        todo="name a file that you may read",
-    )
 
 
 def read_clients(path: Path) -> tuple[Clients, str]:

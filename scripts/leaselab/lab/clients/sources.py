@@ -6,15 +6,13 @@ import csv
 import ipaddress
 import re
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
 from leaselab.lab.clients.capture import Reader, read_capture
-from leaselab.lab.clients.file import not_read
 from leaselab.lab.clients.messages import MALFORMED, Message
-from leaselab.lab.plain_file import check_plain
+from leaselab.lab.plain_file import LONGEST_LINE, check_plain, lines_of, not_read, text_of
 
 _LEASES = b"address,"
 _LOGGED = re.compile(
@@ -25,7 +23,6 @@ _LOGGED = re.compile(
 _WHO = re.compile(r"(?:client-id|DUID|hwtype=\d+):? ([0-9a-f:]+)")
 _RELAY = re.compile(r"(?:link address|relay at address): ([0-9a-f.:]+)")
 _DONE = {"assigned": "new", "renewed": "renew", "rebound": "rebind", "released": "release"}
-_LONGEST_LINE = 1 << 16
 _LEFT = "lines that are none of Kea's"
 
 
@@ -37,35 +34,22 @@ def read_source(reader: Reader, path: Path) -> None:
     try:
         check_plain(path)
         with path.open("rb") as file:
-            first = file.readline(_LONGEST_LINE)
+            first = file.readline(LONGEST_LINE)
     except OSError as error:
         raise not_read(path, error) from error
     if first.startswith(_LEASES):
-        with _text(path) as file:
+        with text_of(path) as file:
             _read_leases(reader, file)
     elif _LOGGED.match(first.decode("latin-1")):
-        with _text(path) as file:
+        with text_of(path) as file:
             _read_log(reader, file)
     else:
         read_capture(reader, path)
 
 
-@contextmanager
-def _text(path: Path) -> Iterator[IO[str]]:
-    """The lines of a text; bytes that are no text stay one character each."""
-    with path.open(encoding="latin-1", newline="") as file:
-        yield file
-
-
-def _lines(file: IO[str]) -> Iterator[str]:
-    """Lines of a bounded length."""
-    while line := file.readline(_LONGEST_LINE):
-        yield line.replace("\0", "")
-
-
 def _read_leases(reader: Reader, file: IO[str]) -> None:
     """Read a memfile: the first line of a client is a new lease, a later one a renewal."""
-    rows: Iterable[dict[str | None, str]] = csv.DictReader(_lines(file))
+    rows: Iterable[dict[str | None, str]] = csv.DictReader(lines_of(file))
     known: set[int] = set()
     try:
         for number, row in enumerate(rows):
@@ -103,7 +87,7 @@ _MOST_KNOWN = 1 << 19
 
 def _read_log(reader: Reader, file: IO[str]) -> None:
     """Read a forensic log as Kea writes it where no format is set."""
-    for number, line in enumerate(_lines(file)):
+    for number, line in enumerate(lines_of(file)):
         logged = _LOGGED.match(line)
         who, relay = _WHO.search(line), _RELAY.findall(line)
         if logged is None or who is None:

@@ -1,0 +1,232 @@
+"""The leases of a running server as the start of a user's own configuration."""
+
+import calendar
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.contracts import ROLES, contract_module
+from tests.mutations import with_other_bytes
+
+from leaselab.lab.leases import read_leases
+from leaselab.lab.own import read_own
+from leaselab.model.errors import LeaselabError, Outcome
+
+DATA = Path(__file__).parents[1] / "data/own"
+FILES = {
+    "kea-leases4.csv": "house.conf",
+    "kea-leases6.csv": "isp6.conf",
+    "dhcpd.leases": "dhcpd.conf",
+    "dhcpd6.leases": "dhcpd6.conf",
+}
+"""Dumps, and the configurations that they fit."""
+HEAD = (
+    "address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state"
+)
+NOW = 1_795_000_000
+
+
+def filling(config, *files):
+    return read_own(DATA / config, leases=read_leases(files)).filling
+
+
+@pytest.fixture
+def house(tmp_path):
+    """What is made of lines of a dump, of a house with 150 addresses."""
+
+    def of(*lines, head=HEAD):
+        file = tmp_path / "dump"
+        file.write_text("\n".join([*([head] if head else []), *lines, ""]), encoding="utf-8")
+        return read_own(DATA / "house.conf", leases=read_leases([file]))
+
+    return of
+
+
+def line(host, *, expire=NOW + 3600, lifetime=3600, state=0, client="de:ad:be:ef:00:01"):
+    return f"192.168.1.{host},{client},,{lifetime},{expire},1,0,0,annas-phone,{state}"
+
+
+def test_each_dump_fills_the_configuration_that_it_fits():
+    assert {file: str(filling(config, DATA / file)) for file, config in FILES.items()} == {
+        "kea-leases4.csv": "60 fill it; left out: 2 expired, 1 lines that are no lease, "
+        "1 in no subnet",
+        "kea-leases6.csv": "41 fill it; left out: 1 of reserved addresses",
+        "dhcpd.leases": "40 fill it; left out: 1 expired, 1 of reserved addresses",
+        "dhcpd6.leases": "16 fill it",
+    }
+    assert filling("house.conf", DATA / "kea-leases4.csv").elsewhere == {"10.99.0.0/24": 1}
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_nothing_of_a_client_is_kept(file):
+    kept = "\n".join(filling(FILES[file], DATA / file).lines)
+    for marked in ("de:ad", "anna", "\\001", "336", str(NOW)[:4]):
+        assert marked not in kept
+
+
+def test_the_newest_line_of_an_address_counts(house):
+    assert house(line(100), line(101), line(100, lifetime=0)).filling.lines == [
+        "192.168.1.101,32,0,1"
+    ]
+    declined = house(line(100), line(100, state=1)).filling
+    assert declined.lines == ["192.168.1.100,32,1,1"]
+
+
+def test_leases_are_those_of_the_time_of_the_dump(house):
+    """However old it is; what had expired by then is left out."""
+    assert str(house(line(100), line(101, expire=NOW)).filling) == "2 fill it"
+    gone = house(line(100), line(101, expire=NOW - 1), line(102, state=2), line(103, state=3))
+    assert str(gone.filling) == "1 fill it; left out: 2 expired, 1 released"
+    forever = line(101, lifetime=0xFFFFFFFF, expire=NOW - 9999)
+    assert str(house(line(100), forever).filling) == "2 fill it"
+
+
+def test_kea_admins_words_for_states_are_known(house):
+    assert house(line(100, state="default"), line(101, state="declined")).filling.lines == [
+        "192.168.1.100,32,0,1",
+        "192.168.1.101,32,1,1",
+    ]
+
+
+def test_clients_take_half_of_what_is_free(house):
+    empty, used = read_own(DATA / "house.conf"), house(*map(line, range(100, 200)))
+    assert (empty.clients, used.clients) == (75, 25)
+    assert (empty.addresses, used.addresses) == (150, 50)
+
+
+def test_a_full_pool_is_named(house):
+    with pytest.raises(LeaselabError, match="its pool has no free address"):
+        house(*map(line, range(100, 250)))
+
+
+def test_dnsmasqs_file_is_one(house):
+    lines = ["1795003600 de:ad:be:ef:00:01 192.168.1.100 annas-phone *"]
+    six = ["duid 00:01:00:01", "1795003600 7 2001:db8::7 * 00:01"]
+    assert str(house(*lines, *six, head="").filling) == "1 fill it; left out: 1 of DHCPv6"
+
+
+def test_subnets_without_a_number_get_one_and_it_is_listed(tmp_path):
+    file, dump = tmp_path / "two.conf", tmp_path / "dump"
+    subnets = ['{"id": 1, "subnet": "10.0.0.0/24", "pools": [{"pool": "10.0.0.0/25"}]}']
+    subnets.append('{"subnet": "192.168.1.0/24", "pools": [{"pool": "192.168.1.0/25"}]}')
+    file.write_text(f'{{"Dhcp4": {{"subnet4": [{", ".join(subnets)}]}}}}', encoding="utf-8")
+    dump.write_text(f"{HEAD}\n{line(100)}\n", encoding="utf-8")
+    own = read_own(file, leases=read_leases([dump]))
+    assert own.filling.lines == ["192.168.1.100,32,0,2"]
+    assert own.server["subnet4"][1]["id"] == 2
+    assert "subnet4[*].id: numbers where there is none, for the leases" in own.changes
+
+
+def refused(call):
+    with pytest.raises(LeaselabError) as refusal:
+        call()
+    assert refusal.value.outcome is Outcome.USAGE
+    return str(refusal.value)
+
+
+def test_what_fills_nothing_is_refused(tmp_path, house):
+    assert "no file of leases" in refused(lambda: house("nothing", head=""))
+    message = refused(lambda: house("10.9.0.1,,,3600,1795003600,1,0,0,,0"))
+    assert "no lease is of this configuration" in message
+    assert "1 in no subnet" in message
+    assert "cannot be read" in refused(lambda: read_leases([tmp_path / "none"]))
+    file, dump = tmp_path / "kept.conf", tmp_path / "dump"
+    text = (DATA / "house.conf").read_text(encoding="utf-8")
+    where = '"lease-database": {"type": "memfile", "persist": false}, "subnet4"'
+    file.write_text(text.replace('"subnet4"', where), encoding="utf-8")
+    dump.write_text(f"{HEAD}\n{line(100)}\n", encoding="utf-8")
+    message = refused(lambda: read_own(file, leases=read_leases([dump])))
+    assert "lease-database.persist: this server reads no leases" in message
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_whatever_a_dump_says_it_is_read_or_refused(file, tmp_path):
+    """Other bytes, and lines in another order."""
+    text, dump, refused = (DATA / file).read_bytes(), tmp_path / "dump", []
+    lines = text.splitlines(keepends=True)
+    for seed in range(60):
+        begin = seed % len(lines)
+        moved = b"".join([*lines[begin::2], *lines[:begin]])
+        dump.write_bytes(moved if seed % 2 else with_other_bytes(text, seed))
+        try:
+            assert filling(FILES[file], dump).lines
+        except LeaselabError as refusal:
+            refused.append(refusal.outcome)
+    assert set(refused) <= {Outcome.USAGE}
+
+
+@pytest.fixture(scope="module")
+def contracts():
+    """Modules of Kea's and dhcpd's contracts that write leases."""
+    with (
+        contract_module("kea", "kea_contract.filled") as kea,
+        contract_module("isc_dhcpd", "isc_dhcpd_contract.leases") as dhcpd,
+        contract_module("contract", "leaselab_contract.filled") as filled,
+    ):
+        yield kea, dhcpd, filled
+
+
+@pytest.fixture
+def config(tmp_path):
+    file = tmp_path / "filled.csv"
+    rows = ["10.0.0.1,32,0,7", "10.0.0.2,32,1,7"]
+    file.write_text("".join(f"{row}\n" for row in rows), encoding="ascii")
+    return {"family": 4, "filled_file": str(file)}
+
+
+def test_kea_gets_them_in_its_own_columns_and_of_nobody(contracts, config):
+    kea, _, filled = contracts
+    text = kea.memfile(config, f"{HEAD},user_context,pool_id")
+    head, active, declined = text.splitlines()
+    assert head == f"{HEAD},user_context,pool_id"
+    address, mac, client, lifetime, expire, *rest = active.split(",")
+    assert (address, client, lifetime) == ("10.0.0.1", f"01:{mac}", str(filled.LIFETIME_S))
+    assert rest == ["7", "0", "0", "", "0", "", "0"]
+    assert int(expire) == pytest.approx(time.time() + filled.LIFETIME_S, abs=60)
+    assert declined.startswith("10.0.0.2,,,")
+    assert declined.split(",")[9] == "1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "mac"),
+    [("mysql", "0x0e1ea5000000"), ("postgresql", "decode('0e1ea5000000', 'hex')")],
+)
+def test_a_database_gets_them_some_at_a_time(contracts, config, kind, mac, monkeypatch):
+    """Rows of other columns apart: a declined lease has no client."""
+    databases = yaml.safe_load((ROLES / "kea/vars/main.yml").read_text("utf-8"))
+    settings = databases["kea_databases"][kind]
+    monkeypatch.setattr(contracts[0], "AT_A_TIME", 1)
+    sql = contracts[0].sql({**config, "database": settings})
+    assert sql.startswith(settings["use_sql"])
+    active, declined = sql.split("INSERT INTO lease4 ")[1:]
+    assert active.split("VALUES\n")[1].startswith("(167772161, ")
+    assert mac in active
+    assert "hwaddr" not in declined
+
+
+def test_a_server_without_leases_has_none(contracts):
+    assert contracts[2].read({}) == ()
+    contracts[2].check({}, lambda: 1 / 0)
+
+
+def test_a_server_that_did_not_take_them_is_not_measured(contracts, config):
+    filled = contracts[2]
+    filled.check(config, lambda: 0)
+    with pytest.raises(Exception, match=r"found 1, wanted 2"):
+        filled.check(config, lambda: -1)
+
+
+def test_dhcpds_own_file_reads_as_what_was_written(contracts, config, tmp_path):
+    """By the reader of dumps: none has expired a day later."""
+    _, dhcpd, filled = contracts
+    file = tmp_path / "leases"
+    file.write_text(dhcpd.text_of(filled.read(config)), encoding="ascii")
+    taken = read_leases([file]).taken
+    assert [(str(address), declined) for address, _, declined in taken] == [
+        ("10.0.0.1", False),
+        ("10.0.0.2", True),
+    ]
+    ends = next(row for row in file.read_text("ascii").splitlines() if "ends" in row)
+    written = time.strptime(ends.split(" ", 4)[-1], "%Y/%m/%d %H:%M:%S;")
+    assert calendar.timegm(written) > time.time() + 86400
