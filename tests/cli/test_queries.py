@@ -92,6 +92,46 @@ def test_a_result_names_the_queries_by_their_hash_and_is_of_another_scenario(lab
     assert len({*names, first.name}) == 5
 
 
+def test_capacity_says_whether_servers_carry_the_queries_of_a_file(lab, file, capsys):
+    asked = file("q.txt", ASKED)
+    scenario = measured(lab, SCENARIO, "--queries", asked)
+    (row,) = lab.store.index.every("*")
+    low = lab.store.load(row["id"]).figure.ci95[0]
+    command = ["capacity", SCENARIO, "--queries", asked, "--per-s"]
+    capsys.readouterr()
+    for per_s, carries in ((low / 2, "yes"), (low * 9, "no")):
+        assert main([*command, f"{per_s}", "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document["queries_per_s"] == pytest.approx(per_s)
+        (judged,) = document["configurations"]
+        assert (judged["scenario"], judged["id"]) == (scenario.name, row["id"])
+        assert (judged["carries"], judged["restart"]) == (carries, None)
+        assert judged["head_room"] == pytest.approx(low / per_s)
+    assert main([*command, "10", "--page"]) == 0
+    message = capsys.readouterr().out
+    assert "10 queries/s, those of a file" in message
+    assert "renew" not in message
+    page = Path(message.splitlines()[-1]).read_text(encoding="utf-8")
+    assert "1 of 1 configurations carry 10 queries/s" in page
+    others = file("p.txt", ASKED.replace("0001", "0003"))
+    assert main(["capacity", SCENARIO, "--queries", others, "--per-s", "10"]) == 2
+    assert "no results of" in capsys.readouterr().err
+
+
+def test_capacity_of_queries_wants_servers_and_a_rate(file, capsys):
+    asked = ["--queries", file("q.txt", ASKED)]
+    for words, message in (
+        (asked, "PATTERN --queries FILE --per-s N"),
+        ([SCENARIO, *asked], "PATTERN --queries FILE --per-s N"),
+        ([*asked, "--per-s", "1"], "PATTERN --queries FILE --per-s N"),
+        ([SCENARIO, *asked, "--per-s", "1", "--at-once"], "--at-once: it would have no"),
+        ([SCENARIO, "--clients", "1", "--lease-s", "9", "--per-s", "1"], "--per-s: it would"),
+        ([], "nobody asks for anything"),
+    ):
+        assert main(["capacity", *words]) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_own_zones_are_kept_as_the_role_makes_its_own(lab, file):
     zones = [f"example.com={file('z.zone', ZONE)}"]
     zones += [file("y.zone", f"$ORIGIN b.example.\n{ZONE}")]

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from leaselab.analysis.demand import Demand
+from leaselab.analysis.demand import Asked, Demand
 from leaselab.analysis.incompatibilities import same_configuration
 from leaselab.analysis.matrix import Cell, cell_of
 from leaselab.analysis.verdict import proven_rate
@@ -108,7 +108,7 @@ class Configuration:
 
 
 def configurations(
-    records: Iterable[Record], demand: Demand, beside: Iterable[Record] = ()
+    records: Iterable[Record], demand: Demand | Asked, beside: Iterable[Record] = ()
 ) -> list[Configuration]:
     """What each record's configuration makes of the demand: those that carry it first.
 
@@ -190,9 +190,9 @@ def serving(clients: int, rate: Rate | None, bursts: Sequence[Burst]) -> Serving
 
 
 def _judged(
-    cell: Cell, rate: Rate | None, bursts: Sequence[Burst], demand: Demand
+    cell: Cell, rate: Rate | None, bursts: Sequence[Burst], demand: Demand | Asked
 ) -> Configuration:
-    taken = serving(demand.population.clients, rate, bursts)
+    taken = serving(demand.clients, rate, bursts) if demand.clients else None
     limit_s = demand.limit_s
     if limit_s is not None:
         room = limit_s / taken.seconds if taken else None

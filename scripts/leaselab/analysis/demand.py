@@ -190,6 +190,28 @@ class Demand:
         return self.arrival.peak(self.population)
 
     @property
+    def clients(self) -> int:
+        """How many there are."""
+        return self.population.clients
+
+    @property
     def limit_s(self) -> float | None:
         """Time within which all clients have to be served (s); None where none was given."""
         return self.arrival.within_s if isinstance(self.arrival, Restart) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Queries of clients that hold nothing, so that only their rate counts."""
+
+    per_s: float
+    """In the busiest second (1/s)."""
+    clients: None = None
+    limit_s: None = None
+
+    @property
+    def peak(self) -> Flow:
+        """The load of the busiest second."""
+        return Flow(self.per_s, 0.0)
+
+    steady = peak

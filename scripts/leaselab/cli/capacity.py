@@ -9,6 +9,7 @@ from leaselab.analysis.capacity import SERVED_S, configurations
 from leaselab.analysis.demand import (
     DAY_S,
     Arrival,
+    Asked,
     Demand,
     Population,
     Recorded,
@@ -30,8 +31,16 @@ from leaselab.cli.options import (
     whole,
     without_effect,
 )
-from leaselab.cli.own import add_config, add_scale, names_with_clients, own_scenario
-from leaselab.cli.parser import Choosing
+from leaselab.cli.own import (
+    OF_QUERIES,
+    add_config,
+    add_queries,
+    add_scale,
+    names_with_clients,
+    own_scenario,
+    scenarios_with_load,
+)
+from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.cli.report import FOLDER
 from leaselab.lab.clients.file import read_clients
 from leaselab.model.errors import Outcome, usage_error
@@ -66,7 +75,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--clients",
         type=_clients,
         action=Choosing,
-        required=True,
         metavar="N|FILE",
         help="clients that hold a lease: their number, or what `leaselab clients` has counted, "
         "with its busiest minute as the peak",
@@ -92,6 +100,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="clients that are new each day, over all clients (default: 0)",
     )
+    add_queries(parser)
+    per_s = parser.add_argument("--per-s", type=number(0.001, 10**9), metavar="N")
+    hidden(per_s, "queries", {ANY: "how many of them are asked in the busiest second"})
     arrival = parser.add_mutually_exclusive_group()
     arrival.add_argument(
         "--rush",
@@ -129,12 +140,14 @@ def _clients(text: str) -> int | Path:
 def run(args: argparse.Namespace) -> Outcome:
     """Print the demand, and how each configuration meets it."""
     read = read_clients(args.clients) if isinstance(args.clients, Path) else None
-    demand = _demand(args, read[0] if read else None)
+    demand = _asked(args) if args.queries else _demand(args, read[0] if read else None)
     store = open_store(args, existing=True)
-    own = own_scenario(args)
+    own = None if args.queries else own_scenario(args)
     if own and read:
         (own,) = names_with_clients([own], read, args.scale)
     patterns = [*args.pattern, *([own] if own else [])]
+    if args.queries:
+        patterns = [*scenarios_with_load(args, patterns)]
     carrying = _carrying(store, patterns, args.bench, demand)
     page = _page(store, demand, carrying) if args.page else None
     if args.json:
@@ -147,9 +160,30 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome.OK
 
 
+def _asked(args: argparse.Namespace) -> Asked:
+    """The queries of a file: how many are asked is not in it."""
+    of_clients = ("--clients", "--scale", "--lease-s", "--renew-at", "--new-per-day")
+    without_effect(args, "--clients instead of --queries", *of_clients, "--config", "--rush")
+    without_effect(args, "--clients instead of --queries", "--at-once", "--within-s")
+    if args.per_s is None or not args.pattern:
+        raise usage_error(
+            "queries of which servers, and how many of them?",
+            where="--queries",
+            wanted="PATTERN --queries FILE --per-s N",
+            todo="name scenarios of DNS, and the queries of the busiest second",
+        )
+    return Asked(args.per_s)
+
+
 def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
     """The clients, from the options or a file."""
+    only_with(args, "--queries", *OF_QUERIES, "--per-s")
     only_with(args, "--at-once", "--within-s")
+    if args.clients is None:
+        raise usage_error(
+            "nobody asks for anything",
+            wanted="--clients N --lease-s S, --clients FILE, or --queries FILE --per-s N",
+        )
     if file is not None:
         return _counted(args, file)
     without_effect(args, "a file of --clients", "--scale")
@@ -208,7 +242,7 @@ def _arrival(args: argparse.Namespace) -> Arrival:
 
 
 def _carrying(
-    store: Store, patterns: Sequence[str], bench: str | None, demand: Demand
+    store: Store, patterns: Sequence[str], bench: str | None, demand: Demand | Asked
 ) -> list[Configuration]:
     """What the newest results make of the demand, chosen as ``leaselab list --table`` does.
 
@@ -217,6 +251,9 @@ def _carrying(
     """
     if not (patterns or bench or store.index.scenarios()):
         return []
+    if isinstance(demand, Asked):
+        known = newest_of(store.index, patterns, bench)
+        return configurations(store.load_readable(known), demand)
     check_patterns(store, patterns)
     newest = newest_of(store.index, patterns or ["*"], bench)
     beside = [
@@ -232,7 +269,7 @@ def _giving(store: Store, ids: Iterable[str]) -> Iterator[Record]:
     return (record for record in store.load_readable(ids) if FAMILY in record.scenario.load)
 
 
-def _page(store: Store, demand: Demand, configurations: Sequence[Configuration]) -> str:
+def _page(store: Store, demand: Demand | Asked, configurations: Sequence[Configuration]) -> str:
     from leaselab.report.site.capacity import write_capacity  # noqa: PLC0415  # draws; slow to import
 
     folder = store.root / FOLDER

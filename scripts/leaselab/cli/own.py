@@ -104,7 +104,7 @@ def add_queries(parser: argparse.ArgumentParser) -> None:
         hidden(option, "queries", {ANY: text})
 
 
-_OF_QUERIES = ("--zone", "--names", "--edns", "--dnssec-ok")
+OF_QUERIES = ("--zone", "--names", "--edns", "--dnssec-ok")
 
 
 def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Sequence[str]:
@@ -117,7 +117,7 @@ def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Se
         only_with(args, "--clients", "--scale")
     queries = getattr(args, "queries", None)
     if queries is None and hasattr(args, "queries"):
-        only_with(args, "--queries", *_OF_QUERIES)
+        only_with(args, "--queries", *OF_QUERIES)
     if args.clients is None and queries is None:
         return patterns
     if args.clients is not None and queries is not None:

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.capacity import Basis, Carries
-from leaselab.analysis.demand import DAY_S, Restart
+from leaselab.analysis.demand import DAY_S, Asked, Restart
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned, heading, number
 from leaselab.report.matrix import conditions, shown
@@ -43,7 +43,9 @@ _NAMES = 3
 
 
 def print_capacity(
-    demand: Demand, configurations: Sequence[Configuration], stream: TextIO | None = None
+    demand: Demand | Asked,
+    configurations: Sequence[Configuration],
+    stream: TextIO | None = None,
 ) -> None:
     """Print the demand, and how each configuration meets it; to stdout by default."""
     stream = stream or sys.stdout
@@ -57,11 +59,20 @@ def print_capacity(
     stream.writelines(f"{printable(line)}\n" for line in notes(demand, configurations))
 
 
-def demand_words(demand: Demand) -> str:
+def asked_words(demand: Demand | Asked) -> str:
+    """Words for how much is asked for."""
+    if isinstance(demand, Asked):
+        return f"{demand.per_s:g} queries/s"
+    return f"{demand.clients} clients"
+
+
+def demand_words(demand: Demand | Asked) -> str:
     """Words for the clients."""
+    if isinstance(demand, Asked):
+        return f"{asked_words(demand)}, those of a file"
     population = demand.population
     parts = [
-        f"{population.clients} clients",
+        asked_words(demand),
         f"each renews every {time_words(population.renewal_s)}",
     ]
     if population.new_per_day:
@@ -69,9 +80,11 @@ def demand_words(demand: Demand) -> str:
     return ", ".join([*parts, demand.arrival.words])
 
 
-def loads(demand: Demand) -> list[tuple[str, float, float]]:
+def loads(demand: Demand | Asked) -> list[tuple[str, float, float]]:
     """The kinds of transactions, and how many a second: steady, and at the peak."""
     steady, peak = demand.steady, demand.peak
+    if isinstance(demand, Asked):
+        return [("queries", steady.total, peak.total)]
     return [
         ("new clients", steady.new, peak.new),
         ("renewals", steady.renewals, peak.renewals),
@@ -137,12 +150,13 @@ def time_words(seconds: float) -> str:
     return f"{seconds / size:.3g} {unit}"
 
 
-def notes(demand: Demand, configurations: Sequence[Configuration]) -> Iterator[str]:
+def notes(demand: Demand | Asked, configurations: Sequence[Configuration]) -> Iterator[str]:
     """Notes on the figures, a line each."""
-    yield (
-        "a renewal counts as a whole transaction: it is cheaper for a server, so this is on "
-        "the safe side"
-    )
+    if not isinstance(demand, Asked):
+        yield (
+            "a renewal counts as a whole transaction: it is cheaper for a server, so this is "
+            "on the safe side"
+        )
     if not configurations:
         yield NOTHING
         return
@@ -161,11 +175,12 @@ def notes(demand: Demand, configurations: Sequence[Configuration]) -> Iterator[s
             "head room: the lower end of the max rate's 95 % interval (of too few runs for "
             "one, the lowest run) over the peak"
         )
-        if isinstance(demand.arrival, Restart):
+        if not isinstance(demand, Asked) and isinstance(demand.arrival, Restart):
             yield "no time was given for the restart, so the peak is the steady load"
     if any(configuration.carries is Carries.PERHAPS for configuration in configurations):
         yield "perhaps: what is known of the configuration allows both"
-    yield "restart: time until all clients, which begin at once, are served"
+    if not isinstance(demand, Asked):
+        yield "restart: time until all clients, which begin at once, are served"
     bases = {
         configuration.serving.basis for configuration in configurations if configuration.serving
     }
@@ -179,9 +194,12 @@ def notes(demand: Demand, configurations: Sequence[Configuration]) -> Iterator[s
 
 
 def capacity_document(
-    demand: Demand, configurations: Sequence[Configuration]
+    demand: Demand | Asked, configurations: Sequence[Configuration]
 ) -> dict[str, Any]:
     """The same for ``--json``."""
+    judged = [_configuration(configuration) for configuration in configurations]
+    if isinstance(demand, Asked):
+        return {"queries_per_s": demand.per_s, "configurations": judged}
     population = demand.population
     return {
         "clients": population.clients,
@@ -195,7 +213,7 @@ def capacity_document(
         "steady": _flow(demand.steady),
         "peak": _flow(demand.peak),
         "renewal_is": "a whole transaction",
-        "configurations": [_configuration(configuration) for configuration in configurations],
+        "configurations": judged,
     }
 
 

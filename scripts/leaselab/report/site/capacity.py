@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.capacity import Carries
 from leaselab.report.capacity import (
+    asked_words,
     capacity_document,
     demand_words,
     headings,
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from leaselab.analysis.capacity import Configuration
-    from leaselab.analysis.demand import Demand
+    from leaselab.analysis.demand import Asked, Demand
 
 _VERDICTS = {"yes": "good", "no": "refused", "perhaps": "doubt"}
 """How the page shows each word."""
 
 
 def write_capacity(
-    folder: Path, demand: Demand, configurations: Sequence[Configuration]
+    folder: Path, demand: Demand | Asked, configurations: Sequence[Configuration]
 ) -> Path:
     """Write the page beside what else the report has; return it.
 
@@ -52,7 +53,7 @@ def write_capacity(
 
 
 def _context(
-    demand: Demand, configurations: Sequence[Configuration], links: Sequence[str]
+    demand: Demand | Asked, configurations: Sequence[Configuration], links: Sequence[str]
 ) -> tuple[dict[str, Any], tuple[()]]:
     """Values for the template; head rooms are on one logarithmic axis, as shares of it."""
     rooms = [
@@ -78,5 +79,5 @@ def _context(
         "notes": list(notes(demand, configurations)),
         "just": axis.at(1.0) if axis else 0.0,
         "carry": carry,
-        "clients": demand.population.clients,
+        "asked": asked_words(demand),
     }, ()
