@@ -39,6 +39,8 @@ MOST_MINUTES = {0.0: 6.5, DROP: 9.0}
 QUIET = Cell(0.02, 0.015, label="changes")
 FILLS = Cell(0.02, 0.015, fills=1.0, label="fills")
 STARTS = replace(QUIET, start=0.04, label="starts")
+OWN = replace(QUIET, own=0.02, label="own")
+KNOWN = replace(OWN, calibrated=10, label="own-calibrated")
 PULSE = Cell(0.0, 0.015, pulse=0.15, label="pulse")
 
 
@@ -89,12 +91,9 @@ WORLDS = (
     World("starts scatter by 4 %: drop of 3 %", STARTS, DROP, least=75.0),
     *_both("a place slower by 5 %", replace(QUIET, place=0.05, label="place-5")),
     World("a place slower by 20 %", replace(QUIET, place=0.2, label="place-20"), 0.0),
-    World(
-        "B's own speed: 2 %, correlated by 0.8",
-        replace(QUIET, own=0.02, label="own"),
-        0.0,
-        promised=False,
-    ),
+    World("B's own speed: 2 %, correlated by 0.8", OWN, 0.0, promised=False),
+    World("that, calibrated: equal", KNOWN, 0.0),
+    World("that, calibrated: drop of 3 %", KNOWN, DROP, least=75.0),
     World("costs more as it fills: equal", FILLS, 0.0),
     World("costs more as it fills: loop of 5 %", FILLS, 1 - 1 / 1.05),
     World("drop of 1 %, CPU time + 5 %", replace(QUIET, effort=5.0, label="cpu"), 0.01),
