@@ -111,8 +111,7 @@ def main(argv: Sequence[str]) -> int:
         json.dump(document, sys.stdout, indent=1)
         print()
     else:
-        _print(rows, options.markdown)
-        print("kept" if kept else "missed")
+        _print(rows, options.markdown, kept=kept)
     return OK if kept else MISSED
 
 
@@ -150,7 +149,7 @@ def _row(task: tuple[str, Kind, Cell, int]) -> Row:
     )
 
 
-def _print(rows: Sequence[Row], markdown: Path | None) -> None:
+def _print(rows: Sequence[Row], markdown: Path | None, *, kept: bool) -> None:
     table = Table(
         title=f"Histories of {COMMITS} commits with culprits of {100 * DROP:g} %",
         caption=f"a sweep takes {SWEEP_S / 60:g} min; builds are left out",
@@ -171,7 +170,7 @@ def _print(rows: Sequence[Row], markdown: Path | None) -> None:
             f"{row.steps:.0f}",
         )
     # In a pipe no cell is folded: the table is as wide as needed.
-    show(table, 150, markdown)
+    show([table], 150, markdown, ["kept" if kept else "missed"])
 
 
 if __name__ == "__main__":

@@ -335,7 +335,7 @@ def _print(rows: Sequence[Row], markdown: Path | None) -> None:
             "-" if row.creep_lost is None else f"{100 * row.creep_lost:.1f} %",
             {True: "yes", False: "no"}[row.kept] if row.wanted else "",
         )
-    show(table, 150, markdown)
+    show([table], 150, markdown)
 
 
 if __name__ == "__main__":

@@ -321,7 +321,7 @@ def _print(rows: Sequence[Found], markdown: Path | None) -> None:
             f"{row.paused_s:.0f}",
             f"{row.highest:.2f}",
         )
-    show(table, 150, markdown)
+    show([table], 150, markdown)
 
 
 def _counted(words: Mapping[str, int]) -> str:

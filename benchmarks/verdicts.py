@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -200,11 +199,9 @@ def main(argv: Sequence[str]) -> int:
         json.dump(document, sys.stdout, indent=1)
         print()
     else:
-        if rows:
-            _print(rows, options.pairs, options.markdown)
-        if others:
-            _print_worlds(others, options.pairs, options.markdown)
-        print("kept" if kept else "missed")
+        tables = [_designs(rows, options.pairs)] if rows else []
+        tables += [_worlds(others, options.pairs)] if others else []
+        show(tables, 180, options.markdown, ["kept" if kept else "missed"])
     return OK if kept else MISSED
 
 
@@ -306,7 +303,7 @@ def _share(ended: Sequence[Ended], answer: Answer) -> float:
     return 100 * sum(duel.answer is answer for duel in ended) / len(ended)
 
 
-def _print(rows: Sequence[Row], pairs: int, markdown: Path | None) -> None:
+def _designs(rows: Sequence[Row], pairs: int) -> Table:
     table = Table(title=f"{pairs} equal pairs and {pairs} drops of {100 * DROP:g} % each")
     for heading in (
         "machine and trials, spread in %",
@@ -338,10 +335,10 @@ def _print(rows: Sequence[Row], pairs: int, markdown: Path | None) -> None:
                 )
             ),
         )
-    show(table, 180, markdown)
+    return table
 
 
-def _print_worlds(rows: Sequence[WorldRow], pairs: int, markdown: Path | None) -> None:
+def _worlds(rows: Sequence[WorldRow], pairs: int) -> Table:
     table = Table(title=f"duels with both servers up, {pairs} in each world")
     for heading in (
         "world",
@@ -365,7 +362,7 @@ def _print_worlds(rows: Sequence[WorldRow], pairs: int, markdown: Path | None) -
             f"{row.minutes:.1f}",
             "yes" if row.kept else "no",
         )
-    show(table, 180, markdown)
+    return table
 
 
 if __name__ == "__main__":
