@@ -16,6 +16,7 @@ from leaselab.analysis.duel import MOST_APART, Answer, judge, places_differ, sca
 from leaselab.analysis.error_budget import wider_error
 from leaselab.analysis.ratio import Runs, paired_ratio, ratio
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
+from leaselab.measure.ports import During
 from leaselab.measure.procedures.duel import Turns
 from leaselab.model.procedures.duel import (
     BESIDE_S,
@@ -204,7 +205,14 @@ class Side:
         if second_place:
             self.started *= 1 - cell.place
 
-    def ask(self, load: Load, *, may_abort: bool = False, reset: bool = True) -> Trial:  # noqa: ARG002  # `Ask`'s
+    def ask(
+        self,
+        load: Load,
+        *,
+        may_abort: bool = False,  # noqa: ARG002  # `Ask`'s
+        reset: bool = True,
+        during: During | None = None,  # noqa: ARG002  # as above
+    ) -> Trial:
         """Run a trial: load beyond the capacity is lost."""
         machine, cell = self.machine, self.machine.cell
         scatter = cell.trial * math.sqrt(TRIAL_S / load.duration_s) * machine.scatter()
@@ -246,7 +254,7 @@ class Side:
         knee = self.machine.cell.knee
         if not knee:
             return min(offered, capacity)
-        return capacity * (1 + (capacity / offered) ** knee) ** (-1 / knee)
+        return capacity * math.pow(1 + math.pow(capacity / offered, knee), -1 / knee)
 
 
 def compared(design: Design, cell: Cell, drop: float, seed: int) -> Ended:

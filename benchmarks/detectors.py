@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jumpavg import classify
-from otava.analysis import compute_change_points
+from jumpavg import classify  # type: ignore[import-untyped]
+from otava.analysis import compute_change_points  # type: ignore[import-untyped]
 from rich.table import Table
 
 from benchmarks._anchored import Kind, history

@@ -228,7 +228,7 @@ def _sweep(case: Case, now: float) -> Sweep:
     figure, *_ = metrics_of(
         bench.procedure.metrics("exchanges"), point.rounds, bench.procedure, holds=not error
     )
-    if not error and unsteady(point.rounds, figure, bench.procedure.relative_width):
+    if not error and unsteady(point.rounds, figure, bench.procedure.widest or 0.0):
         word = UNSTEADY
     trial_s = bench.procedure.longest_trial_s
     highest = max(
