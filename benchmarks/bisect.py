@@ -25,7 +25,7 @@ from benchmarks._duels import Cell
 from benchmarks._histories import COMMITS, DESIGNS, DROP, SWEEP_S, Kind, searched
 from benchmarks._shown import add_markdown, show
 
-SHIPPED = "leaselab bisect"
+SHIPPED, LAID_OUT = "leaselab bisect", "leaselab bisect --layouts 5"
 STEADY, DRIFTING = 0.0, 0.05
 """Standard deviation of the machine's speed (ratio)."""
 NOISES = (0.01, 0.02, 0.05)
@@ -35,6 +35,8 @@ CASES = {
     (DRIFTING, Kind.ONE): 1.0,
     (DRIFTING, Kind.TWO): 0.25,
     (DRIFTING, Kind.BROKEN): 0.25,
+    (DRIFTING, Kind.GAIN): 0.25,
+    (DRIFTING, Kind.BUILDS): 0.25,
     (STEADY, Kind.NONE): 0.25,
     (STEADY, Kind.ONE): 0.25,
 }
@@ -87,6 +89,7 @@ def main(argv: Sequence[str]) -> int:
         for ((drift, kind), share), noise, design in itertools.product(
             CASES.items(), NOISES, DESIGNS
         )
+        if design != LAID_OUT or kind is Kind.BUILDS
     ]
     rows = []
     with multiprocessing.Pool(options.processes) as pool:
