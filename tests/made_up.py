@@ -65,6 +65,9 @@ _CONFIG_SHA256 = hashlib.sha256(CONFIG.encode()).hexdigest()
 class Lab:
     """What the hosts would do; names of points are scenarios, or the hashes of commits."""
 
+    off: Sequence[float] = ()
+    """By how much B differs in each duel of a server with itself (ratio)."""
+
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Keep a checkout and its results below `folder`; leave hosts out of every command."""
         self.checkout, self.results = folder / "checkout", folder / "results"
@@ -298,7 +301,11 @@ class Lab:
         if isinstance(procedure, MaxRate):
             return example_round(index, rate, START, procedure, family)
         if isinstance(procedure, Duel):
-            turn = self._turn(name, index, rate * (1 - point.trials.server.braked))
+            rate *= 1 - point.trials.server.braked
+            number, is_second = divmod(self.rounds.count((name, index)) - 1, 2)
+            if is_second and self.off:
+                rate, measured = rate * (1 + self.off[number]), f"{measured} as B"
+            turn = self._turn(measured, index, rate)
             turn.metrics["cpu_us"] *= self.costs.get(name, 1.0)
             return turn
         offered = 1 if isinstance(procedure, Burst) else procedure.rate

@@ -287,6 +287,22 @@ def test_a_bench_is_calibrated_once_and_verdicts_quote_it(lab, capsys):
     assert "error budget of this bench" in capsys.readouterr().out
 
 
+def test_errors_are_as_large_as_the_calibrating_duels_scatter(lab, capsys):
+    """Servers that wander for longer than a duel takes: one duel alone cannot show that."""
+    lab.off = 3 * (0.01, 0.01, -0.01, -0.01)
+    words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "5", "--slowdown", "3"]
+    assert main([*words, "--json"]) == 0
+    wider = json.loads(capsys.readouterr().out)["wider"]
+    assert 1.5 < wider < 6
+    records = [lab.store.load(row["id"]) for row in lab.store.index.every()]
+    assert {record.procedure.wider for record in records} == {1.0}
+    lab.off = ()
+    assert main(["compare", "@v4-memfile", "@v4-memfile", "--live"]) == 0
+    out = capsys.readouterr().out
+    assert f"errors {wider:g} times as large by the error budget" in out
+    assert f"duels scatter {wider:g} times as much as their rounds explain" in out
+
+
 def test_a_calibration_that_was_cut_short_goes_on(lab, capsys):
     words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "1"]
     lab.faults["v4-memfile", 2] = lab_broken("the switch is off")

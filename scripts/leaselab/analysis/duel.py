@@ -81,6 +81,8 @@ class Estimate:
     """Standard error of that."""
     wider: float = 1.0
     """By what factor the error is larger, as rounds resemble the ones before."""
+    least_wider: float = 1.0
+    """The least such factor, known of the bench."""
     rounds: int = 0
     """How many it is of, the dropped ones among them."""
 
@@ -91,8 +93,9 @@ class Estimate:
 
     @property
     def alone(self) -> Estimate:
-        """The same, were no round like the ones before."""
-        return replace(self, error=self.error / self.wider, wider=1.0)
+        """The same, were rounds no more like the ones before than is known of the bench."""
+        least = self.least_wider
+        return replace(self, error=self.error / self.wider * least, wider=least)
 
     @property
     def ratio(self) -> float:
@@ -209,7 +212,7 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
     if not due:
         return None
     counted = _counted(indices[: due[-1]], first, second)
-    found = estimate(_ratios(RATE, counted, first, second))
+    found = estimate(_ratios(RATE, counted, first, second), plan.wider)
     if found is None:
         return None
     look = len(due)
@@ -324,11 +327,12 @@ def trimmed(count: int) -> int:
     return int(TRIM * count) if count >= _TRIMMED_FROM else 0
 
 
-def estimate(values: Sequence[tuple[int, float]]) -> Estimate | None:
+def estimate(values: Sequence[tuple[int, float]], least_wider: float = 1.0) -> Estimate | None:
     """Estimate the mean of the rounds' logarithms (index, logarithm).
 
     Rounds of the two orders may have another mean each; the estimate is halfway between, and
-    the error is of what is left without that.  None with fewer than two rounds of each order.
+    the error is of what is left without that, at least `least_wider` times.  None with fewer
+    than two rounds of each order.
     """
     kinds = [[value for index, value in values if order_of(index) == one] for one in (0, 1)]
     if min(map(len, kinds)) < 2:
@@ -342,9 +346,9 @@ def estimate(values: Sequence[tuple[int, float]]) -> Estimate | None:
     # The order has taken a degree of freedom, too.
     error *= math.sqrt((count - 1) / (count - 2))
     low, *_, high = winsorized(level, trim)
-    wider = widening([min(max(value, low), high) for value in level])
+    wider = max(least_wider, widening([min(max(value, low), high) for value in level]))
     df = count - 2 * trim - 2
-    return Estimate(mean, wider * error, df, order, error, wider, count)
+    return Estimate(mean, wider * error, df, order, error, wider, least_wider, count)
 
 
 def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:

@@ -243,6 +243,11 @@ def budget_words(budget: ErrorBudget | None, scenario: str) -> str:
         "none up to 50 %" if budget.smallest is None else f"{100 * budget.smallest:.1f} %"
     )
     parts.append(f"smallest drop found with 90 % power: {smallest}")
+    if budget.wider > 1:
+        parts.append(
+            f"duels scatter {budget.wider:g} times as much as their rounds explain, so errors "
+            "are taken as so much larger"
+        )
     return f"error budget of this bench ({budget.until[:10]}): {'; '.join(parts)}"
 
 

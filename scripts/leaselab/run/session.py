@@ -130,6 +130,8 @@ class Session(Workplace):
         procedure = next(iter(placed.values()))[0].procedure
         if experiment is not None and isinstance(procedure, Duel):
             both_up = min(map(len, placed.values())) > 1
+            if experiment.slowdown is None:
+                procedure = self._as_known(of, procedure)
             experiment = msgspec.structs.replace(experiment, both_up=both_up)
             placed = {
                 point_id: [replace(bench, procedure=procedure) for bench in benches]
@@ -142,6 +144,15 @@ class Session(Workplace):
         elsewhere = there[1] if len(there) > 1 else {}
         points = begin(self.store, there[0], checkout_root(), experiment, elsewhere=elsewhere)
         self._finish(points, of, sealed)
+
+    def _as_known(self, of: Mapping[str, Task], plan: Duel) -> Duel:
+        """Return a duel with errors as large as the bench's error budget says.
+
+        They are those of the scenario of B, as in the words on the budget.
+        """
+        *_, task = of.values()
+        budget = self.earlier.error_budget(task.scenario.name, plan)
+        return msgspec.structs.replace(plan, wider=budget.wider) if budget else plan
 
     def _beside(self, placed: Mapping[str, Sequence[Bench]], task: Task) -> list[Bench]:
         """Deploy a task beside other variants; in a duel at both addresses, where possible."""

@@ -38,7 +38,7 @@ DUEL: Final = "duel"
 LEAST_ROUNDS = 4
 """Fewest rounds that separate the noise from the order within a round: two of each order."""
 _Half = Annotated[float, msgspec.Meta(gt=0, lt=0.5)]
-_NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed"})
+_NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed", "wider"})
 """Parameters that may differ between results that are compared, beyond those of all."""
 _FIRST_LOOK, _NEXT_LOOK = 5, 1.07
 """Rounds before the first look (interim analysis), and the factor of the rounds from one look
@@ -52,6 +52,8 @@ _EARLY_MISSES, _LATE_MISSES = 0.4, 0.1
 """Shares of the permitted misses (0..1) that are spent at those looks, and evenly over all
 rounds.  The rest is a reserve for effects beyond normal noise: dropped rounds, and small drops
 that are judged too small to count."""
+MOST_WIDER = 10.0
+"""Highest factor of the error: a bench that needs a higher one can compare nothing."""
 _BLOCK = 4
 """Rounds in a block: half of them have one order, half the other."""
 PAUSE_S = 0.5
@@ -133,13 +135,17 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     missed: _Half = 0.05
     """Chance that a drop of `find` is not found, over all looks, where the answer is that
     there is none (0..1)."""
+    wider: Annotated[float, msgspec.Meta(ge=1, le=MOST_WIDER)] = 1.0
+    """Least factor of the standard error: by how much the duels that calibrate this bench
+    scatter more than their rounds explain."""
 
     @property
     def words(self) -> str:
+        wider = f", errors {self.wider:g} times as large by the error budget"
         return (
             f"trials of {self.trial_s} s at a little more than A completes, "
             f"{self.trials} of each server in a round, {self.rounds} rounds at most, "
-            f"replies within {self.late_s:g} s"
+            f"replies within {self.late_s:g} s{wider if self.wider > 1 else ''}"
         )
 
     @property
@@ -216,7 +222,8 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     def ruler(self) -> dict[str, Any]:
         """As of every procedure.
 
-        The start of the search and the permitted error rates do not affect the figure.
+        The start of the search, the permitted error rates and the error do not affect the
+        figure.
         """
         known = Unjudged.ruler(self)
         return {name: value for name, value in known.items() if name not in _NO_RULER}
