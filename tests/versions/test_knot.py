@@ -6,18 +6,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.deployments import APART, ROLES
 from tests.load_programs import load_programs
 from tests.plays import ansible
 from tests.tools import AS_ROOT, run, unpacked_root
 
-ROLES = Path(__file__).parents[2] / "roles"
 ROLE = ROLES / "knot"
 ZONE = "@ 3600 SOA ns h 1 2 3 4 5\n@ 3600 NS ns\nns 3600 A 192.0.2.1\nwww 3600 A 192.0.2.2\n"
-APART = """
-for part in dev proc sys; do mount --rbind "/$part" "$1/$part" || exit 1; done
-cd / && exec chroot "$@"
-"""
-"""The root has these for one command, and for what that starts."""
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from .clients import Clients
 from .lab_form import LabForm
 from .statements import parsed, text_of
 
+FILES = ("dhcpd.conf", "dhcpd6.conf")
 _STATEMENT = re.compile(
     r"^\s*(?:subnet6?\s+\S+|shared-network\s+\S+)[^;]*\{|^\s*(?:default-lease-time)\s+\d+\s*;",
     re.MULTILINE,
@@ -22,10 +23,10 @@ def recognises(text):
     return _STATEMENT.search(text) is not None
 
 
-def read(text, where, without, most_clients):
+def read(text, where, without, most_clients, files):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
 
-    `where` is its file; `without` are the words for what is to be left out of it.  Raises a
+    `where` is its file, `files` reads others that it includes; `without` are the words for what is to be left out of it.  Raises a
     usage error with the line for what is no configuration, or that the lab cannot have.
     """
     form = LabForm(parsed(text, where), where, without)
@@ -38,6 +39,6 @@ def read(text, where, without, most_clients):
         "left_out": form.left_out,
         "load": f"dhcpv{form.family}",
         "kinds": clients.kinds,
-        "addresses": clients.addresses,
+        "addresses": clients.size,
         "unserved": clients.unserved,
     }

@@ -24,6 +24,7 @@ from leaselab.lab.catalog import LOADS, OWN
 from leaselab.lab.commented_json import read_commented_json
 from leaselab.lab.configuration import Configuration, refused, servers
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
+from leaselab.lab.own_files import MOST_BYTES, OwnFiles
 from leaselab.lab.plain_file import content_of
 from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.errors import usage_error
@@ -31,8 +32,6 @@ from leaselab.model.scenario import Scenario
 
 MOST_CLIENTS = 100_000
 """Clients that a population has at the most; fewer where the pools are small."""
-MOST_BYTES = 16 * 1024 * 1024
-"""Size of a file in a language of its own."""
 _OTHERS = re.compile("[^a-z0-9]+")
 """What the name of a file may have and that of a scenario not."""
 _WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
@@ -83,29 +82,33 @@ def read_own(file: Path, without: Sequence[str] = (), *, root: Path | None = Non
     `root` is where absolute names of included files are looked for.  Raises a usage error for
     a file that is no configuration, that the lab cannot run, or that answers no client.
     """
-    own = _of_text(file, without) or _of_json(file, without, root)
+    files = OwnFiles(file, _names())
+    own = _of_text(files, without) or _of_json(files.file, without, root)
     if not own.kinds:
         raise usage_error(
             "the server would answer no client",
-            where=str(file),
+            where=str(files.file),
             found="; ".join(own.unserved[:3]) or "no subnet",
             wanted="a subnet with a pool or with reservations",
         )
     return own
 
 
-def _of_text(file: Path, without: Sequence[str]) -> Own | None:
+def _of_text(files: OwnFiles, without: Sequence[str]) -> Own | None:
     """Read a file in the language of a role that recognises its text; None where none does."""
+    file = files.file
     try:
         text = content_of(file, MOST_BYTES, "too large").decode()
     except (OSError, UnicodeDecodeError):
         return None  # the reader of JSON says why
-    for folder in sorted(ROLES.glob("*/own")):
-        kind = folder.parent.name
-        package = _package(kind)
-        if hasattr(package, "recognises") and package.recognises(text):
-            read = package.read(text, str(file), without, MOST_CLIENTS)
-            return build(Own, {"kind": kind, **read}, str(file))
+    of_text = {
+        kind: package for kind, package in _packages().items() if hasattr(package, "recognises")
+    }
+    named = [kind for kind, package in of_text.items() if file.name in package.FILES]
+    seen = [kind for kind, package in of_text.items() if package.recognises(text)]
+    for kind in [*named, *seen][:1]:
+        read = of_text[kind].read(text, str(file), without, MOST_CLIENTS, files)
+        return build(Own, {"kind": kind, **read}, str(file))
     return None
 
 
@@ -239,6 +242,17 @@ def _read(
     except _WRONG as error:
         raise refused(configuration.whole) from error
     return read
+
+
+def _names() -> list[str]:
+    """Names that configurations have, of all servers."""
+    return [name for package in _packages().values() for name in package.FILES]
+
+
+def _packages() -> dict[str, ModuleType]:
+    """The packages of roles that read their server's own configurations."""
+    kinds = (folder.parent.name for folder in sorted(ROLES.glob("*/own")))
+    return {kind: _package(kind) for kind in kinds}
 
 
 def _package(kind: str) -> ModuleType:
