@@ -108,7 +108,7 @@ def test_what_speaks_to_others_is_refused_with_its_line_or_left_out(tmp_path, wo
             "range 10.0.0.9 }",
             "small.conf:2: not a dhcpd.conf: a } that belongs to no statement",
         ),
-        ('include "more.conf";', "small.conf:2: a file that it includes is not read"),
+        ('include "more.conf";', "small.conf:2: a file that it names is not here"),
         ("range 10.0.0.9 10.0.0.8;", "small.conf:2: not a subnet as dhcpd has them"),
         ("range;", "small.conf:2: not a subnet as dhcpd has them"),
         ("deny unknown-clients;", "the server would answer no client"),
@@ -120,6 +120,15 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, more, message):
         assert message in refusal(tmp_path, more)
     else:
         assert of(tmp_path, more).addresses == 201
+
+
+def test_included_files_are_read_beside_it(tmp_path):
+    (tmp_path / "more.conf").write_text('\n failover peer "x";\n', encoding="utf-8")
+    assert "more.conf:2: failover" in refusal(tmp_path, 'include "more.conf";')
+    (tmp_path / "more.conf").write_text("range 10.0.0.220 10.0.0.229;", encoding="utf-8")
+    assert of(tmp_path, 'include "more.conf";').addresses == 210
+    (tmp_path / "more.conf").write_text('include "more.conf";', encoding="utf-8")
+    assert "included too deeply" in refusal(tmp_path, 'include "more.conf";')
 
 
 def test_nothing_is_left_out_that_is_not_there(tmp_path):

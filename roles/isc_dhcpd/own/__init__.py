@@ -26,11 +26,12 @@ def recognises(text):
 def read(text, where, without, most_clients, files):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
 
-    `where` is its file, `files` reads others that it includes; `without` are the words for what is to be left out of it.  Raises a
-    usage error with the line for what is no configuration, or that the lab cannot have.
+    `where` is its file, `files` reads others that it includes; `without` are the words for
+    what is to be left out of it.  Raises a usage error with the line for what is no
+    configuration, or that the lab cannot have.
     """
-    form = LabForm(parsed(text, where), where, without)
-    clients = Clients(form.statements, form.family, where, most_clients)
+    form = LabForm(parsed(text, where), without, files)
+    clients = Clients(form.statements, form.family, most_clients)
     return {
         "server": {"text": text_of(form.statements)},
         "options": form.options,

@@ -21,9 +21,9 @@ _SOME = ("known", "known-clients", "members", "all", "authenticated", "unauthent
 class Place:
     """A subnet: where its clients come from, and how many addresses it has for them."""
 
-    def __init__(self, statement, where):
+    def __init__(self, statement):
         """Raises a usage error with the line for what is no subnet."""
-        self.line = statement.line
+        self.spot = statement.spot
         words = statement.words
         try:
             mask = f"/{words[3]}" if words[0].lower() == "subnet" else ""
@@ -35,7 +35,7 @@ class Place:
         except (ValueError, LookupError) as error:
             raise usage_error(
                 "not a subnet as dhcpd has them",
-                where=f"{where}:{statement.line}",
+                where=statement.spot,
                 found=" ".join(words)[:60],
                 todo="have dhcpd itself check the file: dhcpd -t -cf FILE",
             ) from error
@@ -55,18 +55,17 @@ class Place:
                     sizes["prefix"] += ((high - low) >> (128 - length)) + 1
             rules = [one for one in [*own, *statements] if one.name in ("allow", "deny")]
             if any(sizes.values()):
-                yield sizes, rules, held.line
+                yield sizes, rules, held.spot
 
 
 class Clients(Kinds):
     """Kinds of clients that dhcpd answers, and clients that it would not answer."""
 
-    def __init__(self, statements, family, where, most):
+    def __init__(self, statements, family, most):
         """At most `most` clients take half of the addresses, by the sizes of pools."""
         super().__init__(family)
-        self._where = where
         word = "subnet" if family == 4 else "subnet6"
-        self._places = [Place(one, where) for one in every(statements) if one.name == word]
+        self._places = [Place(one) for one in every(statements) if one.name == word]
         hosts = [one for one in every(statements) if one.name == "host"]
         rules = [statement for statement in statements if statement.name in ("allow", "deny")]
         wanted = sum(_most(sizes) for place in self._places for sizes, *_ in place.pools)
@@ -77,17 +76,17 @@ class Clients(Kinds):
         for one in every(statements):
             if one.name == "class":
                 words = " ".join(one.words)
-                self.say(f"{where}:{one.line}: {words}: no client was worked out for its test")
+                self.say(f"{one.spot}: {words}: no client was worked out for its test")
         self.size = self.addresses(wanted)
 
     def _of_pools(self, place, rules, share):
         """Clients without a reservation, as many as a share of the pools that admit them."""
         clients, wants = 0, {"address": 0, "prefix": 0}
-        for sizes, own, line in place.pools:
+        for sizes, own, spot in place.pools:
             refusal = _refusal([*rules, *own])
             if refusal is not None:
                 self.say(
-                    f"{self._where}:{line}: {place.prefix}: its pool is for other clients, by "
+                    f"{spot}: {place.prefix}: its pool is for other clients, by "
                     f"'{' '.join(refusal.words)}' of line {refusal.line}"
                 )
                 continue
@@ -109,7 +108,7 @@ class Clients(Kinds):
             place = self._place(fixed.words[1:]) if fixed else self._open()
             if identity is None or place is None:
                 why = "no client is known to have it" if identity is None else "in no subnet"
-                self.say(f"{self._where}:{host.line}: {' '.join(host.words)}: {why}")
+                self.say(f"{host.spot}: {' '.join(host.words)}: {why}")
                 continue
             self.reserve(place, *identity, {})
         self.add_reserved()

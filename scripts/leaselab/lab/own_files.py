@@ -38,7 +38,8 @@ class OwnFiles:
                 found=", ".join(str(path.relative_to(folder)) for path in held) or "none",
                 wanted=f"one file of {', '.join(sorted(names))}",
             )
-        return held[0]
+        [main] = held
+        return main
 
     def path(self, name: str, where: str, within: str = "") -> Path:
         """Return the path of a file or folder that the configuration names.

@@ -1,4 +1,4 @@
-"""Kinds of clients that a user's own configuration is made for, of servers that answer relays."""
+"""Kinds of clients for a user's own configuration, of servers that answer relays."""
 
 from __future__ import annotations
 
