@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,13 +25,13 @@ class OwnFiles:
 
     def __init__(self, named: Path, names: Sequence[str]) -> None:
         """`named` is a file, or a folder with one of the `names`; raises a usage error."""
-        self._folder = named if named.is_dir() else None
-        self.file = self._main(named, names) if self._folder else named
+        self.folder = named if named.is_dir() else None
+        self.file = self._main(named, names) if self.folder else named
         self._left = _MOST_FILES
 
     @staticmethod
     def _main(folder: Path, names: Sequence[str]) -> Path:
-        held = sorted(path for name in names for path in folder.rglob(name))
+        held: list[Path] = sorted(path for name in names for path in folder.rglob(name))
         if len(held) != 1:
             raise usage_error(
                 "not the folder of one configuration",
@@ -38,8 +39,7 @@ class OwnFiles:
                 found=", ".join(str(path.relative_to(folder)) for path in held) or "none",
                 wanted=f"one file of {', '.join(sorted(names))}",
             )
-        [main] = held
-        return main
+        return held[0]
 
     def path(self, name: str, where: str, within: str = "") -> Path:
         """Return the path of a file or folder that the configuration names.
@@ -47,12 +47,10 @@ class OwnFiles:
         A relative name is below the folder `within`, or beside the main file.  `where` is the
         line that names it; a usage error has it where there is no such file.
         """
-        tried = [
-            *((self._below(Path(within) / name)) if within else ()),
-            *self._below(Path(name)),
-        ]
-        for path in tried:
-            if path.exists():
+        tried = self._below(Path(within) / name) if within else []
+        for path in [*tried, *self._below(Path(name))]:
+            with contextlib.suppress(OSError, ValueError):  # names that no file can have
+                path.stat()
                 return path
         raise usage_error(
             "a file that it names is not here",
@@ -64,11 +62,11 @@ class OwnFiles:
     def _below(self, path: Path) -> list[Path]:
         """Where a name may lead, the best first."""
         if not path.is_absolute():
-            return [self.file.parent / path, *([self._folder / path] if self._folder else [])]
-        if not self._folder:
+            return [self.file.parent / path, *([self.folder / path] if self.folder else [])]
+        if not self.folder:
             return [path]
         parts = path.parts[1:]
-        return [self._folder.joinpath(*parts[at:]) for at in range(len(parts))]
+        return [self.folder.joinpath(*parts[at:]) for at in range(len(parts))]
 
     def text(self, name: str, where: str, within: str = "") -> tuple[str, str]:
         """Return the text of a file and its path; errors as `path`."""
