@@ -10,6 +10,7 @@ from itertools import chain
 from leaselab.lab.own_kinds import MOST_ADDRESSES, POOL_USE, Kinds, relay_in
 from leaselab.model.errors import usage_error
 
+from .classes import classes_of, members
 from .statements import every
 
 _MAC = re.compile(r"(?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2}", re.IGNORECASE)
@@ -70,20 +71,32 @@ class Clients(Kinds):
         rules = [statement for statement in statements if statement.name in ("allow", "deny")]
         wanted = sum(_most(sizes) for place in self._places for sizes, *_ in place.pools)
         share = min(POOL_USE, most / wanted) if wanted else 0
+        self._classes = classes_of(statements) if family == 4 else {}
+        asked = {_member(rule) for rule in every(statements) if rule.name == "allow"}
+        self._spread = [
+            name for name, own in self._classes.items() if own and name not in asked
+        ]
+        self._used = 0
         for place in self._places:
             self._of_pools(place, rules, share)
         self._of_hosts(hosts)
         for one in every(statements):
-            if one.name == "class":
+            if one.name == "class" and not self._classes.get(
+                "".join(one.words[1:2]).strip('"')
+            ):
                 words = " ".join(one.words)
                 self.say(f"{one.spot}: {words}: no client was worked out for its test")
         self.size = self.addresses(wanted)
 
     def _of_pools(self, place, rules, share):
         """Clients without a reservation, as many as a share of the pools that admit them."""
-        clients, wants = 0, {"address": 0, "prefix": 0}
+        clients, wants, denied = 0, {"address": 0, "prefix": 0}, set()
         for sizes, own, spot in place.pools:
             refusal = _refusal([*rules, *own])
+            if refusal is not None and self._classes.get(_member(refusal)):
+                room = math.floor(_most(sizes) * share) or 1
+                self._in_class(place, _member(refusal), room)
+                continue
             if refusal is not None:
                 self.say(
                     f"{spot}: {place.prefix}: its pool is for other clients, by "
@@ -92,9 +105,20 @@ class Clients(Kinds):
                 continue
             clients += math.floor(_most(sizes) * share) or 1
             wants = {want: size + sizes[want] for want, size in wants.items()}
+            denied |= {_member(rule) for rule in (*rules, *own) if rule.name == "deny"}
+        names = [name for name in self._spread if name not in denied][: clients // 2]
+        for name in names:
+            self._in_class(place, name, clients // 2 // len(names))
+        clients -= clients // 2 // len(names) * len(names) if names else 0
         if clients:
             want = "both" if all(wants.values()) else max(wants, key=lambda name: wants[name])
             self.add(place, {"clients": clients, "want": want})
+
+    def _in_class(self, place, name, clients):
+        """Add clients of a class: half of a pool's are in none unless it wants one."""
+        own = members(self._classes[name], clients, self._used)
+        self._used += own["clients"]
+        self.add(place, own, name)
 
     def _of_hosts(self, hosts):
         """Clients that have the reservations, each through a relay of its address's subnet."""
@@ -157,18 +181,29 @@ def _most(sizes):
     return min(*held, MOST_ADDRESSES) if held else 0
 
 
+def _whom(rule):
+    """Whom a rule is for."""
+    return "".join(rule.words[1:2])
+
+
+def _member(rule):
+    """The class that a rule is for, empty for one that is for no class."""
+    is_of = rule.words[1:3] == ("members", "of") and len(rule.words) > 3
+    return rule.words[3].strip('"') if is_of else ""
+
+
 def _refusal(rules):
     """The rule that refuses a client without a reservation and in no class; None for none.
 
     Of several that allow, one is enough.
     """
     for rule in rules:
-        if rule.name == "deny" and rule.words[1] in (*_UNKNOWN, "all"):
+        if rule.name == "deny" and _whom(rule) in (*_UNKNOWN, "all"):
             return rule
     allowed = [
-        rule for rule in rules if rule.name == "allow" and rule.words[1] in (*_UNKNOWN, *_SOME)
+        rule for rule in rules if rule.name == "allow" and _whom(rule) in (*_UNKNOWN, *_SOME)
     ]
-    if any(rule.words[1] in (*_UNKNOWN, "all") for rule in allowed):
+    if any(_whom(rule) in (*_UNKNOWN, "all") for rule in allowed):
         return None
     return allowed[0] if allowed else None
 
