@@ -11,6 +11,7 @@ from .clients import Clients
 from .lab_form import LabForm
 from .statements import parsed, text_of
 
+FILES = ("dhcpd.conf", "dhcpd6.conf")
 _STATEMENT = re.compile(
     r"^\s*(?:subnet6?\s+\S+|shared-network\s+\S+)[^;]*\{|^\s*(?:default-lease-time)\s+\d+\s*;",
     re.MULTILINE,
@@ -22,14 +23,15 @@ def recognises(text):
     return _STATEMENT.search(text) is not None
 
 
-def read(text, where, without, most_clients):
+def read(text, where, without, most_clients, files):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
 
-    `where` is its file; `without` are the words for what is to be left out of it.  Raises a
-    usage error with the line for what is no configuration, or that the lab cannot have.
+    `where` is its file, `files` reads others that it includes; `without` are the words for
+    what is to be left out of it.  Raises a usage error with the line for what is no
+    configuration, or that the lab cannot have.
     """
-    form = LabForm(parsed(text, where), where, without)
-    clients = Clients(form.statements, form.family, where, most_clients)
+    form = LabForm(parsed(text, where), without, files)
+    clients = Clients(form.statements, form.family, most_clients)
     return {
         "server": {"text": text_of(form.statements)},
         "options": form.options,
@@ -38,6 +40,6 @@ def read(text, where, without, most_clients):
         "left_out": form.left_out,
         "load": f"dhcpv{form.family}",
         "kinds": clients.kinds,
-        "addresses": clients.addresses,
+        "addresses": clients.size,
         "unserved": clients.unserved,
     }

@@ -8,6 +8,8 @@ from __future__ import annotations
 from .clients import Clients
 from .lab_form import LabForm
 
+FILES = ("kea-dhcp4.conf", "kea-dhcp6.conf")
+
 
 def read(configuration, without, most_clients):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.

@@ -7,15 +7,12 @@ from functools import partial
 from itertools import product
 
 from leaselab.lab.configuration import refused
+from leaselab.lab.own_kinds import MOST_LISTED, POOL_USE
 
 from .expressions import Classes, Unknown
 from .subnets import Near, Place
 
-POOL_USE = 0.5
-"""Share of the addresses that clients take: beyond it allocation slows down."""
 MOST_KINDS = 4096
-MOST_LISTED = 20_000
-"""Clients whose identities are listed one by one, of one kind."""
 _TRIED = 64
 """Combinations of classes of one pool that are tried."""
 _ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from leaselab.lab.catalog import LOADS, OWN, family_of
 from leaselab.lab.clients.file import Clients, Traffic
-from leaselab.lab.own import Made, keep, write_like
+from leaselab.lab.kept_scenarios import Made, keep, write_like
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import pool_size
 from leaselab.model.scenario import Scenario
