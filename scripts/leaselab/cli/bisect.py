@@ -28,6 +28,7 @@ from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
+from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,
@@ -116,8 +117,10 @@ def run(args: argparse.Namespace) -> Outcome:
         checkout_root() / "scenarios", named_scenario(args), args.generator
     )
     parameters, plan = plan_of(args)
-    limits = Limits(plan.find, plan.rounds, plan.round_s / 60, args.budget, plan.metric)
-    plan.within(60 * limits.budget_minutes)  # a budget without one duel is refused
+    waits = adapter_of(scenario).waits
+    round_min = plan.round_with_s(waits=waits) / 60
+    limits = Limits(plan.find, plan.rounds, round_min, args.budget, plan.metric)
+    plan.within(60 * args.budget, waits=waits)  # a budget without one duel is refused
     repository = open_source(args.repo)
     commits = repository.line(args.good, args.bad)
     inventory = inventory_of(args)

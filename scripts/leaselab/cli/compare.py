@@ -97,7 +97,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     add_clients(parser)
     add_queries(parser)
-    add_metric(parser, "; of archived results, any metric that both have")
+    add_metric(
+        parser, "; of archived results any that both have, and by default the procedure's"
+    )
     add_live(parser)
     add_listing(parser)
     add_markdown(parser, "write the comment for a merge request")

@@ -15,6 +15,7 @@ from leaselab.cli.report import report_after
 from leaselab.cli.source import PACKAGE
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
+from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
 from leaselab.model.procedure import COMPLETED, CPU
 from leaselab.model.procedures import procedure_of
@@ -179,7 +180,7 @@ def add_duel(
         metavar="PERCENT",
         type=number(0.01, 49.99),
         help=f"smallest change for the worse that is to be found, %%{also} (default: "
-        f"{_finds()})",
+        f"{100 * LEAST_OTHERS:g})",
     )
     group.add_argument(
         "--budget",
@@ -194,18 +195,14 @@ def add_duel(
     add_parameters(parser, DUEL, *options)
 
 
-def _finds() -> str:
-    """The smallest changes that duels are to find, in words."""
-    others = "; ".join(f"{name}: {100 * least:g}" for name, least in LEAST.items())
-    return f"{100 * LEAST_OTHERS:g}; {others}"
-
-
 def add_metric(parser: argparse._ActionsContainer, also: str = "") -> None:
     """Add ``--metric``, which `plan_of` reads; `also` is said of it."""
+    finds = ", ".join(f"{name} {100 * LEAST.get(name, LEAST_OTHERS):g}" for name in METRICS)
     parser.add_argument(
         "--metric",
         metavar="NAME",
-        help=f"the figure that decides: {', '.join(METRICS)}{also} (default: {METRICS[0]})",
+        help=f"the figure that decides, with the default of --find: {finds}{also} "
+        f"(default: {METRICS[0]})",
     )
 
 
@@ -241,13 +238,13 @@ def plan_of(args: argparse.Namespace) -> tuple[dict[str, Any], Duel]:
     return given, plan
 
 
-def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
+def parameters_of(args: argparse.Namespace, scenario: Scenario) -> dict[str, Any]:
     """Return the parameters of the duel that was asked for, within its budget.
 
     Raises a usage error for one that cannot be.
     """
     given, plan = plan_of(args)
-    rounds = plan.within(60 * args.budget).rounds
+    rounds = plan.within(60 * args.budget, waits=adapter_of(scenario).waits).rounds
     given["rounds"] = rounds if "--budget" in args.given else min(plan.rounds, rounds)
     return given
 
@@ -266,7 +263,8 @@ def live(args: argparse.Namespace, store: Store) -> Lived:
             f"{second.scenario.name}",
         )
     inventory = inventory_of(args)
-    session = sides.session(store, inventory, parameters_of(args), full=args.full)
+    parameters = parameters_of(args, second.scenario)
+    session = sides.session(store, inventory, parameters, full=args.full)
     for task in (first, second):
         check(task.scenario, session.procedure(task), inventory)
     if args.layouts:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from leaselab.analysis.duel import Answer
+from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.steadiness import UNSTEADY
 from leaselab.analysis.verdict import Change, Limit
 from leaselab.model import moment
 from leaselab.model.procedure import COMPLETED, CPU, RELOAD_S, SERVER_KINDS, START_S
-from leaselab.model.procedures.duel import Duel
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
@@ -48,7 +48,7 @@ def _closing(comparison: Comparison) -> str:
     other, base, verdict = comparison.other, comparison.base, comparison.verdict
     name = _server_words(other)
     if verdict is not None and verdict.duel is not None and base is not None:
-        return _duel_closing(verdict, verdict.duel, other, *_apart_names(base, other))
+        return _duel_closing(verdict, verdict.duel, base, other)
     if comparison.error is not None:
         return f"No verdict on {name}: {comparison.error}"
     if verdict is None or base is None:
@@ -98,10 +98,9 @@ def _apart_names(base: Record, other: Record) -> tuple[str, str]:
     return name, before
 
 
-def _duel_closing(
-    verdict: Verdict, duel: DuelVerdict, other: Record, name: str, before: str
-) -> str:
+def _duel_closing(verdict: Verdict, duel: DuelVerdict, base: Record, other: Record) -> str:
     """The answer of a duel in a sentence or two."""
+    name, before = _apart_names(base, other)
     low, high = verdict.ci95
     least = "" if verdict.limit is Limit.NONE else "at least "
     title = metric_title(duel.metric, other)
@@ -116,7 +115,7 @@ def _duel_closing(
         f"{signed(figure.ci95[0])} to {signed(figure.ci95[1])})"
         for figure in duel.worse
     )
-    main = _main_closing(verdict, duel, text, other)
+    main = _main_closing(verdict, duel, text, minutes_of(base, other))
     if not more:
         return main
     if duel.answer is Answer.SLOWER:
@@ -124,8 +123,8 @@ def _duel_closing(
     return f"Worse: {name} has {more}. Of the {title}: {main[0].lower()}{main[1:]}"
 
 
-def _main_closing(verdict: Verdict, duel: DuelVerdict, text: str, other: Record) -> str:
-    """The answer on the figure that decides alone."""
+def _main_closing(verdict: Verdict, duel: DuelVerdict, text: str, minutes: float) -> str:
+    """The answer on the figure that decides alone; `minutes` is what the duel took (min)."""
     if duel.answer in (Answer.SLOWER, Answer.FASTER):
         return f"{answer_word(duel.answer, duel.metric).capitalize()}: {text}."
     if duel.answer is Answer.SAME:
@@ -144,8 +143,6 @@ def _main_closing(verdict: Verdict, duel: DuelVerdict, text: str, other: Record)
             f"that {duel.rounds} rounds add little information. Look for what disturbs "
             "one of the two for minutes, or give more --budget."
         )
-    plan = other.procedure
-    minutes = plan.rounds * plan.round_s / 60 if isinstance(plan, Duel) else 0.0
     return (
         f"Cannot tell at this budget: {text} after {duel.rounds} rounds; a {worse(verdict)} of "
         f"{verdict.threshold_percent:g} % would have been found in {100 * duel.power:.0f} of "

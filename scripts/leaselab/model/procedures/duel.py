@@ -74,7 +74,10 @@ PAUSE_S = 0.5
 STARTED_S, BESIDE_S = 0.7, 0.75
 """Approximate time of a round for each server in addition to its trials, and of a trial in
 addition to its traffic (s): a start, the check that it serves, a stop; leaseload's start, and
-its end after the last answer.  Other generators wait for `wait_s`."""
+its end after the last answer."""
+EQUAL_ROUNDS = 17
+"""Rounds of a duel of equal servers by default: the mean over drift and noise of
+benchmarks/results/verdicts.md."""
 FILLING_SHARE, FILLINGS = 0.75, 3
 """Share of the rounds' load (0..1) at which returning clients are first served, and most trials
 for it: after the first, each trial has half the load for twice as long."""
@@ -242,17 +245,26 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         warm_up_s = 0 if self.starts else max(self.warm_up_s, self.clients_s)
         return STARTED_S + (warm_up_s + LOSSLESS_S if warm_up_s else 0.0)
 
-    def within(self, seconds: float) -> Self:
+    def round_with_s(self, *, waits: bool) -> float:
+        """Approximate time of a round by the generator (s).
+
+        `waits`: it waits for `wait_s` after a trial with losses, and not for the last answer.
+        """
+        lossy = 2 * self.trials if waits and self.at_limit else 0
+        return self.round_s + lossy * self.wait_s
+
+    def within(self, seconds: float, *, waits: bool = False) -> Self:
         """Return it with approximately as many rounds as fit into a time (s).
 
-        Raises a usage error for a time too short for any answer.
+        `waits` as in `round_with_s`.  Raises a usage error for a time too short for any answer.
         """
-        rounds = int(seconds / self.round_s)
+        round_s = self.round_with_s(waits=waits)
+        rounds = int(seconds / round_s)
         if rounds < LEAST_ROUNDS:
             refuse(
                 "too little time for a duel",
                 f"{seconds:.0f} s",
-                f"{LEAST_ROUNDS * self.round_s:.0f} s or more, for {LEAST_ROUNDS} rounds",
+                f"{LEAST_ROUNDS * round_s:.0f} s or more, for {LEAST_ROUNDS} rounds",
                 "raise --budget",
             )
         return msgspec.structs.replace(self, rounds=rounds)
