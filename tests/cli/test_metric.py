@@ -22,7 +22,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def hashes(place):
-    return [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(8)]
+    return [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(16)]
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def live(place, a, b, *arguments):
 
 
 def bisect(place, hashes, *arguments):
-    ends = ["--good", hashes[0], "--bad", hashes[-1]]
+    ends = ["--good", hashes[0], "--bad", hashes[7]]
     return main(["bisect", "v4-memfile", "--repo", str(place), *ends, *arguments])
 
 
@@ -113,14 +113,13 @@ def test_duels_of_another_figure_are_no_answer_to_the_search(lab, place, hashes,
 
 
 @pytest.fixture
-def archive(tmp_path, monkeypatch, hashes):
+def archive(lab, hashes):
     """Sweeps of the commits: the rate stays, starts take longer from the tenth on."""
-    root = tmp_path / "past"
-    root.mkdir()
-    monkeypatch.setenv("LEASELAB_RESULTS", str(root))
 
     def sweep(number, starts):
         made = example_result(started=START + timedelta(days=number), token=f"{number:04x}")
+        # As the hosts of the lab, which do not say their release.
+        made = replace(made, bench=replace(made.bench, hosts={}))
         rounds = tuple(
             replace(each, metrics={**each.metrics, "start_s": starts * (1 + 0.01 * (at % 3))})
             for at, each in enumerate(made.rounds)
@@ -143,9 +142,8 @@ def archive(tmp_path, monkeypatch, hashes):
         )
         record = replace(made, rounds=rounds, metrics=(*made.metrics, start))
         source = f"2026-01-{number + 1:02d}T12:00:00+00:00"
-        name = hashes[number] if number < 8 else f"{number:040x}"
-        record = built(record, name, subject=f"Change {number}", author_date=source)
-        return archive_result(root, record)
+        record = built(record, hashes[number], subject=f"Change {number}", author_date=source)
+        return archive_result(lab.results, record)
 
     return [sweep(number, 0.2 if number < 9 else 0.3) for number in range(16)]
 
@@ -181,3 +179,21 @@ def test_review_looks_through_the_history_of_the_metric(archive, capsys):
     assert "the whole archive, by start_s: 1 suspected" in capsys.readouterr().out
     assert main(["review", "--metric", "stat_s"]) == 2
     assert "no result has such a metric" in capsys.readouterr().err
+
+
+def test_review_confirms_a_change_of_starts_by_a_duel_of_starts(
+    archive, lab, place, hashes, capsys
+):
+    lab.costs = {f"start of {name}": 1.5 for name in hashes[9:]}
+    confirm = ["review", "--metric", "start_s", "--confirm", "--repo", str(place)]
+    assert main([*confirm, "--json"]) == 0
+    (change,) = json.loads(capsys.readouterr().out)["changes"]
+    assert (change["state"], change["worse"]) == ("confirmed", True)
+    assert change["duel"]["ratio"] == pytest.approx(1.5, rel=0.05)
+    assert lab.measured == hashes[8:10]
+    assert {plan.metric for plan in lab.procedures} == {"start_s"}
+    assert len(archive) == len(hashes)
+    lab.forget()
+    assert main([*confirm]) == 0
+    assert "1 confirmed" in capsys.readouterr().out
+    assert lab.measured == []
