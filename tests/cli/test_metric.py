@@ -105,7 +105,7 @@ def test_duels_of_another_figure_are_no_answer_to_the_search(lab, place, hashes,
     assert bisect(place, hashes, "--metric", "start_s", "--json") == 1
     document = json.loads(capsys.readouterr().out)
     assert document["metric"] == "start_s"
-    assert [one["hash"] for one in document["culprits"]] == [hashes[CULPRIT]]
+    assert [each["hash"] for each in document["culprits"]] == [hashes[CULPRIT]]
     assert document["culprits"][0]["ratio"] == pytest.approx(1.4, rel=0.05)
 
 
