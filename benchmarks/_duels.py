@@ -23,7 +23,7 @@ from leaselab.model.procedures.duel import (
     LEAST_ROUNDS,
     LOSSLESS_S,
     PAUSE_S,
-    START_S,
+    STARTED_S,
     Duel,
     order_of,
 )
@@ -375,7 +375,7 @@ def _sighted(turns: Turns, machine: Machine, sides: Sequence[Side]) -> int:
     plan = turns.procedure
     for side in sides:
         side.start(second_place=False)
-        machine.wait(START_S)
+        machine.wait(STARTED_S)
     looked: list[Trial] = []
     while (rate := sighted(plan, looked)) is None:
         wanted = next_sight(plan, looked)

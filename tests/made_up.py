@@ -86,7 +86,10 @@ class Lab:
         self.rates: dict[str, float] = {}
         """Max rates of points, of points by a generator or in a layout (exchanges/s)."""
         self.costs: dict[str, float] = {}
-        """CPU time of a transaction, over that of the others (ratio); in duels."""
+        """CPU time of a transaction, over that of the others (ratio); in duels.
+
+        Under ``start of NAME``: the time of a start likewise.
+        """
         self.prepared: list[str] = []
         """Releases that the bench was prepared for."""
         self.built: list[str] = []
@@ -307,6 +310,7 @@ class Lab:
                 rate, measured = rate * (1 + self.off[number]), f"{measured} as B"
             turn = self._turn(measured, index, rate)
             turn.metrics["cpu_us"] *= self.costs.get(name, 1.0)
+            turn.metrics["start_s"] *= self.costs.get(f"start of {name}", 1.0)
             return turn
         offered = 1 if isinstance(procedure, Burst) else procedure.rate
         assert offered
@@ -337,6 +341,7 @@ class Lab:
                 "offered_rate": 1.05 * rate,
                 "loss_ratio": 1 - completed / (1.05 * rate),
                 "cpu_us": 1e6 / completed,
+                "start_s": 0.2 * (1 + 0.02 * chance.gauss(0, 1)),
             },
             traffic_s=6.0,
             wall_s=15.0,

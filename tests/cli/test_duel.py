@@ -324,3 +324,11 @@ def test_a_calibration_ends_with_the_first_duel_that_comes_to_no_verdict(lab, ca
     assert main(words) == 0
     assert len(list(lab.store.index.every())) == made + 8  # what came to no verdict is no duel
     assert "0 of 2 duels of equal servers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("generator", "rounds"), [("leaseload", 25), ("perfdhcp", 18)])
+def test_a_budget_is_fewer_rounds_with_a_generator_that_waits(lab, place, generator, rounds):
+    """It waits after each trial that loses some: for 2 s, in two trials of a round."""
+    arguments = ["--budget", "5", "--generator", generator, "--wait-s", "2"]
+    assert live(place, "v1.0", "main", "--no-profile", *arguments) == 0
+    assert {procedure.rounds for procedure in lab.procedures} == {rounds}

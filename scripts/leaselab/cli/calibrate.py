@@ -147,7 +147,8 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or DEFAULT_SCENARIO, args.generator)
     task, _ = sides.tasks(args.server, args.server)
-    session = sides.session(store, inventory, parameters_of(args), full=args.full)
+    parameters = parameters_of(args, task.scenario)
+    session = sides.session(store, inventory, parameters, full=args.full)
     check(task.scenario, session.procedure(task), inventory)
     slowdown = args.slowdown / 100
     try:
