@@ -41,8 +41,8 @@ def test_a_gain_before_the_culprit_hides_it():
     (culprit,) = history.culprits
     assert history.code[-1] == pytest.approx(1.1 * 0.95)
     assert history.code[culprit - 1] == pytest.approx(1.1)
-    found = searched(benchmark.SHIPPED, Kind.GAIN, Cell(0.0, 0.01), 3)[1]
-    assert not found.named
+    result = searched(benchmark.SHIPPED, Kind.GAIN, Cell(0.0, 0.01), 3)[1]
+    assert not result.named
 
 
 def test_layouts_acquit_what_is_slower_by_its_place_alone():
@@ -52,9 +52,9 @@ def test_layouts_acquit_what_is_slower_by_its_place_alone():
         [searched(design, Kind.BUILDS, cell, seed) for seed in seeds]
         for design in (benchmark.SHIPPED, benchmark.LAID_OUT)
     )
-    wrong = [sum(found.wrong(history) for history, found in made) for made in (alone, laid_out)]
+    wrong = [sum(item.wrong(history) for history, item in made) for made in (alone, laid_out)]
     assert wrong[0] > wrong[1] == 0
-    assert sum(found.right(history) for history, found in laid_out) >= 10
+    assert sum(item.right(history) for history, item in laid_out) >= 10
 
 
 @pytest.mark.parametrize(

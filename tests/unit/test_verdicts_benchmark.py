@@ -111,7 +111,7 @@ def test_drops_are_found_though_servers_differ_from_start_to_start():
     assert results.count(Answer.SLOWER) >= 42
 
 
-def test_servers_that_wander_are_seldom_told_apart_on_a_calibrated_bench():
+def test_servers_that_wander_are_seldom_distinguished_on_a_calibrated_bench():
     """What wanders for as long as a duel takes shows between the calibrating duels alone."""
 
     def wrong(cell):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from leaselab.lab.own_kinds import POOL_USE, Kinds, relay_in
 
-from .lines import Range, tag_of
+from .lines import range_of, tag_of
 
 MOST_KINDS = 4096
 _LEASE_MAX = 1000
@@ -71,7 +71,7 @@ class Clients(Kinds):
             and {"3", "option:router"}.intersection(line.words)
             for word in line.words
         ]
-        ranges = [Range(line) for line in lines if line.name == "dhcp-range"]
+        ranges = [range_of(line) for line in lines if line.name == "dhcp-range"]
         self._places = [Place(held, routers) for held in ranges]
         self._rules = [
             (_tags(line.words[1:]), line.words[0].removeprefix("set:"))

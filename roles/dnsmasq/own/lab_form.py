@@ -8,7 +8,7 @@ import re
 from leaselab.lab.left_out import LeftOut
 from leaselab.model.errors import usage_error
 
-from .lines import Line, Range, lines_of, tag_of
+from .lines import Line, lines_of, range_of, tag_of
 
 FOLDER = "@files@"
 """Stands for the folder of the files that it names, which role dnsmasq puts in."""
@@ -64,7 +64,7 @@ class LabForm:
         self.changes, self.files, self.hosts = [], {}, []
         read = list(self._included(lines_of(text, where), 0))
         self._interfaces = {line.value for line in read if line.name == "interface"}
-        self.ranges = [_range(line) for line in read if line.name == "dhcp-range"]
+        self.ranges = [range_of(line) for line in read if line.name == "dhcp-range"]
         self.family = self._family(where, without)
         self.lines = [kept for line in read for kept in self._kept(line)]
         self.hosts += [line for line in self.lines if line.name == "dhcp-host"]
@@ -178,7 +178,7 @@ class LabForm:
 
     def _of_range(self, line):
         """A range in the lab's form, or none."""
-        held = _range(line)
+        held = range_of(line)
         if held.family != self.family:
             return
         if held.constructor:
@@ -201,15 +201,3 @@ class LabForm:
     def _change(self, change):
         if change not in self.changes:
             self.changes.append(change)
-
-
-def _range(line):
-    try:
-        return Range(line)
-    except (ValueError, LookupError) as error:
-        raise usage_error(
-            "not a range as dnsmasq has them",
-            where=line.where,
-            found=re.sub(r"[^ -~]", "?", line.value)[:80],
-            todo="have dnsmasq itself check the file: dnsmasq --test -C FILE",
-        ) from error

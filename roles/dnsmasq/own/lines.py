@@ -6,6 +6,8 @@ import ipaddress
 import re
 from typing import NamedTuple
 
+from leaselab.model.errors import usage_error
+
 _MODES = ("ra-only", "slaac", "ra-names", "ra-advrouter", "ra-stateless", "off-link")
 _CLASSES = ((8, 0), (16, 128), (24, 192))
 """Lengths of prefixes, and the first bytes from which on they hold."""
@@ -109,6 +111,19 @@ class Range:
         if not match or (self.family == 6 and not match[2] and int(match[1]) <= 128):
             return None
         return max(120, int(match[1]) * _SECONDS[match[2] or "s"])
+
+
+def range_of(line):
+    """Return the range of a line; raises a usage error with it for what is none."""
+    try:
+        return Range(line)
+    except (ValueError, LookupError) as error:
+        raise usage_error(
+            "not a range as dnsmasq has them",
+            where=line.where,
+            found=re.sub(r"[^ -~]", "?", line.value)[:80],
+            todo="have dnsmasq itself check the file: dnsmasq --test -C FILE",
+        ) from error
 
 
 def _is_address(word):

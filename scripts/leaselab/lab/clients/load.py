@@ -84,7 +84,7 @@ def _fitting(scenario: Scenario, clients: Clients) -> Traffic:
     """The clients of the scenario's family."""
     where = f"scenario {scenario.name}"
     family = scenario.load.get("family")
-    if family not in (4, 6):
+    if "queries" in scenario.load or family not in (4, 6):
         raise usage_error("it has no clients of DHCP", where=where, wanted="one of DHCP")
     if scenario.partner:
         raise usage_error(
