@@ -78,7 +78,8 @@ def trial(completed, cpu_us=None, loss_ratio=0.0, *, valid=True, samples=None):
     attempted = round(completed / (1 - loss_ratio)) if completed else 1000
     seen = {"valid": valid, "cpu_us": cpu_us, "samples": samples or {}}
     lost = attempted - completed
-    return trial_of(attempted // PROCEDURE.trial_s, PROCEDURE.trial_s, lost, attempted=attempted, **seen)
+    length = PROCEDURE.trial_s
+    return trial_of(attempted // length, length, lost, attempted=attempted, **seen)
 
 
 def test_cpu_time_is_weighted_over_passing_trials():

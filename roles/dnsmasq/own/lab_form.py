@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 
 from leaselab.lab.left_out import LeftOut
 from leaselab.model.errors import usage_error
