@@ -5,21 +5,25 @@ from __future__ import annotations
 import enum
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from msgspec.structs import replace
+
 from benchmarks._servers import Shape
-from leaselab.analysis.duel import MOST_APART, Answer, judge, places_differ
+from leaselab.analysis.duel import MOST_APART, Answer, judge, places_differ, scatter
+from leaselab.analysis.error_budget import wider_error
 from leaselab.analysis.ratio import Runs, paired_ratio, ratio
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
+from leaselab.measure.ports import During
 from leaselab.measure.procedures.duel import Turns
 from leaselab.model.procedures.duel import (
     BESIDE_S,
     LEAST_ROUNDS,
     LOSSLESS_S,
     PAUSE_S,
-    START_S,
+    STARTED_S,
     Duel,
     order_of,
 )
@@ -38,6 +42,8 @@ RUNS, TRIM, ALTERNATING = 9, 1, 9
 """Runs of a sweep, runs dropped at each end, and runs of each where whole runs alternate."""
 TRIAL_S = 3
 """Length of the trial whose scatter a cell has (s)."""
+DUELS_BY_ONE = 20
+"""Duels that are made by one error budget; then the bench is calibrated again."""
 DRIFT_S = (60.0, 3600.0)
 """Time constant of the machine's drift, drawn from this range with an even logarithm (s)."""
 
@@ -78,6 +84,8 @@ class Cell:
     """By how much the machine is slower for 5 s, every two rounds of the plan."""
     cpu: float = 0.01
     """Of a trial's CPU time per transaction."""
+    calibrated: int = 0
+    """Duels of each kind in the error budget by which errors are taken; 0 without one."""
     effort: float = 1.0
     """By how many times more the second server's CPU time per transaction differs than its
     speed does."""
@@ -197,7 +205,14 @@ class Side:
         if second_place:
             self.started *= 1 - cell.place
 
-    def ask(self, load: Load, *, may_abort: bool = False, reset: bool = True) -> Trial:  # noqa: ARG002  # `Ask`'s
+    def ask(
+        self,
+        load: Load,
+        *,
+        may_abort: bool = False,  # noqa: ARG002  # `Ask`'s
+        reset: bool = True,
+        during: During | None = None,  # noqa: ARG002  # as above
+    ) -> Trial:
         """Run a trial: load beyond the capacity is lost."""
         machine, cell = self.machine, self.machine.cell
         scatter = cell.trial * math.sqrt(TRIAL_S / load.duration_s) * machine.scatter()
@@ -239,14 +254,38 @@ class Side:
         knee = self.machine.cell.knee
         if not knee:
             return min(offered, capacity)
-        return capacity * (1 + (capacity / offered) ** knee) ** (-1 / knee)
+        return capacity * math.pow(1 + math.pow(capacity / offered, knee), -1 / knee)
 
 
 def compared(design: Design, cell: Cell, drop: float, seed: int) -> Ended:
     """Compare a server with one that is slower by `drop` (0..1); the seed fixes all draws."""
+    machine, sides = _servers(cell, drop, str(seed))
+    if design is Design.SWEEPS:
+        return _sweeps(machine, sides)
+    if design is Design.RUNS:
+        return _alternating(machine, sides)
+    plan = replace(PLAN, wider=_known(cell, seed // DUELS_BY_ONE) if cell.calibrated else 1.0)
+    return _duel(plan, machine, sides, both=design is Design.BOTH)
+
+
+def _servers(cell: Cell, drop: float, seed: str) -> tuple[Machine, Sequence[Side]]:
     machine = Machine(cell, random.Random(f"{cell.name} {drop} {seed}"))  # noqa: S311 - a simulation
-    sides = (Side(machine, 1.0), Side(machine, 1.0 - drop, second=True))
-    return _DESIGNS[design](machine, sides)
+    return machine, (Side(machine, 1.0), Side(machine, 1.0 - drop, second=True))
+
+
+@cache
+def _known(cell: Cell, number: int) -> float:
+    """Calibrate the bench by duels of equal servers and of slower ones: the error's factor."""
+    kinds: tuple[list[tuple[float, float]], ...] = ([], [])
+    for drop, kind in zip((0.0, PLAN.find), kinds, strict=True):
+        for pair in range(cell.calibrated):
+            machine, sides = _servers(cell, drop, f"calibrating {number} {pair}")
+            rounds = duel(PLAN, machine, sides, both=True)
+            verdict, spread = judge(PLAN, *rounds), scatter(*rounds)
+            if verdict is not None and spread is not None:
+                error = spread / math.sqrt(verdict.rounds)
+                kind.append((math.log(verdict.ratio), error))
+    return wider_error(kinds)
 
 
 def _sweeps(machine: Machine, sides: Sequence[Side]) -> Ended:
@@ -277,9 +316,9 @@ def run_of(side: Side) -> float:
     return machine.capacity(side.relative * side.started) * off
 
 
-def _duel(machine: Machine, sides: Sequence[Side], *, both: bool) -> Ended:
-    rounds = duel(PLAN, machine, sides, both=both)
-    verdict = judge(PLAN, *rounds)
+def _duel(plan: Duel, machine: Machine, sides: Sequence[Side], *, both: bool) -> Ended:
+    rounds = duel(plan, machine, sides, both=both)
+    verdict = judge(plan, *rounds)
     if verdict is None or not verdict.final:
         return Ended(Answer.UNKNOWN, machine.now_s / 60, 1.0, holds=False)
     low, high = verdict.ci95
@@ -336,7 +375,7 @@ def _sighted(turns: Turns, machine: Machine, sides: Sequence[Side]) -> int:
     plan = turns.procedure
     for side in sides:
         side.start(second_place=False)
-        machine.wait(START_S)
+        machine.wait(STARTED_S)
     looked: list[Trial] = []
     while (rate := sighted(plan, looked)) is None:
         wanted = next_sight(plan, looked)
@@ -356,19 +395,3 @@ def _round(index: int, made: Sequence[Trial], turns: Turns) -> Round:
         wall_s=0.0,
         trials=tuple(made),
     )
-
-
-def _both(machine: Machine, sides: Sequence[Side]) -> Ended:
-    return _duel(machine, sides, both=True)
-
-
-def _apart(machine: Machine, sides: Sequence[Side]) -> Ended:
-    return _duel(machine, sides, both=False)
-
-
-_DESIGNS: dict[Design, Callable[[Machine, Sequence[Side]], Ended]] = {
-    Design.SWEEPS: _sweeps,
-    Design.RUNS: _alternating,
-    Design.APART: _apart,
-    Design.BOTH: _both,
-}

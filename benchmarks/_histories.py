@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from benchmarks._duels import RUN_S, RUNS, TRIM, Cell, Machine, Side, duel, run_of
 from leaselab.analysis.bisect import TRIES, End, Ending, Known, Limits, next_step
 from leaselab.analysis.culprits import BUILD_SD, Duelled, Gap
-from leaselab.analysis.duel import Answer, judge
+from leaselab.analysis.duel import Answer, DuelVerdict, judge
+from leaselab.analysis.layouts import Cause, LayoutVerdict, OverLayouts
 from leaselab.analysis.ratio import Runs
 from leaselab.model.procedures.duel import Duel
 
@@ -24,6 +25,10 @@ DEPLOY_S = 30.0
 """Time of one deployment (s), as seen on a local lab; builds are left out.  A duel has four,
 two variants at two places, and a sweep has one."""
 DROP = 0.05
+GAIN, SCATTER = 0.1, 0.01
+"""Of a commit that is faster, and of builds whose functions lie in another order (0..1)."""
+LAYOUTS = 5
+"""Orders in which a culprit and its parent are built."""
 SWEEP_S = RUNS * RUN_S
 
 
@@ -34,6 +39,8 @@ class Kind(enum.Enum):
     ONE = "one"
     TWO = "two"
     BROKEN = "one; 20 % do not build"
+    GAIN = "one after a gain of 10 %"
+    BUILDS = "one; builds scatter by 1 %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +51,10 @@ class History:
     """Of each place, over that of the good end (ratio)."""
     culprits: frozenset[int]
     broken: frozenset[int]
+    code: Sequence[float] = ()
+    """The same by the code alone, whatever the order of its functions is."""
+    scatter: float = 0.0
+    """Relative standard deviation of builds of the same code (0..1)."""
 
 
 def history_of(kind: Kind, seed: int) -> History:
@@ -55,12 +66,15 @@ def history_of(kind: Kind, seed: int) -> History:
         broken = {place for place in places[:-1] if chance.random() < 0.2}
     able = [place for place in places if place not in broken]
     many = {Kind.NONE: 0, Kind.TWO: 2}.get(kind, 1)
-    culprits = frozenset(chance.sample(able, many))
-    speed, speeds = 1.0, [1.0]
+    culprits = frozenset(chance.sample(able[kind is Kind.GAIN :], many))
+    gain = chance.randrange(1, min(culprits)) if kind is Kind.GAIN else None
+    scatter = SCATTER if kind is Kind.BUILDS else BUILD_SD
+    code, speeds = [1.0], [1.0]
     for place in places:
-        speed *= 1 - DROP if place in culprits else 1.0
-        speeds.append(speed * math.exp(BUILD_SD * chance.gauss(0, 1)))
-    return History(speeds, culprits, frozenset(broken))
+        change = 1 + GAIN if place == gain else 1 - DROP * (place in culprits)
+        code.append(code[-1] * change)
+        speeds.append(code[-1] * math.exp(scatter * chance.gauss(0, 1)))
+    return History(speeds, culprits, frozenset(broken), code, scatter)
 
 
 @dataclass(slots=True)
@@ -73,14 +87,30 @@ class Bench:
     def duelled(self, older: int, newer: int, plan: Duel) -> Duelled | None:
         """Make a duel; None where it came to no verdict."""
         began_s = self.machine.now_s
-        self.machine.wait(4 * DEPLOY_S)
-        sides = [Side(self.machine, self.history.speeds[place]) for place in (older, newer)]
-        started_s = self.machine.now_s
-        verdict = judge(plan, *duel(plan, self.machine, sides, both=True))
-        minutes = (self.machine.now_s - started_s) / 60
+        verdict = self.judged([self.history.speeds[place] for place in (older, newer)], plan)
+        minutes = (self.machine.now_s - began_s - 4 * DEPLOY_S) / 60
         if verdict is None:
             return None
         return Duelled.of((older, newer), f"{began_s:012.3f}", minutes, verdict)
+
+    def judged(self, speeds: Sequence[float], plan: Duel) -> DuelVerdict | None:
+        """Make a duel of two servers with these speeds (ratio); None without a verdict."""
+        self.machine.wait(4 * DEPLOY_S)
+        sides = [Side(self.machine, speed) for speed in speeds]
+        return judge(plan, *duel(plan, self.machine, sides, both=True))
+
+    def over_layouts(self, gap: Gap) -> OverLayouts:
+        """Make duels of a culprit and its parent in several layouts."""
+        history, made = self.history, []
+        for seed in range(1, LAYOUTS + 1):
+            speeds = [
+                history.code[place] * math.exp(history.scatter * self.machine.noise.gauss(0, 1))
+                for place in (gap.after, gap.place)
+            ]
+            verdict = self.judged(speeds, Duel(find=Limits().find))
+            if verdict is not None:
+                made.append(LayoutVerdict(seed, verdict.answer, verdict.ratio, verdict.error))
+        return OverLayouts(tuple(made))
 
     def sweep(self, place: int) -> float:
         """Return the max rate of a commit, by nine runs (transactions/s)."""
@@ -139,6 +169,15 @@ def _weighing(hunt: _Hunt) -> Searched:
     return hunt.ended(*(culprit.gap for culprit in named))
 
 
+def _laid_out(hunt: _Hunt) -> Searched:
+    """The same with `--layouts`: a culprit is the code's if it is slower in each of them."""
+    named = _weighing(hunt).named
+    hunt.steps += LAYOUTS * len(named)
+    return hunt.ended(
+        *(gap for gap in named if hunt.bench.over_layouts(gap).cause is Cause.CODE)
+    )
+
+
 def _duels(hunt: _Hunt) -> Searched:
     """A plain bisection by duels: each answer is final; without one, more rounds follow."""
     broken = hunt.bench.history.broken
@@ -186,6 +225,7 @@ def _halved(broken: frozenset[int], bad: Callable[[int], bool]) -> tuple[int, in
 
 DESIGNS: dict[str, Callable[[_Hunt], Searched]] = {
     "leaselab bisect": _weighing,
+    "leaselab bisect --layouts 5": _laid_out,
     "plain bisection by duels": _duels,
     "git bisect, sweeps, 5 %": lambda hunt: _sweeps(hunt, 0.05),
     "git bisect, sweeps, 2.5 %": lambda hunt: _sweeps(hunt, 0.025),

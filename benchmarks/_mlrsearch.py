@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from MLRsearch import (
+from MLRsearch import (  # type: ignore[import-untyped]
     AbstractMeasurer,
     Config,
     MeasurementResult,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leaselab.model.procedures.max_rate import MaxRate
 
 
-class _Measurer(AbstractMeasurer):
+class _Measurer(AbstractMeasurer):  # type: ignore[misc]  # it has no types
     """What MLRsearch asks for trials."""
 
     def __init__(self, server: Server) -> None:

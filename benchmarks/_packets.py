@@ -8,12 +8,13 @@ import random
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from leaselab.model.observation import Generated, ServerStarted
-from leaselab.model.trial import Sample
+from leaselab.model.journal import Confirming, Entry, TrialMade
+from leaselab.model.observation import Generated, Sampled, ServerStarted
+from leaselab.model.record import Round
+from leaselab.model.trial import Load, Sample, Trial
 
 BURST_RATE = 30_000
 """Rate at which the generator sends late packets (packets/s)."""
@@ -122,6 +123,18 @@ class PacketWorld:
 
     def listing(self) -> Mapping[str, Mapping[str, str]]:
         return {}
+
+    def reload(self) -> float:
+        raise AssertionError("it does not declare that")
+
+    def brake(self, share: float) -> None:  # noqa: ARG002
+        raise AssertionError("no duel is made of it")
+
+    def begin_profile(self) -> None:
+        raise AssertionError("no profile is made of it")
+
+    def end_profile(self) -> Sampled:
+        raise AssertionError("no profile is made of it")
 
     # The generator.
 
@@ -246,12 +259,12 @@ class PacketWorld:
         self.now += seconds
         self.paused_s += seconds
 
-    def renew(self) -> None:
+    def renew(self, busy_s: float = 0.0) -> None:
         """The lock is always free."""
 
-    def record(self, name: str, data: Mapping[str, Any]) -> None:
-        if name in ("trial", "confirmation") and not data["trial"]["valid"]:
-            self.words.append(data["trial"]["reason"])
+    def record(self, entry: Entry) -> None:
+        if isinstance(entry, (TrialMade, Confirming)) and not entry.trial.valid:
+            self.words.append(entry.trial.reason)
 
     def write_bytes(self, name: str, content: bytes) -> str:  # noqa: ARG002
         return name
@@ -262,13 +275,13 @@ class PacketWorld:
     def round_started(self, index: int) -> None:
         """Nobody watches."""
 
-    def trial_started(self, load: object) -> None:
+    def trial_started(self, load: Load) -> None:
         """Nobody watches."""
 
-    def trial_done(self, trial: object, *, replayed: bool) -> None:
+    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
         """Nobody watches."""
 
-    def round_done(self, found: object) -> None:
+    def round_done(self, done: Round) -> None:
         """Nobody watches."""
 
 

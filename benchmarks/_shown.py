@@ -1,42 +1,66 @@
-"""A benchmark's table: on the terminal, and as Markdown where a file is named."""
+"""A benchmark's tables: on the terminal, and as a document where a file is named."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+_OPTION = "--markdown"
+
 
 def add_markdown(parser: argparse.ArgumentParser) -> None:
     """Add ``--markdown``; `show` writes the file."""
     parser.add_argument(
-        "--markdown",
+        _OPTION,
         metavar="FILE",
         type=Path,
-        help="also write the table there, such as benchmarks/results/NAME.md",
+        help="also write all of it there, such as benchmarks/results/NAME.md",
     )
 
 
-def show(table: Table, width: int, markdown: Path | None) -> None:
-    """Print a table; into a pipe nothing is folded, it has `width` columns there."""
-    Console(width=None if sys.stdout.isatty() else width).print(table)
+def show(
+    tables: Sequence[Table], width: int, markdown: Path | None, lines: Sequence[str] = ()
+) -> None:
+    """Print tables and the lines below them; into a pipe nothing is folded: `width` columns."""
+    for table in tables:
+        Console(width=None if sys.stdout.isatty() else width).print(table)
+    for line in lines:
+        print(line)
     if markdown is not None:
-        command = " ".join(["leaselab dev bench", Path(sys.argv[0]).stem, *sys.argv[1:]])
-        markdown.write_text(as_markdown(table, command), encoding="utf-8")
+        document = as_markdown(tables, lines, Path(sys.argv[0]).stem, sys.argv[1:])
+        markdown.write_text(document, encoding="utf-8")
 
 
-def as_markdown(table: Table, command: str) -> str:
-    """The table with the command that made it, its title and its caption."""
-    headings = [_cell(column.header) for column in table.columns]
-    rules = ["---:" if column.justify == "right" else "---" for column in table.columns]
-    rows = zip(*(map(_cell, column.cells) for column in table.columns), strict=True)
-    lines = [headings, rules, *rows]
-    words = [f"`{command}`", *(str(text) for text in (table.title, table.caption) if text)]
-    body = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return "\n\n".join([*words, body])
+def as_markdown(
+    tables: Sequence[Table], lines: Sequence[str], name: str, arguments: Sequence[str]
+) -> str:
+    """The tables with their titles and captions, with the command that made them."""
+    command = shlex.join(["leaselab", "dev", "bench", name, *_without_file(arguments)])
+    parts = [f"# Benchmark {name}", f"Made by `{command}`."]
+    for table in tables:
+        headings = [_cell(column.header) for column in table.columns]
+        rules = ["---:" if column.justify == "right" else "---" for column in table.columns]
+        rows = zip(*(map(_cell, column.cells) for column in table.columns), strict=True)
+        parts += [str(text) for text in (table.title, table.caption) if text]
+        parts.append("\n".join(f"| {' | '.join(row)} |" for row in (headings, rules, *rows)))
+    if lines:
+        parts.append("\n".join(f"- {_cell(line)}" for line in lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _without_file(arguments: Sequence[str]) -> list[str]:
+    """The arguments without the file, which is another for each reader."""
+    kept = [word for word in arguments if not word.startswith(f"{_OPTION}=")]
+    if _OPTION in kept:
+        at = kept.index(_OPTION)
+        del kept[at : at + 2]
+    return kept
 
 
 def _cell(text: object) -> str:

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jumpavg import classify
-from otava.analysis import compute_change_points
+from jumpavg import classify  # type: ignore[import-untyped]
+from otava.analysis import compute_change_points  # type: ignore[import-untyped]
 from rich.table import Table
 
 from benchmarks._anchored import Kind, history
@@ -335,7 +335,7 @@ def _print(rows: Sequence[Row], markdown: Path | None) -> None:
             "-" if row.creep_lost is None else f"{100 * row.creep_lost:.1f} %",
             {True: "yes", False: "no"}[row.kept] if row.wanted else "",
         )
-    show(table, 150, markdown)
+    show([table], 150, markdown)
 
 
 if __name__ == "__main__":

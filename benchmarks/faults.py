@@ -228,7 +228,7 @@ def _sweep(case: Case, now: float) -> Sweep:
     figure, *_ = metrics_of(
         bench.procedure.metrics("exchanges"), point.rounds, bench.procedure, holds=not error
     )
-    if not error and unsteady(point.rounds, figure, bench.procedure.relative_width):
+    if not error and unsteady(point.rounds, figure, bench.procedure.widest or 0.0):
         word = UNSTEADY
     trial_s = bench.procedure.longest_trial_s
     highest = max(
@@ -321,7 +321,7 @@ def _print(rows: Sequence[Found], markdown: Path | None) -> None:
             f"{row.paused_s:.0f}",
             f"{row.highest:.2f}",
         )
-    show(table, 150, markdown)
+    show([table], 150, markdown)
 
 
 def _counted(words: Mapping[str, int]) -> str:

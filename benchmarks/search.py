@@ -176,10 +176,11 @@ def _print(
             f"{item.coverage:.0f}",
             f"{item.false_alarms:.0f}",
         )
-    show(table, 190, options.markdown)
-    for verdict in verdicts:
-        word = "kept  " if verdict.kept else "MISSED"
-        print(f"{word} {verdict.promise}: {verdict.found}")
+    lines = [
+        f"{'kept  ' if verdict.kept else 'MISSED'} {verdict.promise}: {verdict.found}"
+        for verdict in verdicts
+    ]
+    show([table], 190, options.markdown, lines)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -39,6 +38,8 @@ MOST_MINUTES = {0.0: 6.5, DROP: 9.0}
 QUIET = Cell(0.02, 0.015, label="changes")
 FILLS = Cell(0.02, 0.015, fills=1.0, label="fills")
 STARTS = replace(QUIET, start=0.04, label="starts")
+OWN = replace(QUIET, own=0.02, label="own")
+KNOWN = replace(OWN, calibrated=10, label="own-calibrated")
 PULSE = Cell(0.0, 0.015, pulse=0.15, label="pulse")
 
 
@@ -89,12 +90,9 @@ WORLDS = (
     World("starts scatter by 4 %: drop of 3 %", STARTS, DROP, least=75.0),
     *_both("a place slower by 5 %", replace(QUIET, place=0.05, label="place-5")),
     World("a place slower by 20 %", replace(QUIET, place=0.2, label="place-20"), 0.0),
-    World(
-        "B's own speed: 2 %, correlated by 0.8",
-        replace(QUIET, own=0.02, label="own"),
-        0.0,
-        promised=False,
-    ),
+    World("B's own speed: 2 %, correlated by 0.8", OWN, 0.0, promised=False),
+    World("that, calibrated: equal", KNOWN, 0.0),
+    World("that, calibrated: drop of 3 %", KNOWN, DROP, least=75.0),
     World("costs more as it fills: equal", FILLS, 0.0),
     World("costs more as it fills: loop of 5 %", FILLS, 1 - 1 / 1.05),
     World("drop of 1 %, CPU time + 5 %", replace(QUIET, effort=5.0, label="cpu"), 0.01),
@@ -201,11 +199,9 @@ def main(argv: Sequence[str]) -> int:
         json.dump(document, sys.stdout, indent=1)
         print()
     else:
-        if rows:
-            _print(rows, options.pairs, options.markdown)
-        if others:
-            _print_worlds(others, options.pairs, options.markdown)
-        print("kept" if kept else "missed")
+        tables = [_designs(rows, options.pairs)] if rows else []
+        tables += [_worlds(others, options.pairs)] if others else []
+        show(tables, 180, options.markdown, ["kept" if kept else "missed"])
     return OK if kept else MISSED
 
 
@@ -307,7 +303,7 @@ def _share(ended: Sequence[Ended], answer: Answer) -> float:
     return 100 * sum(duel.answer is answer for duel in ended) / len(ended)
 
 
-def _print(rows: Sequence[Row], pairs: int, markdown: Path | None) -> None:
+def _designs(rows: Sequence[Row], pairs: int) -> Table:
     table = Table(title=f"{pairs} equal pairs and {pairs} drops of {100 * DROP:g} % each")
     for heading in (
         "machine and trials, spread in %",
@@ -339,10 +335,10 @@ def _print(rows: Sequence[Row], pairs: int, markdown: Path | None) -> None:
                 )
             ),
         )
-    show(table, 180, markdown)
+    return table
 
 
-def _print_worlds(rows: Sequence[WorldRow], pairs: int, markdown: Path | None) -> None:
+def _worlds(rows: Sequence[WorldRow], pairs: int) -> Table:
     table = Table(title=f"duels with both servers up, {pairs} in each world")
     for heading in (
         "world",
@@ -366,7 +362,7 @@ def _print_worlds(rows: Sequence[WorldRow], pairs: int, markdown: Path | None) -
             f"{row.minutes:.1f}",
             "yes" if row.kept else "no",
         )
-    show(table, 180, markdown)
+    return table
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def main(argv: Sequence[str]) -> int:
         print()
     else:
         print(heading(*cells[0], options.seed))
-        show(table(cells), 220, options.markdown)
+        show([table(cells)], 220, options.markdown)
     return OK
 
 

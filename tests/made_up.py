@@ -65,6 +65,9 @@ _CONFIG_SHA256 = hashlib.sha256(CONFIG.encode()).hexdigest()
 class Lab:
     """What the hosts would do; names of points are scenarios, or the hashes of commits."""
 
+    off: Sequence[float] = ()
+    """By how much B differs in each duel of a server with itself (ratio)."""
+
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Keep a checkout and its results below `folder`; leave hosts out of every command."""
         self.checkout, self.results = folder / "checkout", folder / "results"
@@ -83,7 +86,10 @@ class Lab:
         self.rates: dict[str, float] = {}
         """Max rates of points, of points by a generator or in a layout (exchanges/s)."""
         self.costs: dict[str, float] = {}
-        """CPU time of a transaction, over that of the others (ratio); in duels."""
+        """CPU time of a transaction, over that of the others (ratio); in duels.
+
+        Under ``start of NAME``: the time of a start likewise.
+        """
         self.prepared: list[str] = []
         """Releases that the bench was prepared for."""
         self.built: list[str] = []
@@ -298,8 +304,13 @@ class Lab:
         if isinstance(procedure, MaxRate):
             return example_round(index, rate, START, procedure, family)
         if isinstance(procedure, Duel):
-            turn = self._turn(name, index, rate * (1 - point.trials.server.braked))
+            rate *= 1 - point.trials.server.braked
+            number, is_second = divmod(self.rounds.count((name, index)) - 1, 2)
+            if is_second and self.off:
+                rate, measured = rate * (1 + self.off[number]), f"{measured} as B"
+            turn = self._turn(measured, index, rate)
             turn.metrics["cpu_us"] *= self.costs.get(name, 1.0)
+            turn.metrics["start_s"] *= self.costs.get(f"start of {name}", 1.0)
             return turn
         offered = 1 if isinstance(procedure, Burst) else procedure.rate
         assert offered
@@ -330,6 +341,7 @@ class Lab:
                 "offered_rate": 1.05 * rate,
                 "loss_ratio": 1 - completed / (1.05 * rate),
                 "cpu_us": 1e6 / completed,
+                "start_s": 0.2 * (1 + 0.02 * chance.gauss(0, 1)),
             },
             traffic_s=6.0,
             wall_s=15.0,

@@ -44,12 +44,12 @@ def unpacked_kea(suite):
     return place
 
 
-def unpacked_root(suite, package):
-    """The root of a release with a package and with Python, for a contract to run in."""
+def unpacked_root(suite, package, *more):
+    """The root of a release with packages and with Python, for a contract to run in."""
     place = TOOLS / f"{package}-{suite}"
     with _made_once(place) as fresh:
         if fresh:
-            _extract(suite, fresh, (package, "python3"))
+            _extract(suite, fresh, (package, *more, "python3"))
             run(*AS_ROOT, "mkdir", "-p", *(fresh / item for item in ("dev", "proc", "sys")))
             # accounts are made as packages are set up, and these are not
             user = "root:x:0:0::/root:/bin/sh\n"

@@ -103,7 +103,7 @@ def test_it_says_its_cost_before_and_what_each_duel_reported(lab, place, hashes,
     assert "do the ends differ?" in said[2]
     assert said[3].startswith("Slower: -")
     assert "against" in said[-2]
-    assert "is it slower than its parent?" in said[-2]
+    assert "is it worse than its parent?" in said[-2]
 
 
 def test_all_of_it_is_one_json_document(lab, place, hashes, capsys):

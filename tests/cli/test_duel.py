@@ -287,6 +287,22 @@ def test_a_bench_is_calibrated_once_and_verdicts_quote_it(lab, capsys):
     assert "error budget of this bench" in capsys.readouterr().out
 
 
+def test_errors_are_as_large_as_the_calibrating_duels_scatter(lab, capsys):
+    """Servers that wander for longer than a duel takes: one duel alone cannot show that."""
+    lab.off = 3 * (0.01, 0.01, -0.01, -0.01)
+    words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "5", "--slowdown", "3"]
+    assert main([*words, "--json"]) == 0
+    wider = json.loads(capsys.readouterr().out)["wider"]
+    assert 1.5 < wider < 6
+    records = [lab.store.load(row["id"]) for row in lab.store.index.every()]
+    assert {record.procedure.wider for record in records} == {1.0}
+    lab.off = ()
+    assert main(["compare", "@v4-memfile", "@v4-memfile", "--live"]) == 0
+    out = capsys.readouterr().out
+    assert f"errors {wider:g} times as large by the error budget" in out
+    assert f"duels scatter {wider:g} times as much as their rounds explain" in out
+
+
 def test_a_calibration_that_was_cut_short_goes_on(lab, capsys):
     words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "1"]
     lab.faults["v4-memfile", 2] = lab_broken("the switch is off")
@@ -308,3 +324,11 @@ def test_a_calibration_ends_with_the_first_duel_that_comes_to_no_verdict(lab, ca
     assert main(words) == 0
     assert len(list(lab.store.index.every())) == made + 8  # what came to no verdict is no duel
     assert "0 of 2 duels of equal servers" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("generator", "rounds"), [("leaseload", 25), ("perfdhcp", 18)])
+def test_a_budget_is_fewer_rounds_with_a_generator_that_waits(lab, place, generator, rounds):
+    """It waits after each trial that loses some: for 2 s, in two trials of a round."""
+    arguments = ["--budget", "5", "--generator", generator, "--wait-s", "2"]
+    assert live(place, "v1.0", "main", "--no-profile", *arguments) == 0
+    assert {procedure.rounds for procedure in lab.procedures} == {rounds}

@@ -16,9 +16,13 @@ from leaselab.model.procedures import PROCEDURES
 from leaselab.report.site.site import SWEEPS
 
 MOST_OPTIONS = 20
-USUAL = {"--sweeps": SWEEPS, "--sweeps-a-week": SWEEPS_A_WEEK[0]}
+USUAL = {
+    "--sweeps": SWEEPS,
+    "--sweeps-a-week": SWEEPS_A_WEEK[0],
+    "--find": 100 * PROCEDURES["duel"]().find,
+}
 """Defaults that another module puts in, where the option was not given."""
-DUELS = ("compare", "bisect", "calibrate")
+DUELS = ("compare", "bisect", "calibrate", "advise")
 LIMIT = re.compile(r"\(default: (-?[0-9.]+(?:,[0-9]+)*)[),;]")
 OPTIONS = [
     (command, action)

@@ -56,6 +56,40 @@ def test_leases_of_a_dump_are_in_the_result_as_a_hash_and_numbers(lab, capsys):
         assert marked not in every
 
 
+def test_a_folder_with_zones_is_measured_and_asked_for_their_names(lab, capsys):
+    assert main(["run", "--config", HOUSE.replace("house.conf", "names"), "--runs", "3"]) == 0
+    (row,) = lab.store.index.every("*")
+    scenario = lab.store.load(row["id"]).scenario
+    assert scenario.server.kind == "bind9"
+    assert scenario.load["queries_file"]["queries"] == 14
+    reported = capsys.readouterr().err
+    assert "queries for the names of 2 zones:\n    example.org.\n" in reported
+    assert (
+        "clients"
+        not in reported.partition("queries for")[0].partition("any, as all clients")[0]
+    )
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_folder_has_one_configuration(tmp_path, capsys):
+    assert main(["run", "--config", str(tmp_path)]) == 2
+    assert "found none" in capsys.readouterr().err
+    for name in ("named.conf", "a/dnsmasq.conf"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert main(["run", "--config", str(tmp_path)]) == 2
+    assert "a/dnsmasq.conf, named.conf" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_folder_brings_the_files_that_kea_includes(tmp_path):
+    house = Path(HOUSE).read_text(encoding="utf-8")
+    (tmp_path / "srv").mkdir()
+    (tmp_path / "srv/all.json").write_text(house, encoding="utf-8")
+    (tmp_path / "kea-dhcp4.conf").write_text('<?include "/srv/all.json"?>', encoding="utf-8")
+    assert main(["run", "--config", str(tmp_path), "--runs", "3"]) == 0
+
+
 def test_what_is_left_out_is_said_first(lab, capsys):
     isp = HOUSE.replace("house", "isp")
     assert main(["run", "--config", isp, "--runs", "3"]) == 2

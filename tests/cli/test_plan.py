@@ -59,7 +59,10 @@ def test_the_document_has_the_same_and_every_scenario(capsys):
 def test_without_results_the_defaults_are_named_as_such(capsys):
     result = sources(document(capsys, "v4-memfile", *BUDGET))
     assert result["measure_min"] == (60.0, "default, docs/explanation/scaling.md")
-    assert result["duel_min"] == (6.0, "default, docs/explanation/scaling.md")
+    assert result["duel_min"] == (
+        pytest.approx(17 * 11.85 / 60),
+        "default, docs/explanation/scaling.md",
+    )
 
 
 def test_durations_are_the_archives_where_it_has_results(results, capsys):
@@ -120,7 +123,7 @@ def test_a_push_that_has_to_cost_more_than_it_may_says_what_it_costs(capsys):
         capsys, "v4-*", *BUDGET, "--each-push", "v4-memfile", "--minutes-per-commit", "5"
     )
     assert "the budget of a push does not suffice" in error
-    assert "wanted 16 min for 1 scenario" in error
+    assert "wanted 13 min for 1 scenario" in error
 
 
 def test_drops_that_are_reported_too_late_say_how_many_benches_report_them_in_time(capsys):

@@ -6,15 +6,25 @@ from benchmarks._shown import show
 from rich.table import Table
 
 
-def test_a_table_is_written_as_it_was_printed_with_its_command(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["/x/benchmarks/week.py", "--weeks", "2"])
+def test_tables_are_written_as_they_were_printed_with_their_command(
+    tmp_path, monkeypatch, capsys
+):
+    path = tmp_path / "week.md"
+    arguments = ["--weeks", "2", "--markdown", str(path), "--cells", "a*"]
+    monkeypatch.setattr(sys, "argv", ["/x/benchmarks/week.py", *arguments])
     table = Table(title="weeks", caption="times in hours")
     table.add_column("lab")
     table.add_column("queue\nmedian", justify="right")
     table.add_row("a|b", "1.5")
-    show(table, 80, tmp_path / "week.md")
-    assert "1.5" in capsys.readouterr().out
-    assert (tmp_path / "week.md").read_text(encoding="utf-8") == (
-        "`leaselab dev bench week --weeks 2`\n\nweeks\n\ntimes in hours\n\n"
-        "| lab | queue median |\n| --- | ---: |\n| a\\|b | 1.5 |\n"
+    other = Table("another")
+    show([table, other], 80, path, ["kept", "missed: 2"])
+    printed = capsys.readouterr().out
+    assert "1.5" in printed
+    assert printed.endswith("kept\nmissed: 2\n")
+    assert path.read_text(encoding="utf-8") == (
+        "# Benchmark week\n\nMade by `leaselab dev bench week --weeks 2 --cells 'a*'`.\n\n"
+        "weeks\n\ntimes in hours\n\n"
+        "| lab | queue median |\n| --- | ---: |\n| a\\|b | 1.5 |\n\n"
+        "| another |\n| --- |\n\n"
+        "- kept\n- missed: 2\n"
     )

@@ -36,6 +36,27 @@ def test_of_some_histories_every_fifth_commit_does_not_build():
     assert not any({0, COMMITS} & item for item in broken)
 
 
+def test_a_gain_before_the_culprit_hides_it():
+    history = history_of(Kind.GAIN, 3)
+    (culprit,) = history.culprits
+    assert history.code[-1] == pytest.approx(1.1 * 0.95)
+    assert history.code[culprit - 1] == pytest.approx(1.1)
+    result = searched(benchmark.SHIPPED, Kind.GAIN, Cell(0.0, 0.01), 3)[1]
+    assert not result.named
+
+
+def test_layouts_acquit_what_is_slower_by_its_place_alone():
+    """Of the culprits that a search names where builds scatter, some are innocent."""
+    cell, seeds = Cell(0.0, 0.01), range(16)
+    alone, laid_out = (
+        [searched(design, Kind.BUILDS, cell, seed) for seed in seeds]
+        for design in (benchmark.SHIPPED, benchmark.LAID_OUT)
+    )
+    wrong = [sum(item.wrong(history) for history, item in made) for made in (alone, laid_out)]
+    assert wrong[0] > wrong[1] == 0
+    assert sum(item.right(history) for history, item in laid_out) >= 10
+
+
 @pytest.mark.parametrize(
     ("named", "right", "wrong"),
     [

@@ -35,7 +35,7 @@ def lossy(rate: int, losses: Sequence[float], reason: str = "") -> Trial:
 def searched(rate: float, *more: Trial) -> Round:
     lower, upper = round(rate * 0.995), round(rate * 1.004)
     bracket = Bracket(lower=lower, upper=upper, lower_trial=0, upper_trial=1)
-    trials = (lossy(lower, [0.02] * 5), lossy(upper, [0.03] * 5), *more)
+    trials = (lossy(lower, [0.02] * 3), lossy(upper, [0.03] * 3), *more)
     return round_of(*trials, metrics={"max_rate": rate}, bracket=bracket)
 
 
@@ -62,7 +62,7 @@ def served(load, _number):
 
 def test_one_trial_without_a_rest_then_one_above_the_rounds_then_an_overload():
     made, against, document = loads(served)
-    assert made == [(BELOW, 60), (ABOVE, 5), (4 * BELOW, 5)]
+    assert made == [(BELOW, 60), (ABOVE, 3), (4 * BELOW, 3)]
     assert BELOW < 0.95 * min(RATES) < max(RATES) * 1.05 < ABOVE
     assert against is None
     assert document.loss_ratio == 0
@@ -70,7 +70,7 @@ def test_one_trial_without_a_rest_then_one_above_the_rounds_then_an_overload():
 
 def test_its_clients_come_back_as_a_longer_trial_would_fill_the_server():
     load = Confirming(PROCEDURE, ROUNDS, ()).next(alone=True)
-    assert load.clients == 5 * load.rate
+    assert load.clients == 3 * load.rate
 
 
 def test_a_server_that_is_fast_for_a_while_does_not_sustain_it():
@@ -80,7 +80,7 @@ def test_a_server_that_is_fast_for_a_while_does_not_sustain_it():
 
     made, against, _ = loads(credit)
     assert against.reason is SearchReason.NOT_SUSTAINED
-    assert made == [(BELOW, 60), (4 * BELOW, 5)]
+    assert made == [(BELOW, 60), (4 * BELOW, 3)]
     assert f"{0.74 * BELOW:.0f}/s completed in the last third" in against.found
 
 
@@ -110,7 +110,7 @@ def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():
 
 
 def test_losses_that_no_load_explains_have_the_result_confirmed_for_longer():
-    odd = searched(2000.0, lossy(1500, [0.0, 0.9, 0.0, 0.0, 0.0]))
+    odd = searched(2000.0, lossy(1500, [0.0, 0.9, 0.0]))
     made, against, _ = loads(served, rounds=[*ROUNDS[1:], odd])
     assert made[0] == (BELOW, 120)
     assert against is None
@@ -120,7 +120,7 @@ def test_losses_that_no_load_explains_have_the_result_confirmed_for_longer():
 def test_a_server_that_became_faster_since_the_rounds_has_no_figure(passes, said):
     def faster(load, number):
         above = load.rate == ABOVE
-        return lossy(ABOVE, [0.0] * 5) if above and number <= passes else served(load, number)
+        return lossy(ABOVE, [0.0] * 3) if above and number <= passes else served(load, number)
 
     _, against, _ = loads(faster)
     assert (against and against.reason) is said
@@ -151,7 +151,7 @@ def test_trials_that_do_not_count_confirm_nothing():
 
 def test_a_load_that_may_ask_for_so_much_only_is_offered_in_parts():
     made, against, _ = loads(served, capacity=20 * BELOW)
-    assert made[:4] == [(BELOW, 20), (BELOW, 20), (BELOW, 20), (ABOVE, 5)]
+    assert made[:4] == [(BELOW, 20), (BELOW, 20), (BELOW, 20), (ABOVE, 3)]
     assert against is None
 
 

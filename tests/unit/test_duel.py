@@ -153,6 +153,16 @@ def test_ratios_that_go_on_from_round_to_round_are_no_answer():
     assert (judgement.answer, judgement.correlated) == (Answer.SLOWER, False)
 
 
+def test_errors_that_are_larger_by_the_error_budget_ask_for_more():
+    for ratio, answer in ((0.97, Answer.SLOWER), (1.0, Answer.SAME)):
+        rounds = made(scattered(ratio, PLAN.rounds, sd=0.008))
+        plain = judge(PLAN, *rounds)
+        known = judge(replace_struct(PLAN, wider=8.0), *rounds)
+        assert (plain.answer, known.answer) == (answer, Answer.UNKNOWN)
+        assert known.error > 5 * plain.error  # which rounds that are alike may have widened
+        assert known.power < plain.power
+
+
 def test_a_large_change_is_reported_though_ratios_go_on_from_round_to_round():
     judgement = judge(PLAN, *made([0.9 + 0.0002 * at for at in range(PLAN.rounds)]))
     assert (judgement.answer, judgement.correlated) == (Answer.SLOWER, False)

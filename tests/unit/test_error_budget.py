@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from tests.examples import example_result
 
 from leaselab.analysis.duel import last_bound, power, scatter, trimmed
-from leaselab.analysis.error_budget import error_budget, minutes_of
+from leaselab.analysis.error_budget import error_budget, minutes_of, wider_error
 from leaselab.analysis.incompatibilities import incompatibilities
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.duel import MOST_WIDER, Duel
 from leaselab.model.record import Experiment, Round
 from leaselab.report.verdict import budget_words
 
@@ -106,6 +106,32 @@ def test_a_noisier_bench_finds_only_larger_drops():
     quiet, noisy = (error_budget([duel(1.0, 1, 0.0, sd)], PLAN) for sd in (0.01, 0.05))
     assert noisy.smallest > quiet.smallest
     assert error_budget([duel(1.0, 1, 0.0, 1.0)], PLAN).smallest is None
+
+
+def wandering(sd, pairs):
+    """Duels of equal servers and of slowed ones, whose ratios wander from duel to duel."""
+    chance = random.Random(3)  # noqa: S311 - a simulation
+    return [
+        duel((1 - slowdown) * math.exp(sd * chance.gauss(0, 1)), number, slowdown)
+        for slowdown in (0.0, 0.03)
+        for number in range(pairs)
+    ]
+
+
+def test_duels_that_scatter_more_than_their_rounds_explain_make_errors_larger():
+    assert error_budget(wandering(0.0, 10), PLAN).wider == 1.0
+    wider = error_budget(wandering(0.01, 10), PLAN).wider
+    error = 0.004 * 2**0.5 / PLAN.rounds**0.5
+    assert wider == pytest.approx(0.01 / error, rel=0.35)
+    assert f"duels scatter {wider:g} times as much" in budget_words(
+        error_budget(wandering(0.01, 10), PLAN), "v4-memfile"
+    )
+    assert error_budget(wandering(1.0, 10), PLAN).wider == MOST_WIDER
+
+
+def test_few_duels_and_exact_ones_do_not_show_how_far_they_scatter():
+    assert error_budget(wandering(0.01, 4), PLAN).wider == 1.0
+    assert wider_error(([(0.01, 0.0)] * 10, [])) == 1.0
 
 
 def test_without_a_duel_that_came_to_a_verdict_there_is_none():

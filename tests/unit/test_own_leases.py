@@ -100,6 +100,19 @@ def test_a_full_pool_is_named(house):
         house(*map(line, range(100, 250)))
 
 
+def test_leases_in_the_pool_of_a_class_leave_it_fewer_clients(tmp_path):
+    dump = tmp_path / "dump"
+    for last, clients in ((59, 20), (99, None)):
+        hosts = range(10, last + 1)
+        lines = [f"1795003600 de:ad:be:ef:00:01 10.20.8.{host} * *\n" for host in hosts]
+        dump.write_text("".join(lines), encoding="ascii")
+        own = read_own(DATA / "dhcpd.conf", leases=read_leases([dump]))
+        by_name = {kind["name"]: kind["clients"] for kind in own.kinds}
+        assert by_name.get("10.20.8.0/24, phones") == clients
+        assert by_name["10.20.8.0/24"] == 50
+    assert any("10.20.8.0/24: its pool has no free address" in part for part in own.unserved)
+
+
 def test_dnsmasqs_file_is_one(house):
     lines = ["1795003600 de:ad:be:ef:00:01 192.168.1.100 annas-phone *"]
     six = ["duid 00:01:00:01", "1795003600 7 2001:db8::7 * 00:01"]
@@ -138,6 +151,13 @@ def test_what_fills_nothing_is_refused(tmp_path, house):
     dump.write_text(f"{HEAD}\n{line(100)}\n", encoding="utf-8")
     message = refused(lambda: read_own(file, leases=read_leases([dump])))
     assert "lease-database.persist: this server reads no leases" in message
+
+
+@pytest.mark.parametrize(("config", "kind"), [("school", "dnsmasq"), ("names", "bind9")])
+def test_a_server_that_the_lab_does_not_fill_is_refused(config, kind):
+    message = refused(lambda: filling(config, DATA / "kea-leases4.csv"))
+    assert f"--leases: the lab fills no {kind} with leases" in message
+    assert "leave out --leases" in message
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -7,9 +7,9 @@ import pytest
 
 ROLES = Path(__file__).parents[2] / "roles"
 CONFIGURATIONS = {
-    "bind9": "named.conf.j2",
-    "pdns_recursor": "recursor.conf.j2",
-    "unbound": "unbound.conf.j2",
+    "bind9": ("named.conf.j2", "options.conf.j2"),
+    "pdns_recursor": ("recursor.conf.j2",),
+    "unbound": ("unbound.conf.j2",),
 }
 LEADS_OUT = (
     "forward",
@@ -20,6 +20,11 @@ LEADS_OUT = (
     "named.root",
 )
 """What would have a recursor ask a server beyond its hints."""
+
+
+def configuration(role):
+    """All that a role's configuration is made of."""
+    return "".join(template(role, name) for name in CONFIGURATIONS[role])
 
 
 def template(role, name):
@@ -40,7 +45,7 @@ def test_the_only_root_is_that_of_the_labs_own_authority(role):
 
 @pytest.mark.parametrize("role", CONFIGURATIONS)
 def test_nothing_leads_a_recursor_past_its_hints(role):
-    text = template(role, CONFIGURATIONS[role])
+    text = configuration(role)
     assert [word for word in LEADS_OUT if word in text] == []
 
 
@@ -58,5 +63,5 @@ def test_nothing_leads_a_recursor_past_its_hints(role):
 )
 def test_a_recursor_asks_and_answers_from_the_test_address(role, line):
     """No route leads out of that network."""
-    text = template(role, CONFIGURATIONS[role])
+    text = configuration(role)
     assert line in [item.strip() for item in text.splitlines()]

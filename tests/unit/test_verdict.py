@@ -130,7 +130,7 @@ def _database(version, durable):
             "10.0.0.0/8",
         ),
         (_set("scenario.partner", True), "scenario partner", "true", "false"),
-        (_set("procedure.trial_s", 2), "procedure trial_s", "2", "5"),
+        (_set("procedure.trial_s", 2), "procedure trial_s", "2", "3"),
         (_set("procedure.loss_ratio", 0.05), "procedure loss_ratio", "0.05", "0.025"),
         (_set("procedure.late_s", 1.0), "procedure late_s", "1.0", "2.0"),
         (

@@ -111,6 +111,23 @@ def test_drops_are_found_though_servers_differ_from_start_to_start():
     assert results.count(Answer.SLOWER) >= 42
 
 
+def test_servers_that_wander_are_seldom_distinguished_on_a_calibrated_bench():
+    """What wanders for as long as a duel takes shows between the calibrating duels alone."""
+
+    def wrong(cell):
+        answers = [compared(Design.BOTH, cell, 0.0, seed).answer for seed in range(60)]
+        return sum(answer in (Answer.SLOWER, Answer.FASTER) for answer in answers)
+
+    assert wrong(benchmark.OWN) >= 5
+    assert wrong(benchmark.KNOWN) <= 1
+
+
+def test_a_calibrated_bench_on_which_nothing_wanders_takes_no_longer():
+    cell = replace(benchmark.QUIET, calibrated=10, label="changes-calibrated")
+    took = [compared(Design.BOTH, cell, 0.03, seed).minutes for seed in range(60)]
+    assert statistics.fmean(took) < 1.15 * 3.0
+
+
 def test_a_table_is_printed(capsys):
     benchmark.main(["--pairs", "1", "--processes", "1", "--cells", "drift-0-trial-1.5"])
     assert "duel, both up at once" in capsys.readouterr().out

@@ -1,23 +1,19 @@
 """ISC dhcpd behind the server contract: the real one, with what its role writes for it."""
 
 import json
-import os
 import shutil
 import subprocess
 import time
 from functools import cache
-from pathlib import Path
 
 import pytest
-import yaml
+from tests.deployments import ROLES, cabled, render, template
 from tests.load_programs import load_programs
-from tests.plays import ansible
-from tests.tools import AS_ROOT, run, unpacked
+from tests.tools import run, unpacked
 
 from leaselab.lab.leases import read_leases
 from leaselab.lab.own import read_own
 
-ROLES = Path(__file__).parents[2] / "roles"
 ROLE = ROLES / "isc_dhcpd"
 SHAPES = {
     "v4": {},
@@ -43,20 +39,8 @@ LOADS = {
 @pytest.fixture(scope="module")
 def hosts():
     """The server's network namespace and the generator's, with a cable between them."""
-    names = [f"leaselab-dhcpd-{os.getpid()}-{end}" for end in "sg"]
-    server, generator = names
-    for name in names:
-        assert run(*AS_ROOT, "ip", "netns", "add", name)[0] == 0
-    cable = ["type", "veth", "peer", "name", "g0", "netns", generator]
-    run(*AS_ROOT, "ip", "link", "add", "s0", "netns", server, *cable)
-    for name, device, number in ((server, "s0", 10), (generator, "g0", 30)):
-        for address in (f"198.18.0.{number}/24", f"2001:2:0:1::{number}/64"):
-            ip = [*AS_ROOT, "ip", "-n", name]
-            assert run(*ip, "address", "add", address, "dev", device, "nodad")[0] == 0
-        run(*AS_ROOT, "ip", "-n", name, "link", "set", device, "up")
-    yield [[*AS_ROOT, "ip", "netns", "exec", name] for name in names]
-    for name in names:
-        run(*AS_ROOT, "ip", "netns", "delete", name)
+    with cabled("dhcpd") as prefixes:
+        yield prefixes
 
 
 @cache
@@ -92,10 +76,9 @@ def deployed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("host")
     every = shapes(folder)
     program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
-    tasks = [
-        {
-            "keep": {"content": content, "dest": str(folder / file)},
-            "vars": {
+    variants = [
+        (
+            {
                 "isc_dhcpd_variant": shape,
                 "isc_dhcpd_program": str(program),
                 "isc_dhcpd_state_folder": str(folder),
@@ -107,29 +90,17 @@ def deployed(tmp_path_factory):
                 "isc_dhcpd_relay_addresses": ["198.18.0.30"],
                 **{f"isc_dhcpd_{name}": value for name, value in options.items()},
             },
-        }
-        for shape, options in every.items()
-        for file, content in (
-            (f"{shape}.json", "{{ isc_dhcpd_contract_settings | to_json }}"),
-            (
-                f"{shape}_dhcpd.conf",
-                "{{ lookup('ansible.builtin.template', '"
-                f"{ROLE}/templates/dhcpd{'-own' if 'configuration' in options else ''}"
-                ".conf.j2') }}",
-            ),
+            {
+                f"{shape}.json": "{{ isc_dhcpd_contract_settings | to_json }}",
+                f"{shape}_dhcpd.conf": template(
+                    "isc_dhcpd",
+                    f"dhcpd{'-own' if 'configuration' in options else ''}.conf.j2",
+                ),
+            },
         )
+        for shape, options in every.items()
     ]
-    play = {
-        "hosts": "localhost",
-        "connection": "local",
-        "gather_facts": False,
-        "vars_files": [str(ROLE / f"{part}/main.yml") for part in ("defaults", "vars")],
-        "tasks": tasks,
-    }
-    book = folder / "play.yml"
-    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
-    filters = str(ROLE / "filter_plugins")
-    ansible("ansible-playbook", "-i", "localhost,", book, ANSIBLE_FILTER_PLUGINS=filters)
+    render("isc_dhcpd", folder, variants)
     shutil.copytree(ROLES / "contract/files", folder, dirs_exist_ok=True)
     shutil.copytree(ROLE / "files", folder, dirs_exist_ok=True)
     for shape in every:

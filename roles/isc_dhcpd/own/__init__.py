@@ -11,6 +11,7 @@ from .clients import Clients
 from .lab_form import LabForm
 from .statements import parsed, text_of
 
+FILES = ("dhcpd.conf", "dhcpd6.conf")
 _STATEMENT = re.compile(
     r"^\s*(?:subnet6?\s+\S+|shared-network\s+\S+)[^;]*\{|^\s*(?:default-lease-time)\s+\d+\s*;",
     re.MULTILINE,
@@ -22,15 +23,15 @@ def recognises(text):
     return _STATEMENT.search(text) is not None
 
 
-def read(text, where, without, most_clients, leases):
+def read(text, without, most_clients, files, leases):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
 
-    `where` is its file; `without` are the words for what is to be left out of it; `leases` fill
-    it, None for none.  Raises a usage error with the line for what is no configuration, or that
-    the lab cannot have.
+    `files` has its file and reads others that it includes; `without` are the words for what
+    is to be left out of it; `leases` fill it, None for none.  Raises a usage error with the
+    line for what is no configuration, or that the lab cannot have.
     """
-    form = LabForm(parsed(text, where), where, without)
-    clients = Clients(form.statements, form.family, where, most_clients, leases)
+    form = LabForm(parsed(text, str(files.file)), without, files)
+    clients = Clients(form.statements, form.family, most_clients, leases)
     return {
         "server": {"text": text_of(form.statements)},
         "options": form.options,
@@ -39,7 +40,7 @@ def read(text, where, without, most_clients, leases):
         "left_out": form.left_out,
         "load": f"dhcpv{form.family}",
         "kinds": clients.kinds,
-        "addresses": clients.addresses,
+        "addresses": clients.size,
         "unserved": clients.unserved,
         "filling": clients.filling,
     }

@@ -6,20 +6,17 @@ import contextlib
 import ipaddress
 import math
 import re
+from itertools import chain
 
 from leaselab.lab.leases import Filling, Range
-from leaselab.lab.own import MOST_LISTED, pool_share
+from leaselab.lab.own_kinds import MOST_ADDRESSES, Kinds, pool_share, relay_in
 from leaselab.model.errors import usage_error
 
+from .classes import classes_of, members
 from .statements import every
 
-_MOST = 2**40
-"""Addresses of one pool that are counted."""
-_ASKED = {4: [55, "hex:01030f060c2a"], 6: [6, "hex:00170018"]}
-"""Options that clients ask for: mask, routers, DNS and the like."""
-_LINK_SELECTION = 5
-"""Sub-option of option 82 that names the subnet (RFC 3527): the relay has the lab's address."""
 _MAC = re.compile(r"(?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2}", re.IGNORECASE)
+_ROUTERS = ("option", "routers")
 _UNKNOWN = ("unknown", "unknown-clients")
 _SOME = ("known", "known-clients", "members", "all", "authenticated", "unauthenticated")
 
@@ -27,45 +24,34 @@ _SOME = ("known", "known-clients", "members", "all", "authenticated", "unauthent
 class Place:
     """A subnet: where its clients come from, and how many addresses it has for them."""
 
-    def __init__(self, statement, where):
+    def __init__(self, statement):
         """Raises a usage error with the line for what is no subnet."""
-        self.line = statement.line
+        self.spot = statement.spot
         words = statement.words
         try:
             mask = f"/{words[3]}" if words[0].lower() == "subnet" else ""
             self.prefix = ipaddress.ip_network(words[1] + mask, strict=False)
             self.inner = statement.inner or ()
-            self.relay = self._relay()
+            routers = (one.words[2:3] for one in self.inner if one.words[:2] == _ROUTERS)
+            self.relay = relay_in(self.prefix, chain.from_iterable(routers))
             self.pools = list(self._pools())
         except (ValueError, LookupError) as error:
             raise usage_error(
                 "not a subnet as dhcpd has them",
-                where=f"{where}:{statement.line}",
+                where=statement.spot,
                 found=" ".join(words)[:60],
                 todo="have dhcpd itself check the file: dhcpd -t -cf FILE",
             ) from error
 
-    def _relay(self):
-        """Address of a relay that is in the subnet: its router's, or the first."""
-        for one in self.inner:
-            if one.words[:2] == ("option", "routers"):
-                try:
-                    router = ipaddress.ip_address(one.words[2])
-                except ValueError:
-                    continue
-                if router in self.prefix:
-                    return router
-        return self.prefix[1] if self.prefix.num_addresses > 1 else self.prefix[0]
-
     def _pools(self):
-        """Yield the ranges of each pool, whom it admits (allow, deny), and its line."""
+        """Yield the ranges of each pool, whom it admits (allow, deny), and its place."""
         own = [one for one in self.inner if one.inner is None]
         pools = [one for one in self.inner if one.name in ("pool", "pool6")]
-        for statements, held in [(own, self), *((pool.inner, pool) for pool in pools)]:
+        for statements, held in [(own, self), *((pool.inner or (), pool) for pool in pools)]:
             ranges = list(self._ranges(statements))
             rules = [one for one in [*own, *statements] if one.name in ("allow", "deny")]
             if ranges:
-                yield ranges, rules, held.line
+                yield ranges, rules, held.spot
 
     def _ranges(self, statements):
         """Yield what is leased and its range, of each."""
@@ -79,18 +65,17 @@ class Place:
                 yield "prefix", Range(low, high + (1 << (128 - length)) - 1, 0, length)
 
 
-class Clients:
+class Clients(Kinds):
     """Kinds of clients that dhcpd answers, and clients that it would not answer."""
 
-    def __init__(self, statements, family, where, most, leases):
+    def __init__(self, statements, family, most, leases):
         """At most `most` clients take half of the free addresses, by the sizes of pools.
 
         `leases` are those that there are, None without any.
         """
-        self.family, self.kinds, self.unserved = family, [], []
-        self._where = where
+        super().__init__(family)
         word = "subnet" if family == 4 else "subnet6"
-        self._places = [Place(one, where) for one in every(statements) if one.name == word]
+        self._places = [Place(one) for one in every(statements) if one.name == word]
         hosts = [one for one in every(statements) if one.name == "host"]
         rules = [statement for statement in statements if statement.name in ("allow", "deny")]
         pools = [ranges for place in self._places for ranges, *_ in place.pools]
@@ -99,14 +84,22 @@ class Clients:
         )
         wanted = sum(_most(self._free(ranges)) for ranges in pools)
         share = pool_share(wanted, most)
+        self._classes = classes_of(statements) if family == 4 else {}
+        asked = {_member(rule) for rule in every(statements) if rule.name == "allow"}
+        self._spread = [
+            name for name, own in self._classes.items() if own and name not in asked
+        ]
+        self._used = 0
         for place in self._places:
             self._of_pools(place, rules, share)
         self._of_hosts(hosts)
         for one in every(statements):
-            if one.name == "class":
+            if one.name == "class" and not self._classes.get(
+                "".join(one.words[1:2]).strip('"')
+            ):
                 words = " ".join(one.words)
-                self._say(f"{where}:{one.line}: {words}: no client was worked out for its test")
-        self.addresses = max(wanted, 2 * sum(kind["clients"] for kind in self.kinds))
+                self.say(f"{one.spot}: {words}: no client was worked out for its test")
+        self.size = self.addresses(wanted)
 
     def _free(self, ranges):
         """How many addresses and prefixes of some ranges are free."""
@@ -118,45 +111,56 @@ class Clients:
 
     def _of_pools(self, place, rules, share):
         """Clients without a reservation, as many as a share of the pools that admit them."""
-        clients, wants = 0, {"address": 0, "prefix": 0}
-        for ranges, own, line in place.pools:
+        clients, wants, denied = 0, {"address": 0, "prefix": 0}, set()
+        for ranges, own, spot in place.pools:
             sizes = self._free(ranges)
             if not any(sizes.values()):
-                self._say(f"{self._where}:{line}: {place.prefix}: its pool has no free address")
+                self.say(f"{spot}: {place.prefix}: its pool has no free address")
                 continue
             refusal = _refusal([*rules, *own])
+            if refusal is not None and self._classes.get(_member(refusal)):
+                room = math.floor(_most(sizes) * share) or 1
+                self._in_class(place, _member(refusal), room)
+                continue
             if refusal is not None:
-                self._say(
-                    f"{self._where}:{line}: {place.prefix}: its pool is for other clients, by "
+                self.say(
+                    f"{spot}: {place.prefix}: its pool is for other clients, by "
                     f"'{' '.join(refusal.words)}' of line {refusal.line}"
                 )
                 continue
             clients += math.floor(_most(sizes) * share) or 1
             wants = {want: size + sizes[want] for want, size in wants.items()}
+            denied |= {_member(rule) for rule in (*rules, *own) if rule.name == "deny"}
+        names = [name for name in self._spread if name not in denied][: clients // 2]
+        for name in names:
+            self._in_class(place, name, clients // 2 // len(names))
+        clients -= clients // 2 // len(names) * len(names) if names else 0
         if clients:
             want = "both" if all(wants.values()) else max(wants, key=lambda name: wants[name])
-            self._add(place, {"clients": clients}, want)
+            self.add(place, {"clients": clients, "want": want})
+
+    def _in_class(self, place, name, clients):
+        """Add clients of a class: half of a pool's are in none unless it wants one."""
+        own = members(self._classes[name], clients, self._used)
+        self._used += own["clients"]
+        self.add(place, own, name)
 
     def _of_hosts(self, hosts):
         """Clients that have the reservations, each through a relay of its address's subnet."""
-        listed = {}
         for host in hosts:
             inner = {one.name: one for one in host.inner or ()}
-            identity = self._identity(host, inner)
+            try:
+                identity = self._identity(host, inner)
+            except ValueError:
+                identity = None  # digits that are none
             fixed = inner.get("fixed-address") or inner.get("fixed-address6")
             place = self._place(fixed.words[1:]) if fixed else self._open()
             if identity is None or place is None:
                 why = "no client is known to have it" if identity is None else "in no subnet"
-                self._say(f"{self._where}:{host.line}: {' '.join(host.words)}: {why}")
+                self.say(f"{host.spot}: {' '.join(host.words)}: {why}")
                 continue
-            listed.setdefault((id(place), identity[0]), (place, []))[1].append(identity[1])
-        for (_, word), (place, values) in listed.items():
-            if word == "options":
-                for value in values[:1024]:
-                    self._add(place, {"clients": 1, "options": [value]}, reserved=True)
-                continue
-            own = values[:MOST_LISTED]
-            self._add(place, {"clients": len(own), word: own}, reserved=True)
+            self.reserve(place, *identity, {})
+        self.add_reserved()
 
     def _identity(self, host, inner):
         """How a host is known: a word of a population and its value; None where not."""
@@ -184,24 +188,6 @@ class Clients:
         """The first subnet with a pool, for a known client without an address of its own."""
         return next((place for place in self._places if place.pools), None)
 
-    def _add(self, place, own, want="address", *, reserved=False):
-        kind = {
-            "name": f"{place.prefix}, reserved" if reserved else str(place.prefix),
-            **own,
-            "options": [_ASKED[self.family], *own.get("options", [])],
-        }
-        if self.family == 4:
-            kind["agent"] = [[_LINK_SELECTION, f"hex:{place.relay.packed.hex()}"]]
-        else:
-            kind["relay"] = str(place.relay)
-        if want != "address":
-            kind["want"] = want
-        self.kinds.append(kind)
-
-    def _say(self, reason):
-        if reason not in self.unserved:
-            self.unserved.append(reason)
-
 
 def _fixed(hosts):
     """The addresses that are reserved; a name is none."""
@@ -227,7 +213,18 @@ def _ends(words):
 def _most(sizes):
     """How many clients a pool has room for."""
     held = [size for size in sizes.values() if size]
-    return min(*held, _MOST) if held else 0
+    return min(*held, MOST_ADDRESSES) if held else 0
+
+
+def _whom(rule):
+    """Whom a rule is for."""
+    return "".join(rule.words[1:2])
+
+
+def _member(rule):
+    """The class that a rule is for, empty for one that is for no class."""
+    is_of = rule.words[1:3] == ("members", "of") and len(rule.words) > 3
+    return rule.words[3].strip('"') if is_of else ""
 
 
 def _refusal(rules):
@@ -236,12 +233,12 @@ def _refusal(rules):
     Of several that allow, one is enough.
     """
     for rule in rules:
-        if rule.name == "deny" and rule.words[1] in (*_UNKNOWN, "all"):
+        if rule.name == "deny" and _whom(rule) in (*_UNKNOWN, "all"):
             return rule
     allowed = [
-        rule for rule in rules if rule.name == "allow" and rule.words[1] in (*_UNKNOWN, *_SOME)
+        rule for rule in rules if rule.name == "allow" and _whom(rule) in (*_UNKNOWN, *_SOME)
     ]
-    if any(rule.words[1] in (*_UNKNOWN, "all") for rule in allowed):
+    if any(_whom(rule) in (*_UNKNOWN, "all") for rule in allowed):
         return None
     return allowed[0] if allowed else None
 

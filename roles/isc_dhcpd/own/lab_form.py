@@ -5,7 +5,7 @@ from __future__ import annotations
 from leaselab.lab.left_out import LeftOut
 from leaselab.model.errors import usage_error
 
-from .statements import every
+from .statements import every, parsed
 
 _LABS = {
     **dict.fromkeys(("ping-check", "ping-timeout", "ping-cltt-secs"), "no client is pinged"),
@@ -25,16 +25,18 @@ _WHY = {
     "ldap": "its configuration is in a directory that is not here",
 }
 _DDNS = ("zone", "ddns-updates", "ddns-update-style")
+_DEEPEST = 20
 _NO_DDNS = (("ddns-update-style", "none"), ("ddns-updates", "off"))
 
 
 class LabForm:
     """What the lab makes of a configuration, each change of it listed."""
 
-    def __init__(self, statements, where, without):
+    def __init__(self, statements, without, files):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
-        self._where, self._left_out = where, LeftOut(without)
+        self._left_out = LeftOut(without)
         self.changes = []
+        statements = tuple(_included(statements, files, 0))
         self.family = self._family(statements)
         self.statements = self._kept(statements)
         if self.family == 4 and not any("ping" in change for change in self.changes):
@@ -52,7 +54,7 @@ class LabForm:
         if {"subnet", "subnet6"} <= subnets.keys():
             raise usage_error(
                 "subnets of both families, and dhcpd serves one",
-                where=f"{self._where}:{subnets['subnet6'].line}",
+                where=subnets["subnet6"].spot,
                 todo="name a file of one family",
             )
         return 6 if "subnet6" in subnets else 4
@@ -81,13 +83,7 @@ class LabForm:
         )
 
     def _is_the_labs(self, one):
-        """Whether the lab replaces a statement by its own; raises for an included file."""
-        if one.name == "include":
-            raise usage_error(
-                "a file that it includes is not read",
-                where=f"{self._where}:{one.line}",
-                todo="put its lines in place of this one",
-            )
+        """Whether the lab replaces a statement by its own."""
         if one.name not in _LABS:
             return False
         change = f"{one.name}: {_LABS[one.name]}"
@@ -100,8 +96,21 @@ class LabForm:
         word = _spoken(one)
         if not word:
             return False
-        self._left_out.add(word, _WHY[word], f"{self._where}:{one.line}: {one.name}")
+        self._left_out.add(word, _WHY[word], f"{one.spot}: {one.name}")
         return True
+
+
+def _included(statements, files, depth):
+    """Yield the statements, with those of included files in their place."""
+    for statement in statements:
+        if statement.name != "include":
+            inner = statement.inner and tuple(_included(statement.inner, files, depth))
+            yield statement._replace(inner=inner)
+            continue
+        if depth == _DEEPEST:
+            raise usage_error("files are included too deeply", where=statement.spot)
+        name = "".join(statement.words[1:]).strip('"')
+        yield from _included(parsed(*files.text(name, statement.spot)), files, depth + 1)
 
 
 def _spoken(one):

@@ -19,6 +19,12 @@ class Statement(NamedTuple):
     words: tuple[str, ...]
     line: int
     inner: tuple[Statement, ...] | None = None
+    path: str = ""
+
+    @property
+    def spot(self):
+        """Its place: file and line."""
+        return f"{self.path}:{self.line}"
 
     @property
     def name(self):
@@ -48,13 +54,13 @@ def _statements(pieces, where, depth):
         begun = begun if words else line
         if piece == ";":
             if words:
-                made.append(Statement(tuple(words), begun))
+                made.append(Statement(tuple(words), begun, None, where))
             words = []
         elif piece == "{" and words and words[-1] in _VALUE:
             words += ["{", *_value(pieces, where, line)]
         elif piece == "{" and words:
             inner = _statements(pieces, where, depth + 1)
-            made.append(Statement(tuple(words), begun, inner))
+            made.append(Statement(tuple(words), begun, inner, where))
             words = []
         elif piece == "}" and depth and not words:
             return tuple(made)

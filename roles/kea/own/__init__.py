@@ -9,6 +9,8 @@ from .clients import Clients
 from .filling import fill
 from .lab_form import LabForm
 
+FILES = ("kea-dhcp4.conf", "kea-dhcp6.conf")
+
 
 def read(configuration, without, most_clients, leases):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import product
 
 from leaselab.lab.configuration import refused
-from leaselab.lab.own import MOST_LISTED, pool_share
+from leaselab.lab.own_kinds import MOST_LISTED, pool_share
 
 from .expressions import Classes, Unknown
 from .subnets import Near, Place

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ipaddress
 
 from leaselab.lab.configuration import ends_of
+from leaselab.lab.own_kinds import MOST_ADDRESSES
 
 _MAC = bytes.fromhex("000c01000000")
-_MOST = 2**40
-"""Addresses of one pool that are counted."""
 
 
 class Place:
@@ -79,9 +78,9 @@ class Place:
             if want == "prefix" and ("address", guards) in sizes:
                 continue
             if both is not None:
-                yield guards, min(size, both, _MOST), "both"
+                yield guards, min(size, both, MOST_ADDRESSES), "both"
             else:
-                yield guards, min(size, _MOST), want
+                yield guards, min(size, MOST_ADDRESSES), want
 
     def _free(self, size, first, last):
         return size - self._filling.within(first, last) if self._filling else size

@@ -20,6 +20,7 @@ from functools import cached_property
 
 from leaselab.analysis.culprits import Changes, Duelled, Gap, Level, scatter
 from leaselab.analysis.duel import Answer
+from leaselab.model.procedure import COMPLETED
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
 
 ROUND_SD = 0.02
@@ -50,7 +51,7 @@ class Why(enum.Enum):
 
     ENDS = "do the ends differ?"
     HALVE = "on which side is the change?"
-    CONFIRM = "is it slower than its parent?"
+    CONFIRM = "is it worse than its parent?"
 
 
 class Ending(enum.Enum):
@@ -59,7 +60,7 @@ class Ending(enum.Enum):
     FOUND = "found"
     OPEN = "not told apart at this budget"
     SAME = "the ends do not differ"
-    FASTER = "the bad end is faster than the good end"
+    FASTER = "the bad end is better than the good end"
     UNKNOWN = "cannot tell at this budget whether the ends differ"
     SCATTERED = "no single commit explains the difference of the ends"
     BROKEN = "an end of the range cannot be measured"
@@ -70,13 +71,20 @@ class Limits:
     """What a search is to find, and what it may cost."""
 
     find: float = 0.03
-    """Smallest drop that a duel is to find; a change of half of it counts (0..1)."""
+    """Smallest change for the worse that a duel is to find; half of it counts (0..1)."""
     rounds: int = Duel().rounds
     """Most rounds of a duel at its first try."""
     round_minutes: float = Duel().round_s / 60
     """Lab time of a round (min)."""
     budget_minutes: float = 240.0
     """Lab time for all duels since the first of the two ends (min)."""
+    metric: str = COMPLETED
+    """The figure that decides."""
+
+    @property
+    def rises(self) -> bool:
+        """Whether a rise of the figure is a change for the worse."""
+        return self.metric != COMPLETED
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +105,7 @@ class Culprit:
     gap: Gap
     """All of its commits but the last do not build, if there are several."""
     ratio: float
-    """Rate after it over rate before it, by the duels of just these two places."""
+    """Figure after it over that before it, by the duels of just these two places."""
     ci95: tuple[float, float]
 
 
@@ -203,7 +211,7 @@ class _Search:
 
     def __init__(self, known: Known, limits: Limits) -> None:
         self.known, self.limits = known, limits
-        self.changes = Changes(known.count, known.ordered, limits.find / 2)
+        self.changes = Changes(known.count, known.ordered, limits.find / 2, rises=limits.rises)
         self.culprits = tuple(self._confirmed())
         done = frozenset(culprit.gap for culprit in self.culprits)
         self.tired = frozenset(
@@ -326,7 +334,7 @@ def expected_cost(known: Known, limits: Limits) -> Cost:
 
 def _likely(known: Known, limits: Limits) -> list[int]:
     """Some places where the culprit may be, each as likely as the next."""
-    changes = Changes(known.count, known.ordered, limits.find / 2)
+    changes = Changes(known.count, known.ordered, limits.find / 2, rises=limits.rises)
     shares = [
         (place, likely / gap.commits)
         for likely, gap in zip(changes.first(), changes.gaps, strict=True)
@@ -343,7 +351,8 @@ def _likely(known: Known, limits: Limits) -> list[int]:
 
 def _cost_of(known: Known, limits: Limits, culprit: int) -> tuple[float, float, float]:
     noise = scatter(known.ordered, ROUND_SD)
-    drop = known.ends[-1].mean if known.ends else 1.5 * math.log1p(-limits.find)
+    worse = math.log1p(limits.find if limits.rises else -limits.find)
+    drop = known.ends[-1].mean if known.ends else 1.5 * worse
     # A duel ends as soon as it is sure.
     enough = math.ceil((3 * noise / (limits.find / 2)) ** 2)
     hunt, made = known, 0

@@ -1,8 +1,8 @@
-"""Where in a range of commits the speed changes: what all duels together say of it.
+"""Where in a range of commits a figure changes: what all duels together say of it.
 
 Places are 0 for the good end and 1, 2 … for the commits after it, the last one the bad end.  A
-duel of two places gives the logarithm of the ratio of their speeds, with an error.  The places
-that have been in a duel divide the range into gaps.  A hypothesis says in which gaps the speed
+duel of two places gives the logarithm of the ratio of their figures, with an error.  The places
+that have been in a duel divide the range into gaps.  A hypothesis says in which gaps the figure
 changes (in none, in one, in several); each is weighed by how well it explains all duels at once
 (Bayes' rule).  So a duel that was led astray by chance is outvoted by later ones, which a plain
 bisection cannot do: that never comes back to a half that it has excluded.
@@ -32,7 +32,7 @@ BUILD_SD = 0.003
 """By about how much two builds differ though no change between them matters: where the linker
 has put their code (standard deviation of a ratio)."""
 CHANGES = 1.0
-"""How many changes of speed a range is believed to have, beyond what the duels show."""
+"""How many changes a range is believed to have, beyond what the duels show."""
 _SHRINK = 8
 """Rounds that what all duels scatter by counts for, beside the rounds of a duel itself."""
 _MOST = 20_000
@@ -53,7 +53,7 @@ class Duelled:
     answer: Answer
     """Of the newer place against the older."""
     mean: float
-    """Logarithm of the ratio of their rates, newer over older."""
+    """Logarithm of the ratio of their figures, newer over older."""
     error: float
     """Its standard error, by the rounds of this duel alone."""
     rounds: int
@@ -63,7 +63,7 @@ class Duelled:
 
     @property
     def ratio(self) -> float:
-        """Rate of the newer place over that of the older."""
+        """Figure of the newer place over that of the older."""
         return math.exp(self.mean)
 
     @property
@@ -117,7 +117,7 @@ class Level:
 
     @property
     def ratio(self) -> float:
-        """Its rate over that of the good end."""
+        """Its figure over that of the good end."""
         return math.exp(self.mean)
 
     @property
@@ -137,13 +137,15 @@ def scatter(duels: Sequence[Duelled], unknown: float) -> float:
 
 
 class Changes:
-    """What the duels of a range say of where its speed changes."""
+    """What the duels of a range say of where its figure changes."""
 
-    def __init__(self, count: int, duels: Sequence[Duelled], drop: float) -> None:
+    def __init__(
+        self, count: int, duels: Sequence[Duelled], drop: float, *, rises: bool = False
+    ) -> None:
         """Weigh all hypotheses.
 
         `count` is the place of the bad end; a change is a slowdown that counts where it is at
-        least `drop` (0..1).
+        least `drop` (0..1), or with `rises` a rise by that share.
         """
         self._duels = duels
         places = sorted(
@@ -151,7 +153,8 @@ class Changes:
         )
         self.gaps = tuple(itertools.starmap(Gap, itertools.pairwise(places)))
         self._count = count
-        self._cut = math.log1p(-drop)
+        self._down = -1 if rises else 1
+        self._cut = math.log1p(-self._down * drop)
         seen = np.array([duel.mean for duel in duels])
         self._weights = 1 / np.array(_variances(duels)) if duels else np.zeros(0)
         # Changes are believed to be of the size of what was seen.
@@ -237,7 +240,7 @@ class Changes:
         """How likely changes of these sizes are slowdowns that count."""
         from scipy.special import ndtr  # noqa: PLC0415  # slow to import, seldom needed
 
-        likely: NDArray[np.float64] = ndtr((self._cut - sizes) / errors)
+        likely: NDArray[np.float64] = ndtr(self._down * (self._cut - sizes) / errors)
         return likely
 
     @cached_property

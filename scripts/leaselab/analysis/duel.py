@@ -1,4 +1,4 @@
-"""Which of two servers is faster: judged look by look, while a duel goes on.
+"""Which of two servers is better by one figure: judged look by look, while a duel goes on.
 
 Each round has both servers under one load, and is one logarithm of a ratio.  Rounds have one of
 two orders (`order_of`), and another place for each server in each: the difference between these
@@ -26,8 +26,9 @@ from leaselab.analysis.statistics import (
     widening,
     winsorized,
 )
-from leaselab.model.procedure import MEMORY, START_S
-from leaselab.model.procedures.duel import order_of
+from leaselab.model.procedure import COMPLETED as RATE
+from leaselab.model.procedure import CPU, LOSS_KIND, MEMORY, P99, START_S
+from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, order_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from leaselab.model.procedures.duel import Duel
     from leaselab.model.record import Round
 
-RATE, LOSS, CPU, P99 = "completed_rate", "loss_ratio", "cpu_us", "p99_s"
+LOSS = LOSS_KIND.name
 LEAST_LOSS = 0.01
 """Loss (0..1) from which on a server is at its limit: with less, the load was not more than it
 could serve, and the completed rate does not show its limit."""
@@ -52,13 +53,15 @@ MOST_APART = 0.1
 _PLACE_ERRORS = 6.0
 """How many standard errors places have to differ by for it to be said of the first rounds."""
 SHARES = {RATE: 0.75, CPU: 0.1, P99: 0.05, MEMORY: 0.05, START_S: 0.05}
-"""Which share of the false alarms each figure may make that is judged; together they are 1."""
-_LEAST = {P99: 0.25, MEMORY: 0.1, START_S: 0.25}
-"""Smallest change of each that is looked for (0..); that of the others is the plan's."""
+"""Which share of the false alarms each figure may make that is judged; together they are 1.
+A figure that decides instead of the rate exchanges shares with it."""
 
 
 class Answer(enum.Enum):
-    """What a duel says of the second server against the first; the value is the word for it."""
+    """What a duel says of the second server against the first; the value is the word for it.
+
+    Slower is worse and faster is better by the figure that decides, whichever it is.
+    """
 
     SLOWER = "slower"
     FASTER = "faster"
@@ -81,6 +84,8 @@ class Estimate:
     """Standard error of that."""
     wider: float = 1.0
     """By what factor the error is larger, as rounds resemble the ones before."""
+    least_wider: float = 1.0
+    """The least such factor, known of the bench."""
     rounds: int = 0
     """How many it is of, the dropped ones among them."""
 
@@ -91,8 +96,9 @@ class Estimate:
 
     @property
     def alone(self) -> Estimate:
-        """The same, were no round like the ones before."""
-        return replace(self, error=self.error / self.wider, wider=1.0)
+        """The same, were rounds no more like the ones before than is known of the bench."""
+        least = self.least_wider
+        return replace(self, error=self.error / self.wider * least, wider=least)
 
     @property
     def ratio(self) -> float:
@@ -122,7 +128,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A further figure that a duel judges, which is better the lower it is."""
+    """A further figure that a duel judges; all but the rate are better the lower they are."""
 
     name: str
     """As of a round's metrics."""
@@ -132,20 +138,21 @@ class Judged:
     least: float
     """Smallest change that is looked for (0..)."""
     worse: bool
-    """Whether the second server has more of it, by at least half of that."""
+    """Whether it changed for the worse, by at least half of that."""
     bound: float
-    """With the chance of an error that the duel was given for that, it has not more by so
-    much (0..)."""
+    """With the chance of an error that the duel was given for that, the change for the worse is
+    smaller (0..)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DuelVerdict:
     """What the rounds of a duel say so far."""
 
+    metric: str
+    """The figure that decides."""
     answer: Answer
-    """On the completed rate."""
     ratio: float
-    """Completed rate of the second server over that of the first."""
+    """That figure of the second server over that of the first."""
     error: float
     """Standard error of its logarithm."""
     ci95: tuple[float, float]
@@ -208,17 +215,22 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
     due = [number for number in plan.looks if number <= len(indices)]
     if not due:
         return None
-    counted = _counted(indices[: due[-1]], first, second)
-    found = estimate(_ratios(RATE, counted, first, second))
+    counted = indices[: due[-1]]
+    if plan.at_limit:
+        counted = _counted(counted, first, second)
+    elif not plan.starts:
+        # In the first, more load than A serves was tried, which may stay in its memory.
+        counted = [index for index in counted if index > 1]
+    found = estimate(_gains(plan.metric, counted, first, second), plan.wider)
     if found is None:
         return None
     look = len(due)
     last = look == len(plan.looks)
-    alpha, beta = _alarm_bound(plan, look, RATE), _miss_bound(plan, look)
+    alpha, beta = _alarm_bound(plan, look, plan.metric), _miss_bound(plan, look)
     others = tuple(
         one
-        for name in (CPU, P99, MEMORY, START_S)
-        if (one := _judged(plan, look, _ratios(name, counted, first, second), name))
+        for name in _others(plan)
+        if (one := _judged(plan, look, _gains(name, counted, first, second), name))
     )
     answer, p = _answer(plan, found, (alpha, beta), last=last)
     correlated = (
@@ -226,30 +238,53 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
     )
     if answer is Answer.SAME and not last and _suspicious(others):
         answer = Answer.UNKNOWN
-    low, high = found.interval(1 - 2 * beta)
+    low, high = _of_figure(plan.metric, found.interval(1 - 2 * beta))
+    (ratio,) = _of_figure(plan.metric, (found.ratio,))
+    low95, high95 = _of_figure(plan.metric, found.interval(_sure(plan)))
+    (order,) = _of_figure(plan.metric, (math.exp(found.order),))
     return DuelVerdict(
+        metric=plan.metric,
         answer=answer,
-        ratio=found.ratio,
+        ratio=ratio,
         error=found.error,
-        ci95=found.interval(_sure(plan)),
+        ci95=(low95, high95),
         p=p,
         rounds=found.rounds,
         look=look,
         looks=len(plan.looks),
         bound=max(1 - low, high - 1),
-        power=power(found.error, found.df, plan.find, alpha, least=plan.find / 2),
+        power=power(
+            found.error,
+            found.df,
+            1 - plan.gain(-plan.find),
+            alpha,
+            least=1 - plan.gain(-plan.find / 2),
+        ),
         further=_further(plan, found, alpha),
-        capped=_is_capped(counted, first, second, found),
+        capped=plan.at_limit and _is_capped(counted, first, second, found),
         correlated=correlated,
-        order=math.exp(found.order),
+        order=order,
         others=others,
         final=last or answer is not Answer.UNKNOWN,
     )
 
 
+def _others(plan: Duel) -> tuple[str, ...]:
+    """The figures that are judged besides the one that decides."""
+    every = (START_S,) if plan.starts else (RATE, CPU, P99, MEMORY, START_S)
+    return tuple(name for name in every if name != plan.metric)
+
+
+def _share(plan: Duel, name: str) -> float:
+    """Which share of the false alarms a figure may make (0..1)."""
+    if name == plan.metric:
+        return SHARES[RATE]
+    return SHARES[plan.metric if name == RATE else name]
+
+
 def _alarm_bound(plan: Duel, look: int, name: str) -> float:
     """The p that a look has to stay below for a figure to be worse (0..1)."""
-    chances = tuple(SHARES[name] * chance for chance in plan.alarms)
+    chances = tuple(_share(plan, name) * chance for chance in plan.alarms)
     return bounds(plan.looks, chances)[look - 1]
 
 
@@ -265,7 +300,7 @@ def _sure(plan: Duel) -> float:
 
 def last_bound(plan: Duel) -> float:
     """The p (0..1) that the last look has to stay below for a server to be called slower."""
-    return _alarm_bound(plan, len(plan.looks), RATE)
+    return _alarm_bound(plan, len(plan.looks), plan.metric)
 
 
 def _suspicious(others: Sequence[Judged]) -> bool:
@@ -283,16 +318,25 @@ def _judged(
     found = estimate(values)
     if found is None:
         return None
-    least = _LEAST.get(name, plan.find)
+    least = LEAST.get(name, plan.find if plan.at_limit else LEAST_OTHERS)
     alpha, beta = _alarm_bound(plan, look, name), _miss_bound(plan, look)
+    (ratio,) = _of_figure(name, (found.ratio,))
+    low, high = _of_figure(name, found.interval(_sure(plan)))
+    (worst,) = _of_figure(name, found.interval(1 - 2 * beta)[:1])
+    up = -1 if name == RATE else 1
     return Judged(
         name=name,
-        ratio=found.ratio,
-        ci95=found.interval(_sure(plan)),
+        ratio=ratio,
+        ci95=(low, high),
         least=least,
-        worse=found.p_above(1.0) < alpha and found.ratio > 1 + least / 2,
-        bound=max(0.0, found.interval(1 - 2 * beta)[1] - 1),
+        worse=found.p_below(1.0) < alpha and up * (ratio - 1) > least / 2,
+        bound=max(0.0, up * (worst - 1)),
     )
+
+
+def _of_figure(name: str, gains: tuple[float, ...]) -> tuple[float, ...]:
+    """Ratios of performance, ascending, as ratios of a figure, ascending."""
+    return gains if name == RATE else tuple(1 / gain for gain in gains[::-1])
 
 
 def _answer(
@@ -310,11 +354,13 @@ def _answer(
     alpha, beta = errors
     below, above = found.p_below(1.0), found.p_above(1.0)
     p = below if found.mean < 0 else above
-    if below < alpha and found.ratio < 1 - plan.find / 2:
+    gain = plan.gain(plan.find / 2)
+    if below < alpha and found.ratio < plan.gain(-plan.find / 2):
         return Answer.SLOWER, below
-    if above < alpha and found.ratio > 1 + plan.find / 2:
+    if above < alpha and found.ratio > gain:
         return Answer.FASTER, above
-    if found.alone.p_above(1 - plan.find) < beta and (found.ratio < 1 + plan.find / 2 or last):
+    worse = plan.gain(-plan.find)
+    if found.alone.p_above(worse) < beta and (found.ratio < gain or last):
         return Answer.SAME, p
     return Answer.UNKNOWN, p
 
@@ -324,11 +370,12 @@ def trimmed(count: int) -> int:
     return int(TRIM * count) if count >= _TRIMMED_FROM else 0
 
 
-def estimate(values: Sequence[tuple[int, float]]) -> Estimate | None:
+def estimate(values: Sequence[tuple[int, float]], least_wider: float = 1.0) -> Estimate | None:
     """Estimate the mean of the rounds' logarithms (index, logarithm).
 
     Rounds of the two orders may have another mean each; the estimate is halfway between, and
-    the error is of what is left without that.  None with fewer than two rounds of each order.
+    the error is of what is left without that, at least `least_wider` times.  None with fewer
+    than two rounds of each order.
     """
     kinds = [[value for index, value in values if order_of(index) == one] for one in (0, 1)]
     if min(map(len, kinds)) < 2:
@@ -342,9 +389,9 @@ def estimate(values: Sequence[tuple[int, float]]) -> Estimate | None:
     # The order has taken a degree of freedom, too.
     error *= math.sqrt((count - 1) / (count - 2))
     low, *_, high = winsorized(level, trim)
-    wider = widening([min(max(value, low), high) for value in level])
+    wider = max(least_wider, widening([min(max(value, low), high) for value in level]))
     df = count - 2 * trim - 2
-    return Estimate(mean, wider * error, df, order, error, wider, count)
+    return Estimate(mean, wider * error, df, order, error, wider, least_wider, count)
 
 
 def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:
@@ -353,7 +400,7 @@ def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:
     None where too few rounds count.
     """
     seen = sorted({one.index for one in first} & {one.index for one in second})
-    found = estimate(_ratios(RATE, _counted(seen, first, second), first, second))
+    found = estimate(_gains(RATE, _counted(seen, first, second), first, second))
     return None if found is None else found.scatter
 
 
@@ -363,7 +410,7 @@ def places_differ(first: Sequence[Round], second: Sequence[Round]) -> float | No
     None while it is not sure that they differ.
     """
     seen = sorted({one.index for one in first} & {one.index for one in second})
-    found = estimate(_ratios(RATE, seen, first, second))
+    found = estimate(_gains(RATE, seen, first, second))
     if found is None or abs(found.order) < _PLACE_ERRORS * found.order_error:
         return None
     return 1 - math.exp(-abs(found.order))
@@ -390,7 +437,7 @@ def _further(plan: Duel, found: Estimate, alpha: float) -> float:
     from scipy.special import stdtrit  # noqa: PLC0415  # as above
 
     needed = float(stdtrit(10**6, 1 - alpha) + stdtrit(10**6, 1 - plan.missed))
-    return max(1.0, (needed * found.error / math.log1p(-plan.find)) ** 2)
+    return max(1.0, (needed * found.error / math.log(plan.gain(-plan.find))) ** 2)
 
 
 def _counted(seen: Sequence[int], first: Sequence[Round], second: Sequence[Round]) -> list[int]:
@@ -421,10 +468,13 @@ def _loss(rounds: Sequence[Round], seen: Sequence[int]) -> dict[int, float]:
     return {index: of[index] or 0.0 for index in seen}
 
 
-def _ratios(
+def _gains(
     name: str, seen: Sequence[int], first: Sequence[Round], second: Sequence[Round]
 ) -> list[tuple[int, float]]:
-    """Index and logarithm of the ratio of a figure, of the rounds that have it."""
+    """Index and logarithm of the ratio of performance by a figure, of the rounds that have it.
+
+    That is the ratio of the rate, and the inverse of the ratio of any other figure.
+    """
     ones, others = (
         {round_.index: round_.metrics.get(name) for round_ in rounds}
         for rounds in (first, second)
@@ -436,5 +486,5 @@ def _ratios(
             # A server that completes nothing is slower by as much as can be.
             one, other = (max(rate, _FLOOR * max(one, other)) for rate in (one, other))
         if one and other:
-            found.append((index, math.log(other / one)))
+            found.append((index, math.log(other / one if name == RATE else one / other)))
     return found

@@ -18,12 +18,17 @@ from leaselab.analysis.duel import (
 )
 from leaselab.model.errors import BELIEVED
 from leaselab.model.procedures import AnyProcedure
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.duel import MOST_WIDER, Duel
 from leaselab.model.record import Record
 
 POWER = 0.9
 """Share of the duels (0..1) that find the smallest drop."""
 _STEPS = 40
+LEAST_KNOWN = 9
+"""Fewest degrees of freedom that show whether duels scatter more than their rounds explain."""
+_BY_CHANCE = 2.0
+"""Of duels that do not, 9 of 10 benches show a factor of the error below 1 and this over the
+root of the degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,9 @@ class ErrorBudget:
     smallest: float | None
     """Smallest drop that 90 of 100 duels find with all of their rounds (0..1); None where
     that would be more than half."""
+    wider: float
+    """By what factor the error of a duel is larger than its rounds say, as what wanders for
+    longer than a duel takes is not seen in one (1..); 1 where that may be chance."""
     since: str
     """When the first of the duels began (UTC, ISO 8601)."""
     until: str
@@ -91,9 +99,40 @@ def error_budget(
         slowdown=max(slowdown_of(base) for base, _, _ in judged),
         scatter=spread,
         smallest=_smallest(spread, plan),
+        wider=wider_error(
+            [
+                [
+                    (math.log(found.ratio), spread / math.sqrt(found.rounds))
+                    for base, other, found in judged
+                    if bool(slowdown_of(base)) is slowed
+                    and (spread := scatter(base.rounds, other.rounds)) is not None
+                ]
+                for slowed in (False, True)
+            ]
+        ),
         since=moments[0],
         until=moments[-1],
     )
+
+
+def wider_error(kinds: Sequence[Sequence[tuple[float, float]]]) -> float:
+    """By what factor duels scatter more than their rounds explain (1..).
+
+    `kinds` are duels of equal servers, and of one that was slowed down: the logarithm of each
+    ratio, and the standard error that its rounds explain.  1 where that may be chance.
+    """
+    equal, slowed = kinds
+    middle = statistics.fmean(mean for mean, _ in slowed) if slowed else 0.0
+    squares = math.fsum(mean * mean for mean, _ in equal)
+    squares += math.fsum((mean - middle) ** 2 for mean, _ in slowed)
+    known = len(equal) + max(0, len(slowed) - 1)
+    errors = [error * error for _, error in (*equal, *slowed)]
+    if known < LEAST_KNOWN or not any(errors):
+        return 1.0
+    wider = math.sqrt(squares / known / statistics.fmean(errors))
+    if wider <= 1 + _BY_CHANCE / math.sqrt(known):
+        return 1.0
+    return min(MOST_WIDER, round(wider, 2))
 
 
 def _alike(one: AnyProcedure, plan: Duel) -> bool:

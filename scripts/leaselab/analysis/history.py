@@ -30,7 +30,8 @@ from leaselab.analysis.detectors import (
 from leaselab.analysis.statistics import standard_error
 from leaselab.analysis.verdict import Change as Verdict
 from leaselab.model.errors import BELIEVED
-from leaselab.model.procedures.duel import DUEL
+from leaselab.model.procedure import COMPLETED
+from leaselab.model.procedures.duel import DUEL, METRICS
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.server import server_name
 
@@ -75,6 +76,8 @@ class Duel:
 
     scenario: str
     bench: str
+    metric: str
+    """The figure that decided."""
     first: Build
     second: Build
     answer: Verdict
@@ -155,6 +158,16 @@ class Series:
     def enough(self) -> bool:
         """Whether there are builds enough for anything to be found."""
         return len(self.points) > LEARNT
+
+
+def duelled(metric: str, unit: str) -> str | None:
+    """Return the metric of duels that settle changes of a figure; None where none can.
+
+    A rate, such as the max rate, is settled by the completed rate.
+    """
+    if metric in METRICS:
+        return metric
+    return COMPLETED if unit.endswith("/s") else None
 
 
 def histories(
@@ -305,6 +318,7 @@ def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Due
         duel
         for duel in duels
         if (duel.scenario, duel.bench) == (row["scenario"], row["bench"])
+        and duel.metric == duelled(row["metric"], row["unit"])
         and duel.first in sides[0]
         and duel.second in sides[1]
     ]

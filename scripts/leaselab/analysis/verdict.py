@@ -212,9 +212,9 @@ def verdict(
             found=f"{base.id} twice",
             wanted="two results",
         )
-    if one_duel(base, other):
+    if one_duel(base, other) and other.is_by_procedure:
         return _of_duel(base, other)
-    limited = _limited(base, other, threshold_percent)
+    limited = _limited(base, other, threshold_percent) if other.is_by_procedure else None
     if limited is not None:
         _like_with_like(base, other)
         turns = Basis.TURNS if alternated(base, other) else Basis.SESSIONS
@@ -285,11 +285,11 @@ def _of_duel(base: Record, other: Record) -> Verdict:
             measured_runs(record, baseline=baseline)
     found = judge(plan, base.rounds, other.rounds)
     if found is None:
+        why = f", in some of which both lost less than {LEAST_LOSS:.0%} of the load"
         raise invalid_measurement(
             "too few rounds count for a verdict",
             where=other.id,
-            found=f"{len(other.rounds)} rounds, in some of which both lost less than "
-            f"{LEAST_LOSS:.0%} of the load",
+            found=f"{len(other.rounds)} rounds{why * plan.at_limit}",
             wanted=f"{LEAST_ROUNDS} that count",
             todo="measure again with more --budget",
         )
@@ -303,6 +303,7 @@ def _of_duel(base: Record, other: Record) -> Verdict:
         found.p,
         100 * plan.find,
         limit,
+        higher_is_better=plan.higher_is_better,
         test=f"one-sided {PAIRED}, look {found.look} of {found.looks}",
         basis=Basis.TURNS,
         duel=found,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.duel import EQUAL_ROUNDS, Duel
 
 DAY_H = 24.0
 WEEK_H = 7 * DAY_H
@@ -18,8 +18,6 @@ OFFICE_H = OFFICE_DAYS * (OFFICE_TO_H - OFFICE_FROM_H)
 EVEN = OFFICE_H / WEEK_H
 """`Lab.office` at which commits come at any hour alike."""
 _DUEL = Duel()
-LONGEST_DUEL_MIN = _DUEL.rounds * _DUEL.round_s / 60
-"""A duel with its defaults that goes on to its last look (min)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +60,12 @@ class Lab:
     range_h: float = 8.0
     """How long a range holds its bench, mean (h)."""
 
-    duel_min: float = 6.0
+    duel_min: float = EQUAL_ROUNDS * _DUEL.round_s / 60
     """Mean time of a duel of equal servers (min)."""
     duel_sd: float = 0.35
     """Standard deviation of that time's natural logarithm."""
-    drop_min: float = LONGEST_DUEL_MIN
-    """Time of a duel that finds a small drop (min)."""
+    drop_min: float = _DUEL.rounds * _DUEL.round_s / 60
+    """Time of a duel that finds a small drop, at its last look (min)."""
     measure_min: float = 60.0
     """Mean time of a sweep, nine runs (min)."""
     measure_sd: float = 0.33

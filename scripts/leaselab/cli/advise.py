@@ -25,6 +25,7 @@ from leaselab.cli.own import add_without, write_and_print
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.advice import advise
+from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.judge import Given
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
@@ -171,8 +172,10 @@ def _measured_here(advice: Advice, own: Own, args: argparse.Namespace, store: St
     """The advice with a duel of each cost that the file can be without."""
     [file] = args.files
     inventory = inventory_of(args)
-    session = Session(store, inventory, parameters_of(args), full=args.full, show=progress)
     scenario = write_and_print(own, file)
+    measured = find_scenario(checkout_root() / "scenarios", scenario, args.generator)
+    parameters = parameters_of(args, measured)
+    session = Session(store, inventory, parameters, full=args.full, show=progress)
     advice = plan_costs(advice, own, file, scenario, _given(args))
     duels = duels_of(advice, args.generator)
     if not duels:

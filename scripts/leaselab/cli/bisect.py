@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.bisect import Limits
 from leaselab.cli.bench_options import check, inventory_of
-from leaselab.cli.duel import add_duel
+from leaselab.cli.duel import add_duel, add_metric, plan_of
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -24,11 +24,11 @@ from leaselab.cli.options import (
     write_output,
 )
 from leaselab.cli.own import add_clients, add_config, add_queries, named_scenario
-from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
+from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,
@@ -36,8 +36,7 @@ from leaselab.model.errors import (
     regression,
     server_broken,
 )
-from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import DUEL, LEAST_ROUNDS, Duel
+from leaselab.model.procedures.duel import LEAST_ROUNDS
 from leaselab.model.text import printable
 from leaselab.report.bisect import closing, hunted_document, markdown_of_hunted, print_hunted
 from leaselab.run.hunt import Search
@@ -67,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bad",
         metavar="REF",
         required=True,
-        help="commit that is slower; the good end is on its line of first parents",
+        help="commit that is worse; the good end is on its line of first parents",
     )
     parser.add_argument(
         "--repo",
@@ -95,9 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_layouts(parser, "then measure each culprit and its parent")
     limits = Limits()
+    add_metric(parser)
     add_duel(
         parser,
-        find=100 * limits.find,
         also="; a change counts from half of it on",
         budget=limits.budget_minutes,
         of="all duels since the first of the two ends, also before an interrupt",
@@ -117,12 +116,11 @@ def run(args: argparse.Namespace) -> Outcome:
     scenario = find_scenario(
         checkout_root() / "scenarios", named_scenario(args), args.generator
     )
-    parameters = {**procedure_overrides(args), "name": DUEL, "find": args.find / 100}
-    plan = procedure_of(parameters)
-    if not isinstance(plan, Duel):
-        raise AssertionError(f"{DUEL} is the name of {plan.name}")
-    limits = Limits(args.find / 100, plan.rounds, plan.round_s / 60, args.budget)
-    plan.within(60 * limits.budget_minutes)  # a budget without one duel is refused
+    parameters, plan = plan_of(args)
+    waits = adapter_of(scenario).waits
+    round_min = plan.round_with_s(waits=waits) / 60
+    limits = Limits(plan.find, plan.rounds, round_min, args.budget, plan.metric)
+    plan.within(60 * args.budget, waits=waits)  # a budget without one duel is refused
     repository = open_source(args.repo)
     commits = repository.line(args.good, args.bad)
     inventory = inventory_of(args)

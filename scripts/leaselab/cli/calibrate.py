@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.error_budget import error_budget
-from leaselab.archive.duels import calibrating
 from leaselab.cli.bench_options import check, inventory_of
 from leaselab.cli.duel import (
     BRANCH_POINT,
@@ -149,7 +147,8 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or DEFAULT_SCENARIO, args.generator)
     task, _ = sides.tasks(args.server, args.server)
-    session = sides.session(store, inventory, parameters_of(args), full=args.full)
+    parameters = parameters_of(args, task.scenario)
+    session = sides.session(store, inventory, parameters, full=args.full)
     check(task.scenario, session.procedure(task), inventory)
     slowdown = args.slowdown / 100
     try:
@@ -170,16 +169,11 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
 
 
 def _budget(session: Session, task: Task, slowdown: float) -> ErrorBudget | None:
-    """What the archive's duels of this scenario, bench and environment show, as is asked now.
-
-    Any build of the server counts, as the scatter is that of the bench.
-    """
+    """What the archive's duels of this scenario and bench show, as is asked now."""
     plan = session.procedure(task)
     if not isinstance(plan, Duel):
         raise AssertionError(f"a bench is calibrated by {plan}")
-    place = session.earlier.conditions(plan).place
-    made = calibrating(session.store, task.scenario.name, place)
-    return error_budget(made, plan, slowdown)
+    return session.earlier.error_budget(task.scenario.name, plan, slowdown)
 
 
 def _missing(budget: ErrorBudget | None, pairs: int, slowdown: float) -> Iterator[float]:

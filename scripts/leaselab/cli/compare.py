@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from leaselab.analysis.layouts import Cause
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
-from leaselab.cli.duel import OPTIONS, add_live, live
+from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
 from leaselab.cli.options import (
     STDOUT,
     add_json,
@@ -97,6 +97,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_config(parser)
     add_clients(parser)
     add_queries(parser)
+    add_metric(
+        parser, "; of archived results any that both have, and by default the procedure's"
+    )
     add_live(parser)
     add_listing(parser)
     add_markdown(parser, "write the comment for a merge request")
@@ -267,7 +270,9 @@ def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None)
         alone = compare(None, other, args.threshold)
         return replace(alone, error=alone.error or error)
     anchors = store.anchors_of(*(record for record in (base, other) if record is not None))
-    return compare(base, other, args.threshold, anchors)
+    anchors = {ident: record.by(args.metric) for ident, record in anchors.items()}
+    base = None if base is None else base.by(args.metric)
+    return compare(base, other.by(args.metric), args.threshold, anchors)
 
 
 def _stdout_is_taken(args: argparse.Namespace) -> bool:

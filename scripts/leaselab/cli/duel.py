@@ -15,9 +15,11 @@ from leaselab.cli.report import report_after
 from leaselab.cli.source import PACKAGE
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
+from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
+from leaselab.model.procedure import COMPLETED, CPU
 from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import DUEL, Duel
+from leaselab.model.procedures.duel import DUEL, LEAST, LEAST_OTHERS, METRICS, Duel
 from leaselab.run.contest import check_layouts, duel, over_layouts, say_cost
 from leaselab.run.preparation import built_commit
 from leaselab.run.profile import explain
@@ -164,23 +166,21 @@ def add_live(parser: argparse.ArgumentParser) -> None:
 def add_duel(
     parser: argparse.ArgumentParser,
     *,
-    find: float = 100 * Duel().find,
     also: str = "",
     budget: float = BUDGET_MINUTES,
     of: str = "the rounds",
 ) -> None:
     """Add where duels are made, and how; `inventory_of` and `parameters_of` read it.
 
-    `find` (%) and `budget` (min) are defaults; `also` is said of the one, and `of` what the
-    other is for.
+    `budget` (min) is its default, and `of` what it is for; `also` is said of ``--find``.
     """
     group = parser.add_argument_group("duel")
     group.add_argument(
         "--find",
         metavar="PERCENT",
         type=number(0.01, 49.99),
-        default=find,
-        help=f"smallest drop that is to be found, %%{also} (default: {find:g})",
+        help=f"smallest change for the worse that is to be found, %%{also} (default: "
+        f"{100 * LEAST_OTHERS:g})",
     )
     group.add_argument(
         "--budget",
@@ -195,18 +195,57 @@ def add_duel(
     add_parameters(parser, DUEL, *options)
 
 
-def parameters_of(args: argparse.Namespace) -> dict[str, Any]:
-    """Return the parameters of the duel that was asked for.
+def add_metric(parser: argparse._ActionsContainer, also: str = "") -> None:
+    """Add ``--metric``, which `plan_of` reads; `also` is said of it."""
+    finds = ", ".join(f"{name} {100 * LEAST.get(name, LEAST_OTHERS):g}" for name in METRICS)
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help=f"the figure that decides, with the default of --find: {finds}{also} "
+        f"(default: {METRICS[0]})",
+    )
+
+
+def plan_of(args: argparse.Namespace) -> tuple[dict[str, Any], Duel]:
+    """Return the parameters of the duels that were asked for, and what they are.
+
+    Raises a usage error for what cannot be.
+    """
+    given: dict[str, Any] = {**procedure_overrides(args), "name": DUEL}
+    if args.find is not None:
+        given["find"] = args.find / 100
+    metric = getattr(args, "metric", None)
+    if metric is not None:
+        if metric not in METRICS:
+            raise usage_error(
+                "no duel is about this figure",
+                where="--metric",
+                found=metric,
+                wanted=" or ".join(METRICS),
+            )
+        given["metric"] = metric
+    plan = procedure_of(given)
+    if not isinstance(plan, Duel):
+        raise AssertionError(f"{DUEL} is the name of {plan.name}")
+    if getattr(args, "layouts", None) and plan.metric not in (COMPLETED, CPU):
+        raise usage_error(
+            "layouts change how fast code is under load",
+            where="--layouts",
+            found=f"--metric {plan.metric}",
+            wanted=f"{COMPLETED} or {CPU}",
+            todo="leave --layouts out",
+        )
+    return given, plan
+
+
+def parameters_of(args: argparse.Namespace, scenario: Scenario) -> dict[str, Any]:
+    """Return the parameters of the duel that was asked for, within its budget.
 
     Raises a usage error for one that cannot be.
     """
-    given: dict[str, Any] = {**procedure_overrides(args), "name": DUEL}
-    if "--find" in args.given:
-        given["find"] = args.find / 100
-    plan = procedure_of(given)
-    if isinstance(plan, Duel):
-        rounds = plan.within(60 * args.budget).rounds
-        given["rounds"] = rounds if "--budget" in args.given else min(plan.rounds, rounds)
+    given, plan = plan_of(args)
+    rounds = plan.within(60 * args.budget, waits=adapter_of(scenario).waits).rounds
+    given["rounds"] = rounds if "--budget" in args.given else min(plan.rounds, rounds)
     return given
 
 
@@ -224,7 +263,8 @@ def live(args: argparse.Namespace, store: Store) -> Lived:
             f"{second.scenario.name}",
         )
     inventory = inventory_of(args)
-    session = sides.session(store, inventory, parameters_of(args), full=args.full)
+    parameters = parameters_of(args, second.scenario)
+    session = sides.session(store, inventory, parameters, full=args.full)
     for task in (first, second):
         check(task.scenario, session.procedure(task), inventory)
     if args.layouts:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from leaselab.lab.clients.file import Clients
-    from leaselab.lab.own import Made, Own
+    from leaselab.lab.kept_scenarios import Made
+    from leaselab.lab.own import Own
 
 WITHOUT = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
 _TOLD = 10
@@ -40,8 +41,8 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         action=Choosing,
-        help="the scenario is this configuration, such as kea-dhcp4.conf or dhcpd.conf, "
-        "with clients that fit it",
+        help="the scenario is this configuration, or the one of a folder: kea-dhcp4.conf, "
+        "dhcpd.conf, dnsmasq.conf or named.conf, with a load that fits it",
     )
     hidden(add_without(group), "config", {ANY: WITHOUT})
     leases = group.add_argument(
@@ -212,6 +213,7 @@ def _lines(name: str, own: Own) -> list[str]:
         f"{own.clients} clients in {len(own.kinds)} kinds": [
             f"{count} of {what}" for what, count in kinds.most_common()
         ],
+        f"queries for the names of {len(own.zones)} zones": list(own.zones),
         "not answered": own.unserved,
     }
     lines = [f"scenario {name}"]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from leaselab.analysis.planning import MOST_LOAD, SWEEPS_A_WEEK, Wish, choose, enough, plan
-from leaselab.analysis.workload import LONGEST_DUEL_MIN, Lab
+from leaselab.analysis.workload import Lab
 from leaselab.cli.options import add_json, add_results, number, open_store, print_json, whole
-from leaselab.lab.catalog import find_procedure, match_scenarios
+from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
 from leaselab.lab.checkout import checkout_root
+from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.procedures.duel import EQUAL_ROUNDS, Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.plan import Assumed, counted, plan_document, print_plan
 from leaselab.run.durations import durations
@@ -118,7 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--" + name.replace("_", "-"),
             type=number(0.001, 1_000_000),
             metavar="MIN",
-            help=f"{what}, {unit} (default: from the archive, else {getattr(Lab(), name):g})",
+            help=f"{what}, {unit} (default: from the archive, else {getattr(Lab(), name):.3g})",
         )
     add_results(parser)
     add_json(parser)
@@ -238,6 +241,16 @@ def _too_little(lab: Lab, wish: Wish) -> LeaselabError:
     )
 
 
+def _with_duels(lab: Lab, names: Sequence[str]) -> Lab:
+    """Return the lab with durations of duels by default, mean over scenarios' generators."""
+    duel, folder = Duel(), checkout_root() / "scenarios"
+    minutes = fmean(
+        duel.round_with_s(waits=adapter_of(find_scenario(folder, name)).waits) / 60
+        for name in names
+    )
+    return replace(lab, duel_min=EQUAL_ROUNDS * minutes, drop_min=duel.rounds * minutes)
+
+
 def _lab(
     args: argparse.Namespace, store: Store, names: Sequence[str]
 ) -> tuple[Lab, list[Assumed]]:
@@ -250,6 +263,7 @@ def _lab(
         per_commit=0,
         nightly=0,
     )
+    lab = _with_duels(lab, names)
     assumed = []
     values: dict[str, Any] = {}
     for name, (what, unit) in _COSTS.items():
@@ -259,10 +273,7 @@ def _lab(
         elif name in known:
             values[name], source = known[name]
         elif name == "drop_min":
-            values[name], source = (
-                LONGEST_DUEL_MIN,
-                "a duel with its defaults, all looks",
-            )
+            values[name], source = lab.drop_min, "a duel with its defaults, all looks"
         else:
             values[name], source = getattr(lab, name), _DOCS
         assumed.append(Assumed(name, what, values[name], unit, source))

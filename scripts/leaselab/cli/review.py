@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.history import State
+from leaselab.analysis.history import State, duelled
 from leaselab.archive.disk import writing
 from leaselab.cli.bench_options import add_full, add_inventory, benches_of, check
 from leaselab.cli.duel import Sides
@@ -70,6 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "is listed until it is settled",
     )
     when.add_argument("--since", metavar="YYYY-MM-DD", help="changes from that day on (UTC)")
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="the figure to look at, such as start_s, memory_mib or p99_s (default: the main "
+        "one of each procedure)",
+    )
     add_markdown(parser, "also write it as Markdown")
     parser.add_argument(
         "-o",
@@ -112,11 +118,11 @@ def run(args: argparse.Namespace) -> Outcome:
     patterns = args.pattern or ["*"]
     store = open_store(args, existing=True)
     check_patterns(store, patterns)
-    review = review_of(store, patterns, period)
+    review = review_of(store, patterns, period, args.metric)
     outcome = Outcome.OK
     if args.confirm:
         outcome = _confirm(args, store, review)
-        review = review_of(store, patterns, period)
+        review = review_of(store, patterns, period, args.metric)
     if args.markdown is not None:
         write_output(args.markdown, markdown_of_review(review).encode())
     if args.output is not None:
@@ -197,6 +203,8 @@ def _cannot(series: Series, change: Change, benches: Container[str]) -> str:
         return "what is not built from a commit cannot be had again"
     if series.bench not in benches:
         return f"it is of bench {series.bench}, which the inventory does not have"
+    if duelled(series.metric, series.unit) is None:
+        return f"no duel is about {series.title}"
     if change.duel is not None:
         return "a duel could not tell; compare them --live with a larger --budget"
     return ""
@@ -214,7 +222,8 @@ def _duel(
     where = args.repo or (record.source.repository if record.source else "")
     sides = Sides(open_source(where), series.scenario, record.scenario.generator)
     tasks = sides.tasks(change.before.commit or "", change.after.commit or "")
-    session = sides.session(store, inventory, {"name": DUEL}, full=args.full)
+    parameters = {"name": DUEL, "metric": duelled(series.metric, series.unit)}
+    session = sides.session(store, inventory, parameters, full=args.full)
     for task in tasks:
         check(task.scenario, session.procedure(task), inventory)
     with session.leased(f"{NAME} {series.scenario}"):

@@ -8,35 +8,33 @@ checkout's builds, so that a result names the very file that was measured.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
-from leaselab.archive.disk import write_whole
 from leaselab.lab.build import build
 from leaselab.lab.catalog import LOADS, OWN
 from leaselab.lab.commented_json import Document, read_commented_json
 from leaselab.lab.configuration import Configuration, refused, servers
+from leaselab.lab.kept_scenarios import keep, keep_bytes, write_family
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.leases import Filling, Leases
+from leaselab.lab.own_files import MOST_BYTES, OwnFiles
 from leaselab.lab.plain_file import content_of
+from leaselab.lab.queries.of_zones import queries_of
+from leaselab.lab.queries.zones import keep_zones, zone_of
 from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.errors import usage_error
-from leaselab.model.pool import POOL_USE_LIMIT
-from leaselab.model.scenario import Scenario
 
 MOST_CLIENTS = 100_000
 """Clients that a population has at the most; fewer where the pools are small."""
-MOST_LISTED = 20_000
-"""Clients whose identities are listed one by one, of one kind."""
-MOST_BYTES = 16 * 1024 * 1024
-"""Size of a file in a language of its own."""
+_OF_DNS = {"loss_ratio": 0.005, "late_s": 1.0, "wait_s": 2.0}
+"""Parameters of the procedure, as those of other scenarios of DNS servers."""
 _OTHERS = re.compile("[^a-z0-9]+")
 """What the name of a file may have and that of a scenario not."""
 _WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
@@ -62,11 +60,13 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was left out as that was asked for."""
     load: str
     """The load of the catalogue that it is like."""
-    kinds: list[dict[str, Any]]
+    kinds: list[dict[str, Any]] = []
     """Kinds of clients, as leaseload reads them."""
-    addresses: int
+    addresses: int = 0
     """Addresses that its pools have for them."""
-    unserved: list[str]
+    zones: dict[str, str] = {}
+    """Files of the zones that it serves, by their names with a last dot."""
+    unserved: list[str] = []
     """Parts whose clients would get no answer, and why, each with its place in the file."""
     filling: Filling | None = None
     """The leases with which the server begins; None for none."""
@@ -77,19 +77,6 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return sum(int(kind["clients"]) for kind in self.kinds)
 
 
-class Made(NamedTuple):
-    """A scenario that was made with another load."""
-
-    name: str
-    notes: list[str]
-    """Lines of text: what it is, and how it differs from the file."""
-
-
-def pool_share(addresses: int, most_clients: int) -> float:
-    """Return the share of so many addresses that clients take, by the sizes of the pools."""
-    return min(POOL_USE_LIMIT, most_clients / addresses) if addresses else 0.0
-
-
 def read_own(
     file: Path,
     without: Sequence[str] = (),
@@ -97,42 +84,63 @@ def read_own(
     leases: Leases | None = None,
     root: Path | None = None,
 ) -> Own:
-    """Read a user's configuration file; `without` are the words for what to leave out of it.
+    """Read a user's configuration; `without` are the words for what to leave out of it.
 
-    `leases` are those that it has at its start.  `root` is where absolute names of included
-    files are looked for.  Raises a usage error for a file that is no configuration, that the
-    lab cannot run, or that answers no client.
+    `file` may also be a folder that has it and the files that it names.  `leases` are those
+    that it has at its start.  `root` is where absolute names of included files are looked for.
+    Raises a usage error for a file that is no configuration, that the lab cannot run, or that
+    answers no client.
     """
-    own = _of_text(file, without, leases) or _of_json(file, without, leases, root)
-    if own.filling is not None and not own.filling.lines:
+    files = OwnFiles(file, _names())
+    own = _of_text(files, without, leases) or _of_json(
+        files.file, without, leases, root or files.folder
+    )
+    if leases is not None:
+        _check_filled(own, files.file)
+    if not own.kinds and not own.zones:
+        raise usage_error(
+            "the server would answer no client",
+            where=str(files.file),
+            found="; ".join(own.unserved[:3]) or "no subnet and no zone",
+            wanted="a subnet with a pool or with reservations, or a primary zone",
+        )
+    return own
+
+
+def _check_filled(own: Own, file: Path) -> None:
+    """Refuse leases that are not those of the configuration, or that its server cannot have."""
+    if own.filling is None:
+        raise usage_error(
+            f"the lab fills no {own.kind} with leases",
+            where="--leases",
+            found=str(file),
+            wanted="a configuration of Kea or ISC dhcpd",
+            todo="leave out --leases",
+        )
+    if not own.filling.lines:
         raise usage_error(
             "no lease is of this configuration",
             where="--leases",
             found=str(own.filling),
             wanted=f"leases of subnets of {file}",
         )
-    if not own.kinds:
-        raise usage_error(
-            "the server would answer no client",
-            where=str(file),
-            found="; ".join(own.unserved[:3]) or "no subnet",
-            wanted="a subnet with a pool or with reservations",
-        )
-    return own
 
 
-def _of_text(file: Path, without: Sequence[str], leases: Leases | None) -> Own | None:
+def _of_text(files: OwnFiles, without: Sequence[str], leases: Leases | None) -> Own | None:
     """Read a file in the language of a role that recognises its text; None where none does."""
+    file = files.file
     try:
         text = content_of(file, MOST_BYTES, "too large").decode()
     except (OSError, UnicodeDecodeError):
         return None  # the reader of JSON says why
-    for folder in sorted(ROLES.glob("*/own")):
-        kind = folder.parent.name
-        package = _package(kind)
-        if hasattr(package, "recognises") and package.recognises(text):
-            read = package.read(text, str(file), without, MOST_CLIENTS, leases)
-            return build(Own, {"kind": kind, **read}, str(file))
+    of_text = {
+        kind: package for kind, package in _packages().items() if hasattr(package, "recognises")
+    }
+    named = [kind for kind, package in of_text.items() if file.name in package.FILES]
+    seen = [kind for kind, package in of_text.items() if package.recognises(text)]
+    for kind in [*named, *seen][:1]:
+        read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases)
+        return build(Own, {"kind": kind, **read}, str(file))
     return None
 
 
@@ -179,24 +187,20 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
     """
     folder = scenarios.parent / OWN
     (folder / LOADS).mkdir(parents=True, exist_ok=True)
-    server, population = (keep(folder, one) for one in (own.server, {"kinds": own.kinds}))
+    server = keep(folder, own.server)
     stem = _OTHERS.sub("-", file.stem.lower()).strip("-")[:24] or "file"
     filled, changes = "", own.changes
     if own.filling is not None:
         filled = keep_bytes(folder, "\n".join([*own.filling.lines, ""]).encode(), "csv")
         changes = [*changes, f"leases: {own.filling}"]
-    whole = hashlib.sha256(f"{server}{population}{filled}".encode()).hexdigest()
-    name = f"own-{stem}-{whole[:8]}"
     like = yaml.safe_load((scenarios / LOADS / f"{own.load}.yml").read_text(encoding="utf-8"))
-    load = {key: like[key] for key in ("generator", "transaction", "family")} | {
-        "clients": own.clients,
-        "addresses": own.addresses,
-        "population": population,
-        **({"relayed": True} if like["family"] == 6 else {}),
-    }
+    asked, load = (_of_zones if own.zones else _of_clients)(own, folder, like)
+    whole = hashlib.sha256(f"{server}{asked}{filled}".encode()).hexdigest()
+    name = f"own-{stem}-{whole[:8]}"
     without = f", without {', '.join(own.left_out)}" if own.left_out else ""
     family = {
-        "description": f"{file.name}{without}, for clients that fit it",
+        "description": f"{file.name}{without}, for {'names' if own.zones else 'clients'} that "
+        "fit it",
         "server": {
             "kind": own.kind,
             "options": {
@@ -209,66 +213,44 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
         },
         "beside": own.beside,
         "load": name,
-        "factors": {"protocol": f"DHCPv{like['family']}"},
+        **({"procedure": _OF_DNS} if own.zones else {}),
+        "factors": {"protocol": "DNS" if own.zones else f"DHCPv{like['family']}"},
     }
     write_family(folder, name, family, load)
     return name
 
 
-def write_family(
-    folder: Path, name: str, family: Mapping[str, Any], load: Mapping[str, Any]
-) -> None:
-    """Write a family of one scenario and its load, each file whole or not at all."""
-    for path, content in ((f"{LOADS}/{name}.yml", load), (f"{name}.yml", family)):
-        write_whole(folder / path, yaml.safe_dump(content, sort_keys=False).encode())
-
-
-def write_like(
-    folder: Path,
-    scenario: Scenario,
-    procedure: Mapping[str, Any],
-    load: Mapping[str, Any],
-    of: str,
-) -> str:
-    """Write a scenario with another load, a family of its own; return its name.
-
-    `of` says whose load it is (``clients``, ``queries``); the name ends with it and a hash.
-    """
-    support = to_builtins(scenario.support) if scenario.support else {}
-    family = to_builtins(
-        {
-            "description": f"{scenario.description}, for the {of} of a file",
-            "server": {"kind": scenario.server.kind, "options": scenario.server.options},
-            "beside": scenario.beside,
-            "hosts": scenario.hosts,
-            "support": {key: support[key] for key in ("kind", "options") if key in support},
-            "factors": scenario.factors,
-            "across": list(scenario.across),
-            "procedure": dict(procedure),
-        }
-    )
-    whole = json.dumps([family, load], sort_keys=True)
-    stem = scenario.name.partition(f"-{of}-")[0]
-    name = f"{stem}-{of}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
-    file = {
-        "generator": scenario.generator,
-        "transaction": to_builtins(scenario.transaction),
-        **load,
+def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Keep the clients of DHCP; return what identifies them, and their load."""
+    population = keep(folder, {"kinds": own.kinds})
+    return population, {
+        **{key: like[key] for key in ("generator", "transaction", "family")},
+        "clients": own.clients,
+        "addresses": own.addresses,
+        "population": population,
+        **({"relayed": True} if like["family"] == 6 else {}),
     }
-    write_family(folder, name, {**family, "load": name}, file)
-    return name
 
 
-def keep(folder: Path, document: object) -> str:
-    """Keep a document by its content; return its hash."""
-    return keep_bytes(folder, json.dumps(document, indent=1).encode(), "json")
-
-
-def keep_bytes(folder: Path, content: bytes, ending: str) -> str:
-    """Keep a file by its content, whole or not at all; return its hash."""
-    name = hashlib.sha256(content).hexdigest()
-    write_whole(folder / f"{name}.{ending}", content)
-    return name
+def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Keep the zones, and queries for their names; return as `_of_clients`."""
+    zones = [zone_of(name, Path(file), file) for name, file in own.zones.items()]
+    files, lines = keep_zones(folder, zones), queries_of(zones)
+    query_file = keep_bytes(folder, "".join(f"{line}\n" for line in lines).encode(), "lines")
+    return f"{files}{query_file}", {
+        **{key: value for key, value in like.items() if key != "misses"},
+        "data": "own",
+        "size": sum(zone.records for zone in zones),
+        "zone_files": files,
+        "last_zone": max(zone.name for zone in zones),
+        "query_file": query_file,
+        "queries_file": {
+            "sha256": query_file,
+            "queries": len(lines),
+            "distinct": len(lines),
+            "escaped": sum("\\" in line for line in lines),
+        },
+    }
 
 
 def _read(
@@ -282,6 +264,17 @@ def _read(
     except _WRONG as error:
         raise refused(configuration.whole) from error
     return read
+
+
+def _names() -> list[str]:
+    """Names that configurations have, of all servers."""
+    return [name for package in _packages().values() for name in package.FILES]
+
+
+def _packages() -> dict[str, ModuleType]:
+    """The packages of roles that read their server's own configurations."""
+    kinds = (folder.parent.name for folder in sorted(ROLES.glob("*/own")))
+    return {kind: _package(kind) for kind in kinds}
 
 
 def _package(kind: str) -> ModuleType:

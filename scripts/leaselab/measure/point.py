@@ -175,7 +175,7 @@ class Point:
             with self.serving(current):
                 current.warm_up(self.method.first_load(self.rounds))
                 figures = self.method.measure(current.ask, self.trials.server, self.rounds)
-                current.took_s[RELOAD_S] = self._reload()
+                current.took_s[RELOAD_S] = self.reload()
         except LeaselabError as error:
             self.abandon(current, error)
             raise
@@ -247,7 +247,7 @@ class Point:
         self.trials.refuse_foreign(trial.detail)
         return trial
 
-    def _reload(self) -> float | None:
+    def reload(self) -> float | None:
         """Make the server read its data again; return the time (s), None if it cannot.
 
         After all trials of the round, so that none of them meets it.

@@ -82,9 +82,11 @@ SERVER_KINDS = (
 launch of its process until it answered, the time of a reload of its data (of a kind that can
 reload), its highest resident memory in any sample, and its writes to its store in the trial
 that represents the round."""
+COMPLETED, CPU, P99 = "completed_rate", "cpu_us", "p99_s"
+"""Names of metrics under load."""
 LOSS_KIND = MetricKind("loss_ratio", "loss", "ratio", "lower")
 P50_KIND = MetricKind("p50_s", "median latency", "s", "lower")
-P99_KIND = MetricKind("p99_s", "p99 latency", "s", "lower")
+P99_KIND = MetricKind(P99, "p99 latency", "s", "lower")
 
 
 class Procedure(
@@ -329,13 +331,13 @@ def of_step(metric: str, number: int) -> str:
 
 def completed_kind(plural: str, better: Literal["higher", "neither"] = "higher") -> MetricKind:
     """Return the metric of the completed rate; `plural` is that of transactions."""
-    return MetricKind("completed_rate", "completed rate", f"{plural}/s", better)
+    return MetricKind(COMPLETED, "completed rate", f"{plural}/s", better)
 
 
 def cpu_kind(plural: str) -> MetricKind:
     """Return the metric of `Procedure.cpu_us`; `plural` is that of transactions."""
     single = f"{plural[:-3]}y" if plural.endswith("ies") else plural.removesuffix("s")
-    return MetricKind("cpu_us", "server CPU", f"µs per {single}", "lower", MEDIAN)
+    return MetricKind(CPU, "server CPU", f"µs per {single}", "lower", MEDIAN)
 
 
 def refuse(what: str, found: str, wanted: str, todo: str = "") -> NoReturn:

@@ -15,8 +15,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from leaselab.model.bounds import END, Amount, Count, Figure, File, Name, Share, Word
+from leaselab.model.errors import usage_error
 from leaselab.model.host import Host
 from leaselab.model.moment import Moment
 from leaselab.model.procedures import AnyProcedure
@@ -274,7 +276,7 @@ class Record(Description, frozen=True, kw_only=True):
     confirmation: Confirmation | None = None
     """Result of the confirmation over a longer time; null without one."""
     metrics: Annotated[tuple[Metric, ...], Meta(min_length=1)]
-    """Its metrics; the first is the main one of the procedure."""
+    """Its metrics; the first is the main one of the procedure, but in a view `by` another."""
     at_least: Amount | None = None
     """A load that every round passed for the full trial length, where there is no max rate
     (transactions/s)."""
@@ -304,6 +306,28 @@ class Record(Description, frozen=True, kw_only=True):
     def figure(self) -> Metric:
         """The main metric of the procedure; its value is None without a figure."""
         return self.metrics[0]
+
+    @property
+    def is_by_procedure(self) -> bool:
+        """Whether its figure is the procedure's, and not another metric of a view `by` that."""
+        return self.figure.name == self.procedure.metrics("")[0].name
+
+    def by(self, name: str | None) -> Record:
+        """Return it with another of its metrics as its figure; None for no other.
+
+        Raises a usage error for one that it lacks.
+        """
+        if name is None or name == self.figure.name:
+            return self
+        main = self.metric(name)
+        if main is None:
+            raise usage_error(
+                "the result has no such metric",
+                where=self.id,
+                found=name,
+                wanted=" or ".join(metric.name for metric in self.metrics),
+            )
+        return replace(self, metrics=(main, *(one for one in self.metrics if one is not main)))
 
     @property
     def source(self) -> Commit | None:

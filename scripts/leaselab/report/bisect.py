@@ -11,11 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.bisect import Ending, levels
+from leaselab.analysis.duel import Answer
 from leaselab.model.errors import Outcome
+from leaselab.model.procedure import COMPLETED
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
+from leaselab.report.closing import answer_word
 from leaselab.report.export.markdown import markdown_of_profiles
-from leaselab.report.listing import aligned, escaped, markdown_table
+from leaselab.report.listing import aligned, escaped, markdown_table, sentence
 from leaselab.report.profile import growth, print_profile, profile_document
 from leaselab.report.review import interval_words, percent
 from leaselab.report.verdicts import layouts_document, layouts_words
@@ -151,7 +154,8 @@ def _what(hunted: Hunted, place: int) -> str:
 def conditions(hunted: Hunted) -> Iterator[str]:
     """Notes that qualify the result, a line each."""
     known, limits = hunted.known, hunted.limits
-    yield f"{hunted.scenario} on bench {hunted.bench}, commits along first parents"
+    by = "" if limits.metric == COMPLETED else f", by {limits.metric}"
+    yield f"{hunted.scenario} on bench {hunted.bench}{by}, commits along first parents"
     yield (
         f"{len(known.duels)} duels, {known.minutes:.0f} of {limits.budget_minutes:g} min of "
         f"lab time; a change counts from {50 * limits.find:g} % on, duels are to find "
@@ -177,7 +181,8 @@ def closing(hunted: Hunted) -> str:
             f"The ends do not differ by what counts: {ends} makes {measured}. {_inside(hunted)}"
         )
     if end.ending is Ending.FASTER:
-        return f"The bad end is faster: {ends} makes {measured}. {_inside(hunted)}"
+        better = answer_word(Answer.FASTER, hunted.limits.metric)
+        return f"The bad end is {better}: {ends} makes {measured}. {_inside(hunted)}"
     if end.ending is Ending.UNKNOWN:
         return (
             f"Cannot tell whether the ends differ: {ends} makes {measured}. Give more "
@@ -207,11 +212,13 @@ def _inside(hunted: Hunted) -> str:
     good, bad = commits[0], commits[-1]
     repo, every = shlex.quote(bad.repository), math.ceil(known.count / _INSIDE)
     take = f" --every {every}" if every > 1 else ""
+    metric = hunted.limits.metric
+    change, by = ("rise", f" --metric {metric}") if hunted.limits.rises else ("drop", "")
     return (
-        "A drop inside the range that a gain makes up for is found by: leaselab run "
+        f"A {change} inside the range that a gain makes up for is found by: leaselab run "
         f"{hunted.scenario} --repo {repo} --commits {good.hash[:SHORT]}..{bad.hash[:SHORT]} "
         f"--first-parent{take} --anchor {good.hash[:SHORT]}; then leaselab review "
-        f"{hunted.scenario} --confirm --repo {repo}"
+        f"{hunted.scenario}{by} --confirm --repo {repo}"
     )
 
 
@@ -219,7 +226,9 @@ def _culprit(hunted: Hunted, culprit: Culprit) -> str:
     """The effect of one culprit, and how to continue the search."""
     gap = culprit.gap
     change = change_words(culprit.ratio, culprit.ci95)
-    text = f"Slower since {hunted.name(gap.place)}: {change} against {hunted.short(gap.after)}"
+    worse = sentence(answer_word(Answer.SLOWER, hunted.limits.metric))
+    text = f"{worse} since {hunted.name(gap.place)}: {change} against"
+    text += f" {hunted.short(gap.after)}"
     if gap.commits == 1:
         text += ", its parent"
     else:
@@ -271,6 +280,7 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
         "text": closing(hunted),
         "scenario": hunted.scenario,
         "bench": hunted.bench,
+        "metric": hunted.limits.metric,
         "good": hunted.commits[0].hash,
         "bad": hunted.commits[-1].hash,
         "threshold_percent": 100 * hunted.limits.find,
@@ -318,7 +328,7 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
                 "experiment": duel.id or None,
                 "older": hunted.commits[duel.older].hash,
                 "newer": hunted.commits[duel.newer].hash,
-                "answer": duel.answer.value,
+                "answer": answer_word(duel.answer, hunted.limits.metric),
                 "ratio": duel.ratio,
                 "ci95": list(duel.ci95),
                 "rounds": duel.rounds,

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from leaselab.analysis.duel import CPU, Answer
+from leaselab.analysis.duel import Answer
+from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.steadiness import UNSTEADY
 from leaselab.analysis.verdict import Change, Limit
 from leaselab.model import moment
-from leaselab.model.procedure import SERVER_KINDS, START_S
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedure import COMPLETED, CPU, RELOAD_S, SERVER_KINDS, START_S
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 
 if TYPE_CHECKING:
-    from leaselab.analysis.duel import DuelVerdict, Judged
+    from leaselab.analysis.duel import DuelVerdict
     from leaselab.analysis.verdict import Comparison, Verdict
     from leaselab.model.record import Metric, Record
 
@@ -48,7 +48,7 @@ def _closing(comparison: Comparison) -> str:
     other, base, verdict = comparison.other, comparison.base, comparison.verdict
     name = _server_words(other)
     if verdict is not None and verdict.duel is not None and base is not None:
-        return _duel_closing(verdict, verdict.duel, other, *_apart_names(base, other))
+        return _duel_closing(verdict, verdict.duel, base, other)
     if comparison.error is not None:
         return f"No verdict on {name}: {comparison.error}"
     if verdict is None or base is None:
@@ -64,7 +64,11 @@ def _closing(comparison: Comparison) -> str:
             f"{_server_words(base)}: {reason}."
         )
     name, before = _apart_names(base, other)
-    measured = f"{name} is {_measured(verdict, other.figure)} than {before}"
+    words = _measured(verdict, other.figure)
+    measured = f"{name} is {words} than {before}"
+    if not other.is_by_procedure:
+        title = metric_title(other.figure.name, other)
+        measured = f"the {title} of {name} is {words} than that of {before}"
     return _judged(verdict, f"{measured}{_basis_words(verdict, base, other)}")
 
 
@@ -94,44 +98,49 @@ def _apart_names(base: Record, other: Record) -> tuple[str, str]:
     return name, before
 
 
-def _duel_closing(
-    verdict: Verdict, duel: DuelVerdict, other: Record, name: str, before: str
-) -> str:
+def _duel_closing(verdict: Verdict, duel: DuelVerdict, base: Record, other: Record) -> str:
     """The answer of a duel in a sentence or two."""
+    name, before = _apart_names(base, other)
     low, high = verdict.ci95
     least = "" if verdict.limit is Limit.NONE else "at least "
-    text = (
-        f"{name} completes {least}{_percent(verdict.ratio)} than {before} under the same load "
-        f"(95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
-    )
+    title = metric_title(duel.metric, other)
+    if duel.metric == COMPLETED:
+        text = f"{name} completes {least}{_percent(verdict.ratio)} than {before} under the same"
+        text += " load"
+    else:
+        text = f"the {title} of {name} is {pace_words(verdict.ratio)} than that of {before}"
+    text += f" (95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
     more = " and ".join(more_words(duel, other))
-    rate = _rate_closing(verdict, duel, text, other)
+    main = _main_closing(verdict, duel, text, minutes_of(base, other))
     if not more:
-        return rate
+        return main
     if duel.answer is Answer.SLOWER:
-        return f"{rate} It has {more}."
-    return f"Worse: {name} has {more}. Of the completed rate: {rate[0].lower()}{rate[1:]}"
+        return f"{main} It has {more}."
+    return f"Worse: {name} has {more}. Of the {title}: {main[0].lower()}{main[1:]}"
 
 
 def more_words(duel: DuelVerdict, other: Record) -> list[str]:
     """The further figures that got worse, each with its interval."""
     return [
-        f"{100 * (figure.ratio - 1):.1f} % more {judged_title(figure, other)} (95 % interval "
+        f"{_percent(figure.ratio)} {metric_title(figure.name, other)} (95 % interval "
         f"{signed(figure.ci95[0])} to {signed(figure.ci95[1])})"
         for figure in duel.worse
     ]
 
 
-def _rate_closing(verdict: Verdict, duel: DuelVerdict, text: str, other: Record) -> str:
-    """The answer on the completed rate alone."""
+def _main_closing(verdict: Verdict, duel: DuelVerdict, text: str, minutes: float) -> str:
+    """The answer on the figure that decides alone; `minutes` is what the duel took (min)."""
     if duel.answer in (Answer.SLOWER, Answer.FASTER):
-        return f"{duel.answer.value.capitalize()}: {text}."
+        return f"{answer_word(duel.answer, duel.metric).capitalize()}: {text}."
     if duel.answer is Answer.SAME:
         bound = f"No change bigger than {100 * duel.bound:.1f} %: {text}."
         if not duel.is_change:
             return bound
         size = f"{100 * abs(duel.ratio - 1):.1f} %"
-        pace = "slower" if duel.ratio < 1 else "faster"
+        answer = (
+            Answer.SLOWER if (duel.ratio < 1) == verdict.higher_is_better else Answer.FASTER
+        )
+        pace = answer_word(answer, duel.metric)
         return f"{bound} It is {pace} by about {size}, which is less than is looked for."
     if duel.correlated:
         return (
@@ -139,22 +148,31 @@ def _rate_closing(verdict: Verdict, duel: DuelVerdict, text: str, other: Record)
             f"that {duel.rounds} rounds add little information. Look for what disturbs "
             "one of the two for minutes, or give more --budget."
         )
-    plan = other.procedure
-    minutes = plan.rounds * plan.round_s / 60 if isinstance(plan, Duel) else 0.0
     return (
-        f"Cannot tell at this budget: {text} after {duel.rounds} rounds; a drop of "
+        f"Cannot tell at this budget: {text} after {duel.rounds} rounds; a {worse(verdict)} of "
         f"{verdict.threshold_percent:g} % would have been found in {100 * duel.power:.0f} of "
         f"100 duels. Give --budget {math.ceil(duel.further * minutes)}, or a steadier machine."
     )
 
 
-def judged_title(judged: Judged, record: Record) -> str:
-    """A further figure of a duel in words, such as server CPU per query."""
-    if judged.name == CPU:
+def metric_title(name: str, record: Record) -> str:
+    """A metric of a result in words, such as server CPU per query."""
+    if name == CPU:
         return f"server CPU per {record.scenario.transaction.name}"
     kinds = (*record.procedure.metrics(record.scenario.transaction.plural), *SERVER_KINDS)
-    title = next(kind.title for kind in kinds if kind.name == judged.name)
-    return f"{title} time" if judged.name == START_S else title
+    title = next((kind.title for kind in kinds if kind.name == name), name)
+    return f"{title} time" if name in (START_S, RELOAD_S) else title
+
+
+def answer_word(answer: Answer, metric: str) -> str:
+    """The answer of a duel on a metric: slower or faster by rate, worse or better by others."""
+    others = {Answer.SLOWER: "worse", Answer.FASTER: "better"}
+    return answer.value if metric == COMPLETED else others.get(answer, answer.value)
+
+
+def worse(verdict: Verdict) -> str:
+    """The word for a change for the worse."""
+    return "drop" if verdict.higher_is_better else "rise"
 
 
 def duel_title(comparison: Comparison) -> str:
@@ -165,14 +183,17 @@ def duel_title(comparison: Comparison) -> str:
     duel = verdict.duel
     least = "" if verdict.limit is Limit.NONE else "at least "
     if duel.answer in (Answer.SLOWER, Answer.FASTER):
+        if duel.metric != COMPLETED:
+            title = metric_title(duel.metric, other)
+            return f"The {title} of B is {pace_words(duel.ratio)} than that of A"
         size = f"{100 * abs(duel.ratio - 1):.1f} %"
         return f"B is {least}{size} {duel.answer.value} than A"
     if duel.worse:
-        more = f"{100 * (duel.worse[0].ratio - 1):.1f} %"
-        return f"B has {more} more {judged_title(duel.worse[0], other)} than A"
+        figure = duel.worse[0]
+        return f"B has {_percent(figure.ratio)} {metric_title(figure.name, other)} than A"
     if duel.answer is Answer.SAME:
         return f"A and B are alike: no change bigger than {100 * duel.bound:.1f} %"
-    return "Cannot tell whether B is slower than A"
+    return f"Cannot tell whether B is {answer_word(Answer.SLOWER, duel.metric)} than A"
 
 
 def _percent(ratio: float) -> str:
@@ -213,7 +234,7 @@ def _measured(verdict: Verdict, figure: Metric) -> str:
     return f"at least {text}" if verdict.limit is not Limit.NONE else text
 
 
-def pace_words(ratio: float, unit: str) -> str:
+def pace_words(ratio: float, unit: str = "") -> str:
     """A ratio of figures of this unit as a change: ``3.4 % slower``, or lower."""
     less, more = ("slower", "faster") if unit.endswith("/s") else ("lower", "higher")
     return f"{100 * abs(ratio - 1):.1f} % {less if ratio < 1 else more}"
@@ -225,9 +246,9 @@ def _allowed(verdict: Verdict) -> str:
 
 def sight_words(verdict: Verdict) -> str:
     """The smallest change for the worse that would have been seen."""
-    worse = "drop" if verdict.higher_is_better else "rise"
     change = f"{100 * verdict.smallest_seen:.1f} %"
-    least = f"The smallest {worse} that runs with this scatter could have shown is {change}"
+    what = f"The smallest {worse(verdict)} that runs with this scatter could have shown"
+    least = f"{what} is {change}"
     if verdict.sees_threshold:
         return least
     return f"{least}, so that one of {verdict.threshold_percent:g} % may have gone unseen"

@@ -10,6 +10,7 @@ from leaselab.analysis.bisect import Why, expected_cost, suspects
 from leaselab.analysis.culprits import Gap
 from leaselab.model.source import SHORT
 from leaselab.report.bisect import change_words
+from leaselab.report.closing import answer_word
 from leaselab.report.listing import sentence
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class HuntWords:
         had = {duel.id for duel in before.known.duels}
         for duel in now.known.duels:
             if duel.id not in had:
-                yield f"{duel_words(duel)}; {self._spent(now.known)}"
+                yield f"{duel_words(duel, self.limits.metric)}; {self._spent(now.known)}"
         for place in sorted(now.known.broken - before.known.broken):
             yield f"{self.name(place)} is left out: {now.reasons[place]}"
 
@@ -81,9 +82,9 @@ class HuntWords:
         return f"{known.minutes:.0f} of {self.limits.budget_minutes:g} min spent"
 
 
-def duel_words(duel: Duelled) -> str:
-    """The result of one duel, in one line."""
+def duel_words(duel: Duelled, metric: str) -> str:
+    """The result of one duel on a metric, in one line."""
     return (
-        f"{sentence(duel.answer.value)}: {change_words(duel.ratio, duel.ci95)}, "
+        f"{sentence(answer_word(duel.answer, metric))}: {change_words(duel.ratio, duel.ci95)}, "
         f"{duel.rounds} rounds, {duel.minutes:.1f} min"
     )

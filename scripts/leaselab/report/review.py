@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sys
@@ -9,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.detectors import LEARNT, Shape
-from leaselab.analysis.history import Duel, State, build_of, histories
+from leaselab.analysis.history import Duel, State, build_of, duelled, histories
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import duels
-from leaselab.model.errors import LeaselabError
+from leaselab.archive.row import row_of
+from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.procedures.duel import DUEL
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned, escaped, markdown_table
@@ -56,6 +59,8 @@ class Review:
 
     period: Period
     series: tuple[Series, ...]
+    metric: str | None = None
+    """The only figure of the series; None for that of each procedure."""
     older: bool = True
     """Whether it includes changes from before the period that are still suspected or were
     settled in it."""
@@ -99,14 +104,43 @@ def month(text: str) -> Period:
 
 
 def review_of(
-    store: Store, patterns: Sequence[str] = ("*",), period: Period | None = None
+    store: Store,
+    patterns: Sequence[str] = ("*",),
+    period: Period | None = None,
+    metric: str | None = None,
 ) -> Review:
-    """The review of the scenarios that match patterns.
+    """The review of the scenarios that match patterns, by a metric or the main ones.
 
-    An unreadable duel is reported and settles nothing.
+    An unreadable duel is reported and settles nothing.  Raises a usage error for a metric that
+    no result has.
     """
     rows = [row for pattern in patterns for row in store.index.every(pattern)]
-    return Review(period or Period(), tuple(series_of(store, rows)))
+    if metric is None:
+        return Review(period or Period(), tuple(series_of(store, rows)))
+    series = series_of(store, _by(store, rows, metric))
+    own = tuple(each for each in series if each.metric == metric)
+    return Review(period or Period(), own, metric)
+
+
+def _by(store: Store, rows: Sequence[Row], metric: str) -> list[Row]:
+    """The rows of results that have a metric, with that as their figure, and of its duels."""
+    known = {row["id"]: json.loads(row["metrics"] or "{}") for row in rows}
+    units = [each[metric][-1] for each in known.values() if metric in each]
+    if rows and not units:
+        raise usage_error(
+            "no result has such a metric",
+            where="--metric",
+            found=metric,
+            wanted=" or ".join(sorted({name for each in known.values() for name in each})),
+        )
+    settling = duelled(metric, units[0]) if units else None
+    ids = (row["id"] for row in rows if metric in known[row["id"]] and row["procedure"] != DUEL)
+    made = {record.id: record.by(metric) for record in store.load_readable(ids)}
+    return [
+        row_of(made[row["id"]], row["path"]) if row["id"] in made else row
+        for row in rows
+        if row["id"] in made or (row["procedure"], row["metric"]) == (DUEL, settling)
+    ]
 
 
 def series_of(store: Store, rows: Sequence[Row]) -> list[Series]:
@@ -131,6 +165,7 @@ def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
             yield Duel(
                 first["scenario"],
                 first["bench"],
+                first["metric"],
                 build_of(first),
                 build_of(second),
                 verdict.change,
@@ -205,8 +240,9 @@ def notes(review: Review) -> list[str]:
 
 
 def headline(review: Review) -> str:
-    """The period, and what there is of it."""
-    return f"{review.period.words}: {counts(review)}"
+    """The period, the metric if one was named, and what there is of it."""
+    by = f", by {review.metric}" if review.metric else ""
+    return f"{review.period.words}{by}: {counts(review)}"
 
 
 def counts(review: Review) -> str:
@@ -275,6 +311,7 @@ def review_document(review: Review) -> dict[str, Any]:
     return {
         "since": review.period.since or None,
         "until": review.period.until if review.period.until != "9999" else None,
+        "metric": review.metric,
         "series": [_series_document(series) for series in review.series],
         "changes": [
             {

@@ -15,16 +15,19 @@ from leaselab.analysis.incompatibilities import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import Limit
+from leaselab.model.procedure import COMPLETED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.closing import (
+    answer_word,
     closing,
-    judged_title,
+    metric_title,
     p_words,
     sight_words,
     signed,
     time_apart,
+    worse,
 )
 from leaselab.report.listing import aligned, heading, moment_words
 from leaselab.report.matrix import shown
@@ -108,7 +111,7 @@ def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
         return None
     duel = verdict.duel
     return {
-        "answer": duel.answer.value,
+        "answer": answer_word(duel.answer, duel.metric),
         "rounds": duel.rounds,
         "look": duel.look,
         "bound": duel.bound,
@@ -186,8 +189,9 @@ def figures(comparison: Comparison) -> Iterator[str]:
 def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -> Iterator[str]:
     low, high = verdict.ci95
     yield (
-        f"ratio B to A of the completed rate: {verdict.ratio:.3f}, 95 % interval {low:.3f} to "
-        f"{high:.3f} ({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
+        f"ratio B to A of the {metric_title(duel.metric, comparison.other)}: "
+        f"{verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
+        f"({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
     )
     yield f"{verdict.test}: {p_words(verdict.p)}; {duel.rounds} rounds count"
     if duel.capped:
@@ -198,11 +202,14 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
         )
     for other in duel.others:
         low, high = other.ci95
-        answer = "worse" if other.worse else f"no rise bigger than {100 * other.bound:.1f} %"
+        change = "drop" if other.name == COMPLETED else "rise"
+        answer = (
+            "worse" if other.worse else f"no {change} bigger than {100 * other.bound:.1f} %"
+        )
         yield (
-            f"{judged_title(other, comparison.other)}, B to A: {other.ratio:.3f}, "
+            f"{metric_title(other.name, comparison.other)}, B to A: {other.ratio:.3f}, "
             f"95 % interval {low:.3f} to {high:.3f} ({signed(other.ratio)}): {answer}; "
-            f"a rise of {100 * other.least:g} % is looked for"
+            f"a {change} of {100 * other.least:g} % is looked for"
         )
     if abs(duel.order - 1) > _ORDER:
         yield (
@@ -210,14 +217,15 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
             "its ratio, which is taken out"
         )
     yield (
-        f"power: as many rounds with this scatter find a drop of {verdict.threshold_percent:g} "
-        f"% in {100 * duel.power:.0f} of 100 duels"
+        f"power: as many rounds with this scatter find a {worse(verdict)} of "
+        f"{verdict.threshold_percent:g} % in {100 * duel.power:.0f} of 100 duels"
     )
 
 
 def sureness(comparison: Comparison) -> Iterator[str]:
-    """How sure verdicts of duels are on this bench, a line; nothing of what is no duel."""
-    if comparison.verdict is not None and comparison.verdict.duel is not None:
+    """How sure verdicts of duels are on this bench, a line; nothing of what no budget is of."""
+    duel = comparison.verdict.duel if comparison.verdict is not None else None
+    if duel is not None and duel.metric == COMPLETED:
         yield budget_words(comparison.budget, comparison.other.scenario.name)
 
 
@@ -243,6 +251,11 @@ def budget_words(budget: ErrorBudget | None, scenario: str) -> str:
         "none up to 50 %" if budget.smallest is None else f"{100 * budget.smallest:.1f} %"
     )
     parts.append(f"smallest drop found with 90 % power: {smallest}")
+    if budget.wider > 1:
+        parts.append(
+            f"duels scatter {budget.wider:g} times as much as their rounds explain, so errors "
+            "are taken as so much larger"
+        )
     return f"error budget of this bench ({budget.until[:10]}): {'; '.join(parts)}"
 
 

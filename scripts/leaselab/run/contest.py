@@ -11,6 +11,7 @@ from leaselab.analysis.layouts import LayoutVerdict, OverLayouts
 from leaselab.analysis.verdict import compare
 from leaselab.archive.duels import calibrating
 from leaselab.lab.checkout import announce
+from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import Outcome, invalid_measurement, usage_error
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.duel import DUEL, Duel
@@ -92,7 +93,8 @@ def say_cost(session: Session, task: Task, layouts: int) -> None:
     if not isinstance(plan, Duel):
         raise AssertionError(f"{plan.name} is no duel")
     build_min, _ = durations(session.store, [scenario]).get("build_warm_min", (None, ""))
-    announce(cost_words(layouts, plan.rounds * plan.round_s / 60, build_min))
+    round_s = plan.round_with_s(waits=adapter_of(task.scenario).waits)
+    announce(cost_words(layouts, plan.rounds * round_s / 60, build_min))
 
 
 def over_layouts(

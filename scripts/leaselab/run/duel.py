@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, judge, places_differ
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.procedures.duel import Turns
-from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement
+from leaselab.measure.procedures.method import none_counts
+from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, server_broken
+from leaselab.model.procedure import RELOAD_S, STALLED_LIMIT
 from leaselab.model.procedures.duel import FILLINGS, LEAST_ROUNDS, PAUSE_S, SIGHT_S, order_of
 from leaselab.model.record import SERVER
+from leaselab.report.closing import answer_word
 
 if TYPE_CHECKING:
     from leaselab.measure.point import OpenRound, Point
@@ -83,7 +86,7 @@ class Fight:
         if verdict is not None:
             self.points[0].listener.phase(
                 f"look {verdict.look} of {verdict.looks}: B to A "
-                f"{verdict.ratio:.3f}, {verdict.answer.value}"
+                f"{verdict.ratio:.3f}, {answer_word(verdict.answer, verdict.metric)}"
                 f"{'' if verdict.final else ' yet'}"
             )
         return both >= self._plan.rounds or (verdict is not None and verdict.final)
@@ -126,7 +129,7 @@ class Fight:
                 self._together(index, order, at)
             else:
                 for side in order:
-                    self._alone(index, side, at)
+                    (self._started if self._plan.starts else self._alone)(index, side, at)
         except LeaselabError as error:
             if error.outcome is Outcome.LAB:
                 raise
@@ -167,6 +170,36 @@ class Fight:
                 self._method(side).turn(current.ask, rate, clients)
             answer = self._method(side).answer(current.made, clients)
         self.points[side].complete(current, answer)
+
+    def _started(self, index: int, side: int, at: _Failing) -> None:
+        """Start one point, and have it reload its data where the duel is about that.
+
+        In the first round, it also has to serve a load.
+        """
+        at.side = side
+        point = self.points[side]
+        with self._serving(index, side, at) as current:
+            if index == 1:
+                self._prove(side, current)
+            if self._plan.metric == RELOAD_S:
+                current.took_s[RELOAD_S] = point.reload()
+        self.points[side].complete(current, self._method(side).answer(current.made))
+
+    def _prove(self, side: int, current: OpenRound) -> None:
+        """Raise a server-broken error for a server that starts, and completes nothing."""
+        load = self._method(side).looking(self._plan.rate, come_back=self._come_back)
+        for _ in range(STALLED_LIMIT):
+            trial = current.prepare(load, "proving that it serves")
+            if trial.completed:
+                return
+        if trial.valid:
+            raise server_broken(
+                "the server starts, and completes nothing",
+                where=self.points[side].trials.bench.hosts[SERVER].access.name,
+                found=f"no transaction of {trial.attempted} at {trial.rate}/s",
+                todo="see the trial's own messages, or begin with a lower --rate",
+            )
+        raise none_counts([trial], f"load of {trial.rate}/s")
 
     def _clients(self, rate: int) -> int:
         """Number of returning clients, the same in all rounds; 0 where each is new."""
@@ -215,6 +248,10 @@ class Fight:
         capacity, both with trials that do not count.
         """
         first, second = (point.rounds for point in self.points)
+        if not self._plan.at_limit:
+            known = first or second
+            limit = None if known else self._sight(opened[0], at)
+            return known[0].trials[-1].rate if limit is None else self._method(0).below(limit)
         if len(first) != len(second):  # one of them has made this round already
             rate = max(first, second, key=len)[-1].trials[-1].rate
             if not second:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leaselab.analysis.error_budget import error_budget
+from leaselab.archive.duels import calibrating
 from leaselab.model.errors import Outcome
 from leaselab.model.identity import Conditions, Subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from leaselab.analysis.error_budget import ErrorBudget
     from leaselab.archive.store import Store
     from leaselab.model.bench import Bench
     from leaselab.model.journal import Begun
     from leaselab.model.procedures import AnyProcedure
+    from leaselab.model.procedures.duel import Duel
     from leaselab.model.record import Record
     from leaselab.run.task import Task
 
@@ -46,6 +50,16 @@ class EarlierResults:
     def conditions(self, procedure: AnyProcedure) -> Conditions:
         """Conditions of a measurement that is made now."""
         return Conditions.by((self.bench, self.environment), self.generator, procedure)
+
+    def error_budget(
+        self, scenario: str, plan: Duel, slowdown: float | None = None
+    ) -> ErrorBudget | None:
+        """What is known of such duels of a scenario; `slowdown` as of `error_budget`.
+
+        Any build of the server counts, as the scatter is that of the bench.
+        """
+        made = calibrating(self.store, scenario, self.conditions(plan).place)
+        return error_budget(made, plan, slowdown)
 
     def measured(self, task: Task, anchor: Task | None = None) -> str:
         """Id of a result of the same commit, settings, parameters and bench, or None.

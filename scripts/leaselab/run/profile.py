@@ -11,6 +11,7 @@ from leaselab.analysis.verdict import one_duel
 from leaselab.lab.checkout import say
 from leaselab.model.errors import LeaselabError
 from leaselab.model.identity import Conditions
+from leaselab.model.procedure import COMPLETED
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.text import printable
@@ -44,8 +45,11 @@ def explain(
     standard error gives the reason.
     """
     measured = [record for record in (base, other) if record is not None]
-    known = [record.figure.value for record in measured if record.figure.value]
-    if base is None or len(known) < len((a, b)):
+    rates = [record.metric(COMPLETED) for record in measured]
+    known = [rate.value for rate in rates if rate and rate.value]
+    if isinstance(other.procedure, Duel) and other.procedure.starts:
+        _none("a start has no load to profile under")
+    elif base is None or len(known) < len((a, b)):
         _none("one of the two was not measured")
     elif _profiled(session.store, base, other) is None:
         plan, rate = other.procedure, max(1, round(PROFILED * min(known)))

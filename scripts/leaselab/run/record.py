@@ -231,12 +231,13 @@ def _metrics(
     rounds: Sequence[Round],
     confirmation: Confirmation | None,
 ) -> tuple[record.Metric, ...]:
-    kinds = (*procedure.metrics(scenario.transaction.plural), *SERVER_KINDS)
+    own = procedure.metrics(scenario.transaction.plural)
+    kinds = tuple({kind.name: kind for kind in (*own, *SERVER_KINDS)}.values())
     # few servers count their writes, or reload their data
     missing = {
         name
         for name in (RELOAD_S, WRITTEN_RATE)
-        if all(each.metrics.get(name) is None for each in rounds)
+        if name != own[0].name and all(each.metrics.get(name) is None for each in rounds)
     }
     kinds = tuple(kind for kind in kinds if kind.name not in missing)
     holds = confirmation is None or confirmation.holds

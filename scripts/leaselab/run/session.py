@@ -9,7 +9,9 @@ import msgspec
 
 from leaselab.archive.ident import fresh_id
 from leaselab.lab.checkout import checkout_root, say
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.measure.ports import RELOAD
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.procedure import RELOAD_S
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
 from leaselab.run.experiment import begin, open_experiment
@@ -129,7 +131,11 @@ class Session(Workplace):
         # The load of a duel follows A and begins at A's load: both have the same parameters.
         procedure = next(iter(placed.values()))[0].procedure
         if experiment is not None and isinstance(procedure, Duel):
+            if procedure.metric == RELOAD_S:
+                _check_reload([bench for benches in placed.values() for bench in benches])
             both_up = min(map(len, placed.values())) > 1
+            if experiment.slowdown is None:
+                procedure = self._as_known(of, procedure)
             experiment = msgspec.structs.replace(experiment, both_up=both_up)
             placed = {
                 point_id: [replace(bench, procedure=procedure) for bench in benches]
@@ -143,10 +149,20 @@ class Session(Workplace):
         points = begin(self.store, there[0], checkout_root(), experiment, elsewhere=elsewhere)
         self._finish(points, of, sealed)
 
+    def _as_known(self, of: Mapping[str, Task], plan: Duel) -> Duel:
+        """Return a duel with errors as large as the bench's error budget says.
+
+        They are those of the scenario of B, as in the words on the budget.
+        """
+        *_, task = of.values()
+        budget = self.earlier.error_budget(task.scenario.name, plan)
+        return msgspec.structs.replace(plan, wider=budget.wider) if budget else plan
+
     def _beside(self, placed: Mapping[str, Sequence[Bench]], task: Task) -> list[Bench]:
-        """Deploy a task beside other variants; in a duel at both addresses, where possible."""
+        """Deploy a task beside others; in a duel with load at both addresses, if possible."""
         keep = [bench.server.variant for benches in placed.values() for bench in benches]
-        if not isinstance(self.procedure(task), Duel):
+        plan = self.procedure(task)
+        if not isinstance(plan, Duel) or plan.starts:
             return self.deployed(task, keep)
         # Where A has one address only, both are up in turn, so B needs only one as well.
         places = min(map(len, placed.values()), default=len(PLACES))
@@ -250,6 +266,19 @@ class Session(Workplace):
             return False
         self.prepare(task.distribution)  # else it is not known whether it is the same lab
         return self.max_rates.lacks(task)
+
+
+def _check_reload(benches: Sequence[Bench]) -> None:
+    """Raise a usage error for a server that cannot reload its data."""
+    for bench in benches:
+        if RELOAD not in bench.server.capabilities:
+            raise usage_error(
+                f"{bench.scenario.server.kind} does not reload its data",
+                where=bench.scenario.name,
+                found=f"metric {RELOAD_S}",
+                wanted="a server whose contract has it",
+                todo="name another --metric, such as start_s",
+            )
 
 
 def _errors(plan: AnyProcedure) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from leaselab.lab.catalog import LOADS, OWN, family_of
 from leaselab.lab.clients.file import Clients, Traffic
-from leaselab.lab.own import Made, keep, write_like
+from leaselab.lab.kept_scenarios import Made, keep, write_like
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import pool_size
 from leaselab.model.scenario import Scenario
@@ -84,7 +84,7 @@ def _fitting(scenario: Scenario, clients: Clients) -> Traffic:
     """The clients of the scenario's family."""
     where = f"scenario {scenario.name}"
     family = scenario.load.get("family")
-    if family not in (4, 6):
+    if "queries" in scenario.load or family not in (4, 6):
         raise usage_error("it has no clients of DHCP", where=where, wanted="one of DHCP")
     if scenario.partner:
         raise usage_error(

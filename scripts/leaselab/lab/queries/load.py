@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from leaselab.lab.catalog import LOADS, OWN, family_of
-from leaselab.lab.own import Made, keep_bytes, write_like
+from leaselab.lab.kept_scenarios import Made, keep_bytes, write_like
 from leaselab.lab.queries.file import check_inside
-from leaselab.lab.queries.zones import keep_zones
+from leaselab.lab.queries.zones import keep_zones, kept_zones
 from leaselab.lab.roles import ROLES, options_of
 from leaselab.model.errors import usage_error
 
@@ -51,10 +51,10 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
     """
     family = family_of(scenarios, name)
     scenario = family.scenarios[name]
-    zones = _zones(scenario, queries, asked)
+    folder = scenarios.parent / OWN
+    zones = _zones(scenario, queries, asked, folder)
     count = len(queries.lines) if asked.order == LISTED else int(scenario.load["queries"])
     _check_cache(scenario, queries, asked, count)
-    folder = scenarios.parent / OWN
     (folder / LOADS).mkdir(parents=True, exist_ok=True)
     load = {
         **{key: value for key, value in scenario.load.items() if key != "misses"},
@@ -89,7 +89,7 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
     return Made(made, lines)
 
 
-def _zones(scenario: Scenario, queries: Queries, asked: Asked) -> str:
+def _zones(scenario: Scenario, queries: Queries, asked: Asked, folder: Path) -> str:
     """Check that the server can answer the queries; return from which zones, in words."""
     where = f"scenario {scenario.name}"
     if "queries" not in scenario.load:
@@ -113,11 +113,9 @@ def _zones(scenario: Scenario, queries: Queries, asked: Asked) -> str:
         return "answered whatever the names are"
     kind, size = str(scenario.load["data"]), int(scenario.load["size"])
     if kind == _OWN:
-        raise usage_error(
-            "its zones are those of another command",
-            where=where,
-            wanted="a scenario of the catalogue, with --zone FILE",
-        )
+        kept = kept_zones(folder, str(scenario.load["zone_files"]))
+        check_inside(queries, kept.intersection)
+        return f"zones of the scenario: {len(kept)}"
     check_inside(queries, lambda names: _made_zones(kind, size, names))
     return f"zones of the lab: {kind}, size {size}"
 

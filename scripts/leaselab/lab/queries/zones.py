@@ -49,18 +49,22 @@ def read_zone(word: str) -> Zone:
     it includes or records that it generates.
     """
     given, _, file = word.rpartition("=")
-    path = Path(file)
+    return zone_of(given, Path(file), "--zone")
+
+
+def zone_of(given: str, path: Path, where: str) -> Zone:
+    """Read a zone file as `read_zone`; `where` is what gave the name, empty for none."""
     try:
         origin = _zone_name(given) if given else ""
     except ValueError as error:
-        raise usage_error(f"not a zone: {error}", where="--zone", found=given) from error
+        raise usage_error(f"not a zone: {error}", where=where, found=given) from error
     name, records = origin, 0
-    for number, tokens, is_blank in _entries(path):
+    for number, tokens, is_blank in entries(path):
         if tokens[0].startswith("$"):
             origin = _directive(path, number, tokens, origin)
             continue
         records += 1
-        is_soa = _type(tokens if is_blank else tokens[1:]) == _SOA
+        is_soa = record_type(tokens if is_blank else tokens[1:]) == _SOA
         if is_soa == (records > 1):
             raise _wrong(path, number, "a zone file has one SOA record, the first", tokens)
         if records == 1:
@@ -70,6 +74,14 @@ def read_zone(word: str) -> Zone:
     if not records:
         raise usage_error("no record in it", where=str(path), wanted="a zone file")
     return Zone(name, path, records)
+
+
+def kept_zones(folder: Path, name: str) -> frozenset[str]:
+    """Return the names of the zones of an archive that `keep_zones` made."""
+    with tarfile.open(folder / f"{name}.tar") as archive:
+        listed = archive.extractfile("zones.tsv")
+        lines = listed.read().decode().splitlines() if listed else []
+    return frozenset(line.partition("\t")[0] for line in lines)
 
 
 def keep_zones(folder: Path, zones: Sequence[Zone]) -> str:
@@ -108,7 +120,7 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     archive.addfile(entry, io.BytesIO(content))
 
 
-def _entries(path: Path) -> Iterator[tuple[int, list[str], bool]]:
+def entries(path: Path) -> Iterator[tuple[int, list[str], bool]]:
     """The entries of a zone file: first line, words, and whether the line begins blank."""
     tokens: list[str] = []
     depth = first = 0
@@ -145,7 +157,7 @@ def _directive(path: Path, number: int, tokens: Sequence[str], origin: str) -> s
     return _absolute(path, number, (*tokens, "")[1], origin)
 
 
-def _type(words: Sequence[str]) -> str:
+def record_type(words: Sequence[str]) -> str:
     """The type of a record, by what follows its owner: lifetime and class come first."""
     types = (word.upper() for word in words if not _BEFORE.fullmatch(word))
     return next(types, "")

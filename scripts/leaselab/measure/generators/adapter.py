@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from leaselab.measure.generators.printed import printed
 from leaselab.measure.generators.transactions import Transactions
@@ -120,6 +120,9 @@ class Reading:
 
 class Adapter:
     """One generator, ready to offer loads to one point."""
+
+    waits: ClassVar[bool] = True
+    """Whether it waits for late replies after a load that lost some."""
 
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
         """`procedure` says what is late, and how much a trial may lose."""

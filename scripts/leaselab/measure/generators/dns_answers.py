@@ -94,8 +94,7 @@ NOERROR, NXDOMAIN = "NOERROR", "NXDOMAIN"
 TRANSPORTS = ("udp", "tcp", "dot")
 KEPT, FRESH = "kept", "fresh"
 """Connections of queries: open before the load, or a new one for each query."""
-_SUBNET = r"[0-9a-f.:]+/\d{1,3}(\*\d+)?"
-_SUBNETS = re.compile(rf"{_SUBNET}(,{_SUBNET})*")
+_SUBNETS = re.compile(r"(?!,)(?:(?:^|,)[0-9a-f.:]+/\d{1,3}(?:\*\d+)?)+")
 DEVIATIONS = 5.0
 """Standard deviations by which the share of names that do not exist may differ in the part
 of a query file that is asked."""

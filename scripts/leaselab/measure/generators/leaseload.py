@@ -69,6 +69,8 @@ FIRST_CLIENT = "00:0c:01:02:03:04"
 class Leaseload(Adapter):
     """leaseload, against the servers of one bench."""
 
+    waits = False
+
     def __init__(self, bench: Bench, procedure: Procedure, host: GeneratorHost) -> None:
         super().__init__(bench, procedure, host)
         self._seeds = itertools.count(1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.procedures.method import Found, Method, none_counts
 from leaselab.model.procedure import STALLED_LIMIT
-from leaselab.model.procedures.duel import FILLING_SHARE, SIGHT_S, Duel
+from leaselab.model.procedures.duel import BELOW, FILLING_SHARE, SIGHT_S, Duel
 from leaselab.model.trial import Load
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ class Turns(Method[Duel]):
         """How many clients come back in turn where this is the first round's load."""
         return math.ceil(FILLING_SHARE * rate * self.procedure.clients_s)
 
+    def below(self, limit: int) -> int:
+        """Return the load that both serve, by one that is a little more than the first does."""
+        return max(1, round(BELOW / self.procedure.over * limit))
+
     def filling(self, clients: int, made: int) -> Load:
         """Return the load that has each client served once, or more often.
 
@@ -73,8 +77,11 @@ class Turns(Method[Duel]):
     def answer(self, made: Sequence[Trial], clients: int = 0) -> Found:
         """What the trials of a round come to; `clients` is how many came back in turn.
 
-        Raises an invalid-measurement error where none counts.
+        Without any they come to nothing themselves.  Raises an invalid-measurement error where
+        there are some, and none counts.
         """
+        if not made:
+            return Found()
         counted = [trial for trial in made if trial.valid]
         if not counted:
             raise none_counts(made, f"load of {made[-1].rate}/s")

@@ -6,18 +6,24 @@ import itertools
 import math
 import random
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, get_args
 
 import msgspec
 
 from leaselab.model.procedure import (
     AFTER_TRIAL,
+    COMPLETED,
     LOSS_KIND,
     MEDIAN,
+    MEMORY,
+    P99,
     P99_KIND,
     PAUSE_LIMIT_S,
+    RELOAD_S,
     ROUND_OVERHEAD_S,
+    SERVER_KINDS,
     STALLED_LIMIT,
+    START_S,
     Count,
     Length,
     MetricKind,
@@ -35,10 +41,19 @@ if TYPE_CHECKING:
 
 DUEL: Final = "duel"
 """Name of the procedure."""
+_Metric = Literal["completed_rate", "cpu_us", "p99_s", "memory_mib", "start_s", "reload_s"]
+METRICS: tuple[str, ...] = get_args(_Metric)
+"""Figures that a duel can be about, the usual one first."""
+LEAST = {P99: 0.25, MEMORY: 0.1, START_S: 0.25, RELOAD_S: 0.25}
+"""Smallest change of each that is looked for (0..), and of the others."""
+LEAST_OTHERS = 0.03
+BELOW = 0.7
+"""Load over what the first server completes (ratio), where a duel is about neither rate nor
+starts: both servers can serve it."""
 LEAST_ROUNDS = 4
 """Fewest rounds that separate the noise from the order within a round: two of each order."""
 _Half = Annotated[float, msgspec.Meta(gt=0, lt=0.5)]
-_NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed"})
+_NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed", "wider"})
 """Parameters that may differ between results that are compared, beyond those of all."""
 _FIRST_LOOK, _NEXT_LOOK = 5, 1.07
 """Rounds before the first look (interim analysis), and the factor of the rounds from one look
@@ -52,14 +67,19 @@ _EARLY_MISSES, _LATE_MISSES = 0.4, 0.1
 """Shares of the permitted misses (0..1) that are spent at those looks, and evenly over all
 rounds.  The rest is a reserve for effects beyond normal noise: dropped rounds, and small drops
 that are judged too small to count."""
+MOST_WIDER = 10.0
+"""Highest factor of the error: a bench that needs a higher one can compare nothing."""
 _BLOCK = 4
 """Rounds in a block: half of them have one order, half the other."""
 PAUSE_S = 0.5
 """Longest pause before a round (s); its length is random."""
-START_S, BESIDE_S = 0.7, 0.75
+STARTED_S, BESIDE_S = 0.7, 0.75
 """Approximate time of a round for each server in addition to its trials, and of a trial in
 addition to its traffic (s): a start, the check that it serves, a stop; leaseload's start, and
-its end after the last answer.  Other generators wait for `wait_s`."""
+its end after the last answer."""
+EQUAL_ROUNDS = 17
+"""Rounds of a duel of equal servers by default: the mean over drift and noise of
+benchmarks/results/verdicts.md."""
 FILLING_SHARE, FILLINGS = 0.75, 3
 """Share of the rounds' load (0..1) at which returning clients are first served, and most trials
 for it: after the first, each trial has half the load for twice as long."""
@@ -91,13 +111,17 @@ def _steps(spent: Iterable[float]) -> tuple[float, ...]:
 
 
 class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
-    """Two servers in turn under one load, until the faster one is known.
+    """Two servers in turn under one load, until the better one is known.
 
     The load is slightly above the capacity of the first server, so that the completed rate is
     the capacity of each.  It is searched before the first round, and follows the first server
-    from round to round; within a round both servers have the same load.
+    from round to round; within a round both servers have the same load.  For a metric other
+    than the rate, it stays at a load that both can serve; a round for the time of a start or a
+    reload has no load.
     """
 
+    metric: _Metric = "completed_rate"
+    """The figure that decides."""
     rounds: Annotated[int, msgspec.Meta(ge=LEAST_ROUNDS, le=1000)] = 74
     """Most rounds: the duel ends as soon as there is an answer."""
     trim: Annotated[int, msgspec.Meta(ge=0, le=500)] = 0
@@ -125,21 +149,36 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     begin new ones (s): all are served before the trials and return in turn, so that both
     servers store the same. 0: each client is new, and the server is emptied after each
     trial."""
-    find: _Half = 0.03
-    """Smallest drop that the duel is to find (0..1)."""
+    find: Annotated[float, msgspec.Meta(ge=0, lt=0.5)] = 0
+    """Smallest change for the worse that the duel is to find (0..1). 0: 0.03 of the rate and of
+    CPU time, 0.1 of memory, 0.25 of times."""
     false_alarm: _Half = 0.01
     """Chance that equal servers are judged slower, over all looks (0..1); the same for
     faster."""
     missed: _Half = 0.05
     """Chance that a drop of `find` is not found, over all looks, where the answer is that
     there is none (0..1)."""
+    wider: Annotated[float, msgspec.Meta(ge=1, le=MOST_WIDER)] = 1.0
+    """Least factor of the standard error: by how much the duels that calibrate this bench
+    scatter more than their rounds explain."""
+
+    def __post_init__(self) -> None:
+        """Set the smallest change by the metric."""
+        super().__post_init__()
+        if not self.find:
+            msgspec.structs.force_setattr(self, "find", LEAST.get(self.metric, LEAST_OTHERS))
 
     @property
     def words(self) -> str:
+        wider = f", errors {self.wider:g} times as large by the error budget"
+        if self.starts:
+            what = "starts" if self.metric == START_S else "reloads"
+            return f"{what} without load, {self.rounds} rounds at most"
+        load = "a little more than" if self.at_limit else f"{BELOW:.0%} of what"
         return (
-            f"trials of {self.trial_s} s at a little more than A completes, "
+            f"trials of {self.trial_s} s at {load} A completes, "
             f"{self.trials} of each server in a round, {self.rounds} rounds at most, "
-            f"replies within {self.late_s:g} s"
+            f"replies within {self.late_s:g} s{wider if self.wider > 1 else ''}"
         )
 
     @property
@@ -149,6 +188,28 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         Duels that differ in these end at different times and answer different questions.
         """
         return self.find, self.false_alarm, self.missed
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether the servers get more load than they can serve."""
+        return self.metric == COMPLETED
+
+    @property
+    def starts(self) -> bool:
+        """Whether a round only starts the servers, and loads neither."""
+        return self.metric in (START_S, RELOAD_S)
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a lower value of the metric is a change for the worse."""
+        return self.metric == COMPLETED
+
+    def gain(self, change: float) -> float:
+        """Return the ratio of performance where the metric changes by a share.
+
+        `change` is above 0 for the better, below for the worse.
+        """
+        return 1 + change if self.higher_is_better else 1 / (1 - change)
 
     @property
     def ends_early(self) -> bool:
@@ -181,26 +242,35 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     @property
     def round_s(self) -> float:
         """Approximate time of a round: both servers, one after the other or at once (s)."""
-        trials_s = self.trials * (self.trial_s + BESIDE_S)
+        trials_s = 0.0 if self.starts else self.trials * (self.trial_s + BESIDE_S)
         return 2 * (self.ready_s + trials_s) + PAUSE_S / 2
 
     @property
     def ready_s(self) -> float:
         """Approximate time from a server's start to its first trial (s)."""
-        warm_up_s = max(self.warm_up_s, self.clients_s)
-        return START_S + (warm_up_s + LOSSLESS_S if warm_up_s else 0.0)
+        warm_up_s = 0 if self.starts else max(self.warm_up_s, self.clients_s)
+        return STARTED_S + (warm_up_s + LOSSLESS_S if warm_up_s else 0.0)
 
-    def within(self, seconds: float) -> Self:
+    def round_with_s(self, *, waits: bool) -> float:
+        """Approximate time of a round by the generator (s).
+
+        `waits`: it waits for `wait_s` after a trial with losses, and not for the last answer.
+        """
+        lossy = 2 * self.trials if waits and self.at_limit else 0
+        return self.round_s + lossy * self.wait_s
+
+    def within(self, seconds: float, *, waits: bool = False) -> Self:
         """Return it with approximately as many rounds as fit into a time (s).
 
-        Raises a usage error for a time too short for any answer.
+        `waits` as in `round_with_s`.  Raises a usage error for a time too short for any answer.
         """
-        rounds = int(seconds / self.round_s)
+        round_s = self.round_with_s(waits=waits)
+        rounds = int(seconds / round_s)
         if rounds < LEAST_ROUNDS:
             refuse(
                 "too little time for a duel",
                 f"{seconds:.0f} s",
-                f"{LEAST_ROUNDS * self.round_s:.0f} s or more, for {LEAST_ROUNDS} rounds",
+                f"{LEAST_ROUNDS * round_s:.0f} s or more, for {LEAST_ROUNDS} rounds",
                 "raise --budget",
             )
         return msgspec.structs.replace(self, rounds=rounds)
@@ -216,7 +286,8 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     def ruler(self) -> dict[str, Any]:
         """As of every procedure.
 
-        The start of the search and the permitted error rates do not affect the figure.
+        The start of the search, the permitted error rates and the error do not affect the
+        figure.
         """
         known = Unjudged.ruler(self)
         return {name: value for name, value in known.items() if name not in _NO_RULER}
@@ -231,11 +302,11 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         return self.rounds * round_s + 2 * sighting + PAUSE_LIMIT_S
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return the metrics: completed rate, cost, latency, offered load and loss.
+        """Return the metrics: first the one that decides, then cost, latency, load and loss.
 
         Also the number of returning clients; None where each was new.
         """
-        return (
+        kinds = (
             completed_kind(plural),
             cpu_kind(plural),
             P99_KIND,
@@ -243,6 +314,8 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
             LOSS_KIND,
             MetricKind("clients", "clients that come back", "clients", "neither", MEDIAN),
         )
+        main = next(kind for kind in (*kinds, *SERVER_KINDS) if kind.name == self.metric)
+        return (main, *(kind for kind in kinds if kind is not main and not self.starts))
 
     def check(self) -> None:
         """Raise a usage error for a duel that cannot reach an answer."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from leaselab.analysis.duel import RATE, Answer
+from leaselab.analysis.duel import Answer
 from leaselab.analysis.verdict import compare, one_duel
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.server import server_name
-from leaselab.report.closing import closing, duel_title, judged_title
+from leaselab.report.closing import closing, duel_title, metric_title
+from leaselab.report.listing import sentence
 from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import (
@@ -42,6 +44,8 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure 
     if len(records) != len(LETTERS) or not one_duel(*records):
         return None, []
     base, other = records
+    if not isinstance(base.procedure, Duel):
+        raise AssertionError(f"{base.id} is of no duel")
     comparison = compare(base, other)
     context = {
         "title": duel_title(comparison),
@@ -64,11 +68,12 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure 
         ),
         figure(
             "rounds",
-            "Completed rate of A and B in each round",
-            _pairs(base, other),
-            note="A line joins the two of a round: red where B completed less. Rounds in which "
-            "neither server lost anything do not count, and the farthest ones at both ends are "
-            "dropped.",
+            _rounds_title(other),
+            _pairs(base, other, higher_is_better=base.procedure.higher_is_better),
+            note="A line joins the two of a round: red where B was worse. "
+            + "Rounds in which neither server lost anything do not count. "
+            * base.procedure.at_limit
+            + "The farthest rounds at both ends are dropped.",
         ),
     ]
 
@@ -79,10 +84,11 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
     if judged is None:
         return None
     looks = {Answer.SLOWER: "worse", Answer.FASTER: "better"}
-    changes = [("completed rate", judged.ratio, judged.ci95, looks.get(judged.answer, "same"))]
+    title = metric_title(judged.metric, other)
+    changes = [(title, judged.ratio, judged.ci95, looks.get(judged.answer, "same"))]
     changes += [
         (
-            judged_title(figure, other),
+            metric_title(figure.name, other),
             figure.ratio,
             figure.ci95,
             "worse" if figure.worse else "same",
@@ -94,22 +100,28 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
     )
 
 
-def _pairs(base: Record, other: Record) -> Spec | None:
-    """What A and B completed in each round; None without a round of both."""
-    first = {round_.index: round_.metrics.get(RATE) for round_ in base.rounds}
+def _rounds_title(record: Record) -> str:
+    title = sentence(metric_title(record.figure.name, record))
+    return f"{title} of A and B in each round"
+
+
+def _pairs(base: Record, other: Record, *, higher_is_better: bool) -> Spec | None:
+    """The figure of A and B in each round; None without a round of both."""
+    name = other.figure.name
+    first = {round_.index: round_.metrics.get(name) for round_ in base.rounds}
     values = [
         {
             "round": round_.index,
             "A": start,
-            "B": rate,
-            "colour": WORSE if rate < start else BETTER,
+            "B": value,
+            "colour": WORSE if (value < start) == higher_is_better else BETTER,
         }
         for round_ in other.rounds
-        if (rate := round_.metrics.get(RATE)) and (start := first.get(round_.index))
+        if (value := round_.metrics.get(name)) and (start := first.get(round_.index))
     ]
     if not values:
         return None
-    axis = f"completed ({other.scenario.transaction.plural}/s)"
+    axis = f"{metric_title(name, other)} ({other.figure.unit})"
     x = number(
         "round",
         "round",
@@ -139,5 +151,5 @@ def _pairs(base: Record, other: Record) -> Spec | None:
             layer(ends, dots(50), {"x": x, "y": y, **of, "tooltip": tooltip}),
         ],
         height=240,
-        name="Completed rate of A and B in each round",
+        name=_rounds_title(other),
     )

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.history import State
+from leaselab.analysis.history import State, duelled
+from leaselab.model.procedure import COMPLETED
 from leaselab.model.source import SHORT
 from leaselab.report.closing import pace_words
 from leaselab.report.review import Period, interval_words, review_of
@@ -115,7 +116,7 @@ def news_of(
     if duel is not None and confirmed:
         ratio, ci95 = duel.ratio, duel.ci95
     page = pages.get((series.scenario, series.metric), "")
-    todo, command = _next(series.scenario, change, confirmed=confirmed)
+    todo, command = _next(series, change, confirmed=confirmed)
     fought = experiment_page(duel.ids[0]) if duel else ""
     return News(
         scenario=series.scenario,
@@ -140,15 +141,19 @@ def _sure(change: Change, *, confirmed: bool) -> str:
     return "suspected: no duel of the builds before and after it"
 
 
-def _next(scenario: str, change: Change, *, confirmed: bool) -> tuple[str, str]:
+def _next(series: Series, change: Change, *, confirmed: bool) -> tuple[str, str]:
     """What to do about a change, and the command; both empty where there is nothing to do."""
+    metric = duelled(series.metric, series.unit)
+    if not metric:
+        return "", ""
     if not confirmed:
         return "have a duel settle it", "leaselab review --confirm"
     good, bad = change.before.commit, change.after.commit
     if not change.worse or not good or not bad:
         return "", ""
     ends = f"--good {good[:SHORT]} --bad {bad[:SHORT]}"
-    command = f"leaselab bisect {scenario} --repo REPO {ends}"
+    by = "" if metric == COMPLETED else f" --metric {metric}"
+    command = f"leaselab bisect {series.scenario} --repo REPO {ends}{by}"
     return "find the commit between them and its functions", command
 
 

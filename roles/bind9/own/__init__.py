@@ -1,0 +1,40 @@
+"""A named.conf of the user's own: the form in which the lab runs it, and its zones.
+
+Pure: what it includes is read by the `files` that it gets.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .lab_form import LabForm
+
+FILES = ("named.conf",)
+_STATEMENT = re.compile(
+    r'^[ \t]*(?:options\s*\{|(?:view|zone)[ \t]+"?[^\s"{};]+"?[ \t]+(?:IN[ \t]+)?\{\s*'
+    r"(?:type\s|match-))",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def recognises(text):
+    """Whether a text is in this language."""
+    return _STATEMENT.search(text) is not None
+
+
+def read(text, without, _most_clients, files, _leases):
+    """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
+
+    `files` has its file and finds others that it names; `without` are the words for what is
+    to be left out of it.  Raises a usage error with the line for what the lab cannot have.
+    """
+    form = LabForm(text, str(files.file), without, files)
+    return {
+        "server": {"text": form.text},
+        "options": {},
+        "beside": {},
+        "changes": form.changes,
+        "left_out": form.left_out,
+        "load": "dns-zones",
+        "zones": form.zones,
+    }

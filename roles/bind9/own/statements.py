@@ -1,0 +1,102 @@
+"""The statements of a named.conf, as named reads them, and their text again."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from leaselab.model.errors import usage_error
+
+_TOKEN = re.compile(
+    r'/\*(?:.*?\*/|.*)|(?:#|//)[^\n]*|"(?:[^"\\]|\\.)*"?|[{};]|(?:[^\s{};"#/]|/(?![/*]))+|\S',
+    re.DOTALL,
+)
+_DEEPEST = 50
+
+
+class Statement(NamedTuple):
+    """Words and, in braces, tuples of statements, up to a semicolon."""
+
+    words: tuple[str | tuple[Statement, ...], ...]
+    spot: str
+
+    @property
+    def name(self):
+        """Its first word, empty where it begins with braces."""
+        return self.words[0].lower() if isinstance(self.words[0], str) else ""
+
+    @property
+    def value(self):
+        """Its second word without quotes, empty where there is none."""
+        return plain(self.words[1]) if len(self.words) > 1 else ""
+
+    @property
+    def inner(self):
+        """The statements in its first braces, None without."""
+        return next((word for word in self.words if isinstance(word, tuple)), None)
+
+    def having(self, inner):
+        """The same with others in its first braces."""
+        at = next(at for at, word in enumerate(self.words) if isinstance(word, tuple))
+        return self._replace(words=(*self.words[:at], tuple(inner), *self.words[at + 1 :]))
+
+
+def plain(word):
+    """A word without its quotes, empty for braces."""
+    return word.strip('"') if isinstance(word, str) else ""
+
+
+def parsed(text, path):
+    """Return the statements of a text; raises a usage error with the line where it has none."""
+    pieces, line, at = [], 1, 0
+    for match in _TOKEN.finditer(text):
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        if not match.group().startswith(("#", "//", "/*")):
+            pieces.append((match.group(), f"{path}:{line}"))
+    pieces.reverse()
+    return _statements(pieces, f"{path}:{line}", 0)
+
+
+def _statements(pieces, last, depth):
+    """Read statements up to a closing brace, or to the end of the file at depth 0."""
+    made, words, begun = [], [], last
+    while pieces:
+        piece, spot = pieces.pop()
+        begun = begun if words else spot
+        if depth > _DEEPEST:
+            raise _wrong("braces are too deep", spot)
+        if piece == ";" and words:
+            made.append(Statement(tuple(words), begun))
+            words = []
+        elif piece == "{":
+            words.append(_statements(pieces, spot, depth + 1))
+        elif piece == "}" and depth and not words:
+            return tuple(made)
+        elif piece in (";", "}"):
+            raise _wrong(f"a {piece} that belongs to no statement", spot)
+        else:
+            words.append(piece)
+    if words or depth:
+        raise _wrong("the file ends within a statement", begun)
+    return tuple(made)
+
+
+def _wrong(what, spot):
+    return usage_error(
+        f"not a named.conf: {what}",
+        where=spot,
+        todo="have named-checkconf itself check the file",
+    )
+
+
+def text_of(statements, indent=""):
+    """Return statements as the text of a file."""
+    lines = []
+    for statement in statements:
+        words = [
+            word if isinstance(word, str) else f"{{\n{text_of(word, indent + '  ')}{indent}}}"
+            for word in statement.words
+        ]
+        lines.append(f"{indent}{' '.join(words)};\n")
+    return "".join(lines)

@@ -1,0 +1,40 @@
+"""A dnsmasq.conf of the user's own: the form in which the lab runs it, and the load that fits.
+
+Pure: what it includes is read by the `files` that it gets.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .clients import Clients
+from .lab_form import LabForm
+
+FILES = ("dnsmasq.conf",)
+_LINE = re.compile(r"^[ \t]*dhcp-(?:range|host|option)\s*=", re.MULTILINE)
+
+
+def recognises(text):
+    """Whether a text is in this language."""
+    return _LINE.search(text) is not None
+
+
+def read(text, without, most_clients, files, _leases):
+    """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
+
+    `files` has its file and reads others that it names; `without` are the words for what is
+    to be left out of it.  Raises a usage error with the line for what the lab cannot have.
+    """
+    form = LabForm(text, str(files.file), without, files)
+    clients = Clients(form.lines, form.hosts, form.family, most_clients)
+    return {
+        "server": {"text": form.text, "files": form.files},
+        "options": form.options,
+        "beside": {},
+        "changes": form.changes,
+        "left_out": form.left_out,
+        "load": f"dhcpv{form.family}",
+        "kinds": clients.kinds,
+        "addresses": clients.size,
+        "unserved": clients.unserved,
+    }

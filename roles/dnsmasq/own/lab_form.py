@@ -1,0 +1,202 @@
+"""The lab's form of a dnsmasq.conf: as it is, but for files, interfaces and other hosts."""
+
+from __future__ import annotations
+
+import hashlib
+
+from leaselab.lab.left_out import LeftOut
+from leaselab.model.errors import usage_error
+
+from .lines import Line, lines_of, range_of, tag_of
+
+FOLDER = "@files@"
+"""Stands for the folder of the files that it names, which role dnsmasq puts in."""
+_LABS = {
+    "the test network": (
+        *("interface", "except-interface", "listen-address", "bridge-interface"),
+        *("bind-interfaces", "bind-dynamic", "no-dhcp-interface"),
+        *("no-dhcpv4-interface", "no-dhcpv6-interface"),
+    ),
+    "a file of the lab": ("log-facility", "pid-file", "dhcp-leasefile", "dhcp-lease"),
+    "root, who may read its counters": ("user", "group"),
+    "the lab's own, for its counters": ("enable-dbus", "enable-ubus"),
+    "it runs in the foreground": ("keep-in-foreground", "no-daemon"),
+    "the ports of DHCP": ("dhcp-alternate-port",),
+    "no client is pinged": ("no-ping",),
+    "none, as no query is asked of it": (
+        *("server", "rev-server", "local", "servers-file", "resolv-file", "umbrella"),
+        *("auth-server", "auth-zone", "auth-ttl", "auth-soa", "auth-sec-servers", "auth-peer"),
+        *("ipset", "nftset", "conntrack", "connmark-allowlist-enable", "connmark-allowlist"),
+        *("dnssec-timestamp", "query-port"),
+    ),
+    "no router is advertised": ("enable-ra", "ra-param", "quiet-ra"),
+    "no packets are written to files": ("dumpfile", "dumpmask"),
+}
+_HOLDS = {name: what for what, names in _LABS.items() for name in names}
+"""Options that the lab leaves out, by what holds instead."""
+_SPOKEN = {
+    **dict.fromkeys(
+        ("dhcp-script", "dhcp-luascript", "dhcp-scriptuser", "script-arp", "script-on-renewal"),
+        ("dhcp-script", "it runs programs of your host"),
+    ),
+    "conf-script": ("conf-script", "it runs programs of your host"),
+    "dhcp-relay": ("dhcp-relay", "it passes messages on to another server"),
+    "read-ethers": ("read-ethers", "its addresses are in /etc/ethers"),
+}
+_TFTP = ("tftp", "it serves files of your host")
+_HOSTS = {"dhcp-hostsfile": "dhcp-hostsfile", "dhcp-hostsdir": "dhcp-hostsfile"}
+_FILES = {
+    **_HOSTS,
+    **dict.fromkeys(("dhcp-optsfile", "dhcp-optsdir"), "dhcp-optsfile"),
+    **dict.fromkeys(("addn-hosts", "hostsdir"), "addn-hosts"),
+}
+"""Options that name files or folders of them, by the one that names a file."""
+_DEEPEST = 20
+
+
+class LabForm:
+    """What the lab makes of a configuration, each change of it listed."""
+
+    def __init__(self, text, where, without, files):
+        """Raise an error for what the lab cannot run, unless it is among `without`."""
+        self._files, self._left_out = files, LeftOut(without)
+        self.changes, self.files, self.hosts = [], {}, []
+        read = list(self._included(lines_of(text, where), 0))
+        self._interfaces = {line.value for line in read if line.name == "interface"}
+        self.ranges = [range_of(line) for line in read if line.name == "dhcp-range"]
+        self.family = self._family(where, without)
+        self.lines = [kept for line in read for kept in self._kept(line)]
+        self.hosts += [line for line in self.lines if line.name == "dhcp-host"]
+        for change in (
+            "no-ping: no client is pinged",
+            "no-resolv, no-hosts: files of the lab's host are not read",
+        ):
+            self._change(change)
+        self._left_out.check_used()
+
+    @property
+    def left_out(self):
+        """Words for what was left out."""
+        return self._left_out.words
+
+    @property
+    def text(self):
+        """The lines as a file."""
+        return "".join(line.text for line in self.lines)
+
+    @property
+    def options(self):
+        """Options of the scenario that the file decides."""
+        lifetimes = [
+            held.lease_s for held in self.ranges if held.family == self.family and held.lease_s
+        ]
+        in_memory = any(line.name == "leasefile-ro" for line in self.lines)
+        return {
+            "backend": "memory" if in_memory else "file",
+            **({"lease_lifetime_s": lifetimes[0]} if lifetimes else {}),
+        }
+
+    def _included(self, lines, depth):
+        """The lines, with those of included files in their place."""
+        for line in lines:
+            names = [line.words[0]] if line.value and line.name == "conf-file" else []
+            if line.name == "conf-dir" and line.value:
+                names = self._of_folder(line)
+            if line.name not in ("conf-file", "conf-dir"):
+                yield line
+            for name in names:
+                if depth == _DEEPEST:
+                    raise usage_error("files are included too deeply", where=line.where)
+                text, path = self._files.text(name, line.where)
+                yield from self._included(lines_of(text, path), depth + 1)
+
+    def _of_folder(self, line):
+        """Names of the files of a folder that dnsmasq would read."""
+        folder, *endings = line.words
+        wanted = tuple(word[1:] for word in endings if word.startswith("*"))
+        refused = tuple(word for word in endings if word and not word.startswith("*"))
+        names = []
+        for name in self._files.names(folder, line.where):
+            own = name.rpartition("/")[2]
+            is_backup = own.endswith("~") or own.startswith(".") or own[0] == own[-1] == "#"
+            if is_backup or (wanted and not own.endswith(wanted)):
+                continue
+            if not own.endswith(refused):
+                names.append(name)
+        return names
+
+    def _family(self, where, without):
+        """The one family of its ranges that is measured."""
+        families = sorted({held.family for held in self.ranges if held.size or held.is_static})
+        if len(families) < 2:
+            return families[0] if families else 4
+        words = [f"dhcpv{family}" for family in families]
+        asked = [word for word in words if word in without]
+        if len(asked) != 1:
+            raise usage_error(
+                "ranges of both families, and one is measured",
+                where=next(held for held in self.ranges if held.family == 6).line.where,
+                found=", ".join(asked) or where,
+                todo=f"leave one out: --without {' or --without '.join(words)}",
+            )
+        self._left_out.add(asked[0], "", where)
+        return families[1 - words.index(asked[0])]
+
+    def _kept(self, line):
+        """Yield what stays of a line."""
+        name = line.name
+        word, why = _TFTP if "tftp" in name else _SPOKEN.get(name, ("", ""))
+        if word:
+            self._left_out.add(word, why, f"{line.where}: {name}")
+        elif name in _HOLDS:
+            self._change(f"{name}: {_HOLDS[name]}")
+        elif name in _FILES:
+            yield from self._carried(line)
+        elif name == "dhcp-range":
+            yield from self._of_range(line)
+        elif name == "shared-network" and line.words[0] in self._interfaces:
+            self._change(f"{name}: the test network")
+        else:
+            yield line
+
+    def _carried(self, line):
+        """Lines that name copies of the files of a line."""
+        is_folder = line.name.endswith("dir") or self._files.is_folder(line.value, line.where)
+        names = self._of_folder(line) if is_folder else [line.value]
+        for name in names:
+            text, path = self._files.text(name, line.where)
+            copy = hashlib.sha256(text.encode()).hexdigest()[:16]
+            self.files[copy] = text
+            if line.name in _HOSTS:
+                self.hosts += [
+                    Line("dhcp-host", f"{held.name}={held.value}".rstrip("="), held.where)
+                    for held in lines_of(text, path)
+                ]
+            yield Line(_FILES[line.name], f"{FOLDER}/{copy}", line.where)
+        self._change(f"{line.name}: a copy in a folder of the lab")
+
+    def _of_range(self, line):
+        """A range in the lab's form, or none."""
+        held = range_of(line)
+        if held.family != self.family:
+            return
+        if held.constructor:
+            self._left_out.add(
+                "constructor", "its prefix is that of an interface of your host", line.where
+            )
+            return
+        words = line.words
+        if held.modes:
+            self._change("dhcp-range: no router is advertised")
+            if not (held.size or held.is_static):
+                return
+            words = [word for word in words if word not in held.modes]
+        for at, word in enumerate(words):
+            if tag_of(word) in self._interfaces:
+                words[at] = f"set:{tag_of(word)}"
+                self._change(f"dhcp-range: {word} is {words[at]}: the test network")
+        yield line._replace(value=",".join(words))
+
+    def _change(self, change):
+        if change not in self.changes:
+            self.changes.append(change)

@@ -1,0 +1,134 @@
+"""The lines of a dnsmasq.conf, as dnsmasq reads them."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import NamedTuple
+
+from leaselab.model.errors import usage_error
+
+_MODES = ("ra-only", "slaac", "ra-names", "ra-advrouter", "ra-stateless", "off-link")
+_CLASSES = ((8, 0), (16, 128), (24, 192))
+"""Lengths of prefixes, and the first bytes from which on they hold."""
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+
+
+class Line(NamedTuple):
+    """An option and its value, empty where it has none."""
+
+    name: str
+    value: str
+    where: str
+
+    @property
+    def words(self):
+        """The parts of its value between commas."""
+        words, parts = [""], self.value.split('"')
+        for number, part in enumerate(parts):
+            if number % 2:  # within quotes
+                words[-1] += part
+                continue
+            first, *others = part.split(",")
+            words[-1] += first
+            words += others
+        return [word.strip() for word in words] if self.value else []
+
+    @property
+    def text(self):
+        """The line of a file."""
+        return f"{self.name}={self.value}\n" if self.value else f"{self.name}\n"
+
+
+def lines_of(text, path):
+    """Yield the lines of a text, without comments and empty ones."""
+    for number, raw in enumerate(text.split("\n"), 1):
+        name, _, value = _without_comment(raw).partition("=")
+        if name.strip():
+            yield Line(name.strip(), value.strip(), f"{path}:{number}")
+
+
+def _without_comment(raw):
+    """A line up to a # that begins it or follows a blank, outside quotes."""
+    quoted, before = False, " "
+    for at, char in enumerate(raw):
+        if char == '"' and before != "\\":
+            quoted = not quoted
+        elif char == "#" and not quoted and before.isspace():
+            return raw[:at]
+        before = char
+    return raw
+
+
+def tag_of(word, prefixes=("tag:", "net:")):
+    """The tag that a word names, empty where it names none."""
+    return next((word.removeprefix(one) for one in prefixes if word.startswith(one)), "")
+
+
+class Range:
+    """A dhcp-range: the subnet of its clients, its addresses and its tags."""
+
+    def __init__(self, line):
+        """Raises ValueError and LookupError for what is none."""
+        self.line, self.filter, self.tag = line, [], ""
+        words = line.words
+        while words and not _is_address(words[0]):
+            word = words.pop(0)
+            if tag_of(word):
+                self.filter.append(tag_of(word))
+            else:
+                self.tag = tag_of(word, ("set:",)) or word
+        ends = [ipaddress.ip_address(word) for word in words[:2] if _is_address(word)]
+        self.family = ends[0].version
+        self.others = words[len(ends) :]
+        self.constructor = next((word for word in words if word.startswith("constructor:")), "")
+        self.modes = [word for word in words if word in _MODES]
+        self.prefix = self._prefix(ends)
+        if not all(end in self.prefix for end in ends):
+            raise ValueError("a range beyond its subnet")
+        low, high = sorted(map(int, (ends[0], ends[-1])))
+        self.size = high - low + 1 if len(ends) > 1 else 0
+        self.is_static = "static" in words
+
+    def _prefix(self, ends):
+        """Its subnet: by its mask, or as dnsmasq guesses that of a relay's clients."""
+        masks = [word for word in self.others if _is_address(word)]
+        if self.family == 4 and masks:
+            return ipaddress.ip_network(f"{ends[0]}/{masks[0]}", strict=False)
+        if self.family == 4:
+            first = ends[0].packed[0]
+            length = next(length for length, least in reversed(_CLASSES) if first >= least)
+        else:
+            lengths = [word for word in self.others if word.isdecimal() and int(word) <= 128]
+            length = int(lengths[0]) if lengths else 64
+        return ipaddress.ip_network((ends[0], length), strict=False)
+
+    @property
+    def lease_s(self):
+        """Lifetime of its leases (s); None where it says none."""
+        last = self.others[-1].lower() if self.others else ""
+        match = re.fullmatch(r"([0-9]{1,9})([smhdw]?)", last)
+        if not match or (self.family == 6 and not match[2] and int(match[1]) <= 128):
+            return None
+        return max(120, int(match[1]) * _SECONDS[match[2] or "s"])
+
+
+def range_of(line):
+    """Return the range of a line; raises a usage error with it for what is none."""
+    try:
+        return Range(line)
+    except (ValueError, LookupError) as error:
+        raise usage_error(
+            "not a range as dnsmasq has them",
+            where=line.where,
+            found=re.sub(r"[^ -~]", "?", line.value)[:80],
+            todo="have dnsmasq itself check the file: dnsmasq --test -C FILE",
+        ) from error
+
+
+def _is_address(word):
+    try:
+        ipaddress.ip_address(word)
+    except ValueError:
+        return False
+    return True

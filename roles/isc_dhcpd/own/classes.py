@@ -1,0 +1,102 @@
+"""What a client sends so that it is in a class of a dhcpd.conf, where that is known."""
+
+from __future__ import annotations
+
+import re
+
+from .statements import every
+
+_CODES = {
+    "vendor-class-identifier": 60,
+    "user-class": 77,
+    "host-name": 12,
+    "dhcp-client-identifier": 61,
+    "pxe-system-type": 93,
+}
+_AGENT = {"agent.circuit-id": 1, "agent.remote-id": 2, "agent.subscriber-id": 6}
+_FIELD = r"(?P<field>hardware|option\s+[\w.-]+)"
+_TESTS = (
+    re.compile(rf"{_FIELD}\s*=\s*(?P<value>\S.*)"),
+    re.compile(
+        rf"substring\s*\(\s*{_FIELD}\s*,\s*(?P<at>\d+)\s*,\s*(?P<length>\d+)\s*\)\s*=\s*"
+        r"(?P<value>\S.*)"
+    ),
+)
+_SUB = re.compile(rf"{_FIELD}|substring\s*\(\s*{_FIELD.replace('field', 'part')}\s*,\s*0\s*,.*")
+_DIGITS = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2})*")
+_MAC_BYTES = 6
+_LIMITS = ("lease", "spawn")
+"""Statements by which a class has few leases."""
+
+
+def classes_of(statements):
+    """What clients of each class have, by its name: keys of a kind; None where not known."""
+    every_one = [one for one in every(statements) if one.name in ("class", "subclass")]
+    known, by_field = {}, {}
+    for one in every_one:
+        name = one.words[1].strip('"') if len(one.words) > 1 else ""
+        tests = [" ".join(held.words[1:]) for held in one.inner or () if held.name == "match"]
+        if one.name == "class":
+            known.setdefault(name, None)
+            if any(held.name in _LIMITS for held in one.inner or ()):
+                continue
+            if tests and tests[0].startswith("if "):
+                known[name] = _sent(tests[0].removeprefix("if "))
+            elif tests and (match := _SUB.fullmatch(tests[0])):
+                by_field[name] = match["field"] or match["part"]
+        elif known.get(name) is None and name in by_field and len(one.words) > 2:
+            known[name] = _having(by_field[name], 0, one.words[2])
+    return known
+
+
+def _sent(test):
+    """What a client sends for a test: the first of several of which one is enough."""
+    first = test.partition(" or ")[0].strip()
+    for form in _TESTS:
+        match = form.fullmatch(first)
+        if match and " and " not in first:
+            parts = match.groupdict()
+            return _having(parts["field"], int(parts.get("at") or 0), parts["value"])
+    return None
+
+
+def _having(field, at, word):
+    """What a client has whose field has a value from some byte on."""
+    value = _bytes(word.strip())
+    name = field.partition("option")[2].strip()
+    if value is None or not 0 < len(value) < 200 or at > 64:
+        return None
+    if field == "hardware":
+        return _hardware(at, value)
+    filled = f"hex:{(b'.' * at + value).hex()}"
+    if name in _AGENT:
+        return {"agent": [[_AGENT[name], filled]]}
+    return {"options": [[_CODES[name], filled]]} if name in _CODES else None
+
+
+def _hardware(at, value):
+    """Hardware addresses that begin with a value: their type is before their first byte."""
+    digits = value[1:] if at == 0 else value
+    if at > 1 or (at == 0 and value[0] != 1) or not 0 < len(digits) <= _MAC_BYTES:
+        return None
+    return {"mac": digits}
+
+
+def _bytes(word):
+    """Text in quotes, or hexadecimal digits with colons; None for another word."""
+    if len(word) > 1 and word[0] == word[-1] == '"':
+        return word[1:-1].encode()
+    if not _DIGITS.fullmatch(word):
+        return None
+    return bytes.fromhex("".join(part.zfill(2) for part in word.split(":")))
+
+
+def members(own, clients, used):
+    """The keys of a kind of so many clients of a class; `used` were made before."""
+    if "mac" not in own:
+        return {**own, "clients": clients}
+    free = _MAC_BYTES - len(own["mac"])
+    count = min(clients, 256**free)
+    numbers = (number % 256**free for number in range(used, used + count))
+    macs = [(own["mac"] + number.to_bytes(free, "big")).hex(":") for number in numbers]
+    return {"clients": count, "macs": macs}

@@ -1,0 +1,103 @@
+"""Files that a user's own configuration names: read in place, or below a folder of theirs."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+from collections.abc import Sequence
+from pathlib import Path
+
+from leaselab.lab.plain_file import check_plain, content_of
+from leaselab.model.errors import usage_error
+
+MOST_BYTES = 16 * 1024 * 1024
+"""Size of a file in a language of its own."""
+_MOST_FILES = 1000
+"""Files that one configuration may read; one that includes itself reads more."""
+
+
+class OwnFiles:
+    """The main file of a configuration, and those that it names.
+
+    With a folder, absolute names are looked for in it: ``/etc/bind/db.a`` as
+    ``etc/bind/db.a``, ``bind/db.a`` or ``db.a`` there.
+    """
+
+    def __init__(self, named: Path, names: Sequence[str]) -> None:
+        """`named` is a file, or a folder with one of the `names`; raises a usage error."""
+        self.folder = named if named.is_dir() else None
+        self.file = self._main(named, names) if self.folder else named
+        self._left = _MOST_FILES
+
+    @staticmethod
+    def _main(folder: Path, names: Sequence[str]) -> Path:
+        held: list[Path] = sorted(path for name in names for path in folder.rglob(name))
+        if len(held) != 1:
+            raise usage_error(
+                "not the folder of one configuration",
+                where=str(folder),
+                found=", ".join(str(path.relative_to(folder)) for path in held) or "none",
+                wanted=f"one file of {', '.join(sorted(names))}",
+            )
+        return held[0]
+
+    def path(self, name: str, where: str, within: str = "") -> Path:
+        """Return the path of a file or folder that the configuration names.
+
+        A relative name is below the folder `within`, or beside the main file.  `where` is the
+        line that names it; a usage error has it where there is no such file.
+        """
+        tried = self._below(Path(within) / name) if within else []
+        for path in [*tried, *self._below(Path(name))]:
+            with contextlib.suppress(OSError, ValueError):  # names that no file can have
+                path.stat()
+                return path
+        raise usage_error(
+            "a file that it names is not here",
+            where=where,
+            found=name[:200],
+            todo="name a folder that has the configuration and its files: --config FOLDER",
+        )
+
+    def _below(self, path: Path) -> list[Path]:
+        """Where a name may lead, the best first."""
+        if not path.is_absolute():
+            return [self.file.parent / path, *([self.folder / path] if self.folder else [])]
+        if not self.folder:
+            return [path]
+        parts = path.parts[1:]
+        return [self.folder.joinpath(*parts[at:]) for at in range(len(parts))]
+
+    def text(self, name: str, where: str, within: str = "") -> tuple[str, str]:
+        """Return the text of a file and its path; errors as `path`."""
+        path = self.path(name, where, within)
+        self._left -= 1
+        try:
+            if self._left < 0:
+                raise OSError(errno.EFBIG, f"more than {_MOST_FILES} files")
+            return content_of(path, MOST_BYTES, "too large").decode(), str(path)
+        except (OSError, UnicodeDecodeError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+            raise usage_error(
+                f"included file not read: {why}", where=where, found=str(path)
+            ) from error
+
+    def is_folder(self, name: str, where: str) -> bool:
+        """Whether a name is that of a folder; errors as `path`."""
+        return self.path(name, where).is_dir()
+
+    def names(self, folder: str, where: str) -> list[str]:
+        """Return the names of the plain files in a folder, in order; errors as `path`."""
+        path = self.path(folder, where)
+        names = []
+        try:
+            for entry in sorted(path.iterdir()):
+                check = entry.resolve()
+                if not check.is_dir():
+                    check_plain(check)
+                    names.append(str(Path(folder) / entry.name))
+        except OSError as error:
+            raise usage_error(
+                f"folder not read: {error.strerror}", where=where, found=str(path)
+            ) from error
+        return names

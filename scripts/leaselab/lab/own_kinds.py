@@ -1,0 +1,109 @@
+"""Kinds of clients for a user's own configuration, of servers that answer relays."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from leaselab.model.pool import POOL_USE_LIMIT
+
+MOST_LISTED = 20_000
+"""Clients whose identities are listed one by one, of one kind."""
+MOST_ADDRESSES = 2**40
+"""Addresses of one pool that are counted."""
+_ALONE = 1024
+"""Clients of a subnet that have a kind each."""
+_ASKED = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}
+"""Options that clients ask for: mask, routers, DNS and the like."""
+_LINK_SELECTION = 5
+"""Sub-option of option 82 that names the subnet (RFC 3527): the relay has the lab's address."""
+
+
+class Place(Protocol):
+    """A subnet: its prefix, and the address of a relay in it."""
+
+    prefix: ipaddress.IPv4Network | ipaddress.IPv6Network
+    relay: ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class Kinds:
+    """Kinds of clients that a server answers, and clients that it would not answer."""
+
+    def __init__(self, family: int) -> None:
+        """Begin without any."""
+        self.family = family
+        self.kinds: list[dict[str, Any]] = []
+        self.unserved: list[str] = []
+        self._reserved: dict[tuple[str, str, str], tuple[Place, list[Any], dict[str, Any]]] = {}
+
+    def add(self, place: Place, own: Mapping[str, Any], of: str = "") -> None:
+        """Add a kind of clients of a subnet; `own` is what they have, `of` what they are."""
+        options = dict([_ASKED[self.family], *own.get("options", ())])
+        kind = {
+            "name": f"{place.prefix}, {of}" if of else str(place.prefix),
+            **own,
+            "options": [[code, value] for code, value in options.items()],
+        }
+        agent = list(own.get("agent", ()))
+        if self.family == 4:
+            agent.insert(0, [_LINK_SELECTION, f"hex:{place.relay.packed.hex()}"])
+        else:
+            kind["relay"] = str(place.relay)
+        if agent:
+            kind["agent"] = agent
+        if kind.get("want") == "address":
+            del kind["want"]
+        self.kinds.append(kind)
+
+    def reserve(self, place: Place, word: str, value: object, own: Mapping[str, Any]) -> None:
+        """Note a client with a reservation: `word` (macs, duids, options) is what it has.
+
+        `own` is what clients of its kind have as well; `add_reserved` adds what was noted.
+        """
+        key = (str(place.relay), word, str(own))
+        self._reserved.setdefault(key, (place, [], dict(own)))[1].append(value)
+
+    def add_reserved(self) -> None:
+        """Add the kinds of clients that have the reservations."""
+        for (_, word, _), (place, values, own) in self._reserved.items():
+            for part in _parts(word, values):
+                options = [*own.get("options", ()), *(part if word == "options" else ())]
+                listed = {} if word == "options" else {word: part}
+                with_options = {"options": options} if options else {}
+                self.add(
+                    place, {**own, "clients": len(part), **with_options, **listed}, "reserved"
+                )
+
+    def say(self, reason: str) -> None:
+        """Note a part of the file whose clients get no answer, once."""
+        if reason not in self.unserved:
+            self.unserved.append(reason)
+
+    def addresses(self, wanted: int) -> int:
+        """Addresses that there are for the clients; `wanted` is the size of the pools."""
+        return max(wanted, 2 * sum(int(kind["clients"]) for kind in self.kinds))
+
+
+def pool_share(addresses: int, most_clients: int) -> float:
+    """Return the share of so many addresses that clients take, by the sizes of the pools."""
+    return min(POOL_USE_LIMIT, most_clients / addresses) if addresses else 0.0
+
+
+def _parts(word: str, values: list[Any]) -> Iterable[list[Any]]:
+    """Clients of one kind: those that differ in an option have a kind each."""
+    if word == "options":
+        return ([value] for value in values[:_ALONE])
+    return [values[:MOST_LISTED]]
+
+
+def relay_in(prefix: Any, routers: Iterable[str]) -> Any:  # noqa: ANN401  (of either family)
+    """Address of a relay that is in a subnet: its router's, or the first."""
+    for word in routers:
+        try:
+            router = ipaddress.ip_address(word)
+        except ValueError:
+            continue
+        if router in prefix:
+            return router
+    return prefix[1] if prefix.num_addresses > 1 else prefix[0]

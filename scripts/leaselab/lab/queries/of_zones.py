@@ -1,0 +1,63 @@
+"""Queries for the names of a user's own zones: as many of each type as there are records."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from leaselab.lab.queries.names import labels_of, name_of, type_of, type_word
+from leaselab.lab.queries.zones import entries, record_type
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from leaselab.lab.queries.zones import Zone
+
+MOST_QUERIES = 1_000_000
+"""Different queries; of more that the zones have, so many are drawn."""
+_UNASKED = {"RRSIG", "NSEC", "NSEC3", "NSEC3PARAM"}
+"""Types of records that come with others."""
+_ANYTHING = b"leaselab"
+"""Label of a name that only a wildcard has."""
+
+
+def queries_of(zones: Sequence[Zone]) -> list[str]:
+    """Return the different queries that zones have records for, each a name and a type.
+
+    They are in an order of no meaning, the same each time.  Raises a usage error where there
+    is none.
+    """
+    queries = sorted({query for zone in zones for query in _of(zone)})
+    if not queries:
+        raise usage_error(
+            "no name to ask for in the zones",
+            where=str(zones[0].path) if zones else "zones",
+            wanted="a zone with records of known types",
+        )
+    dice = random.Random(0)  # noqa: S311  # no secret
+    return dice.sample(queries, min(len(queries), MOST_QUERIES))
+
+
+def _of(zone: Zone) -> Iterator[str]:
+    """The queries of a zone; names and types that are none are left out."""
+    origin = owner = zone.name
+    for _, tokens, is_blank in entries(zone.path):
+        if tokens[0].startswith("$"):
+            if tokens[0].upper() == "$ORIGIN" and len(tokens) > 1:
+                origin = _absolute(tokens[1], origin)
+            continue
+        if not is_blank:
+            owner = origin if tokens[0] == "@" else _absolute(tokens[0], origin)
+        word = record_type(tokens if is_blank else tokens[1:])
+        try:
+            labels = [_ANYTHING if label == b"*" else label for label in labels_of(owner)]
+            code = type_of(word)
+        except ValueError:
+            continue
+        if word not in _UNASKED:
+            yield f"{name_of(labels)} {type_word(code)}"
+
+
+def _absolute(name: str, origin: str) -> str:
+    return name if name.endswith(".") else f"{name}.{origin}".replace("..", ".")

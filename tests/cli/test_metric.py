@@ -1,0 +1,199 @@
+"""``--metric`` of compare, bisect and review: the figure that decides; hosts left out."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from msgspec.structs import replace
+from tests.examples import START, archive_result, built, example_result
+from tests.made_up import Lab
+from tests.repositories import commit, make_repository
+
+from leaselab.cli.main import main
+
+CULPRIT = 5
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return make_repository(tmp_path_factory.mktemp("source") / "server")
+
+
+@pytest.fixture(scope="module")
+def hashes(place):
+    return [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(16)]
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch, hashes):
+    """A lab whose servers take longer to start from the culprit on, and serve as fast."""
+    made = Lab(tmp_path, monkeypatch)
+    made.costs = {f"start of {name}": 1.4 for name in hashes[CULPRIT:]}
+    return made
+
+
+def live(place, a, b, *arguments):
+    words = ["compare", a, b, "--live", "--repo", str(place), "--scenario", "v4-memfile"]
+    return main([*words, *arguments])
+
+
+def bisect(place, hashes, *arguments):
+    ends = ["--good", hashes[0], "--bad", hashes[7]]
+    return main(["bisect", "v4-memfile", "--repo", str(place), *ends, *arguments])
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_start_that_takes_longer_is_a_regression_in_all_words(place, hashes, capsys):
+    assert live(place, hashes[0], hashes[-1], "--metric", "start_s") == 1
+    out, err = capsys.readouterr()
+    assert "Worse: the start time of kea" in out
+    assert " % higher than that of kea" in out
+    assert re.search(r"ratio B to A of the start time: 1\.[34]", out)
+    assert "a rise of 25 % in" in out
+    assert "error budget" not in out
+    assert "starts without load" in out
+    assert "slower" not in out + err
+    assert "no profile: a start has no load to profile under" in err
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_shorter_start_is_better_and_none_is_no_change(place, hashes, capsys):
+    assert live(place, hashes[-1], hashes[0], "--metric", "start_s") == 0
+    assert "Better: the start time of kea" in capsys.readouterr().out
+    assert live(place, hashes[0], hashes[1], "--metric", "start_s", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["metric"], document["outcome"]) == ("start_s", "no change")
+
+
+def test_starts_are_at_one_address_where_two_could_be_up_at_once(lab, place, hashes):
+    lab.places = 2
+    assert live(place, hashes[0], hashes[1], "--metric", "start_s") == 0
+    assert lab.asked == [(1,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--metric", "loss_ratio"], "no duel is about this figure"),
+        (["--metric", "reload_s"], "kea does not reload its data"),
+        (["--metric", "start_s", "--layouts", "2"], "layouts change how fast code is"),
+    ],
+)
+def test_what_no_duel_can_decide_is_refused(lab, place, capsys, arguments, words):
+    assert live(place, "main~2", "main", *arguments) == 2
+    assert words in capsys.readouterr().err
+    assert lab.rounds == []
+
+
+@pytest.mark.usefixtures("lab")
+def test_the_commit_since_which_starts_take_longer_is_named(place, hashes, capsys):
+    assert bisect(place, hashes, "--metric", "start_s") == 1
+    out, err = capsys.readouterr()
+    change = r"\+(39|40|41)\.\d %"
+    assert re.search(rf"Worse since {hashes[CULPRIT][:10]} \(Change {CULPRIT}\): {change}", out)
+    assert f"against {hashes[CULPRIT - 1][:10]}, its parent" in out
+    assert "by start_s" in out
+    assert "leaselab bisect: Worse: +" in err
+    assert "duels are to find 25 %" in out
+
+
+def test_duels_of_another_figure_are_no_answer_to_the_search(lab, place, hashes, capsys):
+    assert bisect(place, hashes) == 0
+    capsys.readouterr()
+    lab.forget()
+    assert bisect(place, hashes, "--metric", "start_s", "--json") == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["metric"] == "start_s"
+    assert [each["hash"] for each in document["culprits"]] == [hashes[CULPRIT]]
+    assert document["culprits"][0]["ratio"] == pytest.approx(1.4, rel=0.05)
+
+
+# ---- archived results
+
+
+@pytest.fixture
+def archive(lab, hashes):
+    """Sweeps of the commits: the rate stays, starts take longer from the tenth on."""
+
+    def sweep(number, starts):
+        made = example_result(started=START + timedelta(days=number), token=f"{number:04x}")
+        # As the hosts of the lab, which do not say their release.
+        made = replace(made, bench=replace(made.bench, hosts={}))
+        rounds = tuple(
+            replace(each, metrics={**each.metrics, "start_s": starts * (1 + 0.01 * (at % 3))})
+            for at, each in enumerate(made.rounds)
+        )
+        spread = [each.metrics["start_s"] for each in rounds]
+        start = replace(
+            made.figure,
+            name="start_s",
+            title="start",
+            unit="s",
+            better="lower",
+            value=sorted(spread)[len(spread) // 2],
+            how="median",
+            trim=0,
+            dropped=(),
+            ci95=(0.99 * starts, 1.01 * starts),
+            standard_error=0.003 * starts,
+            lowest=min(spread),
+            highest=max(spread),
+        )
+        record = replace(made, rounds=rounds, metrics=(*made.metrics, start))
+        source = f"2026-01-{number + 1:02d}T12:00:00+00:00"
+        record = built(record, hashes[number], subject=f"Change {number}", author_date=source)
+        return archive_result(lab.results, record)
+
+    return [sweep(number, 0.2 if number < 9 else 0.3) for number in range(16)]
+
+
+def test_archived_results_are_compared_by_any_metric_of_both(archive, capsys):
+    first, last = archive[0].id, archive[-1].id
+    assert main(["compare", first, last]) == 0
+    capsys.readouterr()
+    assert main(["compare", first, last, "--metric", "start_s"]) == 1
+    assert "Regression: the start time of kea" in (out := capsys.readouterr().out)
+    assert "50.0 % higher than that of kea" in out
+    assert "start (ms)" in out
+    assert main(["compare", last, first, "--metric", "start_s"]) == 0
+    assert "Improvement: the start time of kea" in capsys.readouterr().out
+    assert main(["compare", first, last, "--metric", "reload_s"]) == 2
+    assert "the result has no such metric" in capsys.readouterr().err
+
+
+def test_review_looks_through_the_history_of_the_metric(archive, capsys):
+    assert main(["review", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["changes"] == []
+    assert main(["review", "--metric", "start_s", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (change,) = document["changes"]
+    assert (change["metric"], change["worse"], change["state"]) == (
+        "start_s",
+        True,
+        "suspected",
+    )
+    assert change["ratio"] == pytest.approx(1.5, rel=0.02)
+    assert change["after"]["commit"] == archive[9].server.commit
+    assert main(["review", "--metric", "start_s"]) == 0
+    assert "the whole archive, by start_s: 1 suspected" in capsys.readouterr().out
+    assert main(["review", "--metric", "stat_s"]) == 2
+    assert "no result has such a metric" in capsys.readouterr().err
+
+
+def test_review_confirms_a_change_of_starts_by_a_duel_of_starts(
+    archive, lab, place, hashes, capsys
+):
+    lab.costs = {f"start of {name}": 1.5 for name in hashes[9:]}
+    confirm = ["review", "--metric", "start_s", "--confirm", "--repo", str(place)]
+    assert main([*confirm, "--json"]) == 0
+    (change,) = json.loads(capsys.readouterr().out)["changes"]
+    assert (change["state"], change["worse"]) == ("confirmed", True)
+    assert change["duel"]["ratio"] == pytest.approx(1.5, rel=0.05)
+    assert lab.measured == hashes[8:10]
+    assert {plan.metric for plan in lab.procedures} == {"start_s"}
+    assert len(archive) == len(hashes)
+    lab.forget()
+    assert main([*confirm]) == 0
+    assert "1 confirmed" in capsys.readouterr().out
+    assert lab.measured == []

@@ -1,0 +1,181 @@
+"""A named.conf of the user's own: the lab's form of it, its zones, and queries for them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.contracts import ROLES
+
+from leaselab.lab.catalog import find_procedure, find_scenario
+from leaselab.lab.own import read_own, write_own
+from leaselab.lab.queries.file import read_queries
+from leaselab.lab.queries.load import Asked, with_queries
+from leaselab.lab.roles import resolved
+from leaselab.measure.generators import check_fits
+from leaselab.model.errors import LeaselabError, Outcome
+
+DATA = Path(__file__).parents[1] / "data/own"
+ZONE = 'zone "example.net" { type primary; file "db.net"; MORE };'
+RECORDS = "@ 60 SOA a. b. 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n"
+
+
+def of(tmp_path, top="", more="", without=()):
+    """What is made of a small configuration: one zone, with more in it and before it."""
+    (tmp_path / "db.net").write_text(RECORDS, encoding="utf-8")
+    file = tmp_path / "small.conf"
+    file.write_text(f"{top}\n{ZONE.replace('MORE', more)}\n", encoding="utf-8")
+    return read_own(file, without)
+
+
+def refusal(*arguments, **words):
+    with pytest.raises(LeaselabError) as refused:
+        of(*arguments, **words)
+    assert refused.value.outcome is Outcome.USAGE
+    return str(refused.value)
+
+
+@pytest.fixture
+def catalogue(tmp_path):
+    shutil.copytree(ROLES.parent / "scenarios", tmp_path / "scenarios")
+    return tmp_path / "scenarios"
+
+
+def test_a_folder_is_read_as_debian_has_it():
+    own = read_own(DATA / "names")
+    text = own.server["text"]
+    folder = DATA / "names/etc/bind/zones"
+    assert own.zones == {
+        "example.org.": str(folder / "db.example.org"),
+        "2.0.192.in-addr.arpa.": str(folder / "db.192.0.2"),
+    }
+    for kept in ("minimal-responses yes;", "!192.0.2.0/24;", "allow-update {", "recursion no;"):
+        assert kept in text
+    assert 'file "@zones@/1.zone";' in text.partition('"Example.org"')[2].partition("zone ")[0]
+    for gone in ("allow-query", "listen-on", "logging", "controls", "hint", "also-notify"):
+        assert gone not in text
+        assert any(gone in change for change in own.changes)
+
+
+def test_secrets_stay_where_they_are():
+    own = read_own(DATA / "names")
+    assert "c2VjcmV0" not in own.server["text"]
+    assert "key.secret: another, which protects nothing" in own.changes
+
+
+def test_the_file_is_a_scenario_that_asks_for_what_its_zones_have(catalogue):
+    name = write_own(read_own(DATA / "names"), Path("named.conf"), catalogue)
+    scenario = resolved(find_scenario(catalogue, name), "here")
+    check_fits(scenario, find_procedure(catalogue, name, {}))
+    assert scenario.load["last_zone"] == "example.org."
+    assert scenario.load["size"] == 14
+    kept = catalogue.parent / f".leaselab/own/{scenario.load['query_file']}.lines"
+    assert sorted(kept.read_text("utf-8").splitlines()) == [
+        "2.0.192.in-addr.arpa. NS",
+        "2.0.192.in-addr.arpa. SOA",
+        "53.2.0.192.in-addr.arpa. PTR",
+        "80.2.0.192.in-addr.arpa. PTR",
+        "example.org. MX",
+        "example.org. NS",
+        "example.org. SOA",
+        "host.lab.example.org. TXT",
+        "leaselab.home.example.org. A",
+        "mail.example.org. A",
+        "ns.example.org. A",
+        "ns.example.org. AAAA",
+        "web.example.org. A",
+        "www.example.org. CNAME",
+    ]
+
+
+def test_a_files_zones_take_other_queries_for_their_names(catalogue, tmp_path):
+    name = write_own(read_own(DATA / "names"), Path("named.conf"), catalogue)
+    asked = tmp_path / "asked.txt"
+    asked.write_text("web.example.org A\nnone.example.org AAAA\n", encoding="utf-8")
+    made = with_queries(catalogue, name, read_queries(asked), Asked())
+    loads = [find_scenario(catalogue, each).load for each in (name, made.name)]
+    assert loads[0]["zone_files"] == loads[1]["zone_files"]
+    assert loads[1]["queries"] == 2
+    asked.write_text("www.example.com A\n", encoding="utf-8")
+    with pytest.raises(LeaselabError, match="no zone for names of the queries"):
+        with_queries(catalogue, name, read_queries(asked), Asked())
+
+
+def test_another_zone_makes_another_scenario(catalogue, tmp_path):
+    names = []
+    for more in ("", "www 60 A 192.0.2.2\n"):
+        own = of(tmp_path)
+        (tmp_path / "db.net").write_text(RECORDS + more, encoding="utf-8")
+        names.append(write_own(own, Path("x.conf"), catalogue))
+    assert names[0] != names[1]
+
+
+@pytest.mark.parametrize(
+    ("word", "top", "more"),
+    [
+        ("secondary", 'zone "a" { type slave; masters { 192.0.2.1; }; };', ""),
+        ("forward", 'zone "a" { type forward; forwarders { 192.0.2.1; }; };', ""),
+        ("mirror", 'zone "." { type mirror; };', ""),
+        ("forwarders", "options { forwarders { 192.0.2.1; }; };", ""),
+        ("catalog-zones", "options { catalog-zones { zone a; }; };", ""),
+        ("rate-limit", "options { rate-limit { responses-per-second 5; }; };", ""),
+        ("class", 'zone "bind" CH { type primary; file "x"; };', ""),
+        ("dlz", 'dlz "x" { database "y"; };', ""),
+        ("dnssec-policy", "", "dnssec-policy default;"),
+        ("dnssec-policy", "", "inline-signing yes;"),
+        ("views", 'view "b" { match-clients { any; }; };', ""),
+    ],
+)
+def test_what_the_lab_cannot_have_is_refused_with_its_line_or_left_out(
+    tmp_path, word, top, more
+):
+    if word == "views":
+        (tmp_path / "db.net").write_text(RECORDS, encoding="utf-8")
+        text = f'view "a" {{ match-clients {{ 10/8; }}; {ZONE} }};\n{top}'.replace("MORE", "")
+        file = tmp_path / "small.conf"
+        file.write_text(text, encoding="utf-8")
+        with pytest.raises(LeaselabError, match=r"small.conf:2: view.*--without views"):
+            read_own(file)
+        own = read_own(file, [word])
+        assert "match-clients" not in own.server["text"]
+        assert 'view "b"' not in own.server["text"]
+    else:
+        reported = refusal(tmp_path, f"\n{top}", more)
+        assert f"small.conf:{2 if top else 3}: " in reported
+        assert f"--without {word}" in reported
+        own = of(tmp_path, top, more, without=[word])
+        assert top == "" or top[8:20] not in own.server["text"]
+    assert own.left_out == [word]
+    assert list(own.zones) == ["example.net."]
+
+
+def test_what_has_no_effect_is_not_refused(tmp_path):
+    own = of(tmp_path, "options { forwarders { }; dnssec-policy none; };", "inline-signing no;")
+    assert own.left_out == []
+
+
+@pytest.mark.parametrize(
+    ("top", "reported"),
+    [
+        ("};", "small.conf:1: not a named.conf: a } that belongs to no statement"),
+        ("options {", "not a named.conf: the file ends within a statement"),
+        ("/* a\n*/ ;", "small.conf:2: not a named.conf: a ; that belongs to no statement"),
+        ('include "none";', "small.conf:1: a file that it names is not here"),
+        ('include "small.conf";', "files are included too deeply"),
+        ('zone "a" { type master; };', "small.conf:1: zone a: a zone without a text file"),
+        (
+            'zone "a" { type master; file "none"; };',
+            "small.conf:1: a file that it names is not",
+        ),
+        ('zone "EXAMPLE.net." { type master; file "db.net"; };', "zone example.net. comes twi"),
+        (f"options {{ x {'{ ' * 60}", "braces are too deep"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(tmp_path, top, reported):
+    assert reported in refusal(tmp_path, top)
+
+
+def test_a_file_without_zones_says_that_nothing_is_asked(tmp_path):
+    file = tmp_path / "named.conf"
+    file.write_text("options { recursion yes; };", encoding="utf-8")
+    with pytest.raises(LeaselabError, match=r"no zone.*or a primary zone"):
+        read_own(file)
