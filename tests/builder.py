@@ -120,11 +120,13 @@ def made(done):
     return json.loads(done.stdout)
 
 
-def running_as(user):
+def running_as(user, name=""):
+    """Ids of the processes of a user, of those with a name if one is given."""
     results = []
     for path in Path("/proc").glob("[0-9]*/status"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             text = path.read_text(errors="replace")
-            if f"\nUid:\t{user}\t" in text and "\nState:\tZ" not in text:
+            is_named = not name or text.startswith(f"Name:\t{name}\n")
+            if f"\nUid:\t{user}\t" in text and "\nState:\tZ" not in text and is_named:
                 results.append(path.parent.name)
     return results

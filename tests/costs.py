@@ -16,7 +16,7 @@ def table(seconds):
     up to more than the clock says.
     """
     total = sum(seconds.values())
-    yield f"{'s':>8}  the {SLOWEST} dearest tests"
+    yield f"{'s':>8}  the {SLOWEST} slowest tests"
     for test in sorted(seconds, key=seconds.get, reverse=True)[:SLOWEST]:
         yield f"{seconds[test]:8.1f}  {test}"
     folders = defaultdict(list)

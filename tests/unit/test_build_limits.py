@@ -307,8 +307,12 @@ def mounted(place, options):
 
 
 def await_process(builder, there=True):
+    """Until the build's step make runs, which sleeps; or until nothing of the build does.
+
+    Between two steps nothing of a build runs, and its next step still begins.
+    """
     deadline = time.monotonic() + 20
-    while bool(running_as(builder.user)) != there:
+    while bool(running_as(builder.user, "sleep" if there else "")) != there:
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

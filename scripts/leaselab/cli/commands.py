@@ -88,7 +88,7 @@ GROUPS = {
         Command("capacity", "say which configurations carry so many clients"),
         Command("clients", "count the clients of captures for --clients; keeps no identity"),
         Command("queries", "take the DNS queries of a capture for --queries"),
-        Command("advise", "check a Kea configuration for known costs; nothing is measured"),
+        Command("advise", "check a Kea configuration for known costs"),
     ),
     "Steps": (
         Command("step provision", "prepare the hosts of a bench", "steps.provision"),

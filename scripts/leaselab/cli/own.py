@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from leaselab.lab.own import Own
 
 WITHOUT = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
-_TOLD = 10
+_SHOWN = 10
 """Lines of a list that are shown; the rest is counted."""
 
 
@@ -224,8 +224,8 @@ def _lines(name: str, own: Own) -> list[str]:
         ]
     for title, entries in lists.items():
         if entries:
-            more = len(entries) - _TOLD
-            lines += [f"  {title}:", *(f"    {entry}" for entry in entries[:_TOLD])]
+            more = len(entries) - _SHOWN
+            lines += [f"  {title}:", *(f"    {entry}" for entry in entries[:_SHOWN])]
             lines += [f"    and {more} more"] if more > 0 else []
     return lines
 

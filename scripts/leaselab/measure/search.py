@@ -1,8 +1,8 @@
 """The search for the max rate of one run: trials in, a proven bracket out.
 
 Readings say where to look, outcomes prove.  A reading is the max rate that the
-losses of one trial point to (`response`); the run's readings together make a belief
-(`response`); the next trial is the one that most likely completes a bracket under that
+losses of one trial point to; the run's readings together make a belief (both in
+`response`); the next trial is the one that most likely completes a bracket under that
 belief.  Earlier runs say where the first scout goes and nothing else, so that the
 errors of the runs are independent and their scatter gives the error of their mean.
 Everything is a pure function of the outcomes so far: no clock, no chance, no I/O.  A

@@ -94,7 +94,7 @@ def _figure(value: float | None, *, is_rate: bool) -> str:
 
 
 HEADINGS_CEILINGS = ("scenario", "generator", "metric", "value", "spread", "runs")
-"""Columns that are words."""
+"""Headings of the table of ceilings."""
 
 
 def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import announce, checkout_root
 from leaselab.lab.own import write_own
 from leaselab.lab.without import own_without
+from leaselab.measure.generators import adapter_of
 from leaselab.model.advice import OwnCost
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.duel import Duel
@@ -75,7 +76,8 @@ def measure_costs(
     plan = session.procedure(first)
     if not isinstance(plan, Duel):
         raise AssertionError(f"{plan.name} is no duel")
-    minutes = plan.rounds * plan.round_s / 60
+    waits = adapter_of(first.scenario).waits
+    minutes = plan.rounds * plan.round_with_s(waits=waits) / 60
     announce(
         f"{len(duels)} duels of at most {minutes:.0f} min each, without deployments: "
         f"{len(duels) * minutes:.0f} min"

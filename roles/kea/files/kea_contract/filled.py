@@ -27,7 +27,7 @@ def sql(config):
     """Return the SQL that writes them into the table."""
     settings, table = config["database"], f"lease{config['family']}"
     forms = settings["forms"]
-    rows, columns = [], ""
+    rows = []
     for values in _values(config):
         given = {name: value for name, value in values.items() if value != b""}
         address = ipaddress.ip_address(given.pop("address"))

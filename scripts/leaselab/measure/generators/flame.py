@@ -16,6 +16,24 @@ Facts this adapter rests on (Flamethrower 0.12.0, read in its source and tried):
 - Over TCP and DoT it opens a connection for each batch.  As it ends, all that waits there is
   called a time-out at once (1 to 4 % of 3 s at 1000/s); of a server that takes no connection
   it counts no query; over DoT it read 30 of 2110 answers.  So it is run over UDP alone.
+
+Its output (``-o``) is lines of JSON: a header, then each second one line of each sender
+(``trafgen_id``) and one of all (``total_s_count``):
+
+- Seconds begin when the query file is read, while what ends the traffic counts from before
+  that: so reading took what is missing at the end.  The first line comes that much sooner than
+  after a second, and at once where reading took longer.
+- As the traffic ends comes a line, and one more after what is still unanswered was waited for,
+  ``-t`` seconds at most.
+- ``total_r_count`` counts all answers, also those to queries that it had forgotten
+  (``total_bad_count``); ``total_responses`` has the answers by RCODE, and is left out while
+  nothing was answered.
+- Time-outs are looked for once a second from ``-t`` on, so an answer may come up to a second
+  later than that and count.  Answers and time-outs are not reported by the second of their
+  query.
+- Averages are means of each sender's mean, and null where nothing came; sizes are those of
+  the queries.  There are no percentiles.
+- It ends with status 0 for any outcome, and with 1 where it cannot begin.
 """
 
 from __future__ import annotations

@@ -1,6 +1,15 @@
 """kxdpgun: an open loop of queries past the kernel's sockets (AF_XDP), and counts alone.
 
-It needs capabilities that its role checks.
+It needs capabilities that its role checks.  Facts this adapter rests on (kxdpgun of Knot DNS
+3.4, tried on veth in copy mode):
+
+- It sends at its rate for any answers, in batches of ten, and somewhat more than asked for.
+- ``lost`` stays 0: what is lost are queries less responses.  It says nothing of latency, and
+  nothing of the size of answers (JSON).
+- It stops listening as it stops sending, so what is answered later is lost.
+- Where it cannot open its socket it prints an empty list, says why on standard error, and ends
+  with status 0.
+- With ``-S 1000`` each second but the last has an entry of its own.
 """
 
 from __future__ import annotations

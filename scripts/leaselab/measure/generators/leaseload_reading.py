@@ -110,7 +110,7 @@ class Report(msgspec.Struct, frozen=True):
     after_traffic: int
     """Completed in time, but after the traffic."""
     early_mean_s: float | None
-    """90th percentile of the whole exchanges that began in the first tenth of the traffic."""
+    """Mean latency of the whole exchanges that began in the first tenth of the traffic (s)."""
     bin_s: float
     bins: tuple[int, ...]
     """Exchanges completed in each time of `bin_s`."""

@@ -1,7 +1,9 @@
 """Pieces of Vega-Lite charts, as dicts that both the drawing and the browser take.
 
-Colours of marks are below; those of text, axes and grid are left to the style sheet,
-which knows whether it is dark.  Each chart is `width` wide; a page scales it down.
+Colours of marks are below: one colour, one meaning.  They are of Okabe and Ito's palette,
+shifted so that each can be read on white and on dark ground; worse and better also differ in
+their words.  Colours of text, axes and grid are left to the style sheet, which knows whether
+it is dark.  Each chart is `width` wide; a page scales it down.
 """
 
 from __future__ import annotations
