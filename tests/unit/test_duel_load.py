@@ -1,6 +1,7 @@
 """The load of a duel: how it is found, raised and followed."""
 
 import math
+import random
 from types import SimpleNamespace
 
 import pytest
@@ -79,6 +80,21 @@ def test_a_soft_limit_is_looked_for_where_a_heavier_load_is_completed_no_faster(
         looked.append(trial(wanted, soft(7000, wanted, knee)))
     shown = soft(0.97 * 7000, rate, knee) / soft(7000, rate, knee)
     assert shown == pytest.approx(0.97, abs=0.005)
+
+
+def scattered(seed, sd=0.05):
+    """Loads that are found for servers whose trials scatter, over what they can complete."""
+    chance, looked = random.Random(seed), []  # noqa: S311  # no secret
+    while (rate := sighted(PLAN, looked)) is None:
+        wanted = next_sight(PLAN, looked)
+        looked.append(trial(wanted, 7000 * math.exp(sd * chance.gauss(0, 1))))
+    return rate / 7000
+
+
+def test_trials_that_scatter_seldom_lead_to_a_far_heavier_load():
+    loads = sorted(scattered(seed) for seed in range(200))
+    assert loads[100] <= 1.2
+    assert loads[180] <= 1.4
 
 
 def lifted_to(capacity, rate=1050, most=math.inf):

@@ -25,7 +25,7 @@ from leaselab.model.errors import (
     server_broken,
 )
 from leaselab.model.journal import entry_of
-from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, order_of
+from leaselab.model.procedures.duel import FILLING_SHARE, LEAST_ROUNDS, PAUSE_S, order_of
 from leaselab.run.duel import Fight
 
 # ---- the rounds
@@ -150,7 +150,7 @@ def test_a_loop_of_5_percent_is_found_where_servers_slow_down_as_they_fill(loop,
     assert result.answer is answer
     assert result.ratio == pytest.approx(1 / loop, abs=0.005)
     sizes = {round_.metrics["clients"] for point in points for round_ in point.rounds}
-    assert sizes == {math.ceil(0.75 * points[0].rounds[0].trials[-1].rate)}
+    assert sizes == {math.ceil(FILLING_SHARE * points[0].rounds[0].trials[-1].rate)}
     hidden, _ = filling(9000 / loop, clients_s=0)
     assert hidden.ratio == 1.0 or hidden.ratio > 1 / loop + 0.01
 
@@ -166,7 +166,7 @@ def test_all_clients_are_served_before_the_trials_and_nothing_is_emptied_after_t
 
 def test_a_server_that_cannot_serve_all_clients_at_once_gets_them_more_slowly():
     """One that is far slower than the other holds as many."""
-    points, fighters = fight(b=6000, both=True)
+    points, fighters = fight(b=5000, both=True)
     first, second = (point.rounds[-1].warm_ups for point in points)
     assert [trial.loss_ratio for trial in first] == [0.0]
     assert [item.duration_s for item in second] == [1, 2]

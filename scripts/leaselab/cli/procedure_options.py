@@ -118,7 +118,7 @@ _PARAMETERS = (
     _Parameter(
         "--clients-s",
         "clients_s",
-        "clients that come back in turn, as seconds of 3/4 of the load, s; 0: all are new",
+        "clients that come back in turn, as seconds of 0.6 of the load, s; 0: all are new",
     ),
     _Parameter("--limit-s", "limit_s", "give up after, s"),
     _Parameter("--rates", "rates", "loads of the steps, 1/s, comma-separated", _rates),

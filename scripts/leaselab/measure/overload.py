@@ -21,10 +21,15 @@ is so heavy that a server spends its time on what it does not complete."""
 _STEP = 1.05
 """Factor by which a load that became too light is raised from round to round, and by which one
 that is looked for is more than what was completed."""
-_FLAT, _PROOFS = 0.02, 2
-"""By how much of the load's growth (0..1) a server at its limit completes more at most, and how
-often each of two loads is tried for that.  Trials scatter by more than that, so that a heavier
-pair is often tried in vain: that costs less than to take a soft limit for a hard one."""
+_FLAT = 0.02
+"""By how much of the load's growth (0..1) a server at its limit completes more at most."""
+_PROOFS, _MOST_PROOFS = 2, 4
+"""How often each of two loads is tried for that: at the least, and where the trials scatter too
+much to tell.  What is not seen by then counts as no growth: far too heavy a load costs more, as
+trials scatter with what a server drops."""
+_LEAST_SD = 0.01
+"""Relative scatter of trials that is taken at the least: that of few trials may be small by
+chance."""
 _PAIRS = 3
 """Most such pairs, each heavier than the one before: the last has to do."""
 _LIFT = 1.2
@@ -83,7 +88,7 @@ def _settled(plan: Duel, made: Sequence[Trial], one: Trial, above: Trial) -> int
     if pair is None or pair.wanted is not None:
         return None if pair else above.rate
     if pair.lower > one.rate:
-        return round(math.sqrt(pair.lower * pair.upper))
+        return pair.lower
     # Bursts may have lost some of it before the server was at its limit.
     return max(pair.lower, round(plan.over * pair.completed))
 
@@ -117,13 +122,31 @@ def _flat_pair(plan: Duel, made: Sequence[Trial], one: Trial, above: Trial) -> _
         completed = statistics.fmean(of[upper]) if of[upper] else 0.0
         if len(of[fewest]) < _PROOFS:
             return _Pair(lower, upper, completed, fewest)
-        growth = math.log(upper / lower)
-        if math.log(completed / statistics.fmean(of[lower])) <= _FLAT * growth or not left:
+        grows = _grows(of[lower], of[upper], _FLAT * math.log(upper / lower))
+        if grows is None and len(of[fewest]) < _MOST_PROOFS:
+            return _Pair(lower, upper, completed, fewest)
+        if not grows or not left:
             return _Pair(lower, upper, completed, None)
         lower, upper = upper, math.ceil(upper * _PROOF)
         if upper >= limit:
             break
     return None
+
+
+def _grows(lighter: Sequence[float], heavier: Sequence[float], most: float) -> bool | None:
+    """Whether more is completed of a heavier load, by more than `most` (logarithm).
+
+    None where the trials scatter by more than would show it.
+    """
+    growth = math.log(statistics.fmean(heavier) / statistics.fmean(lighter)) - most
+    squares = sum(
+        (rate / statistics.fmean(rates) - 1) ** 2
+        for rates in (lighter, heavier)
+        for rate in rates
+    )
+    sd = max(_LEAST_SD, math.sqrt(squares / (len(lighter) + len(heavier) - 2)))
+    error = sd * math.sqrt(1 / len(lighter) + 1 / len(heavier))
+    return growth > 0 if abs(growth) > error else None
 
 
 def _bracket(usable: Sequence[Trial]) -> tuple[int, float]:

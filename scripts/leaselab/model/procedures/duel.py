@@ -80,7 +80,7 @@ its end after the last answer."""
 EQUAL_ROUNDS = 17
 """Rounds of a duel of equal servers by default: the mean over drift and noise of
 benchmarks/results/verdicts.md."""
-FILLING_SHARE, FILLINGS = 0.75, 3
+FILLING_SHARE, FILLINGS = 0.6, 3
 """Share of the rounds' load (0..1) at which returning clients are first served, and most trials
 for it: after the first, each trial has half the load for twice as long."""
 LOSSLESS_S = 0.35
