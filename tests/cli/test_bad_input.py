@@ -1,5 +1,6 @@
 """Bad input to the commands that measure: one line, exit code 2, nothing touched."""
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -145,6 +146,10 @@ def test_a_bench_file_that_is_missing_or_another_s_is_refused(refused, checkout)
     nothing_left = {**DOCUMENT, "procedure": {"rounds": 2, "trim": 1}}
     path.write_text(json.dumps(nothing_left), encoding="utf-8")
     assert "nothing would be left after trimming" in refused("step", "sweep", path)
+    short = copy.deepcopy(DOCUMENT)
+    short["scenario"]["server"]["options"]["lease_lifetime_s"] = 60
+    path.write_text(json.dumps(short), encoding="utf-8")
+    assert "leases could expire while the sweep runs" in refused("step", "sweep", path)
 
 
 def test_resuming_what_was_never_begun_is_refused(refused):

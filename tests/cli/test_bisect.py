@@ -82,6 +82,7 @@ def test_where_the_ends_do_not_differ_it_says_how_to_look_inside(lab, place, has
     assert search(place, hashes) == 0
     assert set(lab.measured) == {hashes[0], hashes[12]}
     printed = capsys.readouterr().out.splitlines()[-1]
+    assert "The ends do not differ" in printed
     good, bad = hashes[0][:10], hashes[-1][:10]
     assert f"--commits {good}..{bad} --first-parent --anchor {good}; then leaselab" in printed
 

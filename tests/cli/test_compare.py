@@ -404,6 +404,13 @@ def test_nothing_that_users_wrote_is_markup_or_moves_the_cursor(root, compared):
         assert all(letter.isprintable() or letter == "\n" for letter in out + err)
 
 
+def test_a_subject_with_a_terminals_colours_stays_text(measured, compared):
+    base, _ = measured("a"), measured("b", 0.9, "\x1b[31mRed\x1b[0m\nalert")
+    _, out, err, comment, _ = compared(base.id, "last")
+    assert "\x1b" not in out + err + comment
+    assert err.count("\n") == 1
+
+
 def test_what_is_to_be_doubted_is_said(measured, compared):
     wild = [rate * (1 + 0.15 * (-1) ** place) for place, rate in enumerate(MAX_RATES)]
     base, _ = measured("a"), measured("b", 0.93, rates=wild)
@@ -464,6 +471,7 @@ class TestPointsOfAFamily:
             "tuning.queue_size": ["64", "128"],
         }
         assert [document[item]["scenario"] for item in "ab"] == ["v4-threads-1", "v4-threads-2"]
+        assert main(["compare", second.id, first.id]) == 1
 
     def test_another_load_is_refused(self, point, capsys):
         load = {"family": 4, "pool": {"subnet": "10.0.0.0/9"}}

@@ -73,6 +73,13 @@ class TestShow:
             assert err.startswith(f"leaselab: {path}: does not match its checksum (found ")
             assert err.count("\n") == 1
 
+    def test_no_results_at_all(self, capsys, root):
+        code, out, err = call(capsys, "show")
+        assert (code, out) == (2, "")
+        assert err == (
+            f"leaselab: {root}: there is no finished result; `leaselab run` makes one\n"
+        )
+
 
 class TestList:
     def test_text(self, capsys, records):
@@ -183,6 +190,15 @@ class TestArchive:
         assert code == 3
         assert [damage["id"] for damage in json.loads(out)["damaged"]] == [records[2].id]
         assert call(capsys, "dev", "archive", "verify", records[0].id)[0] == 0
+
+    def test_verify_goes_on_past_one_whose_record_is_gone(self, capsys, root, records):
+        folder = Store(root).place(records[1].id)
+        folder.chmod(0o755)
+        (folder / "result.json").unlink()
+        code, out, err = call(capsys, "dev", "archive", "verify")
+        assert code == 3
+        assert out.startswith("2 of 3 results match")
+        assert "is missing" in err
 
     @pytest.mark.usefixtures("records")
     def test_verify_refuses_an_unknown_name(self, capsys):

@@ -130,6 +130,13 @@ class TestSeal:
                 break
         assert fatal > 10
 
+    def test_leftovers_of_a_killed_write_are_not_archived(self, store):
+        record = example_result()
+        with begun(store, record) as running:
+            (running.path / "raw" / "b.txt.part").write_text("half")
+            place = store.seal(running, record)
+        assert list(place.rglob("*.part")) == []
+
 
 def seal_in_child(store, record, fatal):
     """Seal in a child that is killed at its fsync number `fatal`; True when it got through."""
