@@ -20,8 +20,7 @@ SHORT = {"name": "fixed-load", "duration_s": 3, "trial_s": 1}
 DEATH = {"name": "event", "before_s": 2, "after_s": 3}
 AT_ONCE = {"name": "burst", "clients": 700, "limit_s": 5}
 POOL = "10.0.0.1 - 10.0.7.208"
-SIZE = 2000
-"""Addresses that it has."""
+"""Of 2000 addresses."""
 FILLING = {
     "name": "fill",
     "pool": POOL,

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import jinja2
 import pytest
+import yaml
 
 ROLES = Path(__file__).parents[2] / "roles"
 CONFIGURATIONS = {
@@ -65,3 +66,15 @@ def test_a_recursor_asks_and_answers_from_the_test_address(role, line):
     """No route leads out of that network."""
     text = configuration(role)
     assert line in [item.strip() for item in text.splitlines()]
+
+
+@pytest.mark.parametrize("role", CONFIGURATIONS)
+@pytest.mark.parametrize(("family", "address"), [(4, "198.18.0.10"), (6, "2001:2:0:1::10")])
+def test_the_address_of_a_recursor_is_its_test_address(role, family, address):
+    settings = yaml.safe_load((ROLES / role / "vars/main.yml").read_text(encoding="utf-8"))
+    given = {"role": "recursive", "data": "hierarchy", "family": family}
+    given |= {"test_address": "198.18.0.10", "test_address6": "2001:2:0:1::10"}
+    rendered = jinja2.Template(settings[f"{role}_address"]).render(
+        {f"{role}_{name}": value for name, value in given.items()}
+    )
+    assert rendered == address

@@ -230,17 +230,21 @@ def test_a_change_that_leaves_clients_unanswered_is_refused(tmp_path, monkeypatc
 
 
 def test_the_reader_takes_each_configuration_of_users_without_its_costs():
+    read, taken = set(), set()
     for file in sorted((ROOT / "tests/data/own").glob("*.conf")):
         if file.stem == "wrong" or file.stem.startswith(OTHERS):
             continue
         own = read_own(file, {"isp": ["hook:radius"], "pair": ["hook:ha"]}.get(file.stem, ()))
+        read.add(file.stem)
         findings = advise(file, ROOT / "scenarios", Given(version="2.2")).findings
         assert "one-thread" in {finding.name for finding in findings} or file.stem == "pair"
         for finding in findings:
             try:
                 other, changes = own_without(own, finding.name, Given(version="2.2"))
             except LeaselabError as refusal:
-                assert refusal.what  # noqa: PT017  # either is right
+                assert refusal.outcome is Outcome.USAGE  # noqa: PT017  # either is right
             else:
+                taken.add(file.stem)
                 assert changes
                 assert other.clients == own.clients
+    assert taken == read
