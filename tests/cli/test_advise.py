@@ -332,7 +332,7 @@ def test_bad_arguments_are_bad_input(words, capsys):
 def within():
     """A time in which each input has to be judged or refused."""
     number = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("hung"))
-    yield lambda: signal.alarm(20)
+    yield lambda: signal.alarm(60)
     signal.alarm(0)
     signal.signal(signal.SIGALRM, number)
 
@@ -441,7 +441,8 @@ def test_what_is_faster_with_it_is_said_as_a_gain(lab, measured):
 def test_a_cost_in_cpu_is_said_beside_the_rate(lab, measured):
     lab.costs[measured.scenario] = 1.1
     out = measured.advise("--measure").out
-    assert re.search("no cost .*; \\d+\\.\\d % more server CPU per DHCPv4 exchange", out)
+    more = re.search(r"no cost .*; (\d+\.\d) % more server CPU per DHCPv4 exchange", out)
+    assert float(more[1]) == pytest.approx(10, abs=1)
 
 
 def test_a_duel_that_the_archive_has_is_not_made_again(lab, measured):
@@ -455,7 +456,7 @@ def test_a_duel_that_the_archive_has_is_not_made_again(lab, measured):
 
 def test_an_interrupted_measurement_goes_on(lab, measured):
     lab.interrupted_at = 15
-    assert main(["advise", str(measured.file), "--measure"]) != 0
+    assert main(["advise", str(measured.file), "--measure"]) == 130
     lab.interrupted_at = None
     bases = [own["base"] for own in measured.costs().values()]
     assert {lab.rounds.count((base, 1)) for base in bases} == {1}

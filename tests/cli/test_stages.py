@@ -69,7 +69,7 @@ class Playbooks:
         (builds / KEY / "artifact.tar.gz").touch()
         kept = {"source": source_hash(), "key": KEY}
         (builds / "leaseload.json").write_text(json.dumps(kept), encoding="utf-8")
-        self.building.wait(10)
+        assert self.building.wait(60)
         return PlaybookStats(2, self.checkout / "log")
 
     def __call__(self, names, _inventory, variables, lease, _on_event=None):

@@ -174,19 +174,20 @@ def test_maintenance_is_reported_also_when_its_generator_is_switched_off(lab, ca
 def test_a_host_that_hangs_is_not_waited_for(lab):
     def hangs(access):
         if access.name == "rack1-gen":
-            time.sleep(20)
+            assert over.wait(120)
         return lab(access)
 
-    began = time.monotonic()
-    first, second, _ = bench_statuses(lab.benches, hangs, limit_s=3)
-    assert time.monotonic() - began < 15
-    assert [host.problem for host in first.hosts] == ["", "no answer within 3 s"]
+    over, began = threading.Event(), time.monotonic()
+    first, second, _ = bench_statuses(lab.benches, hangs, limit_s=8)
+    assert time.monotonic() - began < 60
+    over.set()
+    assert [host.problem for host in first.hosts] == ["", "no answer within 8 s"]
     assert first.lock_problem == "rack1-gen, which keeps it, is not reachable"
     assert second.up
 
 
 def test_hosts_of_all_benches_are_asked_at_the_same_time(lab):
-    all_are_asked = threading.Barrier(6, timeout=20)
+    all_are_asked = threading.Barrier(6, timeout=60)
 
     def waits(access):
         all_are_asked.wait()

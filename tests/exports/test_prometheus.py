@@ -100,17 +100,19 @@ def ask(programs, rows, tmp_path_factory):
         )["data"]["result"]
 
     try:
-        for _ in range(100):
+        deadline = time.monotonic() + 60
+        while True:
             try:
                 get("-/ready")
                 break
             except OSError:
                 assert server.poll() is None, "prometheus ended"
+                assert time.monotonic() < deadline, "prometheus is not ready"
                 time.sleep(0.1)
         yield query
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)
 
 
 def test_a_backfilled_history_is_answered_with_the_figures_of_the_results(ask, rows):

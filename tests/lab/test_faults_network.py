@@ -40,7 +40,7 @@ while True:
 # Until it listens; what it says goes to a file, so that the command ends and it does not.
 SERVE = """
 python3 -c "$0" serve "$1" > /tmp/said 2>&1 &
-for _ in $(seq 50); do
+for _ in $(seq 400); do
   if grep -q ready /tmp/said; then exit; fi
   sleep 0.1
 done

@@ -66,7 +66,7 @@ def test_clients_of_a_capture_run_as_a_load(family, network, tmp_path):
         )
     finally:
         server.terminate()
-        server.wait(timeout=10)
+        server.wait(timeout=60)
     assert status == 0, output
     report = json.loads(output)
     assert report["filled"]["leases"] == load["clients"] == 80

@@ -27,7 +27,7 @@ OPENS = textwrap.dedent("""
     local = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     def sizes():
         return [s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) for s in (one, other, local)]
-    before, until = sizes(), time.monotonic() + 20
+    before, until = sizes(), time.monotonic() + 60
     while sizes()[0] < int(sys.argv[1]) and time.monotonic() < until:
         time.sleep(0.005)
     print(json.dumps([before[1:], sizes()]))
@@ -42,7 +42,7 @@ def launched(*command, size=SIZE, under=ROOTED):
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
-        timeout=60,
+        timeout=120,
     )
 
 

@@ -117,6 +117,7 @@ def test_two_who_archive_at_once_and_are_killed_lose_nothing(tmp_path):
         for worker in workers:
             before = len([*tmp_path.glob("????/??/*")])
             while len([*tmp_path.glob("????/??/*")]) <= before:
+                assert worker.is_alive(), worker.exitcode
                 time.sleep(0.01)
             time.sleep(chance.uniform(0, 0.05))
             os.kill(worker.pid, signal.SIGKILL)

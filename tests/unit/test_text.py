@@ -80,7 +80,7 @@ def on_terminal(monkeypatch):
         reader.start()
         with os.fdopen(slave, "w") as stream:
             print_result(record, PLACE, stream, whole=whole)
-        reader.join(timeout=10)
+        reader.join()
         os.close(master)
         raw = sent.decode()
         return raw, re.sub(r"\x1b\[[0-9;]*m", "", raw).replace("\r", "")

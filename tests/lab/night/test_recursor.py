@@ -38,7 +38,7 @@ BEGIN = """
 rm -f /tmp/dns-packets.*
 python3 -c "$(cat)" > /tmp/dns-packets.said 2>&1 < /dev/null &
 echo $! > /tmp/dns-packets.pid
-for _ in $(seq 50); do
+for _ in $(seq 400); do
   if [ -e /tmp/dns-packets.ready ]; then exit; fi
   sleep 0.1
 done
@@ -46,7 +46,7 @@ cat /tmp/dns-packets.said; exit 1
 """
 END = """
 pid=$(cat /tmp/dns-packets.pid); kill $pid
-for _ in $(seq 50); do [ -e /proc/$pid ] || break; sleep 0.1; done
+for _ in $(seq 400); do [ -e /proc/$pid ] || break; sleep 0.1; done
 cat /tmp/dns-packets.json; rm -f /tmp/dns-packets.*
 """
 HOSTS = ("server", "partner", "generator")
