@@ -1,6 +1,8 @@
-"""Starting processes from tests."""
+"""Processes that tests start, and their ends."""
 
 import signal
+import time
+from pathlib import Path
 
 
 def hear_interrupts():
@@ -9,3 +11,20 @@ def hear_interrupts():
     What it starts would inherit that.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def is_running(pid):
+    """Whether a process has not ended; it may do so while it is looked at."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def await_end(*pids):
+    """Wait until processes have ended."""
+    deadline = time.monotonic() + 60
+    while running := [pid for pid in pids if is_running(pid)]:
+        assert time.monotonic() < deadline, f"still running: {running}"
+        time.sleep(0.05)

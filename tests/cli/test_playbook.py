@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from tests.processes import hear_interrupts
+from tests.processes import await_end, hear_interrupts
 
 from leaselab.lab.playbook import playbook_error, run_playbook
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
@@ -176,11 +176,7 @@ def test_the_end_of_its_caller_stops_the_playbook_and_what_it_started(checkout, 
     caller.send_signal(number)
     _, errors = caller.communicate(timeout=60)
     assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
-    waiting = Path("/proc") / pid_file.read_text(encoding="utf-8").strip()
-    deadline = time.monotonic() + 10
-    while waiting.exists() and "zombie" not in (waiting / "status").read_text(encoding="utf-8"):
-        assert time.monotonic() < deadline, "the task still runs"
-        time.sleep(0.05)
+    await_end(pid_file.read_text(encoding="utf-8").strip())
 
 
 def test_a_lock_that_is_lost_ends_the_playbook(checkout):
