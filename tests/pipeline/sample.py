@@ -1,7 +1,7 @@
 """A repository whose pipeline is small: scripts of some lines that do as configured.
 
 By parameter OPTIONS: `measure=3` makes measure.sh exit with 3, `measure=sleep` lets it
-sleep for a minute, `measure=stubborn` lets it sleep whatever SIGTERM says.
+sleep for 5 min, `measure=stubborn` lets it sleep whatever SIGTERM says.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ for word in $OPTIONS; do
 done
 echo "$answer" >ci/status
 case $answer in
-  sleep) sleep 60 ;;
-  stubborn) (trap '' TERM && echo ready && sleep 60) & wait ;;
+  sleep) sleep 300 ;;
+  stubborn) (trap '' TERM && echo ready && sleep 300) & wait ;;
   *) exit "$answer" ;;
 esac
 """

@@ -49,7 +49,7 @@ def test_an_abort_ends_what_runs_and_cleans_up(controller, repository):
     build = controller.start("leaselab", repository, parameters={"OPTIONS": "measure=stubborn"})
     wait_for(lambda: "ready" in build.log, "the script has not started")
     build.abort()
-    record = build.wait(30)
+    record = build.wait(60)
     assert record.result == "ABORTED"
     assert "no end on SIGTERM" in record.log
     assert record.stages["Measure"] == "ABORTED"
@@ -85,7 +85,7 @@ def test_a_bench_is_one_builds_at_a_time(controller, repository):
     assert "is locked by leaselab #1, waiting..." in waiting.log
 
     giving_up.abort()
-    record = giving_up.wait(30)
+    record = giving_up.wait(60)
     assert record.result == "ABORTED"
     assert record.commands == []
     assert record.posts == []
@@ -111,4 +111,4 @@ def test_two_benches_serve_two_builds(tmp_path, repository):
     assert second.document["locks"][0]["names"] == ["bench2"]
     assert "measure on bench2" in second.log
     first.abort()
-    assert first.wait(30).result == "ABORTED"
+    assert first.wait(60).result == "ABORTED"

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 WORD = "geheim-9"
 """The password of all that asks for one."""
-START_S = 20.0
+START_S = 60.0
 # The command's host is a file; it notes its arguments, as others on this machine see them.
 COMMAND = """\
 import sys
@@ -138,7 +138,7 @@ def started(*words, log):
         yield
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def until(attempt, log):
@@ -272,7 +272,7 @@ class TestHost:
         monkeypatch.setattr(boot, "SECOND_LOOK_S", 0.1)
         with machine("sut", tmp_path) as sut, machine("gen", tmp_path) as gen:
             sut.process.terminate()  # no power yet
-            sut.process.wait(10)
+            sut.process.wait(60)
             hosts = {"sut": sut.access, "gen": gen.access}
             sshd = ["chroot", str(unpacked()), "/usr/sbin/sshd", "-D", "-f"]
             settings = f"/etc/ssh/sut-{sut.access.port}/sshd_config"
@@ -304,7 +304,7 @@ esac
                 for name, access in hosts.items()
             }
             variables["sut"]["leaselab_power"] = {"command": ["sh", str(switch), "{action}"]}
-            variables["sut"]["leaselab_power_boot_s"] = 30
+            variables["sut"]["leaselab_power_boot_s"] = 60
             parts = {"dhcp_server": "sut", "dhcp_generator": "gen"}
             children = {
                 part: {"hosts": {name: variables[name]}} for part, name in parts.items()

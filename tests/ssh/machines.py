@@ -21,7 +21,7 @@ AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
 PACKAGES = ("bash", "coreutils", "dash", "openssh-server", "openssh-client", "sudo")
 USERS = {"root": 0, "sshd": 100, "operator": 1000, "visitor": 1001}
 """`operator` may use sudo without a password; `visitor` may not use it at all."""
-START_S = 10.0
+START_S = 60.0
 
 
 def run(*argv, **options):
@@ -136,7 +136,7 @@ def machine(name, folder, *settings):
         )
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         run("rm", "-r", f"{place}{inside}")
 
 
