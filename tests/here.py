@@ -95,7 +95,7 @@ class LockProgram:
         """Move all times of the lock back by so much, as if that had passed (s)."""
         path = self.folder / "lock.json"
         held = json.loads(path.read_text(encoding="utf-8"))
-        for lock in filter(None, (held, held["hold"])):
-            lock["since"] -= seconds
-            lock["expires_at"] -= seconds
+        for part in filter(None, (held, held["hold"])):
+            part["since"] -= seconds
+            part["expires_at"] -= seconds
         path.write_text(json.dumps(held), encoding="utf-8")
