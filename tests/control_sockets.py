@@ -23,16 +23,16 @@ def answering(path: Path, answer: Callable[[str], str]) -> Iterator[list[str]]:
         def serve() -> None:
             while True:
                 try:
-                    first, _ = listening.accept()
+                    connection, _ = listening.accept()
                 except OSError:
                     return  # the test has ended
-                with first:
-                    command = first.makefile().readline().rstrip("\n")
+                with connection:
+                    command = connection.makefile().readline().rstrip("\n")
                     asked.append(command)
-                    first.sendall(answer(command).encode())
+                    connection.sendall(answer(command).encode())
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield asked
         listening.shutdown(socket.SHUT_RDWR)
-        thread.join(5)
+        thread.join(60)

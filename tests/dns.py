@@ -84,3 +84,9 @@ class Host:
     def generate(self, argv, environment, timeout_s):  # noqa: ARG002  # the port's
         self.argvs.append(argv)
         return self.outputs.pop(0) if len(self.outputs) > 1 else self.outputs[0]
+
+
+def sums_up(trial):
+    """Whether each exchange of a trial completed, was late, was lost or failed."""
+    parts = trial.completed + trial.late + trial.lost + sum(trial.failures.values())
+    return parts == trial.attempted

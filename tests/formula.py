@@ -262,26 +262,30 @@ def formula_bench(**procedure):
     return parse_bench(formula_document(**procedure), "tests")
 
 
-def formula_point(bench, zones, listener=None):
-    """A point that is measured to its end; `listener` hears of it."""
-    trials = Trials(
-        bench,
-        bench.procedure,
-        zones,
-        Flood(bench, bench.procedure, zones),
-        zones,
-        {"server": zones, "generator": zones},
-    )
-    journal = journaled(entry_of(*event) for event in zones.events)
-    point = Point(
+def formula_trials(bench, zones, generator=None):
+    """Trials of a formula, by a flood unless another generator is given."""
+    generator = generator or Flood(bench, bench.procedure, zones)
+    hosts = {"server": zones, "generator": zones}
+    return Trials(bench, bench.procedure, zones, generator, zones, hosts)
+
+
+def begun_point(bench, zones, trials=None, *, listener=None, sleep=lambda _: None):
+    """A point that goes on from the events of its formula; `listener` hears of it."""
+    trials = trials or formula_trials(bench, zones)
+    return Point(
         method_of(bench.procedure, trials.generator.capacity),
         trials,
         zones,
         zones,
         listener or zones,
-        journal,
-        sleep=lambda _: None,
+        journaled(entry_of(*event) for event in zones.events),
+        sleep=sleep,
     )
+
+
+def formula_point(bench, zones, listener=None):
+    """A point that is measured to its end; `listener` hears of it."""
+    point = begun_point(bench, zones, listener=listener)
     while not point.finished:
         point.advance()
     return point

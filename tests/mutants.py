@@ -84,12 +84,11 @@ def mutate(root, ident, chance):
     for path in (place, *place.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     kind = chance.choice(("value",) * 12 + ("raw", "raw", "bytes", "file", "sums"))
-    reported = {"value": _value, "raw": _raw, "bytes": _bytes, "file": _file, "sums": _sums}[
-        kind
-    ](place, chance)
+    ways = {"value": _value, "raw": _raw, "bytes": _bytes, "file": _file, "sums": _sums}
+    change = ways[kind](place, chance)
     if kind in ("value", "raw", "bytes"):
         write_sums(place)
-    return f"{ident}: {reported}"
+    return f"{ident}: {change}"
 
 
 def _places(value, path=()):
@@ -123,7 +122,7 @@ def _way(document, chance):
 def _value(place, chance):
     path = place / "result.json"
     document = json.loads(path.read_bytes())
-    reported = []
+    changes = []
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         way = _way(document, chance)
         how = chance.choice(("put", "put", "put", "drop", "add", "scale", "double"))
@@ -145,9 +144,9 @@ def _value(place, chance):
             return value
 
         document = _changed(document, way, change)
-        reported.append(f"{how} {'.'.join(map(str, way))} {str(value)[:40]!r}")
+        changes.append(f"{how} {'.'.join(map(str, way))} {str(value)[:40]!r}")
     path.write_text(json.dumps(document))
-    return "; ".join(reported)
+    return "; ".join(changes)
 
 
 def _raw(place, chance):

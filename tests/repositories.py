@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-_ANOTHER = {
+_AUTHOR = {
     "GIT_AUTHOR_NAME": "A. Developer",
     "GIT_AUTHOR_EMAIL": "a.developer@example.org",
     "GIT_COMMITTER_NAME": "A. Developer",
@@ -31,7 +31,7 @@ def git(path: Path, *arguments: str, minute: int = 0, input: str | None = None) 
         input=input,
         env={
             **os.environ,
-            **_ANOTHER,
+            **_AUTHOR,
             "GIT_AUTHOR_DATE": date,
             "GIT_COMMITTER_DATE": date,
         },

@@ -42,8 +42,8 @@ class SourceLists:
         wanted = ("apt-get", "source", "--download-only", f"{package}/{suite}")
         self._apt(*wanted)
         # Packages that are there already are not listed; so it is asked in an empty folder.
-        reported = self._apt(*wanted, "--print-uris", folder=self._folder / "cache")
-        (name,) = re.findall(r" (\S+\.orig\.tar\.[a-z0-9]+) ", reported)
+        output = self._apt(*wanted, "--print-uris", folder=self._folder / "cache")
+        (name,) = re.findall(r" (\S+\.orig\.tar\.[a-z0-9]+) ", output)
         version = name.split("_")[1].partition(".orig")[0]
         place = self._folder / f"{package}-{version}"
         if not place.exists():

@@ -86,14 +86,14 @@ def test_an_artifact_replaces_what_was_there(host):
 
 def test_what_was_changed_since_is_not_what_was_installed(host):
     """As a playbook that is played again sees it, which then installs the artifact again."""
-    _, result = host.install()
+    _, digest = host.install()
     check = ("sha256sum", "--check", "--quiet", "--strict", "artifact.files")
     assert subprocess.run(check, cwd=host.prefix, check=False).returncode == 0
     (host.prefix / "sbin/some").write_text("another program")
     assert MODULE.installed(host.prefix) == ""
     assert subprocess.run(check, cwd=host.prefix, check=False).returncode != 0
     host.install()
-    assert MODULE.installed(host.prefix) == result
+    assert MODULE.installed(host.prefix) == digest
 
 
 def test_builds_lie_side_by_side_until_no_variant_has_them(host, tmp_path):
@@ -112,8 +112,8 @@ def test_builds_lie_side_by_side_until_no_variant_has_them(host, tmp_path):
 
 def test_another_file_than_was_built_is_not_unpacked(host):
     """Not even read: its contents belong to another user."""
-    reason, result = host.install(sha256="a" * 64)
-    assert f"is not the artifact that was built (found sha256 {result}, wanted aaaa" in reason
+    reason, digest = host.install(sha256="a" * 64)
+    assert f"is not the artifact that was built (found sha256 {digest}, wanted aaaa" in reason
     assert not host.prefix.exists()
 
 
@@ -181,7 +181,7 @@ def test_a_program_that_is_asked_for_its_version_cannot_hold_up_its_host(
     path.write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
     path.chmod(0o755)
     done = subprocess.run(
-        ["sh", "-c", script, "sh", path, "-v"], capture_output=True, timeout=15, check=False
+        ["sh", "-c", script, "sh", path, "-v"], capture_output=True, timeout=60, check=False
     )
     if status is None:
         assert done.returncode not in (0, 124)

@@ -1,7 +1,6 @@
 """A bench held over several commands: the lock's program, and what a checkout keeps of it."""
 
 import json
-import time
 
 import pytest
 from tests.here import LockProgram
@@ -57,28 +56,28 @@ def test_nor_does_a_playbook_of_it_change_the_bench_meanwhile(bench):
 
 def test_the_hold_starts_again_when_it_has_the_bench_back(tmp_path):
     bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=1.5)
-    bench.call("acquire", SWEEP, under=HOLD)
-    time.sleep(1.6)
+    bench.call("acquire", HOLD, lease_s=100)
+    bench.call("acquire", SWEEP, under=HOLD, lease_s=200)
+    bench.pass_time(110)
     bench.call("release", SWEEP)
     assert bench.call("acquire", OTHER) == HELD_BY_OTHER
 
 
 def test_a_hold_outlives_a_sweep_that_died_under_it(bench):
-    bench.call("acquire", SWEEP, under=HOLD, lease_s=0.2)
-    time.sleep(0.3)
+    bench.call("acquire", SWEEP, under=HOLD, lease_s=60)
+    bench.pass_time(61)
     assert bench.call("acquire", OTHER) == HELD_BY_OTHER
     assert bench.call("acquire", "the next sweep", under=HOLD) == DONE
 
 
 def test_a_sweep_that_goes_on_prolongs_the_hold_it_is_under(tmp_path):
     bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=8)
-    bench.call("acquire", SWEEP, under=HOLD, lease_s=4)
+    bench.call("acquire", HOLD, lease_s=800)
+    bench.call("acquire", SWEEP, under=HOLD, lease_s=400)
     for _ in range(4):
-        time.sleep(1.4)
-        assert bench.call("renew", SWEEP, under=HOLD, lease_s=4) == DONE
-    time.sleep(4.4)  # the sweep's lease is over, the hold's is not
+        bench.pass_time(250)
+        assert bench.call("renew", SWEEP, under=HOLD, lease_s=400) == DONE
+    bench.pass_time(500)  # the sweep's lease is over, the hold's is not
     assert bench.call("acquire", OTHER) == HELD_BY_OTHER
 
 
@@ -92,8 +91,8 @@ def test_what_a_killed_sweep_left_is_reclaimed_by_the_hold_alone(bench):
 
 def test_a_hold_that_expired_and_was_taken_by_others_reclaims_nothing(tmp_path):
     bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=0.05)
-    time.sleep(0.1)
+    bench.call("acquire", HOLD, lease_s=60)
+    bench.pass_time(61)
     bench.call("acquire", OTHER)
     assert bench.call("reclaim", HOLD) == HELD_BY_OTHER
     assert bench.call("acquire", SWEEP, under=HOLD) == HELD_BY_OTHER
@@ -112,8 +111,8 @@ def test_a_hold_reclaims_a_bench_in_maintenance_only_while_it_is_in_force(tmp_pa
 
 def test_a_sweep_whose_hold_has_expired_takes_the_free_bench_for_itself(tmp_path):
     bench = Bench(tmp_path)
-    bench.call("acquire", HOLD, lease_s=0.05)
-    time.sleep(0.1)
+    bench.call("acquire", HOLD, lease_s=60)
+    bench.pass_time(61)
     assert bench.call("acquire", SWEEP, under=HOLD) == DONE
     bench.call("release", SWEEP)
     assert not (tmp_path / "lock.json").exists()

@@ -173,14 +173,14 @@ def test_a_reload_that_does_not_end_is_none(contract, authority, reloads):
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"),
+    ("logged", "reason"),
     [
         (UNLOADED, r"zone z0000001\.test/IN: not loaded due to errors"),
         ("error: reloading configuration failed: unknown option\n", "failed: unknown option"),
     ],
 )
-def test_a_reload_that_fails_says_why(contract, authority, reloads, answer, reason):
-    reloads(f"general: {answer}".replace("general: general", "general"))
+def test_a_reload_that_fails_says_why(contract, authority, reloads, logged, reason):
+    reloads(f"general: {logged}".replace("general: general", "general"))
     with pytest.raises(contract.ContractError, match=reason):
         contract.Server(authority).reload()
 

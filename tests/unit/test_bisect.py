@@ -125,9 +125,9 @@ def test_the_next_step_follows_from_what_is_known_and_from_no_order_of_it(made_u
         if isinstance(step, End):
             break
         duels.append(truthful(drops, step, f"{len(duels):03d}"))
-    reported = next_step(Known(count, tuple(duels), broken), PLENTY)
+    expected = next_step(Known(count, tuple(duels), broken), PLENTY)
     order.shuffle(duels)
-    assert next_step(Known(count, tuple(duels), broken), PLENTY) == reported
+    assert next_step(Known(count, tuple(duels), broken), PLENTY) == expected
 
 
 def test_the_ends_come_first_and_equal_ends_end_it():

@@ -74,8 +74,8 @@ def test_builds_of_two_commits_are_installed_side_by_side(builder):
     first = made(builder("build"))
     builder.job["commit"] = "e" * 40
     second = made(builder("build"))
-    for row in (first, second):
-        assert row["prefix"] == f"/opt/builds/{row['key']}"
+    for build in (first, second):
+        assert build["prefix"] == f"/opt/builds/{build['key']}"
     assert first["prefix"] != second["prefix"]
 
 
@@ -89,8 +89,8 @@ def test_a_damaged_artifact_is_built_again(builder):
 
 def test_a_recipe_gets_prefix_options_jobs_and_description(builder):
     names = ("PREFIX", "FLAGS", "JOBS", "DESCRIBED")
-    reported = " ".join(f'"$LEASELAB_{name}"' for name in names)
-    builder.recipe(f"printf '%s\\n' {reported}; {GOOD}")
+    words = " ".join(f'"$LEASELAB_{name}"' for name in names)
+    builder.recipe(f"printf '%s\\n' {words}; {GOOD}")
     made(builder("build"))
     prefix, flags, jobs, described = builder.log().split()
     assert (prefix, flags, described) == (builder.prefix, "-O2", "v1")
@@ -98,10 +98,10 @@ def test_a_recipe_gets_prefix_options_jobs_and_description(builder):
 
 
 def test_phases_are_timed_whatever_a_commit_prints(builder):
-    builder.recipe(f"echo '== forged'; printf '== %0240d\\n' 0; sleep 0.3; {GOOD}")
+    builder.recipe(f"echo '== forged'; printf '== %0240d\\n' 0; sleep 2; {GOOD}")
     seconds = made(builder("build"))["seconds"]
     assert set(seconds) == {"configure", "make", "install", "total"}
-    assert seconds["configure"] < 0.3 <= seconds["make"] <= seconds["total"]
+    assert seconds["configure"] < 2 <= seconds["make"] <= seconds["total"]
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,14 @@ def test_two_at_once_build_once(builder):
         answers.append(made(done)["cached"])
 
     both = [threading.Thread(target=build) for _ in range(2)]
-    for item in both:
-        item.start()
-    for item in both:
-        item.join()
+    for thread in both:
+        thread.start()
+    for thread in both:
+        thread.join()
     assert sorted(answers) == [False, True]
 
 
-def test_how_far_a_build_is_is_reported_while_it_runs_and_not_afterwards(builder):
+def test_how_far_a_build_has_come_is_reported_while_it_runs_and_not_afterwards(builder):
     """Steps as ninja and recipes count them."""
     (builder.folder / "go").write_text("")
     builder.recipe(
@@ -186,7 +186,7 @@ def test_how_far_a_build_is_is_reported_while_it_runs_and_not_afterwards(builder
     build = threading.Thread(target=lambda: made(builder("build")))
     build.start()
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while (now := progress_of(builder)) is None or now["doing"] != "a line":
             assert time.monotonic() < deadline, now
             time.sleep(0.1)

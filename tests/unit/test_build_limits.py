@@ -213,7 +213,7 @@ def test_odd_names_in_a_commit_do_not_keep_it_from_being_built(builder):
         "\u202e",
     ]
     source(builder, *((name, b"") for name in odd))
-    made(builder("build", files=5000, step_timeout_s=60))
+    made(builder("build", files=5000))
     nothing_is_left(builder)
 
 
@@ -311,7 +311,7 @@ def await_process(builder, there=True):
 
     Between two steps nothing of a build runs, and its next step still begins.
     """
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while bool(running_as(builder.user, "sleep" if there else "")) != there:
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -369,7 +369,7 @@ def test_a_build_ends_with_its_caller(builder, leave):
         await_process(builder)
         leave(child, terminal)
         await_process(builder, there=False)
-        assert child.wait(20) != 0
+        assert child.wait(60) != 0
     if leave is not closes_terminal:
         os.close(terminal)
     builder.recipe()
@@ -395,10 +395,10 @@ def test_a_build_that_waits_names_what_it_waits_for_and_not_without_end(builder)
         with builder.start("build", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as second:
             time.sleep(1)
             second.terminate()
-            second.communicate(timeout=20)
+            second.communicate(timeout=60)
         assert running_as(builder.user), "who only waits ends nothing of another's"
         first.terminate()
-        first.communicate(timeout=20)
+        first.communicate(timeout=60)
     nothing_is_left(builder)
 
 

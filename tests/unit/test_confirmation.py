@@ -61,11 +61,11 @@ def served(load, _number):
 
 
 def test_one_trial_without_a_rest_then_one_above_the_rounds_then_an_overload():
-    made, against, document = loads(served)
+    made, against, confirming = loads(served)
     assert made == [(BELOW, 60), (ABOVE, 3), (4 * BELOW, 3)]
     assert BELOW < 0.95 * min(RATES) < max(RATES) * 1.05 < ABOVE
     assert against is None
-    assert document.loss_ratio == 0
+    assert confirming.loss_ratio == 0
 
 
 def test_its_clients_come_back_as_a_longer_trial_would_fill_the_server():
@@ -88,10 +88,10 @@ def test_losses_that_come_now_and_then_are_looked_at_for_longer_and_the_last_dec
     def dead_1_s_in_40(load, _number):
         return lossy(load.rate, [1.0 if t % 40 == 9 else 0.0 for t in range(load.duration_s)])
 
-    made, against, document = loads(dead_1_s_in_40)
+    made, against, confirming = loads(dead_1_s_in_40)
     assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 240]
     assert against is None or against.reason is SearchReason.NOT_SUSTAINED
-    assert document.loss_ratio == pytest.approx(6 / 240)
+    assert confirming.loss_ratio == pytest.approx(6 / 240)
 
 
 def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():
@@ -103,10 +103,10 @@ def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():
             else served(load, number)
         )
 
-    made, against, document = loads(cold)
+    made, against, confirming = loads(cold)
     assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120]
     assert against is None
-    assert document.loss_ratio == 0
+    assert confirming.loss_ratio == 0
 
 
 def test_losses_that_no_load_explains_have_the_result_confirmed_for_longer():

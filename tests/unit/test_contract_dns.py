@@ -18,10 +18,10 @@ def dns():
 @pytest.fixture
 def server():
     """A socket on loopback."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
-        client.bind(("127.0.0.1", 0))
-        client.settimeout(10)
-        yield client
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.settimeout(10)
+        yield listening
 
 
 def answering(server, answer_to):

@@ -66,6 +66,6 @@ def test_code_that_is_in_no_file_has_no_hash(loaded):
 def test_a_program_that_is_replaced_as_it_starts_is_refused(loaded, started):
     program, pid = started
     program.unlink()
-    with pytest.raises(Exception, match="kea-dhcp4 was replaced while") as reported:
+    with pytest.raises(Exception, match="kea-dhcp4 was replaced while") as caught:
         loaded.identity(pid)
-    assert reported.value.status == 4
+    assert caught.value.status == 4

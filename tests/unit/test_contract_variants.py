@@ -202,9 +202,9 @@ def test_drops_at_another_variants_sockets_are_not_its_own(tmp_path):
 def test_a_disk_without_room_for_the_files_of_a_variant_is_full(tmp_path, monkeypatch):
     """Also where a folder of theirs is yet to be made."""
     files = [str(tmp_path / "new" / "leases*"), "/proc/none*"]
-    reported = rf"full \(found \d+ KiB free in {tmp_path}, "
+    message = rf"full \(found \d+ KiB free in {tmp_path}, "
     with contract_module("contract", "leaselab_contract.sampling") as sampling:
         sampling.refuse_full_disk(files)
         monkeypatch.setattr(sampling, "ROOM", 1 << 62)
-        with pytest.raises(sampling.LabError, match=reported):
+        with pytest.raises(sampling.LabError, match=message):
             sampling.refuse_full_disk(files[:1])

@@ -159,7 +159,7 @@ class Support(Contract):
             f"trap 'rm -f {socket}; exit' TERM; touch {socket}; while :; do sleep 0.05; done"
         )
         answer = f"printf 'version\\t11.8\\nflush\\t2\\nsize\\t{size}\\n'"
-        reported = f"[ -e {socket} ] && {answer} || {{ echo 'no such socket' >&2; exit 1; }}"
+        script = f"[ -e {socket} ] && {answer} || {{ echo 'no such socket' >&2; exit 1; }}"
         pid_file, output = (f"{socket}_{name}" for name in ("pid", "output"))
         process = {
             **self.settings["process"],
@@ -172,7 +172,7 @@ class Support(Contract):
             **self.settings,
             "node": socket.name,
             "process": process,
-            "admin": ["sh", "-c", reported],
+            "admin": ["sh", "-c", script],
             "bootstrap_file": None,
         }
 

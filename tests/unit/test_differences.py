@@ -51,11 +51,11 @@ def test_a_second_server_differs_field_by_field_from_none():
 
 
 def test_configurations_in_json_differ_by_setting_whatever_their_layout():
-    item = '{"Dhcp4": {"valid-lifetime": 86400, "hooks": [{"library": "a"}]}}'
+    first = '{"Dhcp4": {"valid-lifetime": 86400, "hooks": [{"library": "a"}]}}'
     same = '{"Dhcp4":\n {"hooks": [{"library": "a"}], "valid-lifetime": 86400}}'
     other = '{"Dhcp4": {"valid-lifetime": 60, "hooks": [{"library": "b"}]}}'
-    assert config_differences([item, same]) == []
-    assert [(row.field, row.values) for row in config_differences([item, other])] == [
+    assert config_differences([first, same]) == []
+    assert [(row.field, row.values) for row in config_differences([first, other])] == [
         ("Dhcp4.valid-lifetime", ("86400", "60")),
         ("Dhcp4.hooks[0].library", ("a", "b")),
     ]

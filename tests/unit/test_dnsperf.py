@@ -6,12 +6,11 @@ The recordings in tests/data/dnsperf are whole outputs of dnsperf 2.10 and 2.14,
 
 import dataclasses
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
-from tests.dns import DATA, STAGE, Host, dns_bench, left
+from tests.dns import DATA, STAGE, Host, dns_bench, left, sums_up
 
 from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
@@ -48,11 +47,6 @@ def reading(text, load, *, expected=REFERRALS, outstanding=250, **bench):
 
 def trial(name, load, **how):
     return reading(recorded(name), load, **how).trial(Seen(generator=QUIET))
-
-
-def sums_up(trial):
-    parts = trial.completed + trial.late + trial.lost + sum(trial.failures.values())
-    return parts == trial.attempted
 
 
 def test_the_command_line_of_a_rate():
@@ -255,7 +249,7 @@ def test_a_server_that_answers_nothing_is_asked_a_few_times():
 def test_the_probe_asks_whether_the_server_answers_and_not_how_fast():
     bench = dns_bench()
     host = Host(left(recorded("2.14_good")))
-    made = Dnsperf(bench, msgspec.structs.replace(bench.procedure, late_s=0.02), host)
+    made = Dnsperf(bench, structs.replace(bench.procedure, late_s=0.02), host)
     assert made.answers()
     made.offer(Load(300, 3), may_abort=True)
     assert [argv[argv.index("-t") + 1] for argv in host.argvs] == ["1", "0.02"]

@@ -8,16 +8,10 @@ import pytest
 from tests.examples import trial_of
 
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
-from leaselab.model.errors import (
-    LeaselabError,
-    Outcome,
-)
+from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.duel import Duel
 
 PLAN = Duel(rounds=20)
-
-
-# ---- the load
 
 
 def trial(rate, capacity, *, valid=True, reason=""):
@@ -83,7 +77,7 @@ def test_a_soft_limit_is_looked_for_where_a_heavier_load_is_completed_no_faster(
 
 
 def scattered(seed, sd=0.05):
-    """Loads that are found for servers whose trials scatter, over what they can complete."""
+    """The load that is found for a server whose trials scatter, over what it can complete."""
     chance, looked = random.Random(seed), []  # noqa: S311  # no secret
     while (rate := sighted(PLAN, looked)) is None:
         wanted = next_sight(PLAN, looked)

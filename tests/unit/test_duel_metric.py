@@ -8,14 +8,10 @@ import msgspec
 import pytest
 from tests.doubles import Killed
 from tests.examples import round_of
-from tests.formula import Flood, Zones, formula_bench
+from tests.formula import Zones, begun_point, formula_bench
 
 from leaselab.analysis.duel import Answer, judge
-from leaselab.measure.point import Point, journaled
-from leaselab.measure.procedures import method_of
-from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.journal import entry_of
 from leaselab.model.observation import Sampled
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import BELOW, LEAST, METRICS, Duel, order_of
@@ -138,25 +134,7 @@ def fight(metric, a, b, **parameters):
     bench = formula_bench(name="duel", rounds=12, rate=8000, metric=metric, **parameters)
     server = replace(bench.server, capabilities=("reload",))
     bench = replace(bench, servers={"server": server})
-    points = tuple(
-        Point(
-            method_of(bench.procedure),
-            Trials(
-                bench,
-                bench.procedure,
-                zones,
-                Flood(bench, bench.procedure, zones),
-                zones,
-                {"server": zones, "generator": zones},
-            ),
-            zones,
-            zones,
-            zones,
-            journaled(entry_of(*event) for event in zones.events),
-            sleep=lambda _: None,
-        )
-        for zones in (a, b)
-    )
+    points = tuple(begun_point(bench, zones) for zones in (a, b))
     Fight(points).run()
     return judge(bench.procedure, *(point.rounds for point in points)), points
 

@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.doubles import Killed
-from tests.formula import Flood, Zones, formula_bench
+from tests.formula import Flood, Zones, begun_point, formula_bench, formula_trials
 
-from leaselab.analysis.duel import (
-    LEAST_LOSS,
-    Answer,
-    judge,
-)
-from leaselab.measure.point import Point, journaled
-from leaselab.measure.procedures import method_of
-from leaselab.measure.trials import Trials
+from leaselab.analysis.duel import LEAST_LOSS, Answer, judge
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,
@@ -24,11 +17,8 @@ from leaselab.model.errors import (
     lab_broken,
     server_broken,
 )
-from leaselab.model.journal import entry_of
-from leaselab.model.procedures.duel import FILLING_SHARE, LEAST_ROUNDS, PAUSE_S, order_of
+from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, order_of
 from leaselab.run.duel import Fight
-
-# ---- the rounds
 
 
 class Log:
@@ -76,10 +66,8 @@ class Asking(Flood):
             self.host.capacity = whole
 
 
-def trials_of(fighter, bench, recorder=None, slow=1.0):
-    hosts = {"server": fighter, "generator": fighter}
-    generator = Asking(bench, bench.procedure, fighter, slow)
-    return Trials(bench, bench.procedure, fighter, generator, recorder or fighter, hosts)
+def trials_of(fighter, bench, slow=1.0):
+    return formula_trials(bench, fighter, Asking(bench, bench.procedure, fighter, slow))
 
 
 def fight(
@@ -101,15 +89,7 @@ def fight(
     log = Log()
     fighters = fighters or (Fighter("A", log, a), Fighter("B", log, b))
     points = tuple(
-        Point(
-            method_of(bench.procedure),
-            trials_of(fighter, bench),
-            fighter,
-            fighter,
-            fighter,
-            journaled(entry_of(*event) for event in fighter.events),
-            sleep=sleep,
-        )
+        begun_point(bench, fighter, trials_of(fighter, bench), sleep=sleep)
         for fighter in fighters
     )
     second = replace(bench, servers={"server": replace(bench.server, test_address="place 2")})
@@ -150,7 +130,7 @@ def test_a_loop_of_5_percent_is_found_where_servers_slow_down_as_they_fill(loop,
     assert result.answer is answer
     assert result.ratio == pytest.approx(1 / loop, abs=0.005)
     sizes = {round_.metrics["clients"] for point in points for round_ in point.rounds}
-    assert sizes == {math.ceil(FILLING_SHARE * points[0].rounds[0].trials[-1].rate)}
+    assert sizes == {math.ceil(0.6 * points[0].rounds[0].trials[-1].rate)}
     hidden, _ = filling(9000 / loop, clients_s=0)
     assert hidden.ratio == 1.0 or hidden.ratio > 1 / loop + 0.01
 

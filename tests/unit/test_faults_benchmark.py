@@ -16,8 +16,8 @@ from benchmarks._packets import Faults
 )
 def test_a_fault_is_reported_by_its_word(case, words, capsys):
     assert benchmark.main(["--only", case, "--processes", "1", "--json"]) == benchmark.OK
-    (cases,) = json.loads(capsys.readouterr().out)["cases"]
-    assert (cases["outcomes"], cases["max_rate"], cases["kept"]) == (words, None, True)
+    (row,) = json.loads(capsys.readouterr().out)["cases"]
+    assert (row["outcomes"], row["max_rate"], row["kept"]) == (words, None, True)
 
 
 def test_a_fault_that_is_not_reported_is_missed():

@@ -46,8 +46,8 @@ def samples(*taken):
 
 
 def made(*, lost=0, seconds=10, p50=0.001, p99=0.002, **fields):
-    reported = {"first": latency(9.0, 9.0), "whole exchange": latency(p50, p99)}
-    return trial_of(100, seconds, lost, latency_s=reported, **fields)
+    latencies = {"first": latency(9.0, 9.0), "whole exchange": latency(p50, p99)}
+    return trial_of(100, seconds, lost, latency_s=latencies, **fields)
 
 
 STALLED = made(valid=False, reason=GENERATOR_STALLED)

@@ -8,7 +8,7 @@ import json
 
 import pytest
 from msgspec import structs
-from tests.dns import DATA, PROOF, STAGE, Host, dns_bench, left
+from tests.dns import DATA, PROOF, STAGE, Host, dns_bench, left, sums_up
 
 from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
@@ -41,11 +41,6 @@ def trial(text, load, *, misses=0.0, host=QUIET):
     output = left(text if isinstance(text, bytes) else recorded(text))
     reading = FlameReading(made, made.procedure, load, (), output, Expected(misses))
     return reading.trial(Seen(generator=host))
-
-
-def sums_up(trial):
-    parts = trial.completed + trial.late + trial.lost + sum(trial.failures.values())
-    return parts == trial.attempted
 
 
 def test_the_command_line_is_a_flow_whose_first_part_is_the_lead():

@@ -59,8 +59,8 @@ def test_without_an_anchor_what_is_worse_says_so_in_the_same_cell(tmp_path):
     ((series, change),) = review.of(State.SUSPECTED)
     assert cells(series, change)[3] == "worse across sessions"
     assert any(line.startswith("across sessions: no anchor") for line in notes(review))
-    (changes,) = review_document(review)["changes"]
-    assert changes["anchor"] is None
+    (entry,) = review_document(review)["changes"]
+    assert entry["anchor"] is None
 
 
 def test_without_an_anchor_the_figures_are_of_one_environment_and_say_that_drift_is_in_them(

@@ -371,9 +371,9 @@ def module(monkeypatch, tmp_path):
                 raise AssertionError(msg)
 
         monkeypatch.setattr(host_settings, "AnsibleModule", Module)
-        with pytest.raises(Ended) as reported:
+        with pytest.raises(Ended) as ended:
             host_settings.main()
-        return machine, reported.value.args[0]
+        return machine, ended.value.args[0]
 
     return run
 

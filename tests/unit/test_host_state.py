@@ -88,12 +88,12 @@ def test_microcode_is_read_where_the_kernel_shows_it(sys):
 
 
 def test_the_command_line_names_no_place_and_no_secret():
-    reported = (
+    line = (
         "BOOT_IMAGE=/boot/vmlinuz-6.12 root=UUID=3f9a ro quiet isolcpus=nohz,domain,1-3 "
         "ip=192.0.2.11::192.0.2.1:255.255.255.0 mitigations=off rd.luks.uuid=ab12 "
         "ds=nocloud-net;s=https://me@host/ apitoken=abc -- --addr 192.0.2.11 secret"
     )
-    assert host_state.command_line(reported) == (
+    assert host_state.command_line(line) == (
         "BOOT_IMAGE=... root=UUID=3f9a ro quiet isolcpus=nohz,domain,1-3 "
         "ip=... mitigations=off rd.luks.uuid=... ds=... apitoken=..."
     )

@@ -5,7 +5,8 @@ import socket
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def kea(tmp_path):
     def serve(*answers):
         asked = []
 
-        def answer():
+        def reply():
             while True:
                 try:
                     connection, _ = listening.accept()
@@ -35,10 +36,10 @@ def kea(tmp_path):
                 # One that was ended does not wait for its answer.
                 with connection, suppress(BrokenPipeError):
                     asked.append(json.loads(connection.recv(4096)))
-                    reported = answers[min(len(asked), len(answers)) - 1]
-                    connection.sendall(json.dumps(reported).encode())
+                    answer = answers[min(len(asked), len(answers)) - 1]
+                    connection.sendall(json.dumps(answer).encode())
 
-        threading.Thread(target=answer, daemon=True).start()
+        threading.Thread(target=reply, daemon=True).start()
         return str(tmp_path / "socket"), asked
 
     yield serve
@@ -46,8 +47,9 @@ def kea(tmp_path):
     listening.close()
 
 
-def polling(path, *, seconds):
-    """What it prints in this time, and its exit status; null where it was still asking."""
+@contextmanager
+def polling(path):
+    """Its process, which is ended."""
     with subprocess.Popen(
         [sys.executable, SCRIPT, path, "stat-lease4-get", "0.05", "7"],
         stdout=subprocess.PIPE,
@@ -55,29 +57,39 @@ def polling(path, *, seconds):
         text=True,
     ) as child:
         try:
-            output, _ = child.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
+            yield child
+        finally:
             child.terminate()
-            return child.communicate()[0], None
-        return output, child.returncode
 
 
 def test_it_asks_again_and_again_and_says_once_that_it_was_answered(kea):
     path, asked = kea({"result": 0}, {"result": 3})
-    assert polling(path, seconds=1.5) == ("answered\n", None)
-    assert len(asked) > 3
+    with polling(path) as child:
+        assert child.stdout.readline() == "answered\n"
+        deadline = time.monotonic() + 60
+        while len(asked) <= 3:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert child.poll() is None
+        child.terminate()
+        assert child.stdout.read() == ""
     arguments = {"subnet-range": {"first-subnet-id": 1, "last-subnet-id": 7}}
     assert asked[0] == {"command": "stat-lease4-get", "arguments": arguments}
 
 
 def test_it_ends_where_kea_refuses(kea):
     path, _ = kea({"result": 2, "text": "'stat-lease4-get' command not supported."})
-    output, status = polling(path, seconds=30)
-    assert (output, status) == (
+    with polling(path) as child:
+        output, _ = child.communicate(timeout=60)
+    assert (output, child.returncode) == (
         "ERROR stat-lease4-get: 'stat-lease4-get' command not supported.\n",
         1,
     )
 
 
 def test_it_goes_on_where_nobody_answers(tmp_path):
-    assert polling(str(tmp_path / "nothing"), seconds=1) == ("", None)
+    with polling(str(tmp_path / "nothing")) as child:
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(1)
+        child.terminate()
+        assert child.stdout.read() == ""

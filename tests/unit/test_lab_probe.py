@@ -57,9 +57,9 @@ def test_the_address_that_the_login_came_to_is_found(tmp_path, monkeypatch, abov
     for folder, parent in ((own, 5), (caller, 1)):
         folder.mkdir()
         (folder / "stat").write_text(f"{folder.name} (a) b) S {parent} 0", encoding="ascii")
-    reported = "HOME=/root\0SSH_CONNECTION=192.0.2.9 50000 fe80::7%eth0 22\0"
-    (own / "environ").write_text("" if above else reported, encoding="ascii")
-    (caller / "environ").write_text(reported if above else "", encoding="ascii")
+    environ = "HOME=/root\0SSH_CONNECTION=192.0.2.9 50000 fe80::7%eth0 22\0"
+    (own / "environ").write_text("" if above else environ, encoding="ascii")
+    (caller / "environ").write_text(environ if above else "", encoding="ascii")
     monkeypatch.setattr(lab_probe.os, "getpid", lambda: 7)
     assert lab_probe.management(str(tmp_path)) == "fe80::7"
     (caller / "environ").write_text("", encoding="ascii")

@@ -60,7 +60,7 @@ def test_dnsmasq_is_made_with_the_flags_of_its_layout(tmp_path):
     (tmp_path / "Makefile").write_text("all:\n\t@echo '$(CFLAGS) | $(LDFLAGS)'\n")
     known = {"CFLAGS": "-O2", "COPTS": "", "PREFIX": "/p", "JOBS": "1", "SYSTEM": "make"}
     layout = {"LAYOUT_CFLAGS": "-ffunction-sections", "LAYOUT_LDFLAGS": "-fuse-ld=lld"}
-    for options, message in (
+    for options, flags in (
         (known, "-O2  |"),
         (known | layout, "-O2 -ffunction-sections | -fuse-ld=lld"),
     ):
@@ -72,4 +72,4 @@ def test_dnsmasq_is_made_with_the_flags_of_its_layout(tmp_path):
             check=True,
             env={"PATH": os.environ["PATH"], **environment},
         )
-        assert made.stdout.strip() == message
+        assert made.stdout.strip() == flags

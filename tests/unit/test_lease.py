@@ -34,6 +34,11 @@ def holder(bench):
         return status_of(keeper).holder
 
 
+def expires_at(bench):
+    """When the lock expires, by the clock of the host (s)."""
+    return json.loads((bench.folder / "run" / "lock.json").read_text("utf-8"))["expires_at"]
+
+
 def have(root, purpose="deploy v4-memfile", **how):
     return leased(root, "rack1", KEEPER, purpose, **how)
 
@@ -53,17 +58,17 @@ def test_of_many_checkouts_that_begin_at_once_one_has_the_bench(bench, tmp_path)
 
     all_asked = Barrier(6)
     with ThreadPoolExecutor(6) as pool:
-        reported = list(pool.map(begin, range(6)))
-    (name,) = {item.partition(",")[0] for item in reported}
+        names = list(pool.map(begin, range(6)))
+    (name,) = {item.partition(",")[0] for item in names}
     assert name.endswith(f"pid {os.getpid()}")
-    assert reported.count(name) == 1
+    assert names.count(name) == 1
     assert holder(bench) is None
 
 
 @pytest.mark.parametrize("fault", [None, LeaselabError, KeyboardInterrupt, ValueError])
 def test_it_is_freed_however_the_command_ends(bench, tmp_path, fault):
     with suppress(LeaselabError, KeyboardInterrupt, ValueError), have(tmp_path) as mine:
-        assert COMMAND_S - 5 < holder(bench)["expires_in_s"] <= COMMAND_S
+        assert COMMAND_S - 60 < holder(bench)["expires_in_s"] <= COMMAND_S
         assert mine.killed is None
         if fault is not None:
             raise fault(*[4, "broken"][: 2 * (fault is LeaselabError)])
@@ -81,8 +86,8 @@ def test_a_second_command_of_the_checkout_is_refused_and_named(bench, tmp_path):
 def test_another_users_bench_is_left_as_it_is(bench, tmp_path):
     with bench(KEEPER) as keeper:
         ask(keeper, "acquire", OTHER)
-    reported = r"ana@laptop, a test, for .* expires in 60 s"
-    with pytest.raises(BenchInUseError, match=reported), have(tmp_path):
+    message = r"ana@laptop, a test, for .* expires in (60|[1-5]\d) s"
+    with pytest.raises(BenchInUseError, match=message), have(tmp_path):
         raise AssertionError
     assert holder(bench)["name"] == "ana@laptop"
     with command_file(tmp_path, "rack1") as file:
@@ -93,7 +98,7 @@ def killed(root, bench):
     """Begin a command that is killed in a sweep."""
     child = os.fork()
     if not child:
-        with have(root) as mine, bench(KEEPER) as keeper, mine.during(keeper, SWEEP, 90):
+        with have(root) as mine, bench(KEEPER) as keeper, mine.during(keeper, SWEEP, 900):
             os.kill(os.getpid(), signal.SIGKILL)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
@@ -101,8 +106,8 @@ def killed(root, bench):
 def test_what_a_killed_command_left_locked_is_its_checkouts_next_command_alone(bench, tmp_path):
     killed(tmp_path / "mine", bench)
     assert holder(bench)["purpose"] == SWEEP
-    reported = r"expires in (90|8\d) s"
-    with pytest.raises(BenchInUseError, match=reported), have(tmp_path / "theirs"):
+    message = r"expires in (900|8\d\d) s"
+    with pytest.raises(BenchInUseError, match=message), have(tmp_path / "theirs"):
         raise AssertionError
     with have(tmp_path / "mine") as mine:
         assert mine.killed.purpose == SWEEP
@@ -129,15 +134,14 @@ def test_a_cut_file_of_a_killed_command_waits_for_the_lock_to_expire(bench, tmp_
 
 
 def test_it_is_renewed_while_a_playbook_runs_and_a_loss_ends_that(bench, tmp_path, monkeypatch):
-    monkeypatch.setattr(lease, "COMMAND_S", 2)
     monkeypatch.setattr(lease, "_RENEW_S", 0.0)
     with have(tmp_path) as mine:
-        first = holder(bench)["expires_in_s"]
+        first = expires_at(bench)
         mine.keep()
-        assert holder(bench)["expires_in_s"] > first - 1
+        assert expires_at(bench) > first
         bench.dead.add("gen")
         mine.keep()  # one look that is lost is no loss
-        monkeypatch.setattr(mine, "_renewed", -10.0)
+        monkeypatch.setattr(mine, "_renewed", -COMMAND_S - 1.0)
         with pytest.raises(LeaselabError, match="cannot be reached"):
             mine.keep()
         bench.dead.clear()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 from tests.bench_document import DOCUMENT
-from tests.dns import Host, dns_bench
+from tests.dns import Host, dns_bench, sums_up
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators import check_fits
@@ -70,11 +70,6 @@ def adapter(*reports, procedure=None, **load):
 def trial(document, load, seen=None, procedure=None, **changed_load):
     made, _ = adapter(document, procedure=procedure, **changed_load)
     return made.offer(load, may_abort=True).trial(seen or Seen())
-
-
-def sums_up(trial):
-    parts = trial.completed + trial.late + trial.lost + sum(trial.failures.values())
-    return parts == trial.attempted
 
 
 def words(host):

@@ -7,7 +7,6 @@ import pty
 import re
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
 from datetime import UTC, datetime, timedelta
@@ -192,14 +191,24 @@ def test_watch_prints_its_state_as_json(running, capsys):
     assert state["values"] == [6015.0]
 
 
-def test_watch_in_a_pipe_prints_lines_until_the_sweep_ends(running, capsys):
+def test_watch_in_a_pipe_prints_lines_until_the_sweep_ends(running):
     sweep, _ = running
-    ended = threading.Timer(4.0, sweep.close)
-    ended.start()
-    assert main(["watch", "--results", str(sweep.path.parents[1])]) == 0
-    said = capsys.readouterr()
-    assert "phase measuring; run 2 of 9; trial 6000/s for 5 s" in said.out
-    assert f"{SWEEP} was interrupted: `leaselab resume {SWEEP}`" in said.err
+    watch = subprocess.Popen(
+        [sys.executable, "-m", "leaselab", "watch", "--results", sweep.path.parents[1]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        line = watch.stdout.readline()
+        assert "phase measuring; run 2 of 9; trial 6000/s for 5 s" in line
+        sweep.close()
+        _, said = watch.communicate(timeout=60)
+    finally:
+        watch.kill()
+        watch.communicate(timeout=60)
+    assert watch.returncode == 0
+    assert f"{SWEEP} was interrupted: `leaselab resume {SWEEP}`" in said
 
 
 def test_nothing_to_watch_is_said(tmp_path, capsys):
@@ -227,7 +236,7 @@ def test_the_terminal_shows_facts_and_lines_until_its_user_or_the_sweep_ends_it(
         os.write(ours, b"q")
     else:
         sweep.close()
-    _, said = watch.communicate(timeout=20)
+    _, said = watch.communicate(timeout=60)
     os.close(ours)
     assert watch.returncode == 0
     assert f"{SWEEP} {'goes on' if leave == 'q' else 'was interrupted'}" in said
@@ -266,7 +275,7 @@ def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(r
     )
     try:
         url = watch.stdout.readline().strip()
-        assert url.startswith("http://127.0.0.1:"), watch.communicate(timeout=10)
+        assert url.startswith("http://127.0.0.1:"), watch.communicate(timeout=60)
         with urllib.request.urlopen(url) as answer:  # noqa: S310  # our own
             page = answer.read().decode()
         for asset in re.findall(r'(?:src|href)="/([^"]+)"', page):
@@ -285,12 +294,12 @@ def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(r
             urllib.request.urlopen(rebound)  # noqa: S310
         assert b"v4-memfile" not in refused.value.read()
         sweep.close()
-        _, said = watch.communicate(timeout=20)
+        _, said = watch.communicate(timeout=60)
         assert f"{SWEEP} was interrupted" in said
         assert watch.returncode == 0
     finally:
         watch.kill()
-        watch.communicate(timeout=10)
+        watch.communicate(timeout=60)
 
 
 @pytest.mark.parametrize(

@@ -375,11 +375,11 @@ def test_limits_of_another_shape_are_a_usage_error(inspect, reading):
 def test_the_document_counts_and_only_errors_make_it_not_ok():
     warning = Finding("a", "link", Level.WARNING, "f", "w", "t")
     error = Finding("b", "clock", Level.ERROR, "f", "w", "t")
-    planned = document("rack1", [warning])
-    assert (planned["ok"], planned["errors"], planned["warnings"]) == (True, 0, 1)
-    planned = document("rack1", [warning, error])
-    assert (planned["ok"], planned["errors"], planned["warnings"]) == (False, 1, 1)
-    assert planned["findings"][1] == {
+    report = document("rack1", [warning])
+    assert (report["ok"], report["errors"], report["warnings"]) == (True, 0, 1)
+    report = document("rack1", [warning, error])
+    assert (report["ok"], report["errors"], report["warnings"]) == (False, 1, 1)
+    assert report["findings"][1] == {
         "host": "b",
         "check": "clock",
         "level": "error",
