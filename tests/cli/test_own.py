@@ -152,3 +152,19 @@ def test_two_commits_are_compared_with_a_file(lab, tmp_path):
 def test_what_does_not_go_together_is_refused(words, message, capsys):
     assert main(words) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("lab")
+def test_keama_is_asked_for_where_it_is_not(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("leaselab.lab.keama._FOLDERS", str(tmp_path))
+    dhcpd = HOUSE.replace("house", "dhcpd")
+    assert main(["run", "--config", dhcpd, "--keama"]) == 2
+    assert "install isc-dhcp-keama" in capsys.readouterr().err
+    keama = tmp_path / "keama"
+    keama.write_text("#!/bin/sh\necho 'line 1: expecting a number' >&2; exit 255\n", "utf-8")
+    keama.chmod(0o755)
+    assert main(["run", "--config", dhcpd, "--keama"]) == 2
+    assert "keama does not take it (found line 1: expecting" in capsys.readouterr().err
+    assert main(["run", "v4-memfile", "--keama"]) == 2
+    assert "--keama needs --config" in capsys.readouterr().err

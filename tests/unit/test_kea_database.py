@@ -50,6 +50,23 @@ def test_a_database_that_died_of_a_reset_or_before_it_is_reported_as_gone(databa
         database.empty(config)
 
 
+@pytest.mark.parametrize("queue", [True, False])
+def test_a_queue_of_free_addresses_is_made_again_after_a_reset(
+    database, config, monkeypatch, queue
+):
+    """Kea makes it as it reads its configuration, and only where there is none."""
+    Path(config["database"]["contract"]).write_text(
+        "#!/bin/sh\necho 7; echo 0\n", encoding="ascii"
+    )
+    config["database"]["queue"] = queue
+    asked = []
+    monkeypatch.setattr(database, "control", lambda _, command: asked.append(command))
+    monkeypatch.setattr(database, "forget_leases", lambda _: asked.append("statistics"))
+    monkeypatch.setattr(database, "check_disk", lambda _: None)
+    assert database.empty(config) == (7, 0)
+    assert asked == (["config-reload"] if queue else ["statistics"])
+
+
 def test_a_database_that_lives_and_refuses_is_reported_in_its_clients_words(
     database, config, monkeypatch
 ):

@@ -162,7 +162,19 @@ def test_scenarios_lie_side_by_side_as_far_as_they_ask_the_same_of_the_hosts():
             "Found: hooks none. Wanted: lease_cmds",
         ),
         (replace(asking(KEA, hooks=["bootp"]), load={**KEA.load, **SIX}), "BOOTP has no IPv6."),
+        (
+            replace(asking(KEA, hooks=["ping_check"]), load={**KEA.load, **SIX}),
+            "Found: hooks ping_check, family 6.",
+        ),
         (replace(asking(KEA, allocator="flq"), load={**KEA.load, **SIX}), "Found: family 6."),
+        (
+            replace(
+                asking(MYSQL, backend="mysql", allocator="shared-flq"),
+                load={**KEA.load, **SIX},
+            ),
+            "Found: family 6.",
+        ),
+        (asking(KEA, allocator="shared-flq"), "Found: backend memfile. Wanted: backend mysql"),
         (asking(KEA, cache_threshold=1.0), "Found: cache_threshold 1.0."),
         (asking(KEA, classes="simple"), "Found: classes simple, class_count 0."),
         (asking(KEA, class_count=1), "Found: classes none, class_count 1."),

@@ -85,12 +85,13 @@ CATALOGUE = {
 }
 """Options of the experiments of Kea's catalogue that every release takes."""
 SHAPES |= CATALOGUE
-OPEN = ["host_cmds", "limits"]
+OPEN = ["host_cmds", "legal_log", "limits", "radius"]
 """Hooks that are open source since Kea 2.7.7; flex_id comes with its reservations."""
 OF_SOME = {
     "perfmon": ({"kea_hooks": ["perfmon"]}, "trixie", {4, 6}),
     "bootp": ({"kea_hooks": ["bootp"]}, "trixie", {4}),
     "open": ({"kea_hooks": OPEN}, "sid", {4, 6}),
+    "ping": ({"kea_hooks": ["ping_check"]}, "sid", {4}),
     "flex-id": ({"kea_reservations_identifiers": ["flex-id"]}, "sid", {4}),
     "random": ({"kea_allocator": "random"}, "trixie", {4, 6}),
     "flq": ({"kea_allocator": "flq", "kea_pool": "10.0.0.0/16"}, "trixie", {4}),

@@ -14,10 +14,11 @@ import yaml
 from tests.contracts import contract_module
 from tests.load_programs import load_programs
 from tests.plays import ansible
-from tests.tools import AS_ROOT, run, unpacked_kea
+from tests.tools import AS_ROOT, run, unpacked_kea, unpacked_root
 from tests.versions.test_kea_configurations import ROLE, VERSIONS, known_words
 
 from leaselab.lab.judge import Given
+from leaselab.lab.keama import read_with_keama
 from leaselab.lab.leases import read_leases
 from leaselab.lab.own import read_own
 from leaselab.lab.without import own_without
@@ -32,8 +33,10 @@ OWN = {
     "isp+no-lease-cache": (4, ["hook:radius"]),
     "isp+reservations-in-pool": (4, ["hook:radius"]),
     "isp6+info-logging": (6, []),
+    "keama": (4, []),
 }
-"""Files, some of them without a known cost: their families, and what is left out of them."""
+"""Files, some of them without a known cost: their families, and what is left out of them; what
+keama makes of a dhcpd.conf."""
 FILLED = {"house": 60, "isp6": 41}
 """Those with a dump of leases, and how many of it fill the server."""
 WITH_DATABASE = {"campus": (4, [])}
@@ -43,8 +46,17 @@ WITH_DATABASE = {"campus": (4, [])}
 @cache
 def read(name):
     stem, _, cost = name.partition("+")
+    if name == "keama":
+        return read_keama()
     own = read_own(FILES / f"{stem}.conf", (OWN | WITH_DATABASE)[name][1])
     return own_without(own, cost, Given(version="2.6"))[0] if cost else own
+
+
+def read_keama():
+    place = unpacked_root("trixie", "isc-dhcp-keama") / "usr/sbin"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+        return read_with_keama(FILES / "dhcpd.conf", Path(tempfile.mkdtemp()))
 
 
 @cache
@@ -249,6 +261,17 @@ def test_a_release_begins_with_the_leases_of_a_dump_and_goes_back_to_them(
             assert contract.leases(bare) == FILLED[name]
     assert Path(filled["lease_file"]).read_text(encoding="ascii").startswith(columns)
     assert "UPGRADE" not in log.read_text(encoding="utf-8")
+
+
+def test_what_keama_makes_of_a_file_has_its_clients_and_says_what_is_lost():
+    made, given = read("keama"), read_own(FILES / "dhcpd.conf")
+    assert (made.kind, given.kind) == ("kea", "isc_dhcpd")
+    assert made.addresses == given.addresses
+    assert made.changes[:2] == [
+        "keama: 14 statements have no counterpart",
+        "reservations[*]: scanner without an identifier",
+    ]
+    assert made.clients == given.clients - 1
 
 
 @pytest.mark.parametrize("suite", ["trixie", "sid"])

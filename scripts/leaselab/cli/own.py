@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from leaselab.cli.options import number, only_with, whole
 from leaselab.cli.parser import ANY, Choosing, hidden
-from leaselab.lab.catalog import match_scenarios
+from leaselab.lab.catalog import OWN, match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.clients.file import read_clients
 from leaselab.lab.clients.load import with_clients
+from leaselab.lab.keama import read_with_keama
 from leaselab.lab.leases import read_leases
 from leaselab.lab.own import read_own, write_own
 from leaselab.lab.queries.file import read_queries
@@ -50,6 +51,8 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     )
     what = "it begins with the leases of this file of a running server; may be repeated"
     hidden(leases, "config", {ANY: what})
+    keama = group.add_argument("--keama", action="store_true")
+    hidden(keama, "config", {ANY: "measure Kea with what ISC's keama makes of a dhcpd.conf"})
 
 
 def add_without(group: argparse._ActionsContainer) -> argparse.Action:
@@ -172,7 +175,11 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     Raises a usage error as `read_own`.
     """
     if args.config is None:
-        for option, given in (("--without", args.without), ("--leases", args.leases)):
+        for option, given in (
+            ("--without", args.without),
+            ("--leases", args.leases),
+            ("--keama", ["no file"] if args.keama else []),
+        ):
             if given:
                 raise usage_error(
                     f"{option} needs --config",
@@ -181,6 +188,9 @@ def own_scenario(args: argparse.Namespace) -> str | None:
                 )
         return None
     leases = read_leases(args.leases) if args.leases else None
+    if args.keama:
+        own = read_with_keama(args.config, checkout_root() / OWN, args.without, leases)
+        return write_and_print(own, args.config.with_stem(f"{args.config.stem}-keama"))
     return write_and_print(read_own(args.config, args.without, leases=leases), args.config)
 
 

@@ -115,7 +115,8 @@ def empty(config):
     """Empty the tables; return how many leases there were and are, by count.
 
     Truncating them needs no log of each row.  Kea, which keeps its own counts, is notified.
-    Those with which it begins are none of them: it counts them as it reads its configuration.
+    Those with which it begins are none of them: it counts them as it reads its configuration,
+    and then writes the queue of free addresses as well.
     """
     check_disk(config)
     sql = Path(config["database"]["empty_file"]).read_text(encoding="ascii")
@@ -126,7 +127,7 @@ def empty(config):
         raise
     before, left = map(int, answer.split())
     begun = len(read(config))
-    if begun:
+    if begun or config["database"].get("queue"):
         fill(config)
         control(config, "config-reload")
     else:

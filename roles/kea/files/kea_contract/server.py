@@ -25,8 +25,12 @@ class Server(WithDatabase, server.Server):
     VERBS = (*server.Server.VERBS, "state", "settle", "list", "crash")
 
     def prepare(self):
-        """Empty the store, and start the database with its delayed link."""
+        """Empty the store and the forensic log; start the database with its delayed link."""
         store.remove_files(self.config)
+        if self.config.get("legal_file"):
+            logged = Path(self.config["legal_file"])
+            for file in logged.parent.glob(f"{logged.name}.*"):
+                file.unlink()
         Path(self.config["control_socket"]).unlink(missing_ok=True)
         beside = database.prepare(self.config) if self.config["database"] else {}
         for link in database.links(self.config):
