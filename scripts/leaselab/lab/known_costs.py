@@ -1,4 +1,4 @@
-"""What roles declare of configurations in ``vars/advice.yml``: their known costs."""
+"""What roles declare of configurations: their known costs, and how they are seen."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Unjudged(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The known costs of a kind of server, from its role's ``vars/advice.yml``."""
+    """The known costs of a kind of server, from ``advice.yml`` and ``costs.yml`` of its role."""
 
     objects: Mapping[str, tuple[str, ...]]
     """By the name of the object that holds a server's configuration: prefixes of the scenarios
@@ -106,8 +106,9 @@ def known_costs() -> Mapping[str, KnownCosts]:
     declared = {}
     for path in sorted(ROLES.glob("*/vars/advice.yml")):
         name = path.parents[1].name
-        costs = read_yaml(path)[f"{name}_advice"]
-        declared[name] = build(KnownCosts, costs, f"role {name}: advice")
+        costs = read_yaml(path.with_name("costs.yml"))[f"{name}_costs"]
+        known = {**read_yaml(path)[f"{name}_advice"], "costs": costs}
+        declared[name] = build(KnownCosts, known, f"role {name}: advice")
     return declared
 
 
