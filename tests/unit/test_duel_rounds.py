@@ -220,11 +220,17 @@ def test_within_a_round_both_have_the_same_load_a_little_above_the_first():
         assert 1.02 <= rates.pop() / 9000 <= 1.15
 
 
-@pytest.mark.parametrize("both", [False, True])
-def test_a_server_that_fails_ends_both_and_is_the_only_one_to_blame(both):
+def failing(side, at, error):
+    """Two servers, one of which fails with an error after so many events."""
     log = Log()
     fighters = (Fighter("A", log, 9000), Fighter("B", log, 9000))
-    fighters[1].fails = (4, server_broken("it died"))
+    fighters[side].fails = (at, error)
+    return fighters
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_server_that_fails_ends_both_and_is_the_only_one_to_blame(both):
+    fighters = failing(1, 4, server_broken("it died"))
     points, _ = fight(both=both, fighters=fighters)
     assert [point.error is None for point in points] == [True, False]
     assert all(point.finished for point in points)
@@ -232,18 +238,14 @@ def test_a_server_that_fails_ends_both_and_is_the_only_one_to_blame(both):
 
 @pytest.mark.parametrize("both", [False, True])
 def test_a_load_that_is_not_found_is_a_matter_of_the_first_server(both):
-    log = Log()
-    fighters = (Fighter("A", log, 9000), Fighter("B", log, 9000))
-    fighters[0].fails = (2, invalid_measurement("no load was found"))
+    fighters = failing(0, 2, invalid_measurement("no load was found"))
     points, _ = fight(both=both, fighters=fighters)
     assert [point.error is None for point in points] == [False, True]
     assert not points[1].rounds
 
 
 def test_a_broken_lab_is_raised_and_ends_nothing():
-    log = Log()
-    fighters = (Fighter("A", log, 9000), Fighter("B", log, 9000))
-    fighters[1].fails = (4, lab_broken("the switch is off"))
+    fighters = failing(1, 4, lab_broken("the switch is off"))
     with pytest.raises(LeaselabError, match="switch"):
         fight(fighters=fighters)
 

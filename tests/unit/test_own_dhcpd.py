@@ -2,21 +2,15 @@
 
 import contextlib
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.contracts import ROLES
+from tests.own import DATA, catalogue_in, measurable, refusals_of
 
-from leaselab.lab.catalog import find_procedure, find_scenario
-from leaselab.lab.own import read_own, write_own
-from leaselab.lab.roles import resolved
-from leaselab.measure.generators import check_fits
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.lab.own import read_own
+from leaselab.model.errors import LeaselabError
 
-DATA = Path(__file__).parents[1] / "data/own"
 SUBNET = "subnet 10.0.0.0 netmask 255.255.255.0 { range 10.0.0.10 10.0.0.209; MORE }"
 
 
@@ -27,11 +21,7 @@ def of(tmp_path, more="", top="", without=()):
     return read_own(file, without)
 
 
-def refusal(*arguments, **words):
-    with pytest.raises(LeaselabError) as refused:
-        of(*arguments, **words)
-    assert refused.value.outcome is Outcome.USAGE
-    return str(refused.value)
+refusal = refusals_of(of)
 
 
 def test_a_campus_keeps_what_is_its_own():
@@ -192,12 +182,9 @@ def test_a_file_without_a_wait_for_the_disk_is_of_another_durability(tmp_path):
 
 
 def test_the_file_is_a_scenario_that_the_lab_can_measure(tmp_path):
-    shutil.copytree(ROLES.parent / "scenarios", tmp_path / "scenarios")
+    catalogue = catalogue_in(tmp_path)
     for file in ("dhcpd.conf", "dhcpd6.conf"):
-        name = write_own(read_own(DATA / file), Path(file), tmp_path / "scenarios")
-        scenario = resolved(find_scenario(tmp_path / "scenarios", name), "here")
-        assert scenario.server.kind == "isc_dhcpd"
-        check_fits(scenario, find_procedure(tmp_path / "scenarios", name, {}))
+        assert measurable(DATA / file, catalogue).server.kind == "isc_dhcpd"
 
 
 @given(data=st.data())

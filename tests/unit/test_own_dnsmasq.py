@@ -1,18 +1,10 @@
 """A dnsmasq.conf of the user's own: the lab's form of it, and the clients that fit it."""
 
-import shutil
-from pathlib import Path
-
 import pytest
-from tests.contracts import ROLES
+from tests.own import DATA, catalogue_in, measurable, refusals_of
 
-from leaselab.lab.catalog import find_procedure, find_scenario
-from leaselab.lab.own import read_own, write_own
-from leaselab.lab.roles import resolved
-from leaselab.measure.generators import check_fits
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.lab.own import read_own
 
-DATA = Path(__file__).parents[1] / "data/own"
 RANGE = "dhcp-range=10.0.0.10,10.0.0.209,255.255.255.0,1h"
 
 
@@ -23,11 +15,7 @@ def of(tmp_path, *lines, without=()):
     return read_own(file, without)
 
 
-def refusal(*arguments, **words):
-    with pytest.raises(LeaselabError) as refused:
-        of(*arguments, **words)
-    assert refused.value.outcome is Outcome.USAGE
-    return str(refused.value)
+refusal = refusals_of(of)
 
 
 def counted(own):
@@ -181,9 +169,6 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, line, reported):
 
 
 def test_the_file_is_a_scenario_that_the_lab_can_measure(tmp_path):
-    shutil.copytree(ROLES.parent / "scenarios", tmp_path / "scenarios")
+    catalogue = catalogue_in(tmp_path)
     for file in ("school", "dnsmasq6.conf"):
-        name = write_own(read_own(DATA / file), Path(file), tmp_path / "scenarios")
-        scenario = resolved(find_scenario(tmp_path / "scenarios", name), "here")
-        assert scenario.server.kind == "dnsmasq"
-        check_fits(scenario, find_procedure(tmp_path / "scenarios", name, {}))
+        assert measurable(DATA / file, catalogue).server.kind == "dnsmasq"

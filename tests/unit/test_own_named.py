@@ -1,20 +1,16 @@
 """A named.conf of the user's own: the lab's form of it, its zones, and queries for them."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-from tests.contracts import ROLES
+from tests.own import DATA, catalogue_in, measurable, refusals_of
 
-from leaselab.lab.catalog import find_procedure, find_scenario
+from leaselab.lab.catalog import find_scenario
 from leaselab.lab.own import read_own, write_own
 from leaselab.lab.queries.file import read_queries
 from leaselab.lab.queries.load import Asked, with_queries
-from leaselab.lab.roles import resolved
-from leaselab.measure.generators import check_fits
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import LeaselabError
 
-DATA = Path(__file__).parents[1] / "data/own"
 ZONE = 'zone "example.net" { type primary; file "db.net"; MORE };'
 RECORDS = "@ 60 SOA a. b. 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n"
 
@@ -27,17 +23,12 @@ def of(tmp_path, top="", more="", without=()):
     return read_own(file, without)
 
 
-def refusal(*arguments, **words):
-    with pytest.raises(LeaselabError) as refused:
-        of(*arguments, **words)
-    assert refused.value.outcome is Outcome.USAGE
-    return str(refused.value)
+refusal = refusals_of(of)
 
 
 @pytest.fixture
 def catalogue(tmp_path):
-    shutil.copytree(ROLES.parent / "scenarios", tmp_path / "scenarios")
-    return tmp_path / "scenarios"
+    return catalogue_in(tmp_path)
 
 
 def test_a_folder_is_read_as_debian_has_it():
@@ -63,9 +54,7 @@ def test_secrets_stay_where_they_are():
 
 
 def test_the_file_is_a_scenario_that_asks_for_what_its_zones_have(catalogue):
-    name = write_own(read_own(DATA / "names"), Path("named.conf"), catalogue)
-    scenario = resolved(find_scenario(catalogue, name), "here")
-    check_fits(scenario, find_procedure(catalogue, name, {}))
+    scenario = measurable(DATA / "names", catalogue)
     assert scenario.load["last_zone"] == "example.org."
     assert scenario.load["size"] == 14
     kept = catalogue.parent / f".leaselab/own/{scenario.load['query_file']}.lines"

@@ -10,16 +10,11 @@ import re
 from .lab_form import LabForm
 
 FILES = ("named.conf",)
-_STATEMENT = re.compile(
+RECOGNISED = re.compile(
     r'^[ \t]*(?:options\s*\{|(?:view|zone)[ \t]+"?[^\s"{};]+"?[ \t]+(?:IN[ \t]+)?\{\s*'
     r"(?:type\s|match-))",
     re.MULTILINE | re.IGNORECASE,
 )
-
-
-def recognises(text):
-    """Whether a text is in this language."""
-    return _STATEMENT.search(text) is not None
 
 
 def read(text, without, _most_clients, files, _leases):
@@ -31,8 +26,6 @@ def read(text, without, _most_clients, files, _leases):
     form = LabForm(text, str(files.file), without, files)
     return {
         "server": {"text": form.text},
-        "options": {},
-        "beside": {},
         "changes": form.changes,
         "left_out": form.left_out,
         "load": "dns-zones",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leaselab.lab.left_out import LeftOut
+from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
 from .statements import Statement, parsed, plain, text_of
@@ -50,16 +50,15 @@ _PRIMARY = ("primary", "master")
 _TYPES = {"slave": "secondary"}
 _LABS_ZONES = {"hint": "none, as no root is asked", "in-view": "none, as one view is left"}
 _NOBODYS = '"bGVhc2VsYWItaGFzLWl0cy1vd24ta2V5LWZvci10aGlz"'
-_DEEPEST = 20
 
 
-class LabForm:
+class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(self, text, where, without, files):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
-        self._files, self._left_out = files, LeftOut(without)
-        self.changes, self.zones = [], {}
+        super().__init__(without)
+        self._files, self.zones = files, {}
         read = list(self._included(parsed(text, where), 0))
         options = [one for held in read if held.name == "options" for one in held.inner or ()]
         named = [one.value for one in options if one.name == "directory"]
@@ -72,12 +71,7 @@ class LabForm:
             Statement(("options", (lab, *self._kept(options, "options."))), where),
             *self._with_files(kept),
         ]
-        self._left_out.check_used()
-
-    @property
-    def left_out(self):
-        """Words for what was left out."""
-        return self._left_out.words
+        self.check_used()
 
     @property
     def text(self):
@@ -88,9 +82,7 @@ class LabForm:
         """The statements, with those of included files in their place."""
         for one in statements:
             if one.name == "include" and one.value:
-                if depth == _DEEPEST:
-                    raise usage_error("files are included too deeply", where=one.spot)
-                text, path = self._files.text(one.value, one.spot)
+                text, path = self._files.included(one.value, one.spot, depth)
                 yield from self._included(parsed(text, path), depth + 1)
             elif one.inner is not None:
                 yield one.having(self._included(one.inner, depth))
@@ -101,7 +93,7 @@ class LabForm:
         """The statements without all views but the first."""
         views = [one for one in statements if one.name == "view"]
         for view in views[1:]:
-            self._left_out.add("views", "all clients are of one of them", f"{view.spot}: view")
+            self.leave_out("views", "all clients are of one of them", f"{view.spot}: view")
         return [one for one in statements if one.name != "view" or one is views[0]]
 
     def _kept(self, statements, path):
@@ -115,9 +107,9 @@ class LabForm:
         word, why = _SIGNING if signs else _SPOKEN.get(name, ("", ""))
         is_empty = name == "forwarders" and not one.inner
         if word and not is_empty and one.value not in _WITHOUT_EFFECT.get(name, ()):
-            self._left_out.add(word, why, f"{one.spot}: {name}")
+            self.leave_out(word, why, f"{one.spot}: {name}")
         elif name in _HOLDS:
-            self._change(f"{path}{name}: {_HOLDS[name]}")
+            self.change(f"{path}{name}: {_HOLDS[name]}")
         elif name == "zone" and path in ("", "view."):
             yield from self._zone(one)
         elif name == "view" and one.inner is not None:
@@ -131,7 +123,7 @@ class LabForm:
         """A line of a key, with a secret that is nobody's."""
         if one.name != "secret":
             return one
-        self._change("key.secret: another, which protects nothing")
+        self.change("key.secret: another, which protects nothing")
         return one._replace(words=("secret", _NOBODYS))
 
     def _zone(self, one):
@@ -140,16 +132,16 @@ class LabForm:
         kind = inner["type"].value.lower() if "type" in inner else ""
         kind = "in-view" if "in-view" in inner else kind
         if kind in _LABS_ZONES:
-            self._change(f"zone of type {kind}: {_LABS_ZONES[kind]}")
+            self.change(f"zone of type {kind}: {_LABS_ZONES[kind]}")
             return
         spot = f"{one.spot}: zone {one.value[:80]}"
         classes = [word.lower() for word in one.words[2:] if isinstance(word, str)]
         if classes not in ([], ["in"]):
-            self._left_out.add("class", "only queries of class IN come", spot)
+            self.leave_out("class", "only queries of class IN come", spot)
             return
         if kind not in _PRIMARY:
             word = _TYPES.get(kind, kind) or "type"
-            self._left_out.add(word, "its data come from another host", spot)
+            self.leave_out(word, "its data come from another host", spot)
             return
         raw = inner.get("masterfile-format")
         if "file" not in inner or (raw is not None and raw.value != "text"):
@@ -165,7 +157,7 @@ class LabForm:
             raise usage_error(f"zone {name[:80]} comes twice", where=spot, wanted="one of it")
         file = inner["file"]
         self.zones[name] = str(self._files.path(file.value, file.spot, self._folder))
-        self._change("zone.file: a copy in a folder of the lab")
+        self.change("zone.file: a copy in a folder of the lab")
         yield one.having(self._kept(one.inner, "zone."))
 
     def _with_files(self, statements):
@@ -179,7 +171,3 @@ class LabForm:
                 yield one.having(file if held.name == "file" else held for held in one.inner)
             else:
                 yield one
-
-    def _change(self, change):
-        if change not in self.changes:
-            self.changes.append(change)

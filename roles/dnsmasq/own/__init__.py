@@ -11,12 +11,7 @@ from .clients import Clients
 from .lab_form import LabForm
 
 FILES = ("dnsmasq.conf",)
-_LINE = re.compile(r"^[ \t]*dhcp-(?:range|host|option)\s*=", re.MULTILINE)
-
-
-def recognises(text):
-    """Whether a text is in this language."""
-    return _LINE.search(text) is not None
+RECOGNISED = re.compile(r"^[ \t]*dhcp-(?:range|host|option)\s*=", re.MULTILINE)
 
 
 def read(text, without, most_clients, files, _leases):
@@ -30,7 +25,6 @@ def read(text, without, most_clients, files, _leases):
     return {
         "server": {"text": form.text, "files": form.files},
         "options": form.options,
-        "beside": {},
         "changes": form.changes,
         "left_out": form.left_out,
         "load": f"dhcpv{form.family}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from leaselab.lab.left_out import LeftOut
+from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
 from .lines import Line, lines_of, range_of, tag_of
@@ -51,16 +51,15 @@ _FILES = {
     **dict.fromkeys(("addn-hosts", "hostsdir"), "addn-hosts"),
 }
 """Options that name files or folders of them, by the one that names a file."""
-_DEEPEST = 20
 
 
-class LabForm:
+class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(self, text, where, without, files):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
-        self._files, self._left_out = files, LeftOut(without)
-        self.changes, self.files, self.hosts = [], {}, []
+        super().__init__(without)
+        self._files, self.files, self.hosts = files, {}, []
         read = list(self._included(lines_of(text, where), 0))
         self._interfaces = {line.value for line in read if line.name == "interface"}
         self.ranges = [range_of(line) for line in read if line.name == "dhcp-range"]
@@ -71,13 +70,8 @@ class LabForm:
             "no-ping: no client is pinged",
             "no-resolv, no-hosts: files of the lab's host are not read",
         ):
-            self._change(change)
-        self._left_out.check_used()
-
-    @property
-    def left_out(self):
-        """Words for what was left out."""
-        return self._left_out.words
+            self.change(change)
+        self.check_used()
 
     @property
     def text(self):
@@ -105,9 +99,7 @@ class LabForm:
             if line.name not in ("conf-file", "conf-dir"):
                 yield line
             for name in names:
-                if depth == _DEEPEST:
-                    raise usage_error("files are included too deeply", where=line.where)
-                text, path = self._files.text(name, line.where)
+                text, path = self._files.included(name, line.where, depth)
                 yield from self._included(lines_of(text, path), depth + 1)
 
     def _of_folder(self, line):
@@ -139,7 +131,7 @@ class LabForm:
                 found=", ".join(asked) or where,
                 todo=f"leave one out: --without {' or --without '.join(words)}",
             )
-        self._left_out.add(asked[0], "", where)
+        self.leave_out(asked[0], "", where)
         return families[1 - words.index(asked[0])]
 
     def _kept(self, line):
@@ -147,15 +139,15 @@ class LabForm:
         name = line.name
         word, why = _TFTP if "tftp" in name else _SPOKEN.get(name, ("", ""))
         if word:
-            self._left_out.add(word, why, f"{line.where}: {name}")
+            self.leave_out(word, why, f"{line.where}: {name}")
         elif name in _HOLDS:
-            self._change(f"{name}: {_HOLDS[name]}")
+            self.change(f"{name}: {_HOLDS[name]}")
         elif name in _FILES:
             yield from self._carried(line)
         elif name == "dhcp-range":
             yield from self._of_range(line)
         elif name == "shared-network" and line.words[0] in self._interfaces:
-            self._change(f"{name}: the test network")
+            self.change(f"{name}: the test network")
         else:
             yield line
 
@@ -173,7 +165,7 @@ class LabForm:
                     for held in lines_of(text, path)
                 ]
             yield Line(_FILES[line.name], f"{FOLDER}/{copy}", line.where)
-        self._change(f"{line.name}: a copy in a folder of the lab")
+        self.change(f"{line.name}: a copy in a folder of the lab")
 
     def _of_range(self, line):
         """A range in the lab's form, or none."""
@@ -181,22 +173,18 @@ class LabForm:
         if held.family != self.family:
             return
         if held.constructor:
-            self._left_out.add(
+            self.leave_out(
                 "constructor", "its prefix is that of an interface of your host", line.where
             )
             return
         words = line.words
         if held.modes:
-            self._change("dhcp-range: no router is advertised")
+            self.change("dhcp-range: no router is advertised")
             if not (held.size or held.is_static):
                 return
             words = [word for word in words if word not in held.modes]
         for at, word in enumerate(words):
             if tag_of(word) in self._interfaces:
                 words[at] = f"set:{tag_of(word)}"
-                self._change(f"dhcp-range: {word} is {words[at]}: the test network")
+                self.change(f"dhcp-range: {word} is {words[at]}: the test network")
         yield line._replace(value=",".join(words))
-
-    def _change(self, change):
-        if change not in self.changes:
-            self.changes.append(change)

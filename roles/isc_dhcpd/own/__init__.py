@@ -12,15 +12,10 @@ from .lab_form import LabForm
 from .statements import parsed, text_of
 
 FILES = ("dhcpd.conf", "dhcpd6.conf")
-_STATEMENT = re.compile(
+RECOGNISED = re.compile(
     r"^\s*(?:subnet6?\s+\S+|shared-network\s+\S+)[^;]*\{|^\s*(?:default-lease-time)\s+\d+\s*;",
     re.MULTILINE,
 )
-
-
-def recognises(text):
-    """Whether a text is in this language."""
-    return _STATEMENT.search(text) is not None
 
 
 def read(text, without, most_clients, files, leases):
@@ -35,7 +30,6 @@ def read(text, without, most_clients, files, leases):
     return {
         "server": {"text": text_of(form.statements)},
         "options": form.options,
-        "beside": {},
         "changes": form.changes,
         "left_out": form.left_out,
         "load": f"dhcpv{form.family}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leaselab.lab.left_out import LeftOut
+from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
 from .statements import every, parsed
@@ -25,28 +25,21 @@ _WHY = {
     "ldap": "its configuration is in a directory that is not here",
 }
 _DDNS = ("zone", "ddns-updates", "ddns-update-style")
-_DEEPEST = 20
 _NO_DDNS = (("ddns-update-style", "none"), ("ddns-updates", "off"))
 
 
-class LabForm:
+class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(self, statements, without, files):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
-        self._left_out = LeftOut(without)
-        self.changes = []
+        super().__init__(without)
         statements = tuple(_included(statements, files, 0))
         self.family = self._family(statements)
         self.statements = self._kept(statements)
         if self.family == 4 and not any("ping" in change for change in self.changes):
             self.changes.append("ping-check: no client is pinged")
-        self._left_out.check_used()
-
-    @property
-    def left_out(self):
-        """Words for what was left out."""
-        return self._left_out.words
+        self.check_used()
 
     def _family(self, statements):
         """The one family of its subnets."""
@@ -86,9 +79,7 @@ class LabForm:
         """Whether the lab replaces a statement by its own."""
         if one.name not in _LABS:
             return False
-        change = f"{one.name}: {_LABS[one.name]}"
-        if change not in self.changes:
-            self.changes.append(change)
+        self.change(f"{one.name}: {_LABS[one.name]}")
         return True
 
     def _is_left_out(self, one):
@@ -96,7 +87,7 @@ class LabForm:
         word = _spoken(one)
         if not word:
             return False
-        self._left_out.add(word, _WHY[word], f"{one.spot}: {one.name}")
+        self.leave_out(word, _WHY[word], f"{one.spot}: {one.name}")
         return True
 
 
@@ -107,10 +98,9 @@ def _included(statements, files, depth):
             inner = statement.inner and tuple(_included(statement.inner, files, depth))
             yield statement._replace(inner=inner)
             continue
-        if depth == _DEEPEST:
-            raise usage_error("files are included too deeply", where=statement.spot)
         name = "".join(statement.words[1:]).strip('"')
-        yield from _included(parsed(*files.text(name, statement.spot)), files, depth + 1)
+        text, path = files.included(name, statement.spot, depth)
+        yield from _included(parsed(text, path), files, depth + 1)
 
 
 def _spoken(one):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from leaselab.lab.left_out import LeftOut
+from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
 INTERFACE = "@interface@"
@@ -25,26 +25,21 @@ _WHY = {
 _DATABASES = {"mysql": "mysql", "postgresql": "postgresql"}
 
 
-class LabForm:
+class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(self, configuration, without):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
-        self._configuration, self._left_out = configuration, LeftOut(without)
+        super().__init__(without)
+        self._configuration, self.beside = configuration, {}
         self.family = int(configuration.name.removeprefix("Dhcp"))
         self.server = _plain(configuration.whole.value)
-        self.changes, self.beside = [], {}
         self._hooks()
         self._databases()
         self._speaking()
         self._interfaces()
         self._logging()
-        self._left_out.check_used()
-
-    @property
-    def left_out(self):
-        """Words for what was left out."""
-        return self._left_out.words
+        self.check_used()
 
     @property
     def options(self):
@@ -69,9 +64,9 @@ class LabForm:
             **({"lease_lifetime_s": lifetime} if type(lifetime) is int else {}),
         }
 
-    def _leave_out(self, word, match, why):
+    def _leave_part(self, word, match, why):
         """Leave out a part, as the user asked; raises where the user did not."""
-        self._left_out.add(word, why, f"{match.spot}: {match.path}")
+        self.leave_out(word, why, f"{match.spot}: {match.path}")
 
     def _hooks(self):
         kept = []
@@ -80,11 +75,11 @@ class LabForm:
             stem = library.rpartition("/")[2].removesuffix(".so").removeprefix("libdhcp_")
             if stem not in HOOKS:
                 why = _WHY.get(stem, "it is in no package that it knows")
-                self._leave_out(f"hook:{stem}", match, why)
+                self._leave_part(f"hook:{stem}", match, why)
                 continue
             kept.append({**_plain(match.value), "library": f"libdhcp_{stem}.so"})
             if "/" in library:
-                self._change(match, "library", f"{library}: where the lab's Kea has it")
+                self._changed(match, "library", f"{library}: where the lab's Kea has it")
         self.server["hooks-libraries"] = kept
         if "hook:ha" in self.left_out:
             self._halves()
@@ -96,7 +91,7 @@ class LabForm:
             f"{word}[*].pools[*]", f"shared-networks[*].{word}[*].pools[*]"
         ):
             if str(match.value.get("client-class", "")).startswith("HA_"):
-                self._change(match, "client-class", f"{match.value['client-class']}: none")
+                self._changed(match, "client-class", f"{match.value['client-class']}: none")
         subnets = [
             subnet
             for held in (self.server, *self.server.get("shared-networks", []))
@@ -111,11 +106,11 @@ class LabForm:
             kind = match.value.get("type", "memfile")
             if kind == "memfile":
                 self.server["lease-database"].pop("name", None)
-                self._change(match, "name", "a file of the lab")
+                self._changed(match, "name", "a file of the lab")
             elif kind in _DATABASES:
                 self.server["lease-database"] = {"type": kind}
                 self.beside[_DATABASES[kind]] = {}
-                self._change(match, "", f"{kind} beside the server, with the lab's settings")
+                self._changed(match, "", f"{kind} beside the server, with the lab's settings")
             else:
                 raise usage_error(
                     "no database of the lab",
@@ -126,27 +121,29 @@ class LabForm:
         for key in ("hosts-database", "hosts-databases", "config-control"):
             for match in self._configuration.at(key):
                 why = "what is in that database is not in this file"
-                self._leave_out(key, match, why)
+                self._leave_part(key, match, why)
                 del self.server[key]
 
     def _speaking(self):
         for match in self._configuration.at("dhcp-ddns"):
             if match.value.get("enable-updates", False):
-                self._leave_out("dhcp-ddns", match, "it has names updated by another server")
+                self._leave_part("dhcp-ddns", match, "it has names updated by another server")
                 self.server["dhcp-ddns"] = {"enable-updates": False}
         for match in self._configuration.at("dhcp4o6-port"):
             if match.value:
-                self._leave_out("dhcp4o6-port", match, "it needs a second server")
+                self._leave_part("dhcp4o6-port", match, "it needs a second server")
                 self.server["dhcp4o6-port"] = 0
         for key in ("control-socket", "control-sockets", "data-directory"):
             for match in self._configuration.at(key):
                 del self.server[key]
-                self._change(match, "", "the lab's own")
+                self._changed(match, "", "the lab's own")
 
     def _interfaces(self):
         for match in self._configuration.at("interfaces-config"):
             names = match.value.get("interfaces", [])
-            self._change(match, "interfaces", f"{', '.join(map(str, names))}: the test network")
+            self._changed(
+                match, "interfaces", f"{', '.join(map(str, names))}: the test network"
+            )
         self.server["interfaces-config"] = {"service-sockets-require-all": True}
         word = f"subnet{self.family}"
         networks = [self.server, *self.server.get("shared-networks", [])]
@@ -158,22 +155,20 @@ class LabForm:
             "shared-networks[*].interface",
             f"shared-networks[*].{word}[*].interface",
         ):
-            self._change(match, "", f"{match.value}: the test network")
+            self._changed(match, "", f"{match.value}: the test network")
 
     def _logging(self):
         for match in self._configuration.at("loggers[*]"):
             if {"output-options", "output_options"} & match.value.keys():
-                self._change(match, "output-options", "a file of the lab")
+                self._changed(match, "output-options", "a file of the lab")
         for one in self.server.get("loggers", []):
             one.pop("output_options", None)
             one.pop("output-options", None)
 
-    def _change(self, match, key, what):
+    def _changed(self, match, key, what):
         path = re.sub(r"^Dhcp[46]\.", "", f"{match.path}.{key}" if key else match.path)
         path = re.sub(r"\[[0-9]+\]", "[*]", path)
-        change = f"{path}: {what}"
-        if change not in self.changes:
-            self.changes.append(change)
+        self.change(f"{path}: {what}")
 
 
 def _plain(value):

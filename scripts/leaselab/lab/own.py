@@ -50,9 +50,9 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Name of the object that holds the configuration; empty for a language without it."""
     server: dict[str, Any]
     """The server's object in the form in which the lab runs it."""
-    options: dict[str, Any]
+    options: dict[str, Any] = {}
     """Options of the role that the file decides."""
-    beside: dict[str, dict[str, Any]]
+    beside: dict[str, dict[str, Any]] = {}
     """Roles that serve beside it."""
     changes: list[str]
     """What was changed, each with its path."""
@@ -134,10 +134,10 @@ def _of_text(files: OwnFiles, without: Sequence[str], leases: Leases | None) -> 
     except (OSError, UnicodeDecodeError):
         return None  # the reader of JSON says why
     of_text = {
-        kind: package for kind, package in _packages().items() if hasattr(package, "recognises")
+        kind: package for kind, package in _packages().items() if hasattr(package, "RECOGNISED")
     }
     named = [kind for kind, package in of_text.items() if file.name in package.FILES]
-    seen = [kind for kind, package in of_text.items() if package.recognises(text)]
+    seen = [kind for kind, package in of_text.items() if package.RECOGNISED.search(text)]
     for kind in [*named, *seen][:1]:
         read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases)
         return build(Own, {"kind": kind, **read}, str(file))

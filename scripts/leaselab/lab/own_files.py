@@ -12,6 +12,8 @@ from leaselab.model.errors import usage_error
 
 MOST_BYTES = 16 * 1024 * 1024
 """Size of a file in a language of its own."""
+_DEEPEST = 20
+"""Files between the main file and the last that is included."""
 _MOST_FILES = 1000
 """Files that one configuration may read; one that includes itself reads more."""
 
@@ -67,6 +69,12 @@ class OwnFiles:
             return [path]
         parts = path.parts[1:]
         return [self.folder.joinpath(*parts[at:]) for at in range(len(parts))]
+
+    def included(self, name: str, where: str, depth: int) -> tuple[str, str]:
+        """Return as `text`; the file is included at this depth, which has a limit."""
+        if depth == _DEEPEST:
+            raise usage_error("files are included too deeply", where=where)
+        return self.text(name, where)
 
     def text(self, name: str, where: str, within: str = "") -> tuple[str, str]:
         """Return the text of a file and its path; errors as `path`."""

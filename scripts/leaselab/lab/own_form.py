@@ -1,4 +1,4 @@
-"""What a user has a configuration measured without, by words such as ``hook:radius``."""
+"""What the lab makes of a user's own configuration: what it changes, and what it leaves out."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from collections.abc import Sequence
 from leaselab.model.errors import usage_error
 
 
-class LeftOut:
-    """The words of ``--without``, and those whose parts were in the file."""
+class OwnForm:
+    """Changes of a configuration, and words of ``--without`` whose parts were in it."""
 
     def __init__(self, without: Sequence[str]) -> None:
         self._without = tuple(without)
-        self.words: list[str] = []
-        """Those whose parts were left out, in the order of the file, each once."""
+        self.changes: list[str] = []
+        """Each with its path, once."""
+        self.left_out: list[str] = []
+        """Words such as ``hook:radius`` whose parts were left out, in its order, once."""
 
-    def add(self, word: str, why: str, where: str) -> None:
+    def change(self, change: str) -> None:
+        """Note a change."""
+        if change not in self.changes:
+            self.changes.append(change)
+
+    def leave_out(self, word: str, why: str, where: str) -> None:
         """Leave a part of the file out; a usage error where the user did not ask for that."""
         if word not in self._without:
             raise usage_error(
@@ -24,15 +31,15 @@ class LeftOut:
                 found=word,
                 todo=f"measure the file without it: --without {word}",
             )
-        if word not in self.words:
-            self.words.append(word)
+        if word not in self.left_out:
+            self.left_out.append(word)
 
     def check_used(self) -> None:
         """Raise a usage error for a word to which no part of the file belongs."""
-        unused = [word for word in self._without if word not in self.words]
+        unused = [word for word in self._without if word not in self.left_out]
         if unused:
             raise usage_error(
                 "nothing of that name would have to be left out",
                 where=f"--without {unused[0]}",
-                wanted=", ".join(sorted(self.words)) or "no --without",
+                wanted=", ".join(sorted(self.left_out)) or "no --without",
             )

@@ -1,0 +1,39 @@
+"""Users' own configurations: the examples, refusals, and scenarios that are made of them."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from leaselab.lab.catalog import find_procedure, find_scenario
+from leaselab.lab.own import read_own, write_own
+from leaselab.lab.roles import resolved
+from leaselab.measure.generators import check_fits
+from leaselab.model.errors import LeaselabError, Outcome
+
+DATA = Path(__file__).parent / "data/own"
+
+
+def refusals_of(read):
+    """A function that returns why `read` refuses its arguments: a usage error."""
+
+    def refusal(*arguments, **words):
+        with pytest.raises(LeaselabError) as refused:
+            read(*arguments, **words)
+        assert refused.value.outcome is Outcome.USAGE
+        return str(refused.value)
+
+    return refusal
+
+
+def catalogue_in(folder):
+    """A copy of the catalogue of scenarios in a folder."""
+    return shutil.copytree(DATA.parents[2] / "scenarios", folder / "scenarios")
+
+
+def measurable(file, catalogue):
+    """The scenario of a file, which the lab can measure."""
+    name = write_own(read_own(file), file, catalogue)
+    scenario = resolved(find_scenario(catalogue, name), "here")
+    check_fits(scenario, find_procedure(catalogue, name, {}))
+    return scenario
