@@ -6,11 +6,10 @@ import contextlib
 import ipaddress
 import math
 import re
-from bisect import bisect_right
-from itertools import accumulate, chain
+from itertools import chain
 
 from leaselab.lab.leases import Filling, Range
-from leaselab.lab.own_kinds import MOST_ADDRESSES, Kinds, pool_share, relay_in
+from leaselab.lab.own_kinds import MOST_ADDRESSES, Kinds, divided, pool_share, relay_in
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import POOL_USE_LIMIT
 
@@ -184,16 +183,13 @@ class Clients(Kinds):
                 if _admits_known(own)
             ]
             rooms.append(math.ceil(sum(sizes) * POOL_USE_LIMIT))
-        ends = list(accumulate(rooms))
-        served = min(len(hosts), ends[-1] if ends else 0)
-        for number, host in enumerate(hosts[:served]):
-            at = bisect_right(ends, number * ends[-1] // served)
+        chosen = divided(len(hosts), rooms)
+        for at, host in zip(chosen, hosts, strict=False):
             self.reserve(self._places[at], *self._identity_of(host), {})
-        if hosts[served:]:
-            host = hosts[served]
+        for host in hosts[len(chosen) :][:1]:
             self.say(
-                f"{host.spot}: {' '.join(host.words)}: {len(hosts) - served} hosts without "
-                "fixed-address are beyond half of the pools that admit them"
+                f"{host.spot}: {' '.join(host.words)}: {len(hosts) - len(chosen)} hosts "
+                "without fixed-address are beyond half of the pools that admit them"
             )
 
     def _identity_of(self, host):

@@ -22,6 +22,8 @@ _WHY = {
     "mysql_cb": "its configuration is in a database that is not here",
     "pgsql_cb": "its configuration is in a database that is not here",
 }
+_OF_PAIR = re.compile(r"member[ \t\n]*\([ \t\n]*'HA_[^'\n]*'[ \t\n]*\)")
+_POOLS = ("pools", "pd-pools")
 _DATABASES = {"mysql": "mysql", "postgresql": "postgresql"}
 
 
@@ -90,21 +92,28 @@ class LabForm:
             self._halves()
 
     def _halves(self):
-        """Give the pools of a pair's servers to all clients."""
+        """Give what a pair's servers divide by classes to all clients."""
         word = f"subnet{self.family}"
-        for match in self._configuration.at(
-            f"{word}[*].pools[*]", f"shared-networks[*].{word}[*].pools[*]"
-        ):
-            if str(match.value.get("client-class", "")).startswith("HA_"):
-                self._change(match, "client-class", f"{match.value['client-class']}: none")
-        subnets = [
-            subnet
-            for held in (self.server, *self.server.get("shared-networks", []))
-            for subnet in held.get(word, [])
+        subnets = (f"{word}[*]", f"shared-networks[*].{word}[*]")
+        places = [f"{each}.{pools}[*]" for each in subnets for pools in _POOLS]
+        for match in self._configuration.at("shared-networks[*]", *subnets, *places):
+            for key, names in _halved(match.value):
+                self._change(match, key, f"{', '.join(names)}: none")
+        networks = self.server.get("shared-networks", [])
+        held = [
+            *networks,
+            *(net for on in (self.server, *networks) for net in on.get(word, [])),
         ]
-        for pool in (pool for subnet in subnets for pool in subnet.get("pools", [])):
-            if str(pool.get("client-class", "")).startswith("HA_"):
-                del pool["client-class"]
+        held += [pool for net in held for key in _POOLS for pool in net.get(key, [])]
+        for one in held:
+            for key, _ in list(_halved(one)):
+                del one[key]
+        classes = self._configuration.at("client-classes[*]")
+        for match, one in zip(classes, self.server.get("client-classes", []), strict=True):
+            test = _OF_PAIR.sub("member('ALL')", one.get("test", ""))
+            if test != one.get("test", ""):
+                one["test"] = test
+                self._change(match, "test", "member('ALL') for the classes of the pair")
 
     def _databases(self):
         for match in self._configuration.at("lease-database"):
@@ -174,6 +183,15 @@ class LabForm:
         change = f"{path}: {what}"
         if change not in self.changes:
             self.changes.append(change)
+
+
+def _halved(value):
+    """Yield the keys by which something is only for clients of one server of a pair."""
+    for key in ("client-class", "client-classes"):
+        names = value.get(key, [])
+        names = [names] if isinstance(names, str) else names
+        if any(name.startswith("HA_") for name in names):
+            yield key, names
 
 
 def _plain(value):
