@@ -162,6 +162,26 @@ def test_half_of_a_pools_clients_are_in_classes_that_no_pool_asks_for():
     assert line[0]["agent"] == [[1, "hex:6c656173656c6162"]]
 
 
+def test_pools_of_all_without_a_reservation_are_divided_among_classes_too(tmp_path):
+    top = '"client-classes": [{"name": "a", "test": "option[77].exists"}],'
+    made = of(tmp_path, '"client-class": "UNKNOWN",', top)
+    assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [
+        ("10.0.0.0/24, UNKNOWN", 25),
+        ("10.0.0.0/24, a", 25),
+    ]
+
+
+def test_a_pool_of_more_addresses_than_anyone_has_clients_does_not_take_all_of_them(tmp_path):
+    file = tmp_path / "small.conf"
+    subnets = ", ".join(
+        f'{{"id": {number}, "subnet": "2001:db8:{number}::/64",'
+        f' "pools": [{{"pool": "2001:db8:{number}::/{length}"}}]}}'
+        for number, length in ((1, 112), (2, 64))
+    )
+    file.write_text(f'{{"Dhcp6": {{"subnet6": [{subnets}]}}}}', encoding="utf-8")
+    assert [kind["clients"] for kind in read_own(file).kinds] == [20000, 80000]
+
+
 def test_clients_have_the_reservations():
     reserved = kinds(own("isp"), "reserved")
     assert [kind.get("macs") for kind in reserved] == [["1a:1b:1c:1d:1e:1f"], None]

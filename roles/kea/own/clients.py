@@ -20,6 +20,8 @@ _TRIED = 64
 _ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}
 """Options that clients ask for unless a class wants others: mask, routers, DNS and the like."""
 _RESERVED = (("reserved",),)
+_OF_MOST = {("UNKNOWN",), ("ALL",)}
+"""Classes of Kea's own in which all clients without a reservation are."""
 _LATER = ("only-if-required", "only-in-additional-list")
 
 
@@ -99,10 +101,10 @@ class Clients:
                     needed = "another relay, or a class that is not dropped"
                 self._not_served(place, f"a client of its pool needs {needed}", guards)
                 continue
-            if guards:
+            if set(guards) - _OF_MOST:
                 self._add(place, way, {"clients": clients, "want": want}, guards)
                 continue
-            self._divide(place, way, clients, want)
+            self._divide(place, way, clients, want, guards)
 
     def _next(self, names, most):
         """The next classes, each place with others where there are many."""
@@ -110,17 +112,17 @@ class Clients:
         self._used += len(chosen)
         return chosen
 
-    def _divide(self, place, way, clients, want):
+    def _divide(self, place, way, clients, want, guards):
         """Put half of a pool's clients in no class, and divide the others among classes."""
         ways = []
         for name in self._next(*self._variants):
             try:
-                ways.append((name, self._way(place, ((name,),))))
+                ways.append((name, self._way(place, (*guards, (name,)))))
             except Unknown:
                 self._unworked.setdefault(name, None)
         each = max(1, clients // 2 // len(ways)) if ways and clients > 1 else 0
         ways = ways[: clients // 2] if each else []
-        self._add(place, way, {"clients": clients - each * len(ways), "want": want})
+        self._add(place, way, {"clients": clients - each * len(ways), "want": want}, guards)
         for name, of_class in ways:
             self._add(place, of_class, {"clients": each, "want": want}, ((name,),))
 

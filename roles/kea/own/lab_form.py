@@ -19,6 +19,9 @@ _WHY = {
     "radius": "it asks another host",
     "run_script": "it runs programs of your host",
     "ping_check": "it sends to addresses of clients",
+    "legal_log": "it writes a log of its own beside the lab's",
+    "ddns_tuning": "it names what another server updates",
+    "rbac": "it says who may send commands",
     "mysql_cb": "its configuration is in a database that is not here",
     "pgsql_cb": "its configuration is in a database that is not here",
 }

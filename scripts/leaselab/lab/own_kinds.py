@@ -12,8 +12,8 @@ from leaselab.model.pool import POOL_USE_LIMIT
 
 MOST_LISTED = 20_000
 """Clients whose identities are listed one by one, of one kind."""
-MOST_ADDRESSES = 2**40
-"""Addresses of one pool that are counted."""
+MOST_ADDRESSES = 2**18
+"""Addresses of one pool that are counted: the sizes of larger ones say nothing of clients."""
 _ALONE = 1024
 """Clients of a subnet that have a kind each."""
 _ASKED = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}
