@@ -115,7 +115,11 @@ def test_clients_of_a_class_by_maker_have_its_prefix_and_differ(tmp_path, test):
 
 
 def test_a_class_has_the_values_of_its_subclasses(tmp_path):
-    top = 'class "a" { match hardware; } subclass "a" 1:2:3:4:5:6:7;'
+    top = (
+        'class "a" { match hardware; } subclass "a" 1:2:3:4:5:6:7; subclass "a" 1:2:3:4:5:6:8;'
+    )
+    own = of(tmp_path, 'pool { allow members of "a"; range 10.0.0.220 10.0.0.229; }', top)
+    assert own.kinds[0]["macs"] == ["02:03:04:05:06:07", "02:03:04:05:06:08"]
     own = of(tmp_path, 'pool { allow members of "a"; range 10.0.0.220; }', top)
     assert own.kinds[0]["macs"] == ["02:03:04:05:06:07"]
 

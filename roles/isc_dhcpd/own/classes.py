@@ -49,8 +49,13 @@ def classes_of(statements):
                 known[name] = _sent(tests[0].removeprefix("if "))
             elif tests and (match := _SUB.fullmatch(tests[0])):
                 by_field[name] = match["field"] or match["part"]
-        elif known.get(name) is None and name in by_field and len(one.words) > 2:
-            known[name] = _having(by_field[name], 0, one.words[2])
+        elif name in by_field and len(one.words) > 2:
+            own = _having(by_field[name], 0, one.words[2]) or {}
+            if len(own.get("mac", "")) == _MAC_BYTES:
+                own = {"macs": [own["mac"].hex(":")]}
+            known[name] = known.get(name) or own
+            if "macs" in own and own is not known[name]:
+                known[name].get("macs", []).extend(own["macs"])
     return known
 
 
@@ -127,6 +132,10 @@ def _bytes(word):
 
 def members(own, clients, used):
     """The keys of a kind of so many clients of a class; `used` were made before."""
+    if macs := own.get("macs"):
+        first = used % len(macs)
+        listed = [*macs[first:], *macs[:first]][:clients]
+        return {"clients": len(listed), "macs": listed}
     if "mac" not in own:
         return {**own, "clients": clients}
     free = _MAC_BYTES - len(own["mac"])
