@@ -162,6 +162,22 @@ def test_half_of_a_pools_clients_are_in_classes_that_no_pool_asks_for():
     assert line[0]["agent"] == [[1, "hex:6c656173656c6162"]]
 
 
+def test_reservations_by_a_flexible_identifier_have_clients_that_send_it(tmp_path):
+    """Where its expression is one field's; of others a client is named."""
+    hook = '"hooks-libraries": [{"library": "libdhcp_flex_id.so", "parameters": {'
+    subnet = '"reservations": [{"flex-id": "\'a1\'", "ip-address": "10.0.0.5"}],'
+    for expression, expected in (
+        ("substring(relay4[2].hex,0,2)", [[2, "hex:6131"]]),
+        ("concat(relay4[1].hex,relay4[2].hex)", None),
+        ("pkt4.mac", None),
+        ("nothing", None),
+    ):
+        made = of(tmp_path, subnet, f'{hook}"identifier-expression": "{expression}"}}}}],')
+        agents = [kind["agent"] for kind in kinds(made, "reserved")]
+        assert agents == ([expected] if expected else [])
+        assert bool(made.unserved) is (expected is None)
+
+
 def test_pools_of_all_without_a_reservation_are_divided_among_classes_too(tmp_path):
     top = '"client-classes": [{"name": "a", "test": "option[77].exists"}],'
     made = of(tmp_path, '"client-class": "UNKNOWN",', top)

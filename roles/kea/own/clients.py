@@ -201,6 +201,8 @@ class Clients:
                 alone.append({"options": [[61, _hex(_bytes(host["client-id"]))]]})
             elif "circuit-id" in host and self.family == 4:
                 alone.append({"agent": [[1, _hex(_bytes(host["circuit-id"]))]]})
+            elif "flex-id" in host and (own := self._by_flex_id(place, host["flex-id"])):
+                alone.append(own)
             else:
                 known = sorted(set(host) & {"flex-id", "duid", "hw-address"}) or [
                     "no identifier"
@@ -222,6 +224,17 @@ class Clients:
                 self._add(place, way, {"want": want, **own}, _RESERVED)
         for own in alone[: MOST_KINDS // 4]:
             self._add(place, way, {"clients": 1, "want": want, **own}, _RESERVED)
+
+    def _by_flex_id(self, place, value):
+        """What a client has whose flexible identifier has a value; None if unknown."""
+        for match in self._configuration.at(
+            "hooks-libraries[*].parameters.identifier-expression"
+        ):
+            usual = place.packet()
+            packet = self._classes.sent(match.value, _bytes(value), usual)
+            if packet and all(packet[field] == usual[field] for field in usual):
+                return {"agent": _codes(packet, "agent"), "options": _codes(packet, "option")}
+        return None
 
     def _add(self, place, way, own, guards=()):
         """Add a kind of clients: `way` is their packet and what that was asked for.

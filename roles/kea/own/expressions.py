@@ -96,6 +96,15 @@ class Classes:
                 continue
         raise Unknown(" and ".join(names))
 
+    def sent(self, expression, value, place):
+        """What a client at a place sends so that an expression has a value; None if unknown."""
+        try:
+            _, text, _ = grammar().kea_condition(f"{expression} == ''")
+            asked = next(self._sent(text, value, ()), None)
+            return None if asked is None else self.packet(asked, place)
+        except (ValueError, Unknown):
+            return None
+
     def why_not(self, name):
         """Why no client is known that would be in a class; empty for no one reason."""
         if name in self.tests and self.tests[name] is None:
