@@ -67,12 +67,33 @@ def in_class(tmp_path, test, family=4):
             {"options": [61, "hex:aabb"]},
         ),
         ("member('VENDOR_CLASS_MSFT 5.0')", {"options": [60, "hex:4d53465420352e30"]}),
+        ("split(option[12].text,'.',2) == 'a'", {"options": [12, "hex:782e61"]}),
+        (
+            "ifelse(option[60].exists, option[60].hex, option[77].hex) == 'b'",
+            {"options": [60, "hex:62"]},
+        ),
+        ("'' == ''", {}),
+        ("vendor.enterprise == 4491", {"options": [125, "hex:0000118b00"]}),
+        ("vendor[4491].option[2].hex == 0x0102", {"options": [125, "hex:0000118b0402020102"]}),
+        ("vendor-class[9].data == 'ab'", {"options": [124, "hex:00000009026162"]}),
     ],
 )
 def test_a_client_sends_what_a_class_tests(tmp_path, test, expected):
     kind = in_class(tmp_path, test)
     for key, option in expected.items():
         assert option in kind[key]
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("vendor[4491].option[2].hex == 'ECM'", [17, "hex:0000118b0002000345434d"]),
+        ("substring(vendor-class[9].data[0],0,2) == 'ab'", [16, "hex:0000000900026162"]),
+        ("vendor[*].exists", [17, "hex:00007ed9"]),
+    ],
+)
+def test_a_client_of_dhcpv6_sends_the_vendor_option_of_a_class(tmp_path, test, expected):
+    assert expected in in_class(tmp_path, test, family=6)["options"]
 
 
 @pytest.mark.parametrize("test", ["pkt4.mac", "substring(pkt4.mac,0,6)"])
@@ -98,7 +119,11 @@ def test_clients_of_a_makers_class_have_it_in_their_duids(tmp_path):
     ("test", "message"),
     [
         ("match('^a', option[12].text)", "its test cannot be worked out"),
-        ("split(option[12].text,'.',2) == 'a'", "its test cannot be worked out"),
+        ("pkt.iface == 'eth0'", "its test cannot be worked out: pkt.iface"),
+        ("split(option[12].text,'',2) == 'a'", "its test cannot be worked out"),
+        ("ifelse(member('it'),'a','b') == 'a'", "its test cannot be worked out"),
+        ("vendor[1].exists and vendor[2].exists", "its test cannot be worked out"),
+        ("", "it has no test: a hook or a reservation sets it"),
         ("option[60].hex == 'a' and option[60].hex == 'b'", "cannot be worked out"),
         ("member('it')", "cannot be worked out"),
     ],
@@ -137,12 +162,77 @@ def test_half_of_a_pools_clients_are_in_classes_that_no_pool_asks_for():
     assert line[0]["agent"] == [[1, "hex:6c656173656c6162"]]
 
 
+def test_reservations_by_a_flexible_identifier_have_clients_that_send_it(tmp_path):
+    """Where its expression is one field's; of others a client is named."""
+    hook = '"hooks-libraries": [{"library": "libdhcp_flex_id.so", "parameters": {'
+    subnet = '"reservations": [{"flex-id": "\'a1\'", "ip-address": "10.0.0.5"}],'
+    for expression, expected in (
+        ("substring(relay4[2].hex,0,2)", [[2, "hex:6131"]]),
+        ("concat(relay4[1].hex,relay4[2].hex)", None),
+        ("pkt4.mac", None),
+        ("nothing", None),
+    ):
+        made = of(tmp_path, subnet, f'{hook}"identifier-expression": "{expression}"}}}}],')
+        agents = [kind["agent"] for kind in kinds(made, "reserved")]
+        assert agents == ([expected] if expected else [])
+        assert bool(made.unserved) is (expected is None)
+
+
+def test_pools_of_all_without_a_reservation_are_divided_among_classes_too(tmp_path):
+    top = '"client-classes": [{"name": "a", "test": "option[77].exists"}],'
+    made = of(tmp_path, '"client-class": "UNKNOWN",', top)
+    assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [
+        ("10.0.0.0/24, UNKNOWN", 25),
+        ("10.0.0.0/24, a", 25),
+    ]
+
+
+def test_a_pool_of_more_addresses_than_anyone_has_clients_does_not_take_all_of_them(tmp_path):
+    file = tmp_path / "small.conf"
+    subnets = ", ".join(
+        f'{{"id": {number}, "subnet": "2001:db8:{number}::/64",'
+        f' "pools": [{{"pool": "2001:db8:{number}::/{length}"}}]}}'
+        for number, length in ((1, 112), (2, 64))
+    )
+    file.write_text(f'{{"Dhcp6": {{"subnet6": [{subnets}]}}}}', encoding="utf-8")
+    assert [kind["clients"] for kind in read_own(file).kinds] == [20000, 80000]
+
+
 def test_clients_have_the_reservations():
     reserved = kinds(own("isp"), "reserved")
     assert [kind.get("macs") for kind in reserved] == [["1a:1b:1c:1d:1e:1f"], None]
     assert reserved[1]["agent"] == [[1, "hex:706f72742d37"]]
     [reported] = [line for line in own("campus").unserved if "reservation" in line]
     assert "by flex-id" in reported
+
+
+def test_reservations_of_no_subnet_are_where_their_pools_and_addresses_are(tmp_path):
+    """Those beyond half of the pools that admit them are counted; their class is known."""
+    hosts = [
+        '"ip-address": "10.1.0.9"',
+        '"client-classes": ["gold"]',
+        *('"user-context": {}',) * 4,
+    ]
+    top = ", ".join(
+        f'{{"hw-address": "0:0:0:0:0:{number}", {more}}}' for number, more in enumerate(hosts)
+    )
+    file = tmp_path / "small.conf"
+    file.write_text(
+        f'{{"Dhcp4": {{"client-classes": [{{"name": "gold"}}], "reservations": [{top}],\n'
+        '"subnet4": [{"id": 1, "subnet": "10.0.0.0/24", "pools": [{"pool": "10.0.0.8/30"},'
+        '{"pool": "10.0.0.16/28", "client-classes": ["gold"]}]}, {"id": 2, "subnet":'
+        '"10.1.0.0/24", "pools": [{"pool": "10.1.0.8/30", "client-class": "KNOWN"}]}]}}',
+        encoding="utf-8",
+    )
+    made = read_own(file)
+    assert {kind["name"]: kind["clients"] for kind in made.kinds} == {
+        "10.0.0.0/24": 2,
+        "10.0.0.0/24, reserved": 2,
+        "10.1.0.0/24, reserved": 3,
+    }
+    [reported] = made.unserved
+    assert "small.conf:1:" in reported
+    assert "1 reservations of no subnet are beyond half" in reported
 
 
 def test_prefixes_are_asked_for_where_there_are_pools_of_them():
@@ -203,6 +293,24 @@ def test_the_pools_of_a_pair_are_for_all_when_it_is_left_out():
     made = own("pair")
     assert "HA_" not in json.dumps(made.server)
     assert "subnet4[*].pools[*].client-class: HA_a: none" in made.changes
+    assert [(kind["name"], kind["clients"]) for kind in kinds(made, "phones")] == [
+        ("10.0.0.0/24, phones_a", 5),
+        ("10.0.0.0/24, phones_b", 5),
+    ]
+    assert made.unserved == []
+
+
+def test_lists_of_classes_of_a_pair_are_left_out_with_it_at_every_level(tmp_path):
+    text = (DATA / "pair.conf").read_text("utf-8").replace('"client-class": "HA_a"', "{}")
+    text = text.replace("{}", '"client-classes": ["HA_a"]').replace(
+        '"id": 2,', '"id": 2, "client-classes": ["HA_b"],'
+    )
+    file = tmp_path / "pair.conf"
+    file.write_text(text, encoding="utf-8")
+    made = read_own(file, ["hook:ha"])
+    assert "HA_" not in json.dumps(made.server)
+    assert "subnet4[*].client-classes: HA_b: none" in made.changes
+    assert made.kinds == own("pair").kinds
 
 
 def test_a_scenario_is_made_of_a_file_and_another_of_a_changed_one(tmp_path):
@@ -224,6 +332,24 @@ def test_a_scenario_is_made_of_a_file_and_another_of_a_changed_one(tmp_path):
         check_fits(
             find_scenario(scenarios, name, "perfdhcp"), find_procedure(scenarios, name, {})
         )
+
+
+def test_json_is_of_kea_whatever_its_comments_say(tmp_path):
+    """Words of other languages are in comments of Kea's own examples."""
+    file = tmp_path / "small.conf"
+    kea = (DATA / "house.conf").read_text("utf-8")
+    file.write_text(f"/*\n subnet number {{\ndhcp-range=1\n*/\n{kea}", encoding="utf-8")
+    assert read_own(file).kind == "kea"
+
+
+def test_a_file_of_no_language_is_said_to_be_one(tmp_path):
+    file = tmp_path / "small.conf"
+    file.write_text("server=192.0.2.1\n", encoding="utf-8")
+    with pytest.raises(LeaselabError) as refusal:
+        read_own(file)
+    assert refusal.value.outcome is Outcome.USAGE
+    assert "of no language" in str(refusal.value)
+    assert "dnsmasq.conf" in str(refusal.value)
 
 
 @pytest.mark.parametrize("name", ["isp", "isp6", "campus", "pair"])

@@ -74,6 +74,11 @@ def test_whom_nothing_answers_is_named_with_the_line():
         ('match if substring(option user-class, 1, 4) = "iPXE";', ("options", [77, b".iPXE"])),
         ("match if option agent.circuit-id = 0a:b;", ("agent", [1, b"\n\x0b"])),
         ('match if option host-name = "a" or option host-name = "b";', ("options", [12, b"a"])),
+        ("match if exists user-class;", ("options", [77, b"leaselab"])),
+        (
+            'match if (option user-class = "a and b") and exists agent.remote-id;',
+            ("agent", [2, b"leaselab"]),
+        ),
     ],
 )
 def test_a_client_sends_what_a_class_tests(tmp_path, test, sent):
@@ -86,15 +91,25 @@ def test_a_client_sends_what_a_class_tests(tmp_path, test, sent):
     assert own.unserved == []
 
 
-def test_clients_of_a_class_by_maker_have_its_prefix_and_differ(tmp_path):
-    top = 'class "a" { match if substring(hardware, 1, 3) = 0:1b:78; }'
-    macs = of(tmp_path, top=top).kinds[0]["macs"]
+@pytest.mark.parametrize(
+    "test",
+    [
+        "substring(hardware, 1, 3) = 0:1b:78",
+        'binary-to-ascii(16, 8, ":", substring (hardware, 0, 4)) = "1:0:1b:78"',
+    ],
+)
+def test_clients_of_a_class_by_maker_have_its_prefix_and_differ(tmp_path, test):
+    macs = of(tmp_path, top=f'class "a" {{ match if {test}; }}').kinds[0]["macs"]
     assert all(mac.startswith("00:1b:78:") for mac in macs)
     assert len(set(macs)) == 50
 
 
 def test_a_class_has_the_values_of_its_subclasses(tmp_path):
-    top = 'class "a" { match hardware; } subclass "a" 1:2:3:4:5:6:7;'
+    top = (
+        'class "a" { match hardware; } subclass "a" 1:2:3:4:5:6:7; subclass "a" 1:2:3:4:5:6:8;'
+    )
+    own = of(tmp_path, 'pool { allow members of "a"; range 10.0.0.220 10.0.0.229; }', top)
+    assert own.kinds[0]["macs"] == ["02:03:04:05:06:07", "02:03:04:05:06:08"]
     own = of(tmp_path, 'pool { allow members of "a"; range 10.0.0.220; }', top)
     assert own.kinds[0]["macs"] == ["02:03:04:05:06:07"]
 
@@ -102,8 +117,8 @@ def test_a_class_has_the_values_of_its_subclasses(tmp_path):
 @pytest.mark.parametrize(
     "test",
     [
-        "match if exists user-class;",
-        'match if option host-name = "a" and option user-class = "b";',
+        "match if not exists user-class;",
+        'match if option host-name = "a" and option host-name = "b";',
         'match if option vendor-class-identifier = "a"; lease limit 4;',
         "match if option nothing.known = 1;",
         'spawn with option agent.circuit-id; match if option host-name = "a";',
@@ -112,6 +127,59 @@ def test_a_class_has_the_values_of_its_subclasses(tmp_path):
 def test_a_class_that_is_not_worked_out_is_named(tmp_path, test):
     [reported] = of(tmp_path, top=f'class "it" {{ {test} }}').unserved
     assert reported.endswith('small.conf:1: class "it": no client was worked out for its test')
+
+
+def test_pools_of_a_shared_network_are_those_of_the_subnets_with_their_ranges(tmp_path):
+    file = tmp_path / "small.conf"
+    file.write_text(
+        'class "a" { match if option user-class = "a"; }\n'
+        "shared-network n { subnet 10.1.0.0 netmask 255.255.255.0 { }\n"
+        "subnet 10.2.0.0 netmask 255.255.255.0 { }\n"
+        'pool { allow members of "a"; range 10.1.0.10 10.1.0.49; }\n'
+        "pool { range 10.2.0.10 10.2.0.29; } }",
+        encoding="utf-8",
+    )
+    seen = [(kind["name"], kind["clients"]) for kind in read_own(file).kinds]
+    assert seen == [("10.1.0.0/24, a", 20), ("10.2.0.0/24", 10)]
+
+
+def test_an_inner_rule_holds_instead_of_an_outer_one(tmp_path):
+    own = of(tmp_path, "allow unknown-clients;", "deny unknown-clients;")
+    assert (own.clients, own.unserved) == (100, [])
+
+
+def test_hosts_without_an_address_are_in_the_pools_that_admit_them(tmp_path):
+    """By the sizes of the pools, half of each; those beyond that are named."""
+    hosts = "".join(
+        f"host h{number} {{ hardware ethernet 0:0:0:0:0:{number:x}; }}\n"
+        for number in range(40)
+    )
+    top = f"{hosts}subnet 10.1.0.0 netmask 255.255.255.0 {{"
+    top += "pool { allow known-clients; range 10.1.0.1 10.1.0.60; }"
+    closed = "pool { deny known-clients; range 10.0.0.230 10.0.0.239; }"
+    own = of(tmp_path, closed, f"deny unknown-clients;\n{top} }}")
+    assert [(kind["name"], kind["clients"]) for kind in own.kinds] == [
+        ("10.1.0.0/24, reserved", 10),
+        ("10.0.0.0/24, reserved", 30),
+    ]
+    assert [line.partition(": ")[2] for line in own.unserved] == [
+        "10.0.0.0/24: its pool is for other clients, by 'deny unknown-clients' of line 1"
+    ]
+
+
+def test_more_hosts_without_an_address_than_half_of_the_pools_are_counted(tmp_path):
+    hosts = "".join(
+        f"host h{number} {{ hardware ethernet 0:0:0:0:{number // 256:x}:{number % 256:x}; }}\n"
+        for number in range(110)
+    )
+    [reported] = of(tmp_path, top=hosts).unserved
+    assert "small.conf:101: host h100: 10 hosts without fixed-address are beyond" in reported
+
+
+def test_a_host_by_a_name_of_dns_is_said_to_be_one(tmp_path):
+    top = "host a { hardware ethernet 0:1:2:3:4:5; fixed-address a.example.org; }"
+    [reported] = of(tmp_path, top=top).unserved
+    assert reported.endswith("host a: its address is a name, and none is asked of DNS")
 
 
 def test_prefixes_are_asked_for_where_there_are_pools_of_them():

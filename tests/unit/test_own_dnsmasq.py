@@ -88,6 +88,17 @@ def test_v6_clients_come_through_their_subnets_relays():
     assert "dhcp-range: no router is advertised" in own.changes
 
 
+def test_clients_known_by_their_maker_are_answered_where_others_are_not(tmp_path):
+    """A dhcp-host with a pattern knows clients, and sets a tag of theirs."""
+    own = of(tmp_path, "dhcp-ignore=tag:!known", "dhcp-host=b8:27:eb:*:*:*,set:pi")
+    [kind] = own.kinds
+    assert (kind["name"], kind["clients"]) == ("10.0.0.0/24, pi", 100)
+    assert all(mac.startswith("b8:27:eb:") for mac in kind["macs"])
+    with_address = "dhcp-host=b8:27:eb:*:*:*,10.0.0.9"
+    [reported] = of(tmp_path, with_address).unserved
+    assert "no client is known to have it" in reported
+
+
 def test_no_more_clients_come_than_it_holds_leases(tmp_path):
     small, large = (of(tmp_path, f"dhcp-lease-max={most}") for most in (50, 5000))
     assert (small.clients, small.addresses) == (25, 50)
@@ -152,6 +163,7 @@ def test_one_of_two_families_is_measured(tmp_path):
         ("dhcp-range=10.0.0.1", "the server would answer"),
         ("dhcp-range=10.0.0.1,192.0.2.9", "small.conf:1: not a range as dnsmasq has them"),
         ("dhcp-range=", "small.conf:1: not a range as dnsmasq has them"),
+        ("dhcp-range=10.0.0.1,10.0.0.300", "small.conf:1: not a range as dnsmasq has them"),
         ("conf-file=/nowhere/x.conf", "small.conf:1: a file that it names is not here"),
         ("conf-dir=.", "more than 1000 files"),
         ("conf-file=small.conf", "small.conf:1: files are included too deeply"),

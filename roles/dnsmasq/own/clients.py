@@ -41,6 +41,8 @@ class Class(NamedTuple):
     """``options`` or ``agent`` and a code; ``macs`` and 0."""
     value: bytes | str
     name: str
+    more: tuple[str, ...] = ()
+    """Other tags that come with it."""
 
     def holds(self, packet):
         """Whether a packet has it: a vendor's or user's class is a part of an option."""
@@ -81,6 +83,7 @@ class Clients(Kinds):
         ]
         self._ignored = [_tags(line.words) for line in lines if line.name == "dhcp-ignore"]
         self._classes = [made for line in lines for made in self._class(line)]
+        self._classes += [made for line in hosts for made in _of_makers(line)]
         self._used = 0
         open_ = [place for place in self._places if place.held.size]
         wanted = sum(place.held.size for place in open_)
@@ -126,7 +129,8 @@ class Clients(Kinds):
 
     def _is_served(self, place, packet, own=()):
         """Whether a client with such a message gets an address of a range."""
-        tags = {one.tag for one in self._classes if one.holds(packet)} | set(own)
+        held = [one for one in self._classes if one.holds(packet)]
+        tags = {tag for one in held for tag in (one.tag, *one.more)} | set(own)
         tags |= {place.held.tag} - {""}
         for _ in self._rules:
             more = {tag for wanted, tag in self._rules if _match(wanted, tags)} - tags
@@ -162,6 +166,8 @@ class Clients(Kinds):
 
     def _of_host(self, line):
         """A client that has a reservation, through a relay of its address's subnet."""
+        if any(_of_makers(line)):
+            return
         tags, identity, addresses, names = ["known"], None, [], []
         for word in line.words:
             if tag := tag_of(word, ("set:",)):
@@ -204,6 +210,17 @@ class Clients(Kinds):
         if self.family == 6:
             return ("duids", digits.hex()) if digits else None
         return "options", [61, _hex(digits or word.encode())]
+
+
+def _of_makers(line):
+    """Yield the class of the clients of a dhcp-host by a pattern of hardware addresses."""
+    tags = [tag for word in line.words if (tag := tag_of(word, ("set:",)))]
+    patterns = [word for word in line.words if "*" in word and _PATTERN.fullmatch(word)]
+    others = len(line.words) - len(tags) - len(patterns)
+    if len(patterns) == 1 and not others:
+        value = _PATTERN.fullmatch(patterns[0])[1].lower()
+        first, *more = [*tags, "known"]
+        yield Class(first, ("macs", 0), value, line.name, tuple(more))
 
 
 def _tags(words):

@@ -11,6 +11,8 @@ from leaselab.model.errors import usage_error
 _MODES = ("ra-only", "slaac", "ra-names", "ra-advrouter", "ra-stateless", "off-link")
 _CLASSES = ((8, 0), (16, 128), (24, 192))
 """Lengths of prefixes, and the first bytes from which on they hold."""
+_DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
+"""What is meant as an address, even if it is none."""
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -78,7 +80,11 @@ class Range:
                 self.filter.append(tag_of(word))
             else:
                 self.tag = tag_of(word, ("set:",)) or word
-        ends = [ipaddress.ip_address(word) for word in words[:2] if _is_address(word)]
+        ends = [
+            ipaddress.ip_address(word)
+            for word in words[:2]
+            if _is_address(word) or _DOTTED.fullmatch(word)
+        ]
         self.family = ends[0].version
         self.others = words[len(ends) :]
         self.constructor = next((word for word in words if word.startswith("constructor:")), "")

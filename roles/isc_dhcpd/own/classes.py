@@ -21,6 +21,11 @@ _TESTS = (
         rf"substring\s*\(\s*{_FIELD}\s*,\s*(?P<at>\d+)\s*,\s*(?P<length>\d+)\s*\)\s*=\s*"
         r"(?P<value>\S.*)"
     ),
+    re.compile(
+        r'binary-to-ascii\s*\(\s*16\s*,\s*8\s*,\s*"(?P<between>[:.-])"\s*,\s*substring\s*'
+        rf"\(\s*{_FIELD}\s*,\s*(?P<at>\d+)\s*,\s*(?P<length>\d+)\s*\)\s*\)\s*=\s*"
+        r'(?P<value>"[^"]*")'
+    ),
 )
 _SUB = re.compile(rf"{_FIELD}|substring\s*\(\s*{_FIELD.replace('field', 'part')}\s*,\s*0\s*,.*")
 _DIGITS = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2})*")
@@ -44,20 +49,54 @@ def classes_of(statements):
                 known[name] = _sent(tests[0].removeprefix("if "))
             elif tests and (match := _SUB.fullmatch(tests[0])):
                 by_field[name] = match["field"] or match["part"]
-        elif known.get(name) is None and name in by_field and len(one.words) > 2:
-            known[name] = _having(by_field[name], 0, one.words[2])
+        elif name in by_field and len(one.words) > 2:
+            own = _having(by_field[name], 0, one.words[2]) or {}
+            if len(own.get("mac", "")) == _MAC_BYTES:
+                own = {"macs": [own["mac"].hex(":")]}
+            known[name] = known.get(name) or own
+            if "macs" in own and own is not known[name]:
+                known[name].get("macs", []).extend(own["macs"])
     return known
 
 
 def _sent(test):
     """What a client sends for a test: the first of several of which one is enough."""
-    first = test.partition(" or ")[0].strip()
+    first = _parts(test, "or")[0]
+    joined = {}
+    for part in _parts(first, "and"):
+        own = _sent(part[1:-1]) if part[:1] == "(" else _sent_for(part)
+        if own is None or ("mac" in own and "mac" in joined):
+            return None
+        for key, value in own.items():
+            joined[key] = value if key == "mac" else [*joined.get(key, ()), *value]
+    codes = [code for key in ("options", "agent") for code, _ in joined.get(key, ())]
+    return joined if len(codes) == len(set(codes)) else None
+
+
+def _sent_for(test):
+    """What a client sends for one comparison, or for one field that has to be there."""
+    if match := re.fullmatch(r"exists\s+([\w.-]+)", test):
+        return _having(f"option {match[1]}", 0, '"leaselab"')
     for form in _TESTS:
-        match = form.fullmatch(first)
-        if match and " and " not in first:
+        if match := form.fullmatch(test):
             parts = match.groupdict()
-            return _having(parts["field"], int(parts.get("at") or 0), parts["value"])
+            value = parts["value"]
+            if "between" in parts:
+                value = value.strip('"').replace(parts["between"], ":")
+            return _having(parts["field"], int(parts.get("at") or 0), value)
     return None
+
+
+def _parts(test, word):
+    """The parts of a test between a word that stands outside quotes and parentheses."""
+    parts, depth = [[]], 0
+    for piece in re.findall(r'"[^"]*"|[()]|[^\s()"]+|\s+', test.strip()):
+        depth += (piece == "(") - (piece == ")")
+        if piece == word and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(piece)
+    return ["".join(pieces).strip() for pieces in parts]
 
 
 def _having(field, at, word):
@@ -93,6 +132,10 @@ def _bytes(word):
 
 def members(own, clients, used):
     """The keys of a kind of so many clients of a class; `used` were made before."""
+    if macs := own.get("macs"):
+        first = used % len(macs)
+        listed = [*macs[first:], *macs[:first]][:clients]
+        return {"clients": len(listed), "macs": listed}
     if "mac" not in own:
         return {**own, "clients": clients}
     free = _MAC_BYTES - len(own["mac"])

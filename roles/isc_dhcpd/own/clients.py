@@ -9,8 +9,9 @@ import re
 from itertools import chain
 
 from leaselab.lab.leases import Filling, Range
-from leaselab.lab.own_kinds import MOST_ADDRESSES, Kinds, pool_share, relay_in
+from leaselab.lab.own_kinds import MOST_ADDRESSES, Kinds, divided, pool_share, relay_in
 from leaselab.model.errors import usage_error
+from leaselab.model.pool import POOL_USE_LIMIT
 
 from .classes import classes_of, members
 from .statements import every
@@ -18,15 +19,20 @@ from .statements import every
 _MAC = re.compile(r"(?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2}", re.IGNORECASE)
 _ROUTERS = ("option", "routers")
 _UNKNOWN = ("unknown", "unknown-clients")
-_SOME = ("known", "known-clients", "members", "all", "authenticated", "unauthenticated")
+_KNOWN = ("known", "known-clients")
+_SOME = (*_KNOWN, "members", "all", "authenticated", "unauthenticated")
+_POOLS = ("pool", "pool6")
 
 
 class Place:
     """A subnet: where its clients come from, and how many addresses it has for them."""
 
-    def __init__(self, statement):
-        """Raises a usage error with the line for what is no subnet."""
-        self.spot = statement.spot
+    def __init__(self, statement, rules, pools):
+        """`rules` hold around it; `pools` are those of its shared network.
+
+        Raises a usage error with the line for what is no subnet.
+        """
+        self.spot, self._rules, self._shared = statement.spot, rules, pools
         words = statement.words
         try:
             mask = f"/{words[3]}" if words[0].lower() == "subnet" else ""
@@ -46,12 +52,18 @@ class Place:
     def _pools(self):
         """Yield the ranges of each pool, whom it admits (allow, deny), and its place."""
         own = [one for one in self.inner if one.inner is None]
-        pools = [one for one in self.inner if one.name in ("pool", "pool6")]
-        for statements, held in [(own, self), *((pool.inner or (), pool) for pool in pools)]:
-            ranges = list(self._ranges(statements))
-            rules = [one for one in [*own, *statements] if one.name in ("allow", "deny")]
-            if ranges:
-                yield ranges, rules, held.spot
+        around = _denied([*self._rules, *_rules(own)])
+        if ranges := list(self._ranges(own)):
+            yield ranges, around, self.spot
+        within = [(one, True) for one in self.inner if one.name in _POOLS]
+        for pool, is_mine in [*within, *((one, False) for one in self._shared)]:
+            ranges = self._ranges(pool.inner or ())
+            if ranges := [held for held in ranges if is_mine or self._has(held[1])]:
+                yield ranges, [*around, *_rules(pool.inner)], pool.spot
+
+    def _has(self, held):
+        """Whether a range of a shared network's pool is of this subnet."""
+        return int(self.prefix[0]) <= held.first <= int(self.prefix[-1])
 
     def _ranges(self, statements):
         """Yield what is leased and its range, of each."""
@@ -75,9 +87,9 @@ class Clients(Kinds):
         """
         super().__init__(family)
         word = "subnet" if family == 4 else "subnet6"
-        self._places = [Place(one) for one in every(statements) if one.name == word]
+        self._places = list(_places(statements, word))
         hosts = [one for one in every(statements) if one.name == "host"]
-        rules = [statement for statement in statements if statement.name in ("allow", "deny")]
+        self._roaming = [host for host in hosts if not _address_of(host)]
         pools = [ranges for place in self._places for ranges, *_ in place.pools]
         self.filling = leases and Filling(
             leases, family, [held for ranges in pools for _, held in ranges], _fixed(hosts)
@@ -91,7 +103,7 @@ class Clients(Kinds):
         ]
         self._used = 0
         for place in self._places:
-            self._of_pools(place, rules, share)
+            self._of_pools(place, share)
         self._of_hosts(hosts)
         for one in every(statements):
             if one.name == "class" and not self._classes.get(
@@ -109,7 +121,7 @@ class Clients(Kinds):
             free[what] += size - (self.filling.within(first, last) if self.filling else 0)
         return free
 
-    def _of_pools(self, place, rules, share):
+    def _of_pools(self, place, share):
         """Clients without a reservation, as many as a share of the pools that admit them."""
         clients, wants, denied = 0, {"address": 0, "prefix": 0}, set()
         for ranges, own, spot in place.pools:
@@ -117,12 +129,14 @@ class Clients(Kinds):
             if not any(sizes.values()):
                 self.say(f"{spot}: {place.prefix}: its pool has no free address")
                 continue
-            refusal = _refusal([*rules, *own])
+            refusal = _refusal(own)
             if refusal is not None and self._classes.get(_member(refusal)):
                 room = math.floor(_most(sizes) * share) or 1
                 self._in_class(place, _member(refusal), room)
                 continue
             if refusal is not None:
+                if self._roaming and _admits_known(own):
+                    continue  # they come as such
                 self.say(
                     f"{spot}: {place.prefix}: its pool is for other clients, by "
                     f"'{' '.join(refusal.words)}' of line {refusal.line}"
@@ -130,7 +144,7 @@ class Clients(Kinds):
                 continue
             clients += math.floor(_most(sizes) * share) or 1
             wants = {want: size + sizes[want] for want, size in wants.items()}
-            denied |= {_member(rule) for rule in (*rules, *own) if rule.name == "deny"}
+            denied |= {_member(rule) for rule in own if rule.name == "deny"}
         names = [name for name in self._spread if name not in denied][: clients // 2]
         for name in names:
             self._in_class(place, name, clients // 2 // len(names))
@@ -148,22 +162,44 @@ class Clients(Kinds):
     def _of_hosts(self, hosts):
         """Clients that have the reservations, each through a relay of its address's subnet."""
         for host in hosts:
-            inner = {one.name: one for one in host.inner or ()}
-            try:
-                identity = self._identity(host, inner)
-            except ValueError:
-                identity = None  # digits that are none
-            fixed = inner.get("fixed-address") or inner.get("fixed-address6")
-            place = self._place(fixed.words[1:]) if fixed else self._open()
-            if identity is None or place is None:
-                why = "no client is known to have it" if identity is None else "in no subnet"
+            address = _address_of(host)
+            identity = self._identity_of(host)
+            place, why = self._place(address) if address else (None, "")
+            if identity is None or (address and place is None):
+                why = why if identity else "no client is known to have it"
                 self.say(f"{host.spot}: {' '.join(host.words)}: {why}")
-                continue
-            self.reserve(place, *identity, {})
+            elif place is not None:
+                self.reserve(place, *identity, {})
+        self._of_roaming([host for host in self._roaming if self._identity_of(host)])
         self.add_reserved()
 
-    def _identity(self, host, inner):
+    def _of_roaming(self, hosts):
+        """Known clients without an address of their own: in pools for them, by their sizes."""
+        rooms = []
+        for place in self._places:
+            sizes = [
+                _most(self._free(ranges))
+                for ranges, own, _ in place.pools
+                if _admits_known(own)
+            ]
+            rooms.append(math.ceil(sum(sizes) * POOL_USE_LIMIT))
+        chosen = divided(len(hosts), rooms)
+        for at, host in zip(chosen, hosts, strict=False):
+            self.reserve(self._places[at], *self._identity_of(host), {})
+        for host in hosts[len(chosen) :][:1]:
+            self.say(
+                f"{host.spot}: {' '.join(host.words)}: {len(hosts) - len(chosen)} hosts "
+                "without fixed-address are beyond half of the pools that admit them"
+            )
+
+    def _identity_of(self, host):
         """How a host is known: a word of a population and its value; None where not."""
+        try:
+            return self._identity(host, {one.name: one for one in host.inner or ()})
+        except ValueError:
+            return None  # digits that are none
+
+    def _identity(self, host, inner):
         if self.family == 4 and "hardware" in inner:
             words = inner["hardware"].words
             if words[1:2] == ("ethernet",) and _MAC.fullmatch(words[-1]):
@@ -176,17 +212,31 @@ class Clients(Kinds):
                 return "duids", _bytes(words[-1]).hex()
         return None
 
-    def _place(self, words):
-        """The subnet of the first of some addresses."""
+    def _place(self, word):
+        """The subnet of an address, or why there is none."""
         try:
-            address = ipaddress.ip_address(words[0])
+            address = ipaddress.ip_address(word)
         except ValueError:
-            return None  # a name: nothing is asked of DNS
-        return next((place for place in self._places if address in place.prefix), None)
+            return None, "its address is a name, and none is asked of DNS"
+        places = (place for place in self._places if address in place.prefix)
+        return next(places, None), "in no subnet"
 
-    def _open(self):
-        """The first subnet with a pool, for a known client without an address of its own."""
-        return next((place for place in self._places if place.pools), None)
+
+def _places(statements, word, rules=(), pools=()):
+    """Yield the subnets, each with the rules and the pools of what it is in."""
+    rules = [*rules, *_rules(statements)]
+    for one in statements:
+        if one.name == word:
+            yield Place(one, rules, pools)
+        elif one.inner:
+            shared = [held for held in one.inner if held.name in _POOLS]
+            yield from _places(one.inner, word, rules, [*pools, *shared])
+
+
+def _address_of(host):
+    """The first fixed address of a host, empty for none."""
+    fixed = (one for one in host.inner or () if one.name.startswith("fixed-address"))
+    return next(("".join(one.words[1:2]).strip(",") for one in fixed), "")
 
 
 def _fixed(hosts):
@@ -225,6 +275,24 @@ def _member(rule):
     """The class that a rule is for, empty for one that is for no class."""
     is_of = rule.words[1:3] == ("members", "of") and len(rule.words) > 3
     return rule.words[3].strip('"') if is_of else ""
+
+
+def _rules(statements):
+    return [one for one in statements or () if one.name in ("allow", "deny")]
+
+
+def _denied(rules):
+    """Of rules around pools, the inner after the outer, the one that refuses the unknown."""
+    last = [rule for rule in rules if _whom(rule) in _UNKNOWN][-1:]
+    return [rule for rule in last if rule.name == "deny"]
+
+
+def _admits_known(rules):
+    """Whether a pool is for clients with a reservation."""
+    allowed = {_whom(rule) for rule in rules if rule.name == "allow"} & {*_UNKNOWN, *_SOME}
+    denied = {_whom(rule) for rule in rules if rule.name == "deny"}
+    known = {*_KNOWN, "all"}
+    return not denied & known and (not allowed or bool(allowed & known))
 
 
 def _refusal(rules):

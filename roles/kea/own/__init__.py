@@ -20,7 +20,7 @@ def read(configuration, without, most_clients, leases):
     """
     form = LabForm(configuration, without)
     filling = fill(form, leases, configuration.whole.spot) if leases else None
-    clients = Clients(configuration, form.family, most_clients, filling)
+    clients = Clients(configuration, form, most_clients, filling)
     load = "dhcpv4" if form.family == 4 else "dhcpv6"
     return {
         "server": form.server,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from functools import partial
 from itertools import product
 
 from leaselab.lab.configuration import refused
-from leaselab.lab.own_kinds import MOST_LISTED, pool_share
+from leaselab.lab.own_kinds import MOST_LISTED, divided, pool_share
+from leaselab.model.pool import POOL_USE_LIMIT
 
 from .expressions import Classes, Unknown
 from .subnets import Near, Place
@@ -18,35 +20,41 @@ _TRIED = 64
 _ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}
 """Options that clients ask for unless a class wants others: mask, routers, DNS and the like."""
 _RESERVED = (("reserved",),)
+_OF_MOST = {("UNKNOWN",), ("ALL",)}
+"""Classes of Kea's own in which all clients without a reservation are."""
 _LATER = ("only-if-required", "only-in-additional-list")
 
 
 class Clients:
     """Kinds of clients that a server answers, and clients that it would not answer."""
 
-    def __init__(self, configuration, family, most, filling=None):
+    def __init__(self, configuration, form, most, filling=None):
         """At most `most` clients take half of the free addresses, by the sizes of pools.
 
         `filling` has the leases that there are, None without any.
         """
+        family = form.family
         self.family, self.kinds, self.unserved, self.addresses = family, [], [], 0
         self._configuration, self._used, self._issued = configuration, 0, 0
         self._filling = filling
         self._unworked, self._named = {}, set()
         classes = list(configuration.at("client-classes[*]"))
-        first = [one for one in classes if not any(one.value.get(key) for key in _LATER)]
-        self._classes = Classes(
-            [(one.value.get("name", ""), one.value.get("test", "")) for one in first], family
-        )
+        tested = [
+            (one.get("name", ""), one.get("test", ""))
+            for one in form.server.get("client-classes", [])
+            if not any(one.get(key) for key in _LATER)
+        ]
+        self._classes = Classes(tested, family)
         self._spots = {one.value.get("name", ""): one.spot for one in classes}
         self._places = list(self._of_file())
+        self._global = list(configuration.at("reservations[*]"))
         self._near = Near(self._places, family)
         wanted = sum(size for place in self._places for _, size, _ in place.pools)
         self._share = pool_share(wanted, most)
         self._variants = self._spread()
         for place in self._places:
             self._of_pools(place)
-            self._of_reservations(place)
+            self._reserved(place, place.reservations)
         self._of_global_reservations()
         self._unreadable()
         # Where reservations are served, or a pool of one address, no free one is looked for.
@@ -76,7 +84,7 @@ class Clients:
             self._not_served(place, "it has no pool")
         for guards, size, want in place.pools:
             if ("KNOWN",) in guards:
-                if not place.reservations:
+                if not (place.reservations or self._global):
                     self._not_served(place, "its pool is for clients with reservations")
                 continue
             if not size:
@@ -86,15 +94,17 @@ class Clients:
             try:
                 way = self._way(place, guards)
             except Unknown:
+                if self._is_reserved(place, guards):
+                    continue  # they come as such
                 needed = " and ".join(" or ".join(guard) for guard in guards)
                 if not guards:
                     needed = "another relay, or a class that is not dropped"
                 self._not_served(place, f"a client of its pool needs {needed}", guards)
                 continue
-            if guards:
+            if set(guards) - _OF_MOST:
                 self._add(place, way, {"clients": clients, "want": want}, guards)
                 continue
-            self._divide(place, way, clients, want)
+            self._divide(place, way, clients, want, guards)
 
     def _next(self, names, most):
         """The next classes, each place with others where there are many."""
@@ -102,17 +112,17 @@ class Clients:
         self._used += len(chosen)
         return chosen
 
-    def _divide(self, place, way, clients, want):
+    def _divide(self, place, way, clients, want, guards):
         """Put half of a pool's clients in no class, and divide the others among classes."""
         ways = []
         for name in self._next(*self._variants):
             try:
-                ways.append((name, self._way(place, ((name,),))))
+                ways.append((name, self._way(place, (*guards, (name,)))))
             except Unknown:
                 self._unworked.setdefault(name, None)
         each = max(1, clients // 2 // len(ways)) if ways and clients > 1 else 0
         ways = ways[: clients // 2] if each else []
-        self._add(place, way, {"clients": clients - each * len(ways), "want": want})
+        self._add(place, way, {"clients": clients - each * len(ways), "want": want}, guards)
         for name, of_class in ways:
             self._add(place, of_class, {"clients": each, "want": want}, ((name,),))
 
@@ -144,16 +154,39 @@ class Clients:
         """The subnet that Kea takes for a relay's client, as its `selectSubnet` does."""
         return next((one for one in self._near.of(place) if one.admits(found)), None)
 
-    def _of_reservations(self, place):
-        """Clients that have the reservations of a subnet."""
-        self._reserved(place, place.reservations)
+    def _is_reserved(self, place, guards):
+        """Whether clients with a reservation are in the classes that a pool asks for."""
+        hosts = [match.value.get("client-classes", ()) for match in place.reservations]
+        hosts += [match.value.get("client-classes", ()) for match in self._global]
+        return any(all(set(guard) & set(own) for guard in guards) for own in hosts)
 
     def _of_global_reservations(self):
-        """Those of no subnet: through the first relay whose clients are answered."""
-        found = list(self._configuration.at("reservations[*]"))
-        open_ = [place for place in self._places if not place.first_guard]
-        if found and open_:
-            self._reserved(open_[0], found)
+        """Those of no subnet: in that of their address, or in pools for all, by their sizes."""
+        held, roaming = {}, []
+        for match in self._global:
+            word = match.value.get("ip-address") or "".join(
+                match.value.get("ip-addresses", ())[:1]
+            )
+            address = ipaddress.ip_address(word) if word else None
+            place = next(
+                (one for one in self._places if address and address in one.prefix), None
+            )
+            if place is None:
+                roaming.append(match)
+            else:
+                held.setdefault(place.spot, (place, []))[1].append(match)
+        rooms = [0 if place.first_guard else _room(place) for place in self._places]
+        chosen = divided(len(roaming), rooms)
+        for at, match in zip(chosen, roaming, strict=False):
+            place = self._places[at]
+            held.setdefault(place.spot, (place, []))[1].append(match)
+        for place, matches in held.values():
+            self._reserved(place, matches)
+        for match in roaming[len(chosen) :][:1]:
+            self._say(
+                f"{match.spot}: {len(roaming) - len(chosen)} reservations of no subnet are "
+                "beyond half of the pools that admit them"
+            )
 
     def _reserved(self, place, reservations):
         by_key = {"hw-address": [], "duid": []}
@@ -168,6 +201,8 @@ class Clients:
                 alone.append({"options": [[61, _hex(_bytes(host["client-id"]))]]})
             elif "circuit-id" in host and self.family == 4:
                 alone.append({"agent": [[1, _hex(_bytes(host["circuit-id"]))]]})
+            elif "flex-id" in host and (own := self._by_flex_id(place, host["flex-id"])):
+                alone.append(own)
             else:
                 known = sorted(set(host) & {"flex-id", "duid", "hw-address"}) or [
                     "no identifier"
@@ -189,6 +224,17 @@ class Clients:
                 self._add(place, way, {"want": want, **own}, _RESERVED)
         for own in alone[: MOST_KINDS // 4]:
             self._add(place, way, {"clients": 1, "want": want, **own}, _RESERVED)
+
+    def _by_flex_id(self, place, value):
+        """What a client has whose flexible identifier has a value; None if unknown."""
+        for match in self._configuration.at(
+            "hooks-libraries[*].parameters.identifier-expression"
+        ):
+            usual = place.packet()
+            packet = self._classes.sent(match.value, _bytes(value), usual)
+            if packet and all(packet[field] == usual[field] for field in usual):
+                return {"agent": _codes(packet, "agent"), "options": _codes(packet, "option")}
+        return None
 
     def _add(self, place, way, own, guards=()):
         """Add a kind of clients: `way` is their packet and what that was asked for.
@@ -255,26 +301,27 @@ class Clients:
         reason = f"{place.spot}: {place.prefix}: {why}"
         for name in sorted({name for guard in guards for name in guard}):
             self._named.add(name)
-            test = (
-                "its test cannot be worked out" if name in self._spots else "it is not defined"
-            )
             if name in self._spots:
-                reason += f" ({name}, {self._spots[name]}: {test})"
+                reason += f" ({name}, {self._spots[name]}: {self._classes.why_not(name)})"
             else:
-                reason += f" ({name}: {test})"
+                reason += f" ({name}: it is not defined)"
         self._say(reason)
 
     def _unreadable(self):
         for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
             if name in self._named:
                 continue
-            self._say(
-                f"{self._spots[name]}: class {name}: no client was worked out for its test"
-            )
+            self._say(f"{self._spots[name]}: class {name}: {self._classes.why_not(name)}")
 
     def _say(self, reason):
         if reason not in self.unserved:
             self.unserved.append(reason)
+
+
+def _room(place):
+    """How many clients with a reservation may come for a subnet's pools: half of them."""
+    sizes = [size for guards, size, _ in place.pools if set(guards) <= {("KNOWN",)}]
+    return math.ceil(sum(sizes) * POOL_USE_LIMIT)
 
 
 def _bytes(value):

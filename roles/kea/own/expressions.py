@@ -6,13 +6,15 @@ or ``agent[1]``.  What cannot be worked out raises `Unknown`, and is never guess
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from functools import cache
 from itertools import islice, product
 from pathlib import Path
 
 from leaselab.lab.roles import load_module
+
+from .texts import Unknown, constant, part_of, sent_for, worked_out
+from .vendor import field_of, with_vendor_options
 
 ANY = "any"
 """Of a field that only has to be there."""
@@ -36,10 +38,6 @@ _NAMES = {
 }  # fmt: skip
 _OF_KINDS = {"UNKNOWN": True, "KNOWN": False, "ALL": True}
 """Classes that Kea itself puts clients in: whether one without reservation is in them."""
-
-
-class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
-    """The value that a class tests cannot be worked out."""
 
 
 def grammar():
@@ -98,8 +96,26 @@ class Classes:
                 continue
         raise Unknown(" and ".join(names))
 
-    @staticmethod
-    def packet(asked, place):
+    def sent(self, expression, value, place):
+        """What a client at a place sends so that an expression has a value; None if unknown."""
+        try:
+            _, text, _ = grammar().kea_condition(f"{expression} == ''")
+            asked = next(self._sent(text, value, ()), None)
+            return None if asked is None else self.packet(asked, place)
+        except (ValueError, Unknown):
+            return None
+
+    def why_not(self, name):
+        """Why no client is known that would be in a class; empty for no one reason."""
+        if name in self.tests and self.tests[name] is None:
+            return "it has no test: a hook or a reservation sets it"
+        try:
+            self._of_class(name, ())
+        except Unknown as why:
+            return f"its test cannot be worked out: {why}"
+        return "its test cannot be worked out"
+
+    def packet(self, asked, place):
         """The packet of a client at a place that sends what is asked of it."""
         packet = dict(place)
         for field, parts in asked.items():
@@ -114,7 +130,7 @@ class Classes:
                 packet[field] = _filled(pieces, usual)
                 if field == "relay" and packet[field] != usual:
                     raise Unknown(field)
-        return packet
+        return with_vendor_options(packet, self.family)
 
     def _of_class(self, name, within):
         if name in within:
@@ -152,15 +168,27 @@ class Classes:
             yield from self._of_class(parts[0], within)
         elif kind == "==":
             for one, other in (parts, parts[::-1]):
-                value = _constant(other)
+                value = constant(other)
                 if value is not None:
-                    yield from self._sent(one, value)
+                    yield from self._sent(one, value, within)
 
-    def _sent(self, text, value):
+    def _sent(self, text, value, within):
         """Yield what a client sends so that a text has a value."""
         kind, *parts = text
-        if kind == "field":
+        if constant(text) is not None:
+            yield from [{}] if constant(text) == value else []
+        elif kind == "field":
             yield {self._field(parts[0]): [(0, value, True)]}
+        elif kind.endswith("ifelse"):
+            for branch, holds in ((parts[1], True), (parts[2], False)):
+                ways = list(islice(self._ways(parts[0], holds, within), _ALTERNATIVES))
+                for both in product(self._sent(branch, value, within), ways):
+                    yield _joined(both)
+        elif kind == "split":
+            between, number = self._value(parts[1], {}, ())[:1], int(parts[2][1])
+            if between and between not in value and 0 < number <= _ALTERNATIVES:
+                whole = between.join([*[b"x"] * (number - 1), value])
+                yield from self._sent(parts[0], whole, within)
         elif kind == "substring":
             start, length = int(parts[1][1]), parts[2][1]
             if start < 0:
@@ -168,27 +196,13 @@ class Classes:
                 start = max(0, size + start)
             if length != "all" and int(length) < len(value):
                 return
-            for asked in self._sent(parts[0], value):
+            for asked in self._sent(parts[0], value, within):
                 yield {
                     name: [(at + start, piece, False) for at, piece, _ in pieces]
                     for name, pieces in asked.items()
                 }
-        elif kind in ("lcase", "ucase"):
-            yield from self._sent(parts[0], value)
-        elif kind == "hexstring":
-            digits = re.sub(rb"[^0-9a-fA-F]", b"", value)
-            if digits and len(digits) % 2 == 0:
-                yield from self._sent(parts[0], bytes.fromhex(digits.decode()))
-        elif kind == "addrtotext":
-            try:
-                packed = ipaddress.ip_address(value.decode()).packed
-            except ValueError:
-                return
-            yield from self._sent(parts[0], packed)
-        elif match := re.fullmatch(r"uint(8|16|32)totext", kind):
-            size = int(match[1]) // 8
-            if value.isdigit() and int(value) < 256**size:
-                yield from self._sent(parts[0], int(value).to_bytes(size, "big"))
+        elif (inner := sent_for(kind, value)) is not None:
+            yield from self._sent(parts[0], inner, within)
 
     def _holds(self, test, packet, found):
         kind, *parts = test
@@ -202,25 +216,25 @@ class Classes:
         if kind == "exists":
             return self._field(parts[0]) in packet
         if kind == "==":
-            return self._value(parts[0], packet) == self._value(parts[1], packet)
+            return self._value(parts[0], packet, found) == self._value(parts[1], packet, found)
         raise Unknown(kind)
 
-    def _value(self, text, packet):
+    def _value(self, text, packet, found):
         kind, *parts = text
-        value = _constant(text)
-        if value is not None:
+        if (value := constant(text)) is not None:
             return value
         if kind == "field":
             return packet.get(self._field(parts[0]), b"")
         if kind == "concat":
-            return b"".join(self._value(part, packet) for part in parts)
-        if kind == "ifelse":
-            raise Unknown(kind)
-        inner = self._value(parts[0], packet)
+            return b"".join(self._value(part, packet, found) for part in parts)
+        if kind.endswith("ifelse"):
+            chosen = parts[1] if self._holds(parts[0], packet, found) else parts[2]
+            return self._value(chosen, packet, found)
+        inner = self._value(parts[0], packet, found)
         if kind == "substring":
-            return _part(inner, int(parts[1][1]), parts[2][1])
-        between = self._value(parts[1], packet) if kind == "hexstring" and parts[1:] else b""
-        return _worked_out(kind, inner, between)
+            return part_of(inner, int(parts[1][1]), parts[2][1])
+        between = self._value(parts[1], packet, found) if parts[1:] else b""
+        return worked_out(kind, inner, between, *parts[2:])
 
     @cache  # noqa: B019  # as long as one file is read
     def _field(self, field):
@@ -237,60 +251,13 @@ class Classes:
             return f"agent[{match[1]}]"
         if match := re.fullmatch(r"relay6\[0\]\.option\[(\d+)\]", plain):
             return f"agent[{match[1]}]"
-        if plain == "pkt4.mac" and not of_six:
-            return "mac"
-        if plain == "option[1]" and of_six:
-            return "duid"
+        if plain == ("option[1]" if of_six else "pkt4.mac"):
+            return "duid" if of_six else "mac"
         if plain in ("pkt4.giaddr", "relay6[0].linkaddr"):
             return "relay"
         if re.fullmatch(r"option\[\d+\]", plain) and plain not in ("option[53]", "option[82]"):
             return plain
-        raise Unknown(field)
-
-
-def _worked_out(kind, inner, between):
-    """The value of a call for the value that it is given."""
-    if kind in ("lcase", "ucase"):
-        return inner.lower() if kind == "lcase" else inner.upper()
-    if kind == "hexstring":
-        return between.join(b"%02x" % byte for byte in inner)
-    if kind == "addrtotext" and len(inner) in (4, 16):
-        return str(ipaddress.ip_address(inner)).encode()
-    if re.fullmatch(r"uint(8|16|32)totext", kind):
-        return str(int.from_bytes(inner, "big")).encode() if inner else b""
-    raise Unknown(kind)
-
-
-def _constant(text):
-    """The bytes of a text that is the same for all packets; None for another."""
-    kind, *parts = text
-    if kind == "integer":
-        return int(parts[0]).to_bytes(4, "big", signed=int(parts[0]) < 0)
-    if kind == "concat":
-        values = [_constant(part) for part in parts]
-        return None if None in values else b"".join(values)
-    return _word(parts[0]) if kind == "constant" else None
-
-
-def _word(word):
-    if word.startswith("'"):
-        return word[1:-1].encode()
-    if word[:2].lower() == "0x":
-        return bytes.fromhex(word[2:].zfill(len(word[2:]) + len(word[2:]) % 2))
-    try:
-        return ipaddress.ip_address(word).packed
-    except ValueError:
-        return None
-
-
-def _part(value, start, length):
-    begin = start if start >= 0 else len(value) + start
-    if not 0 <= begin < len(value):
-        return b""
-    if length == "all":
-        return value[begin:]
-    stop = begin + int(length)
-    return value[max(0, min(begin, stop)) : max(begin, stop)]
+        return field_of(plain)
 
 
 def _joined(parts):

@@ -19,9 +19,14 @@ _WHY = {
     "radius": "it asks another host",
     "run_script": "it runs programs of your host",
     "ping_check": "it sends to addresses of clients",
+    "legal_log": "it writes a log of its own beside the lab's",
+    "ddns_tuning": "it names what another server updates",
+    "rbac": "it says who may send commands",
     "mysql_cb": "its configuration is in a database that is not here",
     "pgsql_cb": "its configuration is in a database that is not here",
 }
+_OF_PAIR = re.compile(r"member[ \t\n]*\([ \t\n]*'HA_[^'\n]*'[ \t\n]*\)")
+_POOLS = ("pools", "pd-pools")
 _DATABASES = {"mysql": "mysql", "postgresql": "postgresql"}
 
 
@@ -85,21 +90,28 @@ class LabForm(OwnForm):
             self._halves()
 
     def _halves(self):
-        """Give the pools of a pair's servers to all clients."""
+        """Give what a pair's servers divide by classes to all clients."""
         word = f"subnet{self.family}"
-        for match in self._configuration.at(
-            f"{word}[*].pools[*]", f"shared-networks[*].{word}[*].pools[*]"
-        ):
-            if str(match.value.get("client-class", "")).startswith("HA_"):
-                self._changed(match, "client-class", f"{match.value['client-class']}: none")
-        subnets = [
-            subnet
-            for held in (self.server, *self.server.get("shared-networks", []))
-            for subnet in held.get(word, [])
+        subnets = (f"{word}[*]", f"shared-networks[*].{word}[*]")
+        places = [f"{each}.{pools}[*]" for each in subnets for pools in _POOLS]
+        for match in self._configuration.at("shared-networks[*]", *subnets, *places):
+            for key, names in _halved(match.value):
+                self._changed(match, key, f"{', '.join(names)}: none")
+        networks = self.server.get("shared-networks", [])
+        held = [
+            *networks,
+            *(net for on in (self.server, *networks) for net in on.get(word, [])),
         ]
-        for pool in (pool for subnet in subnets for pool in subnet.get("pools", [])):
-            if str(pool.get("client-class", "")).startswith("HA_"):
-                del pool["client-class"]
+        held += [pool for net in held for key in _POOLS for pool in net.get(key, [])]
+        for one in held:
+            for key, _ in list(_halved(one)):
+                del one[key]
+        classes = self._configuration.at("client-classes[*]")
+        for match, one in zip(classes, self.server.get("client-classes", []), strict=True):
+            test = _OF_PAIR.sub("member('ALL')", one.get("test", ""))
+            if test != one.get("test", ""):
+                one["test"] = test
+                self._changed(match, "test", "member('ALL') for the classes of the pair")
 
     def _databases(self):
         for match in self._configuration.at("lease-database"):
@@ -169,6 +181,15 @@ class LabForm(OwnForm):
         path = re.sub(r"^Dhcp[46]\.", "", f"{match.path}.{key}" if key else match.path)
         path = re.sub(r"\[[0-9]+\]", "[*]", path)
         self.change(f"{path}: {what}")
+
+
+def _halved(value):
+    """Yield the keys by which something is only for clients of one server of a pair."""
+    for key in ("client-class", "client-classes"):
+        names = value.get(key, [])
+        names = [names] if isinstance(names, str) else names
+        if any(name.startswith("HA_") for name in names):
+            yield key, names
 
 
 def _plain(value):

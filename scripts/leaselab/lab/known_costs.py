@@ -75,7 +75,7 @@ class Unjudged(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The known costs of a kind of server, from ``advice.yml`` and ``costs.yml`` of its role."""
+    """The known costs of a kind of server: ``advice.yml`` and ``costs.yml`` of its role."""
 
     objects: Mapping[str, tuple[str, ...]]
     """By the name of the object that holds a server's configuration: prefixes of the scenarios

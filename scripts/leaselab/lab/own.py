@@ -37,6 +37,8 @@ _OF_DNS = {"loss_ratio": 0.005, "late_s": 1.0, "wait_s": 2.0}
 """Parameters of the procedure, as those of other scenarios of DNS servers."""
 _OTHERS = re.compile("[^a-z0-9]+")
 """What the name of a file may have and that of a scenario not."""
+_JSON = re.compile(r'(?:\s|(?:#|//)[^\n]*|/\*.*?\*/)*+[{\[<]|.*"Dhcp[46]"', re.DOTALL)
+"""How the text of a configuration in commented JSON begins, or what it has."""
 _WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """What is raised where a configuration has a value of another type than its server's."""
 
@@ -133,6 +135,8 @@ def _of_text(files: OwnFiles, without: Sequence[str], leases: Leases | None) -> 
         text = content_of(file, MOST_BYTES, "too large").decode()
     except (OSError, UnicodeDecodeError):
         return None  # the reader of JSON says why
+    if _JSON.match(text):
+        return None
     of_text = {
         kind: package for kind, package in _packages().items() if hasattr(package, "RECOGNISED")
     }
@@ -141,7 +145,12 @@ def _of_text(files: OwnFiles, without: Sequence[str], leases: Leases | None) -> 
     for kind in [*named, *seen][:1]:
         read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases)
         return build(Own, {"kind": kind, **read}, str(file))
-    return None
+    raise usage_error(
+        "of no language of configurations that the lab knows",
+        where=str(file),
+        wanted=f"a file as {', '.join(sorted(_names()))}",
+        todo="name the main file of the server, or give it that name",
+    )
 
 
 def _of_json(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Protocol
 
 from leaselab.model.pool import POOL_USE_LIMIT
 
 MOST_LISTED = 20_000
 """Clients whose identities are listed one by one, of one kind."""
-MOST_ADDRESSES = 2**40
-"""Addresses of one pool that are counted."""
+MOST_ADDRESSES = 2**18
+"""Addresses of one pool that are counted: the sizes of larger ones say nothing of clients."""
 _ALONE = 1024
 """Clients of a subnet that have a kind each."""
 _ASKED = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}
@@ -88,6 +90,16 @@ class Kinds:
 def pool_share(addresses: int, most_clients: int) -> float:
     """Return the share of so many addresses that clients take, by the sizes of the pools."""
     return min(POOL_USE_LIMIT, most_clients / addresses) if addresses else 0.0
+
+
+def divided(clients: int, rooms: Sequence[int]) -> list[int]:
+    """Return the place of each of some clients, by the rooms of places.
+
+    Without room for all of them it is as many as there is room for.
+    """
+    ends = list(accumulate(rooms))
+    served = min(clients, ends[-1] if ends else 0)
+    return [bisect_right(ends, number * ends[-1] // served) for number in range(served)]
 
 
 def _parts(word: str, values: list[Any]) -> Iterable[list[Any]]:
