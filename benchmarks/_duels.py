@@ -18,12 +18,11 @@ from leaselab.analysis.ratio import Runs, paired_ratio, ratio
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.ports import During
 from leaselab.measure.procedures.duel import Turns
+from leaselab.model.procedure import BESIDE_S, STARTED_S
 from leaselab.model.procedures.duel import (
-    BESIDE_S,
     LEAST_ROUNDS,
     LOSSLESS_S,
     PAUSE_S,
-    STARTED_S,
     Duel,
     order_of,
 )

@@ -66,6 +66,25 @@ def test_help_and_errors_have_words_of_the_field():
     assert {name: len(hits) for name, hits in found_by_path.items()} == ELSEWHERE, found_by_path
 
 
+REFUSING = {"usage_error", "lab_broken", "server_broken"}
+REASONS = {"scripts/leaselab/lab/without.py"}
+"""Modules whose errors are shown as the reason why a cost is not measured."""
+
+
+def test_an_error_says_what_is_wanted_or_what_to_do():
+    """Where the code has its words; those of a library or of a role are as they are."""
+    mute = []
+    for path in sorted((ROOT / "scripts/leaselab").rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_error = isinstance(node, ast.Call) and getattr(node.func, "id", "") in REFUSING
+            worded = is_error and isinstance(node.args[0], ast.Constant | ast.JoinedStr)
+            if worded and name not in REASONS:
+                given = {key.arg for key in node.keywords}
+                mute += [] if given & {"wanted", "todo", None} else [f"{name}:{node.lineno}"]
+    assert mute == []
+
+
 @pytest.mark.parametrize(
     "line", ["A user is told.", "made anew", "what serves beside it", "It gives it back."]
 )

@@ -181,7 +181,8 @@ def test_the_trials_of_the_confirmation_are_called_so():
 def test_a_view_of_nothing_yet_has_no_lines():
     view = LiveView(SWEEP)
     assert view.series() == {}
-    assert view.state(START)["facts"]["estimate so far"] == "none yet"
+    facts = view.state(START)["facts"]
+    assert (facts["estimate so far"], facts["time left"]) == ("none yet", "")
 
 
 def test_watch_prints_its_state_as_json(running, capsys):

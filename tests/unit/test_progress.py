@@ -17,9 +17,14 @@ from leaselab.cli import progress as module
 from leaselab.cli.progress import LiveProgress, PlainProgress, progress
 from leaselab.cli.terminal import guarded_streams
 from leaselab.lab.bench_file import parse_bench
+from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.profile import Profile
+from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.record import Bracket
 from leaselab.model.trial import Load
 from leaselab.report.live import CONFIRMING, trial_words
@@ -137,7 +142,7 @@ def test_a_terminal_gets_a_live_view_that_leaves_nothing_behind(bench):
 
 def test_the_view_says_where_the_sweep_is(bench):
     view = LiveProgress(bench)
-    assert "time left known after this run" in drawn(view)
+    assert "time left about 2 min 31 s" in drawn(view)
     view.round_started(1)
     view.trial_started(Load(6050, 5))
     text = drawn(view)
@@ -184,7 +189,32 @@ def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
     view = LiveProgress(bench)
     view.round_done(FOUND)
     assert fact(view, "estimate so far") == "6020/s"
-    assert fact(view, "time left") == "known after this run"
+    assert fact(view, "time left") == "about 2 min 3 s"
+
+
+@pytest.mark.parametrize(
+    ("procedure", "left"),
+    [
+        (FixedLoad(rate=9, duration_s=60), "about 3 min 16 s"),
+        (Event(rate=9), "about 2 min 16 s"),
+        (Ramp(step_s=60), "about 9 min 32 s"),
+        (Flood(floods=10, flood_s=30), "about 16 min 30 s"),
+        (Profile(rate=9), "about 1 min 46 s"),
+        (Duel(rounds=10), "at most 1 min 58 s"),
+        (Burst(), "at most 53 min 39 s"),
+    ],
+    ids=lambda value: getattr(value, "name", value),
+)
+def test_before_the_first_run_the_time_left_is_that_of_the_procedure(bench, procedure, left):
+    assert fact(LiveProgress(replace(bench, procedure=procedure)), "time left") == left
+
+
+def test_a_duel_that_may_end_early_takes_at_most_its_rounds(bench, clock):
+    view = LiveProgress(replace(bench, procedure=Duel(rounds=10)))
+    view.round_started(1)
+    clock.now += 20
+    view.round_done(change(FOUND, index=1, wall_s=20))
+    assert fact(view, "time left") == "at most 3 min 0 s"
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
     only_with(args, "--at-once", "--within-s")
     if args.clients is None:
         raise usage_error(
-            "nobody asks for anything",
+            "no demand was given",
             wanted="--clients N --lease-s S, --clients FILE, or --queries FILE --per-s N",
         )
     if file is not None:

@@ -30,13 +30,12 @@ if TYPE_CHECKING:
 _DOCS = "default, docs/explanation/scaling.md"
 _COSTS = {
     "duel_min": ("a duel of equal servers, mean", "min"),
-    "drop_min": ("a duel that finds a small drop", "min"),
     "measure_min": ("a sweep, nine runs, mean", "min"),
     "build_warm_min": ("a build with a warm cache", "min"),
-    "prepare_min": ("check, provision, deploy, tune", "min"),
 }
 """Fields of a lab that the archive or an option may say, with words and unit."""
 _OTHERS = {
+    "prepare_min": ("check, provision, deploy, tune", "min"),
     "finish_min": ("archive, report, verdict", "min"),
     "build_cold_min": ("a build with an empty cache", "min"),
     "cold": ("share of builds with an empty cache", ""),
@@ -272,13 +271,14 @@ def _lab(
             values[name], source = given, "option --" + name.replace("_", "-")
         elif name in known:
             values[name], source = known[name]
-        elif name == "drop_min":
-            values[name], source = lab.drop_min, "a duel with its defaults, all looks"
         else:
             values[name], source = getattr(lab, name), _DOCS
         assumed.append(Assumed(name, what, values[name], unit, source))
-    values["drop_min"] = max(values["drop_min"], values["duel_min"])
+    values["drop_min"] = max(lab.drop_min, values["duel_min"])
     lab = replace(lab, **values)
+    small = "a duel that finds a small drop"
+    source = "a duel with its defaults, all looks"
+    assumed.append(Assumed("drop_min", small, lab.drop_min, "min", source))
     assumed += [
         Assumed(name, what, getattr(lab, name), unit, _DOCS)
         for name, (what, unit) in _OTHERS.items()

@@ -43,7 +43,7 @@ def _refused(message: str, where: str) -> LeaselabError:
         return usage_error(
             "value of another type", where=place, found=match[2], wanted=match[1]
         )
-    return usage_error(what, where=place)
+    return usage_error(what, where=place, todo="correct this value")
 
 
 def _refuse_unknown(hint: Any, data: Any, where: str) -> None:  # noqa: ANN401  (any field's)

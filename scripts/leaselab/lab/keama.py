@@ -37,7 +37,10 @@ def read_with_keama(
         text = content_of(file, MOST_BYTES, "too large")
     except OSError as error:
         raise usage_error(
-            "cannot be read", where=str(file), found=error.strerror or "no file"
+            "cannot be read",
+            where=str(file),
+            found=error.strerror or "no file",
+            wanted="a dhcpd.conf that you may read",
         ) from error
     family = 6 if _OF_SIX.search(text) else 4
     made, failed = _converted(file, family)

@@ -87,7 +87,10 @@ class OwnFiles:
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise usage_error(
-                f"included file not read: {why}", where=where, found=str(path)
+                f"included file not read: {why}",
+                where=where,
+                found=str(path),
+                wanted=f"a file of text that you may read, {MOST_BYTES} bytes at most",
             ) from error
 
     def is_folder(self, name: str, where: str) -> bool:
@@ -106,6 +109,9 @@ class OwnFiles:
                     names.append(str(Path(folder) / entry.name))
         except OSError as error:
             raise usage_error(
-                f"folder not read: {error.strerror}", where=where, found=str(path)
+                f"folder not read: {error.strerror}",
+                where=where,
+                found=str(path),
+                wanted="a folder that you may read",
             ) from error
         return names

@@ -31,6 +31,10 @@ TRIAL_OVERHEAD_S = 5
 """Time one trial may take beyond traffic and wait, for the bound on a measurement (s)."""
 ROUND_OVERHEAD_S = 60
 """Time starting and stopping the server may take, for the same bound (s)."""
+STARTED_S, BESIDE_S = 0.7, 0.75
+"""Approximate time of a round for each server in addition to its trials, and of a trial in
+addition to its traffic (s): a start, the check that it serves, a stop; leaseload's start, and
+its end after the last answer."""
 STALLED_LIMIT = 6
 """Most successive trials that stalls of the generator may invalidate before a round ends; in a
 confirmation, most such trials in all."""
@@ -160,6 +164,20 @@ class Procedure(
         """Upper bound of the time that all rounds of a point can take (s)."""
         round_s = self.warm_up_s + self.beside_s + self.longest_trials_s + ROUND_OVERHEAD_S
         return self.rounds * round_s + PAUSE_LIMIT_S
+
+    @property
+    def round_s(self) -> float | None:
+        """Approximate time of a round (s); None where the server decides it."""
+        return None
+
+    def approximate_s(self, trials: int, traffic_s: float) -> float:
+        """Approximate time of a round by its trials and their traffic, without its warm-up (s).
+
+        About half of the trials have losses, whose replies the generator waits for.
+        """
+        begun = trials + bool(self.warm_up_s)
+        beside_s = begun * BESIDE_S + trials * self.wait_s / 2
+        return STARTED_S + self.warm_up_s + traffic_s + beside_s
 
     @property
     def confirming_s(self) -> float:

@@ -49,6 +49,8 @@ class LiveView:
         self.id = ref
         self.phase = "waiting"
         self.title = ref
+        self._begun = False
+        """Whether it is known what is measured."""
         self.procedure: Procedure = MaxRate()
         self.plural = "transactions"
         self.holds = ""
@@ -102,6 +104,7 @@ class LiveView:
     def begin(self, bench: Bench) -> None:
         """Process what is measured, and how."""
         server, scenario = bench.server, bench.scenario
+        self._begun = True
         self.procedure = bench.procedure
         self.holds = server.holds
         self.plural = scenario.transaction.plural
@@ -222,7 +225,7 @@ class LiveView:
         }
         if self.load is not None:
             facts["trial"] = f"{self.load.words}, since {span(self.trial_s(now))}"
-        facts["time left"] = self._left(now)
+        facts["time left"] = self._left(now) if self._begun else ""
         if isinstance(self.procedure, MaxRate) and self.width:
             facts["bracket"] = (
                 f"{self._lower} to {self._upper}/s, {100 * self.width:.1f} % wide, "
@@ -239,22 +242,29 @@ class LiveView:
         return _since(self._live.started_at, now) if self._live is not None else 0.0
 
     def _left(self, now: datetime) -> str:
-        """Expected time to the end, from the runs after the first, which is the longest."""
+        """Expected time to the end.
+
+        It comes from the runs after the first, which is the longest; before there are any, from
+        the length of the procedure.
+        """
         confirming = self.procedure.confirming_s
         if self._confirming_since:
             left = confirming - _since(self._confirming_since, now)
             return f"about {span(max(0.0, left))}"
-        if not self._run_times:
-            return "known after this run"
-        typical = fmean(self._run_times[1:] or self._run_times)
+        typical = self.procedure.round_s
+        if self._run_times:
+            typical = fmean(self._run_times[1:] or self._run_times)
+        if typical is None:
+            return f"at most {span(self.procedure.longest_s)}"
+        about = "at most" if self.procedure.ends_early else "about"
         left = (self.procedure.rounds - self._done) * typical + confirming
         if self._done < self.run:
             spent = _since(self._run_started, now)
             if spent > typical:
-                rest = f", then about {span(left - typical)}" if left > typical else ""
+                rest = f", then {about} {span(left - typical)}" if left > typical else ""
                 return f"this run takes longer than most{rest}"
             left -= spent
-        return f"about {span(left)}"
+        return f"{about} {span(left)}"
 
     def _server(self) -> str:
         """What the server did in the last second that was sampled; empty without one."""

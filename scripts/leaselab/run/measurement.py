@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.analysis.ceiling import under
-from leaselab.archive.ceilings import ceiling_for
+from leaselab.archive.ceilings import ceiling_for, under
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published

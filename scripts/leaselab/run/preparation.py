@@ -160,7 +160,9 @@ def _generator_built(inventory: Inventory, lease: Lease) -> Iterator[None]:
 
     def still_wanted() -> None:
         if given_up.is_set():
-            raise lab_broken("the build of the generator was given up")
+            raise lab_broken(
+                "the build of the generator was given up", todo="see the error of the lab"
+            )
 
     with ThreadPoolExecutor(max_workers=1) as pool:
         building = pool.submit(

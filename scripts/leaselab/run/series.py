@@ -93,7 +93,8 @@ class Series:
                 record = self._session.store.load(known)
                 self._measured[task] = record
                 if record.outcome == Outcome.BUILD.label:
-                    self._note(task, server_broken(record.reasons[0].text))
+                    todo = f"see `leaselab show {known}`"
+                    self._note(task, server_broken(record.reasons[0].text, todo=todo))
                 continue
             if not self._session.go_on(task, self._tasks, self._sealed, self._anchor):
                 left.append(task)

@@ -13,6 +13,7 @@ from leaselab.model.errors import usage_error
 
 MOST_BYTES = 32 << 20
 """Size of a file of queries at the most: all of it lies in the generator's memory."""
+_QUERY = "a name and a type a line, such as www.example.com AAAA"
 _COMMENTS = (";", "#")
 
 
@@ -56,7 +57,11 @@ def read_queries(path: Path) -> Queries:
             )
         data = path.read_bytes()
     except OSError as error:
-        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise usage_error(
+            f"cannot be read: {error.strerror}",
+            where=str(path),
+            wanted="a file that you may read",
+        ) from error
     lines, numbers = [], []
     for number, line in enumerate(data.decode("latin-1").split("\n"), 1):
         words = line.split()
@@ -69,11 +74,11 @@ def read_queries(path: Path) -> Queries:
                 f"not a query: {error}",
                 where=f"{path}:{number}",
                 found=repr(line.strip())[:80],
-                wanted="a name and a type, such as www.example.com AAAA",
+                wanted=_QUERY,
             ) from error
         numbers.append(number)
     if not lines:
-        raise usage_error("no query in it", where=str(path))
+        raise usage_error("no query in it", where=str(path), wanted=_QUERY)
     return Queries(path, hashlib.sha256(data).hexdigest(), lines, numbers)
 
 

@@ -57,7 +57,12 @@ def zone_of(given: str, path: Path, where: str) -> Zone:
     try:
         origin = _zone_name(given) if given else ""
     except ValueError as error:
-        raise usage_error(f"not a zone: {error}", where=where, found=given) from error
+        raise usage_error(
+            f"not a zone: {error}",
+            where=where,
+            found=given,
+            wanted="the name of a zone, such as example.com",
+        ) from error
     name, records = origin, 0
     for number, tokens, is_blank in entries(path):
         if tokens[0].startswith("$"):
@@ -142,7 +147,11 @@ def entries(path: Path) -> Iterator[tuple[int, list[str], bool]]:
                     yield first, tokens, is_blank
                     tokens = []
     except OSError as error:
-        raise usage_error(f"cannot be read: {error.strerror}", where=str(path)) from error
+        raise usage_error(
+            f"cannot be read: {error.strerror}",
+            where=str(path),
+            wanted="a zone file that you may read",
+        ) from error
     if depth:
         raise _wrong(path, first, "a parenthesis without an end", tokens)
 

@@ -12,6 +12,7 @@ import msgspec
 
 from leaselab.model.procedure import (
     AFTER_TRIAL,
+    BESIDE_S,
     COMPLETED,
     LOSS_KIND,
     MEDIAN,
@@ -24,6 +25,7 @@ from leaselab.model.procedure import (
     SERVER_KINDS,
     STALLED_LIMIT,
     START_S,
+    STARTED_S,
     Count,
     Length,
     MetricKind,
@@ -73,10 +75,6 @@ _BLOCK = 4
 """Rounds in a block: half of them have one order, half the other."""
 PAUSE_S = 0.5
 """Longest pause before a round (s); its length is random."""
-STARTED_S, BESIDE_S = 0.7, 0.75
-"""Approximate time of a round for each server in addition to its trials, and of a trial in
-addition to its traffic (s): a start, the check that it serves, a stop; leaseload's start, and
-its end after the last answer."""
 EQUAL_ROUNDS = 17
 """Rounds of a duel of equal servers by default: the mean over drift and noise of
 benchmarks/results/verdicts.md."""

@@ -44,6 +44,10 @@ class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
         return self.before_s + self.after_s
 
     @property
+    def round_s(self) -> float:
+        return self.approximate_s(1, self.longest_trial_s)
+
+    @property
     def longest_trials_s(self) -> float:
         return self.longest_trial_s + self.beside_s
 

@@ -41,6 +41,10 @@ class FixedLoad(OneLoad, frozen=True, kw_only=True, tag="fixed-load"):
         return min(self.trial_s, self.duration_s)
 
     @property
+    def round_s(self) -> float:
+        return self.approximate_s(math.ceil(self.duration_s / self.trial_s), self.duration_s)
+
+    @property
     def longest_trials_s(self) -> float:
         trials = math.ceil(self.duration_s / self.trial_s) + STALLED_LIMIT
         traffic_s = self.duration_s + STALLED_LIMIT * self.longest_trial_s

@@ -54,6 +54,10 @@ class Flood(Unjudged, frozen=True, kw_only=True, tag="flood"):
         return self.flood_s
 
     @property
+    def round_s(self) -> float:
+        return self.approximate_s(self.floods, self.floods * self.flood_s)
+
+    @property
     def longest_trials_s(self) -> float:
         return (self.floods + STALLED_LIMIT) * (self.flood_s + self.beside_s)
 

@@ -20,6 +20,8 @@ from leaselab.model.procedure import (
     refuse,
 )
 
+USUAL_TRIALS, USUAL_SCOUTS = 3, 2
+"""Trials of a search: means over the servers of benchmarks/results/search.md, rounded up."""
 STRETCHES = (1, 2, 4)
 """Lengths of the successive periods that may confirm a result, relative to the first."""
 
@@ -84,6 +86,11 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
     @property
     def longest_trials_s(self) -> float:
         return self.max_trials * (self.trial_s + self.beside_s)
+
+    @property
+    def round_s(self) -> float:
+        traffic_s = USUAL_TRIALS * self.trial_s + USUAL_SCOUTS * self.scout_s
+        return self.approximate_s(USUAL_TRIALS + USUAL_SCOUTS, traffic_s)
 
     @property
     def longest_s(self) -> float:

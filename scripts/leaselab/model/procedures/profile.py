@@ -56,6 +56,10 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
         return self.duration_s
 
     @property
+    def round_s(self) -> float:
+        return self.approximate_s(1, self.duration_s)
+
+    @property
     def longest_trials_s(self) -> float:
         return (1 + STALLED_LIMIT) * 2 * (self.duration_s + self.beside_s)
 

@@ -70,6 +70,10 @@ class Ramp(Unjudged, frozen=True, kw_only=True, tag="ramp"):
         return self.step_s
 
     @property
+    def round_s(self) -> float:
+        return self.approximate_s(len(self.rates), len(self.rates) * self.step_s)
+
+    @property
     def longest_trials_s(self) -> float:
         return ATTEMPTS * len(self.rates) * (self.step_s + self.beside_s)
 
