@@ -108,6 +108,25 @@ def test_what_got_worse_beside_the_rate_is_a_regression_and_named(duel, name, ra
     ]
 
 
+def test_what_scatters_by_more_than_itself_has_no_bound(duel):
+    both = [
+        replace(
+            record,
+            rounds=tuple(
+                replace(
+                    round_,
+                    metrics={**round_.metrics, "start_s": 0.03 * 40 ** (round_.index % of)},
+                )
+                for round_ in record.rounds
+            ),
+        )
+        for record, of in zip(duel(1.0), (2, 3), strict=True)
+    ]
+    (line,) = (line for line in figures(compare(*both)) if line.startswith("start time"))
+    assert "too much noise, to tell" in line
+    assert "bigger than" not in line
+
+
 def capped(both):
     """The same duel, in which B served all that was offered."""
     base, other = both

@@ -203,9 +203,11 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
     for other in duel.others:
         low, high = other.ci95
         change = "drop" if other.name == COMPLETED else "rise"
-        answer = (
-            "worse" if other.worse else f"no {change} bigger than {100 * other.bound:.1f} %"
-        )
+        answer = f"no {change} bigger than {100 * other.bound:.1f} %"
+        if other.worse:
+            answer = "worse"
+        elif other.bound > 1:
+            answer = "too few rounds, or too much noise, to tell"
         yield (
             f"{metric_title(other.name, comparison.other)}, B to A: {other.ratio:.3f}, "
             f"95 % interval {low:.3f} to {high:.3f} ({signed(other.ratio)}): {answer}; "
