@@ -22,7 +22,13 @@ pub fn read_all(bytes: &[u8]) -> u64 {
     }
     if let Ok((id, question)) = dns::read_query(bytes) {
         out.clear();
-        dns::put_answer(&mut out, id, question, 0, Some([192, 0, 2, 1]));
+        let is_update = dns::is_update(bytes);
+        if is_update {
+            dns::put_updated(&mut out, id, 0);
+        } else {
+            dns::put_answer(&mut out, id, question, 0, Some([192, 0, 2, 1]));
+        }
+        assert_eq!(dns::is_update(&out), is_update);
         assert_eq!(dns::read(&out).expect("it was written").id, id);
         read += 1;
     }

@@ -1,4 +1,4 @@
-//! DNS (RFC 1035, 6891): queries, and the counted parts of answers.
+//! DNS (RFC 1035, 2136, 6891): queries, updates, and the counted parts of answers.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,10 @@ const LONGEST_LABEL: usize = 63;
 const RESPONSE: u16 = 0x8000;
 const TRUNCATED: u16 = 0x0200;
 const RECURSION: u16 = 0x0100;
+const OPCODE: u16 = 0x7800;
+const UPDATE: u16 = 5 << 11;
 const OPT: u16 = 41;
+const TTL_S: u32 = 300;
 const CLIENT_SUBNET: u8 = 8;
 
 /// Types of records by their names; others are written `TYPE65`.
@@ -74,6 +77,48 @@ pub fn query(
         bytes.extend([0, 0, if edns.dnssec { 0x80 } else { 0 }, 0, 0, 0]);
     }
     Ok(bytes)
+}
+
+/// Encode an update whose id is 0: it replaces the addresses of a name in a zone by one,
+/// 0.0.0.0, which is its last four bytes.
+///
+/// # Errors
+/// A name or zone that is none, or a name outside the zone.
+pub fn update(name: &str, zone: &str) -> Result<Vec<u8>, Malformed> {
+    let mut bytes = vec![0, 0];
+    bytes.extend(UPDATE.to_be_bytes());
+    bytes.extend([0, 1, 0, 0, 0, 2, 0, 0]);
+    put_name(&mut bytes, zone)?;
+    let mut owner = Vec::with_capacity(LONGEST_NAME);
+    put_name(&mut owner, name)?;
+    if !is_below(&owner, &bytes[HEADER..]) {
+        return Err(Malformed("name outside the zone of its update"));
+    }
+    // The type SOA, class IN.
+    bytes.extend([0, 6, 0, 1]);
+    // Class ANY without data deletes all records of the type.
+    bytes.extend(&owner);
+    bytes.extend([0, 1, 0, 255, 0, 0, 0, 0, 0, 0]);
+    bytes.extend(&owner);
+    bytes.extend([0, 1, 0, 1]);
+    bytes.extend(TTL_S.to_be_bytes());
+    bytes.extend([0, 4, 0, 0, 0, 0]);
+    Ok(bytes)
+}
+
+/// Whether a message is an update, or the answer to one.
+#[must_use]
+pub fn is_update(bytes: &[u8]) -> bool {
+    bytes.get(2).is_some_and(|flags| u16::from(*flags) << 8 & OPCODE == UPDATE)
+}
+
+/// Whether an encoded name is that of a zone, or below it.
+fn is_below(name: &[u8], zone: &[u8]) -> bool {
+    let mut rest = name;
+    while rest.len() > zone.len() {
+        rest = &rest[1 + usize::from(rest[0])..];
+    }
+    rest.eq_ignore_ascii_case(zone)
 }
 
 /// Encode the option of EDNS that names a client's network (RFC 7871).
@@ -210,6 +255,13 @@ pub fn read_query(bytes: &[u8]) -> Result<(u16, &[u8]), Malformed> {
     Ok((id, question(body)?))
 }
 
+/// Append the answer to an update: a header alone, as BIND sends it.
+pub fn put_updated(out: &mut Vec<u8>, id: u16, rcode: u8) {
+    out.extend(id.to_be_bytes());
+    out.extend((RESPONSE | UPDATE | u16::from(rcode)).to_be_bytes());
+    out.extend([0; 8]);
+}
+
 /// Append an answer to a query: its question, and no records but an address where `address`.
 pub fn put_answer(
     out: &mut Vec<u8>,
@@ -299,6 +351,32 @@ mod tests {
         for (network, length) in [("10.1.0.0", 33), ("10.1.0.1", 31), ("2001::1", 64)] {
             assert!(client_subnet(network.parse().unwrap(), length).is_err(), "{network}");
         }
+    }
+
+    #[test]
+    fn an_update_replaces_the_addresses_of_a_name() {
+        let bytes = update("h.example.", "Example.").unwrap();
+        let zone = b"\x07Example\x00\x00\x06\x00\x01";
+        let (deletes, adds) = bytes[HEADER + zone.len()..].split_at(21);
+        assert_eq!(bytes[..HEADER], [0, 0, 0x28, 0, 0, 1, 0, 0, 0, 2, 0, 0]);
+        assert_eq!(read_query(&bytes).unwrap(), (0, &zone[..]));
+        assert_eq!(deletes, b"\x01h\x07example\x00\0\x01\0\xff\0\0\0\0\0\0");
+        assert_eq!(adds, b"\x01h\x07example\x00\0\x01\0\x01\0\0\x01\x2c\0\x04\0\0\0\0");
+        assert!(is_update(&bytes));
+        assert!(!is_update(&query("a.", "A", true, None).unwrap()) && !is_update(&[0, 0]));
+        assert!(update("example.", "example.").is_ok() && update("a.", ".").is_ok());
+        for outside in ["h.other.", "anexample.", "."] {
+            assert!(update(outside, "example.").is_err(), "{outside}");
+        }
+    }
+
+    #[test]
+    fn the_answer_to_an_update_has_no_question() {
+        let mut bytes = Vec::new();
+        put_updated(&mut bytes, 7, 9);
+        let answer = read(&bytes).unwrap();
+        assert_eq!((answer.id, answer.rcode, answer.question), (7, 9, &[][..]));
+        assert!(is_update(&bytes));
     }
 
     #[test]

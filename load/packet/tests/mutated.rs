@@ -49,7 +49,8 @@ fn packets() -> Vec<Vec<u8>> {
     let query = dns::query("www.example", "A", true, None).unwrap();
     let mut queries = Vec::new();
     (0..3).for_each(|_| stream::put(&mut queries, |out| out.extend(&query)));
-    all.extend([query, queries]);
+    let update = dns::update("host.example", "example").unwrap();
+    all.extend([query, queries, update]);
     let end = frame::End { mac: [2, 0, 0, 0, 0, 1], address: [10, 0, 0, 1].into(), port: 68 };
     let mut bytes = Vec::new();
     frame::write(&mut bytes, &[7], &end, &end, |out| out.extend(&all[0]));

@@ -1,4 +1,4 @@
-//! DNS queries of a query file, in its order and over and over.
+//! DNS queries and updates of a query file, in its order and over and over.
 
 use std::path::Path;
 
@@ -22,7 +22,8 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// Read a query file: a name and a type on each line; `;` and `#` begin comments.
+    /// Read a query file: a name and a type on each line, or `NAME UPDATE ZONE`; `;` and `#`
+    /// begin comments.
     ///
     /// # Errors
     /// A line that is no query, with its number; a file with none.
@@ -48,8 +49,12 @@ impl Dns {
             let (name, kind) = line
                 .split_once(char::is_whitespace)
                 .ok_or_else(|| wrong(format!("{line:?} is no name and type")))?;
-            let query = dns::query(name, kind.trim(), recursion, edns)
-                .map_err(|error| wrong(format!("{line:?}: {}", error.0)))?;
+            let kind = kind.trim();
+            let query = match kind.split_once(char::is_whitespace) {
+                Some(("UPDATE", zone)) => dns::update(name, zone.trim()),
+                _ => dns::query(name, kind, recursion, edns),
+            };
+            let query = query.map_err(|error| wrong(format!("{line:?}: {}", error.0)))?;
             queries.extend(query);
             places.push(queries.len());
         }
@@ -93,7 +98,12 @@ impl Protocol for Dns {
         let start = out.len();
         out.extend(self.query(ask.client));
         out[start..start + 2].copy_from_slice(&(ask.id as u16).to_be_bytes());
-        if let Some(option) = self.subnet(ask.client) {
+        if dns::is_update(&out[start..]) {
+            // An address that the name did not have: an update that changes nothing costs a
+            // server less.
+            let address = out.len() - 4;
+            out[address..].copy_from_slice(&(ask.client as u32).to_be_bytes());
+        } else if let Some(option) = self.subnet(ask.client) {
             dns::add_option(out, option);
         }
     }
@@ -131,6 +141,29 @@ mod tests {
         assert_eq!(named, [&[1], &[2], &[3], &[1]]);
         protocol.subnet_share = 1.0;
         assert_eq!((0..10).filter_map(|client| protocol.subnet(client)).count(), 10);
+    }
+
+    #[test]
+    fn each_update_of_a_name_brings_another_address() {
+        let edns = Some(Edns { size: 1232, dnssec: false });
+        let mut protocol = Dns::from_lines("h.z. UPDATE z.\nz. SOA\n", false, edns).unwrap();
+        protocol.subnets = vec![vec![1, 2, 3]];
+        let written = |client| {
+            let lease = crate::clients::Lease::default();
+            let (kind, id, is_second, elapsed, lane) = (Kind::New, 7, false, 0, 0);
+            let ask = Ask { kind, id, client, lease: &lease, is_second, elapsed, lane };
+            let mut bytes = Vec::new();
+            protocol.write(&ask, &mut bytes);
+            bytes
+        };
+        let (first, query, second) = (written(0), written(1), written(2));
+        assert!(dns::is_update(&first) && dns::is_update(&second) && !dns::is_update(&query));
+        assert_eq!(first.len(), second.len());
+        assert!(first.ends_with(&[0, 4, 0, 0, 0, 0]) && second.ends_with(&[0, 4, 0, 0, 0, 2]));
+        assert!(query.ends_with(&[1, 2, 3]));
+        for wrong in ["h.y. UPDATE z.", "h.z. UPDATE", "h.z. UPDATE z. 1.2.3.4"] {
+            assert!(Dns::from_lines(wrong, false, None).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -112,7 +112,12 @@ pub fn answer(
             let (id, question) = dns::read_query(bytes)?;
             let id = if wrong == Wrong::Foreign { id ^ 0x8000 } else { id };
             let rcode = if wrong == Wrong::Refused { 5 } else { 0 };
-            dns::put_answer(out, id, question, rcode, (rcode == 0).then_some([192, 0, 2, 1]));
+            if dns::is_update(bytes) {
+                dns::put_updated(out, id, rcode);
+            } else {
+                let address = (rcode == 0).then_some([192, 0, 2, 1]);
+                dns::put_answer(out, id, question, rcode, address);
+            }
             Some(from)
         }
     };

@@ -83,6 +83,21 @@ fn queries_are_answered_over_connections_that_stay() {
 }
 
 #[test]
+fn updates_and_queries_of_one_file_are_answered_as_what_they_are() {
+    for transport in ["udp", "tcp", "dot"] {
+        let addresses = addresses();
+        let _running = listening(&addresses, "dns", TLS);
+        let lines = Kept::new("a.example. A\nh.example. UPDATE example.\n");
+        let mut generator = generator(&addresses, "dns");
+        generator.args(["--transport", transport, "--queries"]).arg(&lines.0);
+        let report = reported(generator, "--rate 400 --seconds 0.5");
+        assert_eq!(count(&report, "/counts/completed"), 200, "{transport}: {report}");
+        // Of a query header, question and one address; of an update a header alone.
+        assert_eq!(count(&report, "/replies/NOERROR/bytes"), 100 * (12 + 15 + 16) + 100 * 12);
+    }
+}
+
+#[test]
 fn a_query_may_have_a_connection_of_its_own() {
     for transport in ["tcp", "dot"] {
         // A server that closes after each answer is asked by a new connection anyway.
