@@ -112,9 +112,7 @@ def news_of(
 ) -> News:
     """A change in words; `pages` and `has_page` as of `answer`."""
     duel, confirmed = change.duel, change.state is State.CONFIRMED
-    ratio, ci95 = change.ratio, change.ci95
-    if duel is not None and confirmed:
-        ratio, ci95 = duel.ratio, duel.ci95
+    ratio, ci95 = change.size
     page = pages.get((series.scenario, series.metric), "")
     todo, command = _next(series, change, confirmed=confirmed)
     fought = experiment_page(duel.ids[0]) if duel else ""
