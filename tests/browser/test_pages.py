@@ -316,6 +316,16 @@ def test_a_page_fits_print_and_a_small_screen(report, look):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
 
 
+def test_the_legend_has_the_signs_of_changes_once(report, look):
+    """The style sheet draws them before the words."""
+    page = look(java_script_enabled=False)
+    page.goto(f"file://{report}/index.html")
+    for look_word, sign in (("worse", "▼"), ("better", "▲")):
+        legend = page.locator(f".legend .look.{look_word}")
+        drawn = legend.evaluate("one => getComputedStyle(one, '::before').content")
+        assert (drawn + legend.inner_text()).count(sign) == 1
+
+
 def test_on_a_phone_no_figure_of_a_list_is_cut_and_an_axis_has_one_word(report, look):
     page = look(java_script_enabled=False)
     page.set_viewport_size({"width": 390, "height": 844})

@@ -104,6 +104,12 @@ def test_words_of_an_axis_stand_apart_on_it():
         assert axis.at(axis.low) < axis.at(axis.high)
 
 
+def test_a_note_agrees_with_one_series_as_with_two(tmp_path):
+    past(tmp_path, [1.0] * 3)
+    (note,) = overview_of(tmp_path).notes
+    assert note.endswith("; 1 has too few builds")
+
+
 def test_the_first_result_is_shown_with_its_runs_and_what_to_do_next(tmp_path):
     few = example_result(MAX_RATES[:3], procedure=MaxRate(rounds=3, trim=1))
     record = archive_result(tmp_path, few)
