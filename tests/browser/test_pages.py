@@ -12,6 +12,7 @@ from playwright.sync_api import sync_playwright
 from tests.formula import archived_profiles
 from tests.hostile import ATTACK, hostile_archive
 from tests.lab_archive import RELEASES, release_archive
+from tests.past import fought, past
 
 from leaselab.analysis.capacity import configurations
 from leaselab.analysis.demand import Demand, Population, Rush
@@ -257,6 +258,29 @@ def test_dark_and_light_are_two_and_the_words_of_charts_follow(report, look):
     assert seen["light"][0] > seen["dark"][0]
 
 
+def test_the_first_screen_answers_what_changed_by_how_much_how_sure_since_when_and_what_next(
+    tmp_path, look
+):
+    """Without a click and without scripts, as a stranger sees it."""
+    made = past(tmp_path, [1.0] * 12 + [0.96] * 8)
+    fought(tmp_path, made[11], made[12], 0.96, days=19.5)
+    page = look(java_script_enabled=False)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    first = write_site(Store(tmp_path), tmp_path / "report", sweeps=0)
+    page.goto(f"file://{first}")
+    answers = {
+        "which scenario": page.locator(".news li.worse a", has_text="v4-memfile"),
+        "by how much": page.locator(".news strong", has_text=re.compile(r"[34]\.\d % slower")),
+        "how sure": page.locator(".news a", has_text="confirmed by a duel"),
+        "which commit": page.locator(".news code", has_text=made[12].server.commit[:10]).first,
+        "what to do": page.locator(".news code", has_text="leaselab bisect v4-memfile"),
+    }
+    for question, answer in answers.items():
+        box = answer.bounding_box(timeout=5000)
+        assert box["y"] + box["height"] <= 800, question
+        assert box["x"] + box["width"] <= 1280, question
+
+
 def test_the_keyboard_reaches_content_navigation_and_results(report, look):
     page = look()
     page.goto(f"file://{report}/index.html")
@@ -290,6 +314,31 @@ def test_a_page_fits_print_and_a_small_screen(report, look):
     for name in pages(report):
         page.goto(f"file://{report}/{name}")
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+
+
+def test_the_legend_has_the_signs_of_changes_once(report, look):
+    """The style sheet draws them before the words."""
+    page = look(java_script_enabled=False)
+    page.goto(f"file://{report}/index.html")
+    for look_word, sign in (("worse", "▼"), ("better", "▲")):
+        legend = page.locator(f".legend .look.{look_word}")
+        drawn = legend.evaluate("one => getComputedStyle(one, '::before').content")
+        assert (drawn + legend.inner_text()).count(sign) == 1
+
+
+def test_on_a_phone_no_figure_of_a_list_is_cut_and_an_axis_has_one_word(report, look):
+    page = look(java_script_enabled=False)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"file://{report}/histories.html")
+    figures = page.locator("td.figure:visible").all()
+    assert figures
+    assert all(
+        box["x"] + box["width"] <= 390 for item in figures for box in [item.bounding_box()]
+    )
+    page.goto(f"file://{report}/index.html")
+    axes = page.locator("svg.ticks").all()
+    assert axes
+    assert all(axis.locator("text:visible").count() <= 1 for axis in axes)
 
 
 def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_print(released, look):

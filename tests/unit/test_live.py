@@ -40,6 +40,7 @@ from leaselab.model.trial import Load
 from leaselab.report.console import Console
 from leaselab.report.listing import span
 from leaselab.report.live import CONFIRMING, LiveView
+from leaselab.report.site.bracket_chart import bracket_chart
 
 SWEEP = "20261121T113005Z-v4-memfile-3f9a"
 BEGUN = Begun(
@@ -149,6 +150,24 @@ def test_facts_say_how_the_bracket_closes_and_how_long_it_takes_yet(running):
     lower, upper = second.trials[2].rate, second.trials[1].rate
     assert facts["bracket"].startswith(f"{lower} to {upper}/s, 0.8 % wide, goal 1 %")
     assert facts["time left"] == f"about {span(rest_s)}"
+
+
+def test_the_picture_of_the_bracket_has_every_trial_of_the_run_and_closes(running):
+    sweep, _ = running
+    second = example_result().rounds[1]
+    for trial in second.trials[1:]:
+        sweep.record(TrialMade(index=2, trial=trial))
+    view = view_of(sweep)
+    bars, marks = bracket_chart(view.tried, view.procedure, "exchanges/s")["layer"]
+    values = marks["data"]["values"]
+    assert [value["rate"] for value in values] == [trial.rate for trial in second.trials]
+    assert {value["verdict"] for value in values} == {"passed", "failed"}
+    widths = [value["upper"] - value["lower"] for value in bars["data"]["values"]]
+    assert widths
+    assert widths == sorted(widths, reverse=True)
+    sweep.record(RoundBegun(index=3, started_at=second.started_at))
+    view = view_of(sweep)
+    assert bracket_chart(view.tried, view.procedure, "exchanges/s") is None
 
 
 def test_a_trial_that_ends_is_taken_from_the_journal(running):
@@ -286,6 +305,7 @@ def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(r
             state = json.loads(answer.read())
         assert state["title"] == "v4-memfile · kea 2.6.3"
         assert state["chart"]["vconcat"]
+        assert state["bracket"]["layer"]
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{url}../../etc/passwd")  # noqa: S310
         rebound = urllib.request.Request(  # noqa: S310

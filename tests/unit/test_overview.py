@@ -6,11 +6,14 @@ import pytest
 from tests.examples import MAX_RATES, START, archive_result, example_result
 from tests.past import fought, past
 
+from leaselab.analysis.history import State
 from leaselab.archive.store import Store
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.report.review import cells, interval_words, percent, review_of
 from leaselab.report.site.families import Axis
 from leaselab.report.site.news import answer
 from leaselab.report.site.overview import overview
+from leaselab.report.site.review import review_page
 from leaselab.report.site.site import write_site
 
 NEWEST = (START.replace(month=12, day=11)).isoformat()
@@ -45,6 +48,21 @@ def test_a_confirmed_change_is_reported_with_size_interval_commit_and_its_duel(s
     assert news.command == "leaselab bisect v4-memfile --repo REPO --good {} --bad {}".format(
         *ends
     )
+
+
+def test_the_overview_and_the_review_have_one_size_of_a_confirmed_change(slower):
+    """That of the duel: the detector's differs, as its levels are of other builds."""
+    root, _ = slower
+    review = review_of(Store(root))
+    ((series, change),) = review.of(State.CONFIRMED)
+    assert abs(change.duel.ratio - change.ratio) > 1e-6
+    size, interval = percent(change.duel.ratio), interval_words(change.duel.ci95)
+    (news,) = overview_of(root).news
+    assert news.size == f"{size[1:]} slower"
+    assert news.interval == interval
+    assert cells(series, change)[1:3] == [size, interval]
+    _, (drawn,) = review_page([review], lambda _: "")
+    assert f"{size} confirmed by a duel" in str(drawn.spec)
 
 
 def test_a_change_that_no_duel_looked_at_is_suspected_and_says_what_to_do(tmp_path):
@@ -84,6 +102,12 @@ def test_words_of_an_axis_stand_apart_on_it():
         assert 1 <= len(places) <= 2
         assert all(4 <= place <= 96 for place in places)
         assert axis.at(axis.low) < axis.at(axis.high)
+
+
+def test_a_note_agrees_with_one_series_as_with_two(tmp_path):
+    past(tmp_path, [1.0] * 3)
+    (note,) = overview_of(tmp_path).notes
+    assert note.endswith("; 1 has too few builds")
 
 
 def test_the_first_result_is_shown_with_its_runs_and_what_to_do_next(tmp_path):

@@ -276,6 +276,11 @@ def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(two, tmp_p
     write_site(store, tmp_path / "report")
     (page,) = (tmp_path / "report" / "experiment").glob("*.html")
     text = page.read_text(encoding="utf-8")
+    (title,) = re.findall(r"<h1>(.*?) <small>", text)
+    assert re.fullmatch(
+        r"B spends more in weigh_options: \+0\.[78]\d ± 0\.\d\d µs per query", title
+    )
+    assert f"<title>{title} · Leaselab</title>" in text
     assert text.index("Grew most: weigh_options") < text.index("Differential flame graph")
     assert 'data-chart="flames"' in text
     assert ">weigh_options<" in text

@@ -120,6 +120,17 @@ def test_every_experiment_of_the_server_has_a_place_or_is_said_to_be_missing(pag
         assert (name in gone) is not some
 
 
+def test_what_is_missing_is_a_count_and_its_names_are_folded(page):
+    """A release of which little was measured is read for what was."""
+    folded = re.findall(r"<details><summary class=\"doubt\">(.*?)</details>", page)
+    assert any(re.match(r"Missing: \d+ experiments?</summary>", text) for text in folded)
+    assert any(re.match(r"Missing: \d+ of \d+ scenarios</summary>", text) for text in folded)
+    shown = re.sub(r"<details>.*?</details>", "", page, flags=re.DOTALL)
+    for words in re.findall(r"Missing: ([^<]*?) (?:was|were) not measured", shown):
+        assert words.count(",") < 3
+    assert "Missing experiments" not in shown
+
+
 def test_a_result_without_a_base_is_shown_and_not_judged(page):
     row = page.partition(f'<th scope="row">{RELEASED}</th>')[2].partition("</tr>")[0]
     assert "no result to compare with" in row

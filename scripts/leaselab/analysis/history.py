@@ -105,7 +105,7 @@ class Change:
     detected: Point
     """The build by which it was found."""
     ratio: float
-    """The level after over the level before."""
+    """The level after over the level before, as detected: pages show `size`."""
     ci95: tuple[float, float] | None
     worse: bool
     detected_at: str
@@ -126,6 +126,13 @@ class Change:
             return State.SUSPECTED
         wanted = Verdict.REGRESSION if self.worse else Verdict.IMPROVEMENT
         return State.CONFIRMED if self.duel.answer is wanted else State.REFUTED
+
+    @property
+    def size(self) -> tuple[float, tuple[float, float] | None]:
+        """How large it is, a ratio and its interval: by the duel that confirmed it, if any."""
+        if self.duel is not None and self.state is State.CONFIRMED:
+            return self.duel.ratio, self.duel.ci95
+        return self.ratio, self.ci95
 
     @property
     def settled_at(self) -> str:

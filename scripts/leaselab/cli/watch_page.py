@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from leaselab.model.errors import usage_error
+from leaselab.report.site.bracket_chart import bracket_chart
 from leaselab.report.site.figure import script
 from leaselab.report.site.pages import live_page, page_file
 from leaselab.report.site.seconds_chart import seconds_chart
@@ -99,6 +100,7 @@ class _Pages:
             state = {
                 "title": view.title,
                 "facts": view.facts(datetime.now(UTC)),
+                "bracket": bracket_chart(view.tried, view.procedure, f"{view.plural}/s"),
                 "chart": seconds_chart(
                     view.round(),
                     plural=view.plural,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from statistics import fmean
 from typing import Any
@@ -42,6 +43,15 @@ _WINDOW = 12
 """Trials of the present run that are kept: about two minutes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A trial of a search, and the bracket after it: 0 for an end that is open."""
+
+    trial: Trial
+    lower: int
+    upper: int
+
+
 class LiveView:
     """State of a running sweep; updated by `journaled` and `happened`."""
 
@@ -74,6 +84,8 @@ class LiveView:
         """The highest load of this run that passed, the lowest that failed; 0 without one."""
         self._widest = 0.0
         """The first width of the present bracket (ratio)."""
+        self.tried: list[Tried] = []
+        """The trials of the search of the present run."""
         self._trials: list[Trial] = []
         self._live: Trial | None = None
         """The trial under way, as far as it is known."""
@@ -86,13 +98,15 @@ class LiveView:
             case RoundBegun():
                 self.run = entry.index
                 self._run_started = entry.started_at
-                self._trials = []
+                self._trials, self.tried = [], []
                 self._lower = self._upper = 0
                 self._widest = 0.0
             case TrialMade() | Confirming():
                 self._trials = [*self._trials[1 - _WINDOW :], entry.trial]
                 self.last = trial_words(entry.trial, self.procedure)
                 self._narrow(entry.trial)
+                if isinstance(entry, TrialMade) and isinstance(self.procedure, MaxRate):
+                    self.tried.append(Tried(entry.trial, self._lower, self._upper))
             case RoundDone():
                 self._done = entry.index
                 if entry.index == self.run:

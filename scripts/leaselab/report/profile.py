@@ -77,6 +77,17 @@ def summary(profiles: ProfileDifference) -> str:
     return f"{text}. {growth(profiles)}"
 
 
+def headline(profiles: ProfileDifference) -> str:
+    """The answer in a line: the function whose own time is seen to differ most."""
+    for word, functions in (("more", profiles.grown), ("less", profiles.fallen)):
+        if functions:
+            first = functions[0]
+            rest = f", and in {len(functions) - 1} more" if len(functions) > 1 else ""
+            size = f"{_signed(first.own)} {profiles.unit.removeprefix('µs ')}"
+            return f"B spends {word} in {short_name(first.name)}: {size}{rest}"
+    return growth(profiles).removesuffix(".")
+
+
 def growth(profiles: ProfileDifference) -> str:
     """The functions whose own time is known to have changed, in a sentence or two."""
     if profiles.rounds < 2:

@@ -199,13 +199,14 @@ def interval_words(ci95: tuple[float, float] | None) -> str:
 
 
 def state_words(change: Change) -> str:
-    """What is known of a change, with what its duel found."""
+    """What is known of a change, with what its duel found where that is not the `size`."""
     if change.duel is None:
         return change.state.value
     ratio = percent(change.duel.ratio)
     if change.state is State.SUSPECTED:
         return f"{change.state.value}: a duel could not tell ({ratio})"
-    return f"{change.state.value} by a duel: {ratio}"
+    refuting = f": {ratio}" if change.state is State.REFUTED else ""
+    return f"{change.state.value} by a duel{refuting}"
 
 
 def range_words(change: Change) -> str:
@@ -254,11 +255,13 @@ def counts(review: Review) -> str:
 
 def cells(series: Series, change: Change) -> list[str]:
     """A change as a row below `HEADINGS`."""
-    rests = "" if series.anchor else f" {Basis.SESSIONS.value}"
+    ratio, ci95 = change.size
+    drifts = not series.anchor and change.state is not State.CONFIRMED
+    rests = f" {Basis.SESSIONS.value}" if drifts else ""
     return [
         series.scenario,
-        f"{percent(change.ratio)}{'†' * change.moved_lab}",
-        interval_words(change.ci95),
+        f"{percent(ratio)}{'†' * change.moved_lab}",
+        interval_words(ci95),
         f"{shape_words(change)}{rests}",
         point_words(change.before),
         point_words(change.after),

@@ -110,7 +110,7 @@ def _steps(series: Sequence[Series]) -> Iterator[Step]:
     """The commits that changed the level, but for changes that a duel refuted."""
     for change in (change for each in series for change in each.changes):
         if change.after.commit and change.state is not State.REFUTED:
-            words = f"{percent(change.ratio)} {state_words(change)}"
+            words = f"{percent(change.size[0])} {state_words(change)}"
             yield Step(change.after.commit[:SHORT], words, change_colour(change))
 
 

@@ -97,9 +97,9 @@ def _title(review: Review, changes: list[tuple[Series, Change]]) -> str:
 def _notes(review: Review) -> list[str]:
     few = sum(not series.enough for series in review.series)
     watched = sum(series.enough for series in review.series)
-    sentences = [f"{watched} series of builds are watched; {few} have too few builds"] * bool(
-        few
-    )
+    have = "has" if few == 1 else "have"
+    counted = f"{watched} series of builds are watched; {few} {have} too few builds"
+    sentences = [counted] * bool(few)
     refuted = len(review.of(State.REFUTED))
     return [*sentences, *[f"{refuted} suspected and refuted by a duel"] * bool(refuted)]
 
@@ -112,9 +112,7 @@ def news_of(
 ) -> News:
     """A change in words; `pages` and `has_page` as of `answer`."""
     duel, confirmed = change.duel, change.state is State.CONFIRMED
-    ratio, ci95 = change.ratio, change.ci95
-    if duel is not None and confirmed:
-        ratio, ci95 = duel.ratio, duel.ci95
+    ratio, ci95 = change.size
     page = pages.get((series.scenario, series.metric), "")
     todo, command = _next(series, change, confirmed=confirmed)
     fought = experiment_page(duel.ids[0]) if duel else ""

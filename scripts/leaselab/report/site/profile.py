@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from leaselab.analysis.profile import ProfileDifference, Spent, Stack, difference
 from leaselab.model.record import Record
-from leaselab.report.profile import headings, notes, rows, short_name, summary
+from leaselab.report.profile import headings, headline, notes, rows, short_name, summary
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.vega import (
     ASIDE,
@@ -40,6 +40,7 @@ class ProfilePart:
     """Two profiles as a page shows them."""
 
     title: str
+    headline: str
     summary: str
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -62,6 +63,7 @@ def profile_parts(
             parts.append(
                 ProfilePart(
                     title,
+                    headline(made),
                     summary(made),
                     headings(made),
                     [*rows(made)],

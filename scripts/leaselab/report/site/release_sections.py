@@ -122,8 +122,10 @@ class Part:
     tables: tuple[tuple[str, tuple[dict[str, Any], ...]], ...]
     """What the figures are, and the lines."""
     figures: tuple[Figure | None, ...]
-    missing: str
-    """What was not measured with the release, in words; empty where all was."""
+    missing: tuple[str, ...]
+    """Scenarios that were not measured with the release."""
+    count: int
+    """Of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,14 +202,8 @@ class Report:
         if name == LONG_RUN:
             figures += [_seconds(entry) for entry in entries]
         title = f"{name} with a partner" if key == PARTNERS else name
-        return Part(title, tuple(_tables(entries)), tuple(figures), self._missing(scenarios))
-
-    def _missing(self, scenarios: Sequence[str]) -> str:
-        gone = [scenario for scenario in scenarios if scenario not in self.entries]
-        if not gone:
-            return ""
-        of = f"{len(gone)} of {len(scenarios)} scenarios"
-        return f"Missing: {of}, not measured with {self.release.name}: {', '.join(gone)}."
+        gone = tuple(scenario for scenario in scenarios if scenario not in self.entries)
+        return Part(title, tuple(_tables(entries)), tuple(figures), gone, len(scenarios))
 
     def _changes(
         self, entries: Sequence[Entry], place: str, name: str

@@ -150,7 +150,7 @@ def _chart(series: Series) -> Spec:
         {
             "place": _place(series, change),
             "colour": change_colour(change),
-            "words": f"{percent(change.ratio)} {state_words(change)}",
+            "words": f"{percent(change.size[0])} {state_words(change)}",
             "range": range_words(change),
         }
         for change in series.changes

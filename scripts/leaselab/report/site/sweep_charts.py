@@ -43,7 +43,7 @@ _NEAR = 0.25
 """How far from the max rate a load may be that is drawn (0..)."""
 _CLOSE = 0.02
 """How far apart loads may be that make one point (0..)."""
-_VERDICTS = {
+VERDICTS = {
     "passed": (BETTER, "circle"),
     "counted": (BETTER, "circle"),
     "failed": (DOUBT, "triangle-up"),
@@ -153,7 +153,7 @@ def loss_chart(record: Record) -> Spec | None:
     if not values:
         return None
     verdicts = [
-        verdict for verdict in _VERDICTS if any(verdict == value["verdict"] for value in values)
+        verdict for verdict in VERDICTS if any(verdict == value["verdict"] for value in values)
     ]
     # a root, so that 2.5 % and 25 % both have room
     most = next(loss for loss in _LOSSES if loss >= max(value["loss"] for value in values))
@@ -163,8 +163,8 @@ def loss_chart(record: Record) -> Spec | None:
     encoding = {
         "x": number("rate", load, axis={"tickCount": 6}),
         "y": loss,
-        "color": looks("verdict", {verdict: _VERDICTS[verdict][0] for verdict in verdicts}),
-        "shape": looks("verdict", {verdict: _VERDICTS[verdict][1] for verdict in verdicts}),
+        "color": looks("verdict", {verdict: VERDICTS[verdict][0] for verdict in verdicts}),
+        "shape": looks("verdict", {verdict: VERDICTS[verdict][1] for verdict in verdicts}),
         "tooltip": tooltip_fields(
             ("run", "", ""),
             ("rate", "offered (1/s)", ".0f"),

@@ -17,8 +17,9 @@ const AXIS = 90; // px that the axis of a panel takes
 const LEGEND = 170; // px that a legend beside it takes
 
 // The chart as wide as its place: on a phone it would be cut, on a wall too small.
-function fitted(chart) {
-  const room = document.getElementById("chart").clientWidth;
+function fitted(chart, place) {
+  const room = place.clientWidth;
+  if (!chart.vconcat) return { ...chart, width: room - AXIS };
   const beside = room >= NARROW;
   const width = room - AXIS - (beside ? LEGEND : 0);
   const placed = (layer) => !beside && layer.encoding.color
@@ -26,6 +27,11 @@ function fitted(chart) {
     : layer;
   const panels = chart.vconcat.map((panel) => ({ ...panel, width, layer: panel.layer.map(placed) }));
   return { ...chart, vconcat: panels };
+}
+
+async function draw(id, chart) {
+  const place = document.getElementById(id);
+  await globalThis.vegaEmbed(place, fitted(chart, place), { actions: false, renderer: "svg" });
 }
 
 const TRIES = 5;
@@ -37,9 +43,9 @@ async function follow() {
     failed = 0;
     document.getElementById("title").textContent = state.title;
     showFacts(state.facts);
-    if (state.chart) {
-      await globalThis.vegaEmbed("#chart", fitted(state.chart), { actions: false, renderer: "svg" });
-    }
+    document.getElementById("search").hidden = !state.bracket;
+    if (state.bracket) await draw("bracket", state.bracket);
+    if (state.chart) await draw("chart", state.chart);
   } catch (error) {
     failed += 1;
     if (failed >= TRIES) {

@@ -1,0 +1,66 @@
+"""The picture of a search under way: the loads that it tried, and how its bracket closes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leaselab.model.procedure import Procedure
+from leaselab.report.live import Tried
+from leaselab.report.site.sweep_charts import VERDICTS, verdict_of
+from leaselab.report.site.vega import (
+    MEASURED,
+    Spec,
+    chart,
+    dots,
+    layer,
+    lines,
+    looks,
+    number,
+    tooltip_fields,
+)
+
+
+def bracket_chart(tried: Sequence[Tried], procedure: Procedure, unit: str) -> Spec | None:
+    """Each trial of a run at its load, with the bracket after it; None before the first."""
+    values = [
+        {
+            "trial": place,
+            "rate": round(each.trial.rate),
+            "verdict": verdict_of(each.trial, procedure),
+            "lower": each.lower,
+            "upper": each.upper,
+        }
+        for place, each in enumerate(tried, start=1)
+    ]
+    if not values:
+        return None
+    x = {"field": "trial", "type": "ordinal", "title": "trial", "axis": {"labelAngle": 0}}
+    # each load stands to the next as a ratio, and a search begins far away
+    scale = {"type": "log", "zero": False, "nice": False, "padding": 8}
+    axis = {"format": ".10~g", "tickCount": 5}
+    y = number("rate", f"offered load ({unit})", scale=scale, axis=axis)
+    seen = [name for name in VERDICTS if any(name == value["verdict"] for value in values)]
+    closing = [value for value in values if value["lower"] and value["upper"]]
+    layers = [
+        layer(
+            closing,
+            lines(6, opacity=0.35, color=MEASURED),
+            {"x": x, "y": {**y, "field": "lower"}, "y2": {"field": "upper"}},
+        ),
+        layer(
+            values,
+            dots(60),
+            {
+                "x": x,
+                "y": y,
+                "color": looks("verdict", {name: VERDICTS[name][0] for name in seen}),
+                "shape": looks("verdict", {name: VERDICTS[name][1] for name in seen}),
+                "tooltip": tooltip_fields(
+                    ("trial", "trial", ""),
+                    ("rate", f"offered ({unit})", ""),
+                    ("verdict", "", ""),
+                ),
+            },
+        ),
+    ]
+    return chart(layers, height=180, name="Loads that this run tried, and its bracket")
