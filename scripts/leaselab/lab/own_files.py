@@ -73,7 +73,11 @@ class OwnFiles:
     def included(self, name: str, where: str, depth: int) -> tuple[str, str]:
         """Return as `text`; the file is included at this depth, which has a limit."""
         if depth == _DEEPEST:
-            raise usage_error("files are included too deeply", where=where)
+            raise usage_error(
+                "files are included too deeply",
+                where=where,
+                wanted=f"{_DEEPEST} files in each other at the most",
+            )
         return self.text(name, where)
 
     def text(self, name: str, where: str, within: str = "") -> tuple[str, str]:
