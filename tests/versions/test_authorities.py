@@ -80,3 +80,11 @@ def test_a_zone_that_it_cannot_load_is_a_failed_start(host):
     host.verb("stop")
     assert status == 1
     assert "z0000002.test." in said
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_bind9_has_no_ipv6_only_where_nobody_asks_over_it(network, tmp_path, family):
+    host = Rooted(network, "trixie", "bind9", "bind9", family=family, **OPTIONS)
+    host.write(tmp_path, {}, dns_data_zones=ZONES)
+    assert ("-4" in host.settings["process"]["argv"]) == (family == 4)
+    assert (":" in host.settings["address"]) == (family == 6)
