@@ -4,6 +4,7 @@ They are the one way to count its leases where it keeps no lease file.
 """
 
 import re
+import socket
 
 from leaselab_contract import program
 
@@ -27,6 +28,12 @@ def ask(config, method, seconds=CALL_S):
         f"dnsmasq: {method}",
         seconds + 1,
     )
+
+
+def connect(config):
+    """Raise OSError where the bus does not take a connection yet."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        caller.connect(config["bus"]["socket"])
 
 
 def version(config):

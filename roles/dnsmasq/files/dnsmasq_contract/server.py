@@ -7,6 +7,7 @@ from leaselab_contract import process, restarted
 from dnsmasq_contract import bus
 
 ANSWER_S = 0.8
+BUS_S = 5.0
 COUNTERS = ("dhcp_ack", "dhcp_offer", "dhcp_nak")
 
 
@@ -17,8 +18,9 @@ class Server(restarted.Server):
     REFUSED = "dhcp_nak"
 
     def prepare(self):
-        """Start its bus."""
-        process.launch(self.config["bus"]["process"])
+        """Start its bus: without one at its start, dnsmasq looks for it each 0.25 s."""
+        own = self.config["bus"]["process"]
+        process.wait_until(lambda: bus.connect(self.config), process.launch(own), own, BUS_S)
         return {}
 
     def launch(self):
