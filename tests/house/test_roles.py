@@ -195,6 +195,17 @@ def test_no_other_playbook_changes_hosts_of_a_bench():
         assert path in ("check.yml", "lab_up.yml") or hosts == {"localhost"}, path
 
 
+def test_the_outcome_of_a_failed_task_is_a_number_as_no_template_of_it_is_read():
+    pattern = re.compile(r"leaselab_outcome: *(.*?) *(?:[,}#]|$)", re.MULTILINE)
+    files = [*ROOT.glob("roles/*/tasks/*.yml"), *ROOT.glob("ansible/*.yml")]
+    outcomes = {
+        path.relative_to(ROOT).as_posix(): set(pattern.findall(path.read_text("utf-8")))
+        for path in files
+    }
+    assert {"2", "4", "5"} <= set().union(*outcomes.values())
+    assert [name for name, given in outcomes.items() if not all(map(str.isdigit, given))] == []
+
+
 def test_a_read_is_done_in_check_mode_as_well():
     """Or whatever uses it fails there; what starts something is left out of a check whole."""
     for path, tasks in task_files():
