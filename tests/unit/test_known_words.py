@@ -14,7 +14,10 @@ import json, sys
 words = json.dumps(json.load(open(sys.argv[2])))
 for word in {unknown!r}:
     if f'"{{word}}"' in words:
-        print(f'Error encountered: got unexpected keyword "{{word}}" in Dhcp4 map.')
+        if word == "shared-flq":
+            print("Error encountered: supported allocators are: iterative, random and flq")
+        else:
+            print(f'Error encountered: got unexpected keyword "{{word}}" in Dhcp4 map.')
         sys.exit(1)
 print("INFO something else is wrong with it")
 sys.exit(1)
@@ -24,8 +27,9 @@ sys.exit(1)
 @pytest.mark.parametrize(
     ("unknown", "known"),
     [
-        ([], ["allocator", "control-sockets", "output-options"]),
-        (["control-sockets"], ["allocator", "output-options"]),
+        ([], ["allocator", "control-sockets", "output-options", "shared-flq"]),
+        (["control-sockets"], ["allocator", "output-options", "shared-flq"]),
+        (["shared-flq"], ["allocator", "control-sockets", "output-options"]),
         (["allocator", "control-sockets", "output-options"], []),
     ],
 )
