@@ -1,5 +1,6 @@
 """Users' own configurations: the examples, refusals, and scenarios that are made of them."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -24,6 +25,13 @@ def refusals_of(read):
         return str(refused.value)
 
     return refusal
+
+
+def clients_of(own, folder):
+    """Words of leaseload: the clients of a configuration, by a file that it makes."""
+    population = folder / "population.json"
+    population.write_text(json.dumps({"kinds": own.kinds}), encoding="utf-8")
+    return ["--population", population]
 
 
 def catalogue_in(folder):

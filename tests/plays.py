@@ -14,8 +14,11 @@ import yaml
 ROOT = Path(__file__).parents[1]
 
 
-def play_here(folder, tasks, **settings):
-    """Play tasks on this machine, without its facts; `settings` are other keys of the play."""
+def play_here(folder, tasks, environment=None, **settings):
+    """Play tasks on this machine, without its facts; `settings` are other keys of the play.
+
+    `environment` is added to that of the test.
+    """
     play = {
         "hosts": "localhost",
         "connection": "local",
@@ -25,7 +28,7 @@ def play_here(folder, tasks, **settings):
     }
     book = folder / "play.yml"
     book.write_text(yaml.safe_dump([play]), encoding="utf-8")
-    ansible("ansible-playbook", "-i", "localhost,", book)
+    ansible("ansible-playbook", "-i", "localhost,", book, **(environment or {}))
 
 
 def ansible(program, *arguments, under=(), **environment):

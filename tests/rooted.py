@@ -3,31 +3,86 @@
 import json
 import os
 from contextlib import contextmanager
-from pathlib import Path
 
 import yaml
+from tests.contracts import ROLES
 from tests.load_programs import load_programs
-from tests.plays import ansible
+from tests.plays import play_here
 from tests.tools import AS_ROOT, run, unpacked_root
 
-ROLES = Path(__file__).parents[1] / "roles"
 APART = """
 for part in dev proc sys; do mount --rbind "/$part" "$1/$part" || exit 1; done
 cd / && exec chroot "$@"
 """
-"""The root has these for one command, and for what that starts."""
+"""A root has these for one command, and for what that starts."""
+LOADS = {
+    4: ["dhcp4", "--interface", "g0", "--server", "198.18.0.10", "--relay", "198.18.0.30"],
+    6: [
+        "dhcp6",
+        "--interface",
+        "g0",
+        "--server",
+        "2001:2:0:1::10",
+        "--relay",
+        "2001:2:0:1::30",
+    ],
+}
+"""What leaseload does as a relay that is `cabled` to a server, by the family."""
 
 
 @contextmanager
 def network_of(name, *addresses):
-    """Give the words that run a program in a network namespace whose loopback has addresses."""
-    name = f"leaselab-{name}-{os.getpid()}"
-    assert run(*AS_ROOT, "ip", "netns", "add", name)[0] == 0
-    run(*AS_ROOT, "ip", "-n", name, "link", "set", "lo", "up")
+    """The prefix of commands in a network namespace whose loopback has addresses."""
+    with _namespaces(name) as ((space, prefix),):
+        _give(space, "lo", *addresses)
+        yield prefix
+
+
+@contextmanager
+def cabled(name):
+    """Prefixes of commands in a server's network namespace and in a generator's.
+
+    There is a cable between them: s0 with 198.18.0.10 and 2001:2:0:1::10, and g0 with 30.
+    """
+    with _namespaces(f"{name}-server", f"{name}-generator") as made:
+        server, generator = (space for space, _ in made)
+        cable = ("type", "veth", "peer", "name", "g0", "netns", generator)
+        _ip("link", "add", "s0", "netns", server, *cable)
+        for space, device, number in ((server, "s0", 10), (generator, "g0", 30)):
+            _give(space, device, f"198.18.0.{number}/24", f"2001:2:0:1::{number}/64")
+        yield [prefix for _, prefix in made]
+
+
+@contextmanager
+def _namespaces(*names):
+    """Network namespaces, each with the prefix of commands in it; removed in the end."""
+    spaces = [f"leaselab-{name}-{os.getpid()}" for name in names]
+    try:
+        for space in spaces:
+            _ip("netns", "add", space)
+            _give(space, "lo")
+        yield [(space, [*AS_ROOT, "ip", "netns", "exec", space]) for space in spaces]
+    finally:
+        for space in spaces:
+            run(*AS_ROOT, "ip", "netns", "delete", space)
+
+
+def _give(space, device, *addresses):
     for address in addresses:
-        run(*AS_ROOT, "ip", "-n", name, "address", "add", address, "dev", "lo")
-    yield [*AS_ROOT, "ip", "netns", "exec", name]
-    run(*AS_ROOT, "ip", "netns", "delete", name)
+        _ip("-n", space, "address", "add", address, "dev", device, "nodad")
+    _ip("-n", space, "link", "set", device, "up")
+
+
+def _ip(*words):
+    status, said = run(*AS_ROOT, "ip", *words)
+    assert status == 0, said
+
+
+def offered(network, *words):
+    """leaseload's report of the load of these words."""
+    status, said = run(*network, load_programs() / "leaseload", *words)
+    assert status == 0, said
+    return json.loads(said)
 
 
 def tasks_of(role):
@@ -36,53 +91,56 @@ def tasks_of(role):
     return {task["name"]: task for task in tasks}
 
 
+def render(role, folder, variants):
+    """Write files of a role into a folder.
+
+    `variants` are pairs of variables and contents: templates of Ansible by the file's name.
+    """
+    play_here(
+        folder,
+        [
+            {"keep": {"content": content, "dest": str(folder / file)}, "vars": given}
+            for given, contents in variants
+            for file, content in contents.items()
+        ],
+        environment={"ANSIBLE_FILTER_PLUGINS": str(ROLES / role / "filter_plugins")},
+        vars_files=[str(ROLES / role / f"{part}/main.yml") for part in ("defaults", "vars")],
+    )
+
+
+def template(role, name):
+    """What a role's template makes, as content for `render`."""
+    return f"{{{{ lookup('ansible.builtin.template', '{ROLES}/{role}/templates/{name}') }}}}"
+
+
 class Rooted:
     """A variant of a role in the root of a release, run in a network."""
 
-    def __init__(self, network, suite, package, role, **values):
+    def __init__(self, network, suite, packages, role, /, **values):
         self.network, self.role, self.variant = network, role, values["variant"]
         self.values = {f"{role}_{name}": value for name, value in values.items()}
-        self.place = unpacked_root(suite, package)
-        self.settings, self.texts = {}, {}
+        self.place = unpacked_root(suite, *packages)
+        self.settings, self.paths, self.texts = {}, {}, {}
 
-    def write(self, folder, templates, **values):
-        """Make what the role writes: templates, each for the file of a variable; settings."""
-        template = f"{ROLES}/{self.role}/templates/"
-        contents = {
-            name: f"{{{{ lookup('ansible.builtin.template', '{template}{name}') }}}}"
-            for name in templates
-        }
-        files = ", ".join(f"{self.role}_{name}" for name in templates.values())
-        contents["files"] = f"{{{{ [{files}] | to_json }}}}"
+    def write(self, folder, templates, *named, **values):
+        """Make what the role writes: templates, each for the file of a variable; settings.
+
+        `paths` has the values of these variables, and of others that are `named`.
+        """
+        contents = {name: template(self.role, name) for name in templates}
+        paths = [f"{name!r}: {self.role}_{name}" for name in (*templates.values(), *named)]
+        contents["paths"] = f"{{{{ {{{', '.join(paths)}}} | to_json }}}}"
         contents["settings"] = f"{{{{ {self.role}_contract_settings | to_json }}}}"
-        play = {
-            "hosts": "localhost",
-            "connection": "local",
-            "gather_facts": False,
-            "vars_files": [
-                str(ROLES / self.role / f"{part}/main.yml") for part in ("defaults", "vars")
-            ],
-            "tasks": [
-                {"keep": {"content": content, "dest": str(folder / name)}}
-                for name, content in contents.items()
-            ],
-        }
-        # variables of a play come after those of its files, a command's before all
-        book = folder / "play.yml"
-        book.write_text(yaml.safe_dump([play]), encoding="utf-8")
-        given = json.dumps({**self.values, **values})
-        ansible("ansible-playbook", "-i", "localhost,", book, "-e", given)
-        self.settings = json.loads((folder / "settings").read_text("utf-8"))
-        paths = json.loads((folder / "files").read_text("utf-8"))
-        self.texts = {
-            path: (folder / name).read_text("utf-8")
-            for name, path in zip(templates, paths, strict=True)
-        }
+        render(self.role, folder, [({**self.values, **values}, contents)])
+        made = {name: (folder / name).read_text("utf-8") for name in contents}
+        self.settings = json.loads(made["settings"])
+        self.paths = json.loads(made["paths"])
+        self.texts = {self.paths[path]: made[name] for name, path in templates.items()}
 
     def install(self, **changes):
         """Put the contract and what was written into the root; settings have changes."""
         folder = self.place / "opt/leaselab"
-        run(*AS_ROOT, "rm", "-rf", folder)
+        run(*AS_ROOT, "rm", "-rf", folder, self.place / "run/leaselab")
         run(*AS_ROOT, "mkdir", "-p", folder)
         for files in ("contract/files", f"{self.role}/files"):
             assert run(*AS_ROOT, "cp", "-rT", ROLES / files, folder)[0] == 0
@@ -93,15 +151,19 @@ class Rooted:
 
     def put(self, path, text):
         """Write a file of the root."""
-        file = self.place / path.lstrip("/")
+        file = self.inner(path)
         run(*AS_ROOT, "mkdir", "-p", file.parent)
         assert run(*AS_ROOT, "tee", file, input=text)[0] == 0
+
+    def inner(self, path):
+        """Where a path of the root is on this machine."""
+        return self.place / path.lstrip("/")
 
     def list_zones(self, zones, listed):
         """Have the role's own command list the zones of a folder for its server."""
         task = tasks_of(self.role)["Write the list of zones"]
         script = task["ansible.builtin.command"]["argv"][2]
-        files = [self.place / path.lstrip("/") for path in (zones, listed)]
+        files = [self.inner(path) for path in (zones, listed)]
         run(*AS_ROOT, "mkdir", "-p", files[1].parent)
         status, said = run(*AS_ROOT, "sh", "-c", script, "sh", *files)
         assert (status, said.strip()) == (0, "changed")
@@ -119,9 +181,5 @@ class Rooted:
         """The report of leaseload's second of queries of these lines."""
         queries = folder / "queries"
         queries.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        status, said = run(
-            *(*self.network, load_programs() / "leaseload", "dns", "--queries", queries),
-            *("--server", self.settings["address"], "--rate", "50", "--seconds", "1", *words),
-        )
-        assert status == 0, said
-        return json.loads(said)
+        asked = ["dns", "--queries", queries, "--server", self.settings["address"]]
+        return offered(self.network, *asked, "--rate", "50", "--seconds", "1", *words)

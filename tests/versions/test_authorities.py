@@ -31,7 +31,7 @@ def network():
 def deployed(request, network, tmp_path_factory):
     """What a role writes for three zones that are asked over a family."""
     suite, role, family = request.param
-    host = Rooted(network, suite, role, role, family=family, **OPTIONS)
+    host = Rooted(network, suite, [role], role, family=family, **OPTIONS)
     folder = tmp_path_factory.mktemp(role)
     host.write(folder, {f"{role}.conf.j2": "config_file"}, dns_data_zones=ZONES)
     return host
@@ -43,9 +43,7 @@ def host(deployed):
     host = deployed
     host.install()
     _, listed = host.settings["config_files"]
-    own = [
-        host.place / path[1:] for path in ("/zones", "/run/leaselab", str(Path(listed).parent))
-    ]
+    own = [host.inner(path) for path in ("/zones", str(Path(listed).parent))]
     run(*AS_ROOT, "rm", "-rf", *own)
     names = [f"z{number:07d}.test." for number in (1, 2, 3)]
     for name in names:
@@ -84,7 +82,9 @@ def test_a_zone_that_it_cannot_load_is_a_failed_start(host):
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_bind9_has_no_ipv6_only_where_nobody_asks_over_it(network, tmp_path, family):
-    host = Rooted(network, "trixie", "bind9", "bind9", family=family, **OPTIONS)
+    host = Rooted(
+        network, "trixie", ["bind9", "bind9-utils"], "bind9", family=family, **OPTIONS
+    )
     host.write(tmp_path, {}, dns_data_zones=ZONES)
     assert ("-4" in host.settings["process"]["argv"]) == (family == 4)
     assert (":" in host.settings["address"]) == (family == 6)

@@ -7,8 +7,9 @@ import time
 from functools import cache
 
 import pytest
-from tests.deployments import ROLES, cabled, render, template
-from tests.load_programs import load_programs
+from tests.contracts import ROLES
+from tests.own import clients_of
+from tests.rooted import LOADS, cabled, offered, render, template
 from tests.tools import run, unpacked
 
 from leaselab.lab.leases import read_leases
@@ -29,11 +30,7 @@ OWN = {"own4": "dhcpd", "own6": "dhcpd6"}
 """Users' own configurations, by the variant that runs them."""
 FILLED = {"filled4": ("dhcpd", 40), "filled6": ("dhcpd6", 16)}
 """The same with the leases of a dump, and how many those are."""
-LOADS = {
-    "v4": ["dhcp4", "--server", "198.18.0.10", "--relay", "198.18.0.30"],
-    "v6": ["dhcp6"],
-    "v6-relayed": ["dhcp6", "--server", "2001:2:0:1::10", "--relay", "2001:2:0:1::30"],
-}
+CASES = {"v4": LOADS[4], "v6": ["dhcp6", "--interface", "g0"], "v6-relayed": LOADS[6]}
 
 
 @pytest.fixture(scope="module")
@@ -124,15 +121,6 @@ def verb(deployed, hosts):
     act("stop")
 
 
-def offered(hosts, words, *load):
-    """The generator's report of a load."""
-    status, output = run(
-        *(*hosts[1], load_programs() / "leaseload", *words, "--interface", "g0", *load)
-    )
-    assert status == 0, output
-    return json.loads(output)
-
-
 @pytest.mark.parametrize("shape", [*SHAPES, *OWN])
 def test_dhcpd_takes_what_the_role_writes(shape, deployed):
     program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
@@ -141,29 +129,27 @@ def test_dhcpd_takes_what_the_role_writes(shape, deployed):
     assert status == 0, output
 
 
-@pytest.mark.parametrize("case", LOADS)
+@pytest.mark.parametrize("case", CASES)
 def test_it_serves_counts_and_forgets(case, verb, hosts):
     shape = case.partition("-")[0]
     started = verb("start", shape)
     assert started["version"].startswith("4.4.")
     assert started["program"].endswith("/usr/sbin/dhcpd")
-    report = offered(hosts, LOADS[case], "--rate", "50", "--seconds", "2", "--late", "5")
+    report = offered(hosts[1], *CASES[case], "--rate", "50", "--seconds", "2", "--late", "5")
     assert report["counts"]["completed"] == 100
     assert verb("reset", shape) == {"held": 0, "was": 100}
-    report = offered(hosts, LOADS[case], "--rate", "10", "--seconds", "1", "--late", "5")
+    report = offered(hosts[1], *CASES[case], "--rate", "10", "--seconds", "1", "--late", "5")
     assert report["counts"]["completed"] == 10
     assert verb("stop", shape) == {"was_running": True}
 
 
 @pytest.mark.parametrize("variant", OWN)
 def test_every_client_that_was_made_for_a_file_is_answered(variant, verb, hosts, tmp_path):
-    population = tmp_path / "population.json"
-    population.write_text(json.dumps({"kinds": own(variant).kinds}), encoding="utf-8")
     clients = min(own(variant).clients, 600)  # of all kinds, as they come evenly mixed
     load = ["--clients", clients, "--fill", "--rate", "20", "--seconds", "1", "--late", "5"]
-    words = LOADS["v4" if variant == "own4" else "v6-relayed"]
+    words = [*LOADS[int(variant[-1])], *clients_of(own(variant), tmp_path)]
     verb("start", variant)
-    report = offered(hosts, words, "--population", population, *load)
+    report = offered(hosts[1], *words, *load)
     assert report["filled"]["leases"] == clients
     assert report["counts"]["completed"] == report["counts"]["attempted"], report
     assert report["duplicates"] == 0
@@ -175,12 +161,10 @@ def test_every_client_that_was_made_for_a_file_is_answered(variant, verb, hosts,
 def test_it_begins_with_the_leases_of_a_dump_and_goes_back_to_them(
     variant, verb, hosts, tmp_path, deployed
 ):
-    population = tmp_path / "population.json"
-    population.write_text(json.dumps({"kinds": own(variant).kinds}), encoding="utf-8")
-    words = [*LOADS["v4" if variant == "filled4" else "v6-relayed"], "--population", population]
+    words = [*LOADS[int(variant[-1])], *clients_of(own(variant), tmp_path)]
     verb("start", variant)
     for _ in range(2):
-        report = offered(hosts, words, "--rate", "50", "--seconds", "2", "--late", "5")
+        report = offered(hosts[1], *words, "--rate", "50", "--seconds", "2", "--late", "5")
         assert report["counts"]["completed"] == 100
         assert 50 < verb("reset", variant)["was"] <= 200
     written = (deployed / f"{variant}_leases").read_text(encoding="utf-8")
@@ -208,9 +192,9 @@ def test_samples_follow_its_leases_over_a_reset(verb, hosts, deployed):
 
     load = ["--rate", "50", "--seconds", "1", "--late", "5"]
     assert held() == 0
-    offered(hosts, LOADS["v4"], *load, "--clients", "20")
+    offered(hosts[1], *LOADS[4], *load, "--clients", "20")
     assert held() == 20
-    offered(hosts, LOADS["v4"], *load, "--clients", "10", "--fill", "--mix", "release=1")
+    offered(hosts[1], *LOADS[4], *load, "--clients", "10", "--fill", "--mix", "release=1")
     assert held() == 10
     verb("reset", "v4-unsynced")
     assert held() == 0

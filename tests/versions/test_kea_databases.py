@@ -7,8 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 import yaml
-from tests.contracts import contract_module
-from tests.deployments import ROLES
+from tests.contracts import ROLES, contract_module
 from tests.tools import AS_ROOT, run, unpacked_root
 
 from leaselab.lab.leases import read_leases

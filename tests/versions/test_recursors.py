@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.rooted import ROLES, Rooted, network_of
+from tests.contracts import ROLES
+from tests.rooted import Rooted, network_of
 from tests.tools import AS_ROOT, run
 
 SIZE = 500
@@ -35,7 +36,7 @@ def authority(network, tmp_path_factory):
     """NSD with the hierarchy, as role nsd deploys it; it serves."""
     address = ADDRESSES["authority"]
     host = Rooted(
-        *(network, "trixie", "nsd", "nsd"),
+        *(network, "trixie", ["nsd"], "nsd"),
         **{"variant": "authority", "data": "hierarchy", "test_address": address, **ON_LOOPBACK},
     )
     zones = {"folder": "/zones", "zones": SIZE + 2, "sha256": "abc"}
@@ -48,7 +49,7 @@ def authority(network, tmp_path_factory):
     made = ("python3", "/opt/leaselab/leaselab-dns-data", "zones", "--folder=/zones")
     asked = ("--data=hierarchy", f"--size={SIZE}", f"--address={address}")
     assert host.inside(*made, *asked)[0] == 0
-    run(*AS_ROOT, "rm", "-f", host.place / host.settings["config_files"][1][1:])
+    run(*AS_ROOT, "rm", "-f", host.inner(host.settings["config_files"][1]))
     host.list_zones("/zones", host.settings["config_files"][1])
     status, said = host.verb("start")
     assert status == 0, said
@@ -61,7 +62,7 @@ def deployed(request, network, authority, tmp_path_factory):
     """What a role of a recursor writes for a release."""
     suite, package, template, options = RECURSORS[request.param]
     host = Rooted(
-        *(network, suite, package, package.replace("-", "_")),
+        *(network, suite, [package], package.replace("-", "_")),
         variant="cold",
         test_address=ADDRESSES["recursor"],
         test_address6=ADDRESS6,
