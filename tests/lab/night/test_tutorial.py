@@ -25,7 +25,7 @@ IDENTITY = {
 
 def wanted(line):
     """The exit code that the page promises for a line: the branch is slower."""
-    slower = "compare" in line or ("bisect" in line and "--dry-run" not in line)
+    slower = "--live" in line or ("bisect" in line and "--dry-run" not in line)
     return 1 if slower else 0
 
 
