@@ -1,9 +1,10 @@
 """Finds known costs in the configuration of a server, as the server's role declares them.
 
 ``vars/costs.yml`` of a role says what costs, where a configuration says so and under which
-condition, which points of experiments measure it, and what cannot be judged.  Conditions are
-Jinja's, as those of a role's ``tasks/scenario.yml``; filters for its language are in the role's
-``filter_plugins``.  So no module knows a server, and a role can declare its own.
+condition, and which points of experiments measure it; ``vars/advice.yml`` says what cannot be
+judged.  Conditions are Jinja's, as those of a role's ``tasks/scenario.yml``; filters for its
+language are in the role's ``filter_plugins``.  So no module knows a server, and a role can
+declare its own.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from leaselab.lab.kept_scenarios import keep_bytes
 from leaselab.lab.leases import Leases
 from leaselab.lab.own import Own, own_of
 from leaselab.lab.own_files import MOST_BYTES
-from leaselab.lab.plain_file import content_of
+from leaselab.lab.plain_file import content_of, not_read
 from leaselab.model.errors import usage_error
 
 _FOLDERS = "/usr/local/sbin:/usr/sbin"
@@ -36,12 +36,7 @@ def read_with_keama(
     try:
         text = content_of(file, MOST_BYTES, "too large")
     except OSError as error:
-        raise usage_error(
-            "cannot be read",
-            where=str(file),
-            found=error.strerror or "no file",
-            wanted="a dhcpd.conf that you may read",
-        ) from error
+        raise not_read(file, error) from error
     family = 6 if _OF_SIX.search(text) else 4
     made, failed = _converted(file, family)
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from leaselab.lab.plain_file import check_plain
+from leaselab.lab.plain_file import check_plain, not_read
 from leaselab.lab.queries.names import labels_of, name_of, suffixes, type_of, type_word
 from leaselab.model.errors import usage_error
 
@@ -57,11 +57,7 @@ def read_queries(path: Path) -> Queries:
             )
         data = path.read_bytes()
     except OSError as error:
-        raise usage_error(
-            f"cannot be read: {error.strerror}",
-            where=str(path),
-            wanted="a file that you may read",
-        ) from error
+        raise not_read(path, error) from error
     lines, numbers = [], []
     for number, line in enumerate(data.decode("latin-1").split("\n"), 1):
         words = line.split()

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from leaselab.lab.plain_file import check_plain
+from leaselab.lab.plain_file import check_plain, not_read
 from leaselab.lab.queries.names import labels_of, name_of
 from leaselab.model.errors import usage_error
 
@@ -147,11 +147,7 @@ def entries(path: Path) -> Iterator[tuple[int, list[str], bool]]:
                     yield first, tokens, is_blank
                     tokens = []
     except OSError as error:
-        raise usage_error(
-            f"cannot be read: {error.strerror}",
-            where=str(path),
-            wanted="a zone file that you may read",
-        ) from error
+        raise not_read(path, error) from error
     if depth:
         raise _wrong(path, first, "a parenthesis without an end", tokens)
 

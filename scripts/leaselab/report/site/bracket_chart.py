@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from leaselab.model.procedure import Procedure
 from leaselab.report.live import Tried
-from leaselab.report.site.sweep_charts import VERDICTS, verdict_of
+from leaselab.report.site.sweep_charts import verdict_marks, verdict_of
 from leaselab.report.site.vega import (
     MEASURED,
     Spec,
@@ -14,7 +14,6 @@ from leaselab.report.site.vega import (
     dots,
     layer,
     lines,
-    looks,
     number,
     tooltip_fields,
 )
@@ -39,7 +38,6 @@ def bracket_chart(tried: Sequence[Tried], procedure: Procedure, unit: str) -> Sp
     scale = {"type": "log", "zero": False, "nice": False, "padding": 8}
     axis = {"format": ".10~g", "tickCount": 5}
     y = number("rate", f"offered load ({unit})", scale=scale, axis=axis)
-    seen = [name for name in VERDICTS if any(name == value["verdict"] for value in values)]
     closing = [value for value in values if value["lower"] and value["upper"]]
     layers = [
         layer(
@@ -53,8 +51,7 @@ def bracket_chart(tried: Sequence[Tried], procedure: Procedure, unit: str) -> Sp
             {
                 "x": x,
                 "y": y,
-                "color": looks("verdict", {name: VERDICTS[name][0] for name in seen}),
-                "shape": looks("verdict", {name: VERDICTS[name][1] for name in seen}),
+                **verdict_marks(values),
                 "tooltip": tooltip_fields(
                     ("trial", "trial", ""),
                     ("rate", f"offered ({unit})", ""),

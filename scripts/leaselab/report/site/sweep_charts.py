@@ -43,7 +43,7 @@ _NEAR = 0.25
 """How far from the max rate a load may be that is drawn (0..)."""
 _CLOSE = 0.02
 """How far apart loads may be that make one point (0..)."""
-VERDICTS = {
+_VERDICTS = {
     "passed": (BETTER, "circle"),
     "counted": (BETTER, "circle"),
     "failed": (DOUBT, "triangle-up"),
@@ -51,6 +51,16 @@ VERDICTS = {
     "confirmation": (SERIES[1], "diamond"),
 }
 """What came of a trial, or what it was for: colour and shape of its mark."""
+
+
+def verdict_marks(values: Sequence[Mapping[str, Any]]) -> Spec:
+    """Colour and shape of the marks of trials, by the verdicts that occur among `values`."""
+    seen = {value["verdict"] for value in values}
+    marks = {verdict: mark for verdict, mark in _VERDICTS.items() if verdict in seen}
+    return {
+        "color": looks("verdict", {verdict: colour for verdict, (colour, _) in marks.items()}),
+        "shape": looks("verdict", {verdict: shape for verdict, (_, shape) in marks.items()}),
+    }
 
 
 def verdict_of(trial: Trial, procedure: Procedure) -> str:
@@ -152,9 +162,6 @@ def loss_chart(record: Record) -> Spec | None:
     values = [value for value in values if _near(record, value["rate"])]
     if not values:
         return None
-    verdicts = [
-        verdict for verdict in VERDICTS if any(verdict == value["verdict"] for value in values)
-    ]
     # a root, so that 2.5 % and 25 % both have room
     most = next(loss for loss in _LOSSES if loss >= max(value["loss"] for value in values))
     scale = {"type": "pow", "exponent": 0.5, "domain": [0, max(most, _LEAST_LOSS)]}
@@ -163,8 +170,7 @@ def loss_chart(record: Record) -> Spec | None:
     encoding = {
         "x": number("rate", load, axis={"tickCount": 6}),
         "y": loss,
-        "color": looks("verdict", {verdict: VERDICTS[verdict][0] for verdict in verdicts}),
-        "shape": looks("verdict", {verdict: VERDICTS[verdict][1] for verdict in verdicts}),
+        **verdict_marks(values),
         "tooltip": tooltip_fields(
             ("run", "", ""),
             ("rate", "offered (1/s)", ".0f"),
