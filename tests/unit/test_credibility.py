@@ -98,6 +98,18 @@ def test_a_start_that_was_cold_for_long_is_a_doubt():
     assert "cold start" not in words(record)
 
 
+@pytest.mark.parametrize(("least_s", "doubted"), [(0.5, False), (1.1, True)])
+def test_replies_that_take_a_good_part_of_a_trial_are_a_doubt(least_s, doubted):
+    """At a light load: at the limit they wait in a queue."""
+
+    def change(document):
+        for round_ in document["rounds"]:
+            for number, trial in enumerate(round_["trials"]):
+                trial["latency_s"]["whole exchange"] |= {"p50": least_s + 0.2 * number}
+
+    assert ("slow replies" in words(edited(example_result(), change), "doubt")) is doubted
+
+
 def test_lost_packets_shared_processors_and_slow_clocks_are_known():
     def change(document):
         trial = document["rounds"][0]["trials"][1]

@@ -88,6 +88,7 @@ def leaseload_text(case, *, is_dns):
             "seconds": [],
             "after_traffic": case.after,
             "early_mean_s": USUAL_S,
+            "early_spread_s": USUAL_S,
             "bin_s": 0.001,
             "bins": [],
             "duplicates": 0,
@@ -271,3 +272,13 @@ def test_what_a_server_that_keeps_up_has_under_way_is_no_queue():
         assert unserved(answered, after, SECONDS, 0.001) == 0
     assert unserved(answered, 7, SECONDS, USUAL_S) == 5
     assert unserved(answered, 200, SECONDS, USUAL_S) == 198
+
+
+@pytest.mark.parametrize("usual_s", [0.9, 1.8, 4.5])
+def test_replies_that_all_take_long_are_under_way_and_hide_no_queue(usual_s):
+    """A server that pings an address before it offers it answers a second later."""
+    answered, under_way = RATE * SECONDS, round(RATE * usual_s)
+    assert unserved(answered, under_way, SECONDS, usual_s, 0.01) == 0
+    in_buffer = 300
+    queued = unserved(answered, under_way + in_buffer, SECONDS, usual_s, 0.01)
+    assert in_buffer / 2 < queued < 2 * in_buffer

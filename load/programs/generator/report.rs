@@ -111,6 +111,8 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
         })).collect::<Vec<_>>(),
         "early_mean_s": (!tally.early.0.is_empty())
             .then(|| tally.early.0.mean() / SECOND as f64),
+        "early_spread_s": (!tally.early.0.is_empty())
+            .then(|| tally.early.0.stdev() / SECOND as f64),
         "bin_s": seconds(load.bin),
         "bins": tally.bins,
         "receive_buffer_bytes": outcome.receive_buffer,

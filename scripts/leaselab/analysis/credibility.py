@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from leaselab.analysis.statistics import widening
 from leaselab.model.errors import BELIEVED
 from leaselab.model.host import Host
-from leaselab.model.record import GENERATOR, SERVER, Record
+from leaselab.model.record import GENERATOR, SERVER, Record, Round
+from leaselab.model.trial import WHOLE
 
 _STEADY = 0.05
 """Spread of the runs above which a difference of a few per cent says little (ratio)."""
 _FEW_COUNTED = 0.5
 """Share of valid trials below which most of the work said nothing (ratio)."""
+SLOW_REPLIES = "slow replies"
+"""Word for trials that are too short for a server's replies."""
+_SLOW = 0.2
+"""Share of a trial that the replies of a server below its limit may take (ratio)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,15 @@ def _doubts(record: Record) -> Iterator[Flag]:
                 "doubt", "wide spread", f"spread of the runs {100 * figure.spread:.1f} %"
             )
     yield from _cold_start(record)
+    slow_s = slow_replies(record.rounds)
+    if slow_s:
+        yield Flag(
+            "doubt",
+            SLOW_REPLIES,
+            f"half of the transactions took {slow_s:.2g} s or more at any load, too long for "
+            "trials as short: the server is under full load for only a part of each; set "
+            f"--trial to {math.ceil(10 * slow_s)}",
+        )
     widest = record.procedure.widest or 0.0
     wide = [
         round_.bracket.width
@@ -78,6 +93,18 @@ def _doubts(record: Record) -> Iterator[Flag]:
         )
     if record.source and record.source.dirty:
         yield Flag("doubt", "changed server", "built from a checkout with uncommitted changes")
+
+
+def slow_replies(rounds: Sequence[Round]) -> float:
+    """Least median latency of the trials of a search, where it is long for them (s); else 0.
+
+    At a light load it is that of the server's work, and of no queue.
+    """
+    trials = [trial for one in rounds if one.bracket for trial in one.trials if trial.valid]
+    medians = [whole.p50 for trial in trials if (whole := trial.latency_s.get(WHOLE))]
+    least = min(medians, default=0.0)
+    longest = max((trial.duration_s for trial in trials), default=0)
+    return least if least > _SLOW * longest else 0.0
 
 
 def _cold_start(record: Record) -> Iterator[Flag]:

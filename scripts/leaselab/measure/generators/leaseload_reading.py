@@ -111,6 +111,8 @@ class Report(msgspec.Struct, frozen=True):
     """Completed in time, but after the traffic."""
     early_mean_s: float | None
     """Mean latency of the whole exchanges that began in the first tenth of the traffic (s)."""
+    early_spread_s: float | None
+    """Its standard deviation (s)."""
     bin_s: float
     bins: tuple[int, ...]
     """Exchanges completed in each time of `bin_s`."""
@@ -284,5 +286,5 @@ class QueriesReading(LeaseloadReading):
 def queued(report: Report) -> int:
     """Exchanges that lay in buffers as the traffic ended."""
     answered = report.counts.completed + report.counts.late
-    usual_s = report.early_mean_s or 0.0
-    return unserved(answered, report.after_traffic, report.traffic_s, usual_s)
+    usual_s, spread_s = report.early_mean_s or 0.0, report.early_spread_s or 0.0
+    return unserved(answered, report.after_traffic, report.traffic_s, usual_s, spread_s)

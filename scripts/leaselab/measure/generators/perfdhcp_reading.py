@@ -270,8 +270,8 @@ def _unserved(joined: Exchanges, traffic_s: float) -> int:
     origin = float(joined.started_at.min())
     pending = int(np.count_nonzero(joined.answered_at > origin + traffic_s))
     early = joined.latency_s[joined.started_at < origin + traffic_s / 10]
-    usual_s = float(early.mean()) if early.size else 0.0
-    return unserved(joined.started_at.size, pending, traffic_s, usual_s)
+    usual_s, spread_s = (float(early.mean()), float(early.std())) if early.size else (0.0, 0.0)
+    return unserved(joined.started_at.size, pending, traffic_s, usual_s, spread_s)
 
 
 def stalls_s(output: Output, rate: int) -> list[float]:

@@ -85,7 +85,9 @@ class Transactions:
         return self.failed > may_fail >= self.failed - self.left_out
 
 
-def unserved(answered: int, after: int, traffic_s: float, usual_s: float) -> int:
+def unserved(
+    answered: int, after: int, traffic_s: float, usual_s: float, spread_s: float | None = None
+) -> int:
     """Return how many transactions lay in buffers as the traffic of `traffic_s` seconds ended.
 
     Of those `answered`, `after` came after the traffic.  A server that is too slow by some per
@@ -93,12 +95,18 @@ def unserved(answered: int, after: int, traffic_s: float, usual_s: float) -> int
     short trials at low rates that is several per cent of all that was offered, and none of its
     throughput.  What is under way in a server that keeps up is not counted: by Little's law the
     rate served times the mean latency `usual_s` (s) of the first tenth of the traffic, before a
-    queue can grow.  Their number scatters: only more than `_SCATTER` standard deviations of a
-    Poisson process above that are a queue.
+    queue can grow.  Their number scatters with the standard deviation `spread_s` of that
+    latency (s), as replies that all take equally long do not; where it is not known, like a
+    Poisson process.  Only more than `_SCATTER` standard deviations above them are a queue.
     """
     if not after:
         return 0
-    under_way = usual_s * (answered - after) / max(traffic_s - usual_s, traffic_s / 2)
-    if after <= under_way + _SCATTER * math.sqrt(max(under_way, 1.0)):
+    if usual_s < traffic_s / 2:
+        rate = (answered - after) / (traffic_s - usual_s)
+    else:  # hardly any were answered within it
+        rate = answered / traffic_s
+    under_way = rate * usual_s
+    variance = rate * (usual_s if spread_s is None else spread_s)
+    if after <= under_way + _SCATTER * math.sqrt(max(variance, 1.0)):
         return 0
-    return after - math.ceil(under_way)
+    return max(0, after - math.ceil(under_way))

@@ -48,6 +48,7 @@ NO_FIGURE = {
 DOUBTS = {
     "unsteady": "the machine, or what a transaction costs the server, changed from run to run",
     "cold start": "the server loses what it could serve, for some time after its start",
+    "slow replies": "the server's replies take long, compared with the trials",
     "no interval": "too few runs to say how well the figure is known",
     "wide spread": "the runs differ by more than 5 % (standard deviation over mean)",
     "wide bracket": "passing and failing trial of a run are further apart than asked for",
