@@ -126,8 +126,11 @@ def test_two_commits_are_compared_with_a_file(lab, tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["run", "--without", "hook:ha"], "--without needs --config"),
-        (["run", "--leases", LEASES], "--leases needs --config"),
+        (["run", "--without", "hook:ha"], "--without: it would have no effect (wanted --c"),
+        (["run", "--leases", LEASES], "--leases: it would have no effect (wanted --c"),
+        (["run", "v4-memfile", "--view", "a"], "--view: it would have no effect (wanted --c"),
+        (["run", "--config", HOUSE, "--keama", "--view", "a"], "wanted --keama without it"),
+        (["run", "--config", HOUSE, "--view", "a"], "--view a: its server has no views"),
         (["run", "--config", HOUSE, "--leases", HOUSE], "no file of leases"),
         (["run", "--config", "/nowhere"], "cannot be read"),
         (["bisect", "--repo", ".", "--good", "a", "--bad", "b"], "SCENARIO, or --config FILE"),
@@ -167,4 +170,4 @@ def test_keama_is_asked_for_where_it_is_not(monkeypatch, tmp_path, capsys):
     assert main(["run", "--config", dhcpd, "--keama"]) == 2
     assert "keama does not take it (found line 1: expecting" in capsys.readouterr().err
     assert main(["run", "v4-memfile", "--keama"]) == 2
-    assert "--keama needs --config" in capsys.readouterr().err
+    assert "--keama: it would have no effect (wanted --c" in capsys.readouterr().err

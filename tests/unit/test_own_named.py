@@ -1,5 +1,7 @@
 """A named.conf of the user's own: the lab's form of it, its zones, and queries for them."""
 
+import re
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -17,13 +19,33 @@ RECORDS = "@ 60 SOA a. b. 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n"
 
 def of(tmp_path, top="", more="", without=()):
     """What is made of a small configuration: one zone, with more in it and before it."""
+    return read(tmp_path, f"{top}\n{ZONE.replace('MORE', more)}\n", without)
+
+
+def read(tmp_path, text, without=(), view=""):
+    """What is made of a configuration."""
     (tmp_path / "db.net").write_text(RECORDS, encoding="utf-8")
     file = tmp_path / "small.conf"
-    file.write_text(f"{top}\n{ZONE.replace('MORE', more)}\n", encoding="utf-8")
-    return read_own(file, without)
+    file.write_text(text, encoding="utf-8")
+    return read_own(file, without, view=view)
 
 
-refusal = refusals_of(of)
+def views(tmp_path, *lists, top="", view=""):
+    """What is made of views a, b, c with these statements; all have the zone."""
+    held = "".join(
+        f'view "{name}" {{ {each} {ZONE.replace("MORE", "")} }};\n'
+        for name, each in zip("abc", lists, strict=False)
+    )
+    return read(tmp_path, f"{top}\n{held}", view=view)
+
+
+def measured(own):
+    """The view of clients of the lab."""
+    [name] = re.findall(r'view "(.)" {(?!\s+match-clients)', own.server["text"])
+    return name
+
+
+refusal, refusal_of_views = refusals_of(of), refusals_of(views)
 
 
 @pytest.fixture
@@ -111,30 +133,121 @@ def test_another_zone_makes_another_scenario(catalogue, tmp_path):
         ("dlz", 'dlz "x" { database "y"; };', ""),
         ("dnssec-policy", "", "dnssec-policy default;"),
         ("dnssec-policy", "", "inline-signing yes;"),
-        ("views", 'view "b" { match-clients { any; }; };', ""),
+        ("class", 'view "c" CH { zone "bind" { type primary; file "x"; }; };', ""),
     ],
 )
 def test_what_the_lab_cannot_have_is_refused_with_its_line_or_left_out(
     tmp_path, word, top, more
 ):
-    if word == "views":
-        (tmp_path / "db.net").write_text(RECORDS, encoding="utf-8")
-        text = f'view "a" {{ match-clients {{ 10/8; }}; {ZONE} }};\n{top}'.replace("MORE", "")
-        file = tmp_path / "small.conf"
-        file.write_text(text, encoding="utf-8")
-        with pytest.raises(LeaselabError, match=r"small.conf:2: view.*--without views"):
-            read_own(file)
-        own = read_own(file, [word])
-        assert "match-clients" not in own.server["text"]
-        assert 'view "b"' not in own.server["text"]
-    else:
-        reported = refusal(tmp_path, f"\n{top}", more)
-        assert f"small.conf:{2 if top else 3}: " in reported
-        assert f"--without {word}" in reported
-        own = of(tmp_path, top, more, without=[word])
-        assert top == "" or top[8:20] not in own.server["text"]
+    reported = refusal(tmp_path, f"\n{top}", more)
+    assert f"small.conf:{2 if top else 3}: " in reported
+    assert f"--without {word}" in reported
+    own = of(tmp_path, top, more, without=[word])
+    assert top == "" or top[8:20] not in own.server["text"]
     assert own.left_out == [word]
     assert list(own.zones) == ["example.net."]
+
+
+def test_the_view_of_the_labs_clients_is_measured_and_others_stay(catalogue):
+    own = read_own(DATA / "split")
+    folder = DATA / "split/etc/bind/zones"
+    shared = str(folder / "db.shared")
+    assert own.zones == {
+        "example.org.": str(folder / "db.example.org"),
+        "shared.example.": shared,
+    }
+    assert own.zones_beside == [
+        ("example.org.", str(folder / "db.example.org.inside")),
+        ("office.example.org.", str(folder / "db.office")),
+        ("shared.example.", shared),
+    ]
+    text = " ".join(own.server["text"].split())
+    assert 'view "inside" { match-clients { none; }; recursion yes; zone' in text
+    assert 'view "outside" { zone "example.org" { type primary; file "@zones@/0.zone"' in text
+    assert text.count("in-view") == text.count("@zones@/4.zone") == 1
+    assert "view inside: its zones stay, and no client of the lab is of it" in own.changes
+    scenario = measurable(DATA / "split", catalogue)
+    kept = catalogue.parent / ".leaselab/own"
+    with tarfile.open(kept / f"{scenario.load['zone_files']}.tar") as archive:
+        files = [archive.extractfile(f"{number}.zone").read() for number in range(5)]
+    assert files[0] == (folder / "db.example.org").read_bytes()
+    assert files[1] == files[4] == (folder / "db.shared").read_bytes()
+    assert files[3] == (folder / "db.office").read_bytes()
+    asked = (kept / f"{scenario.load['query_file']}.lines").read_text("utf-8")
+    assert "office" not in asked
+    assert scenario.load["size"] == 5 * 4
+
+
+def test_another_view_is_measured_where_it_is_named(catalogue):
+    own = read_own(DATA / "split", view="inside")
+    assert list(own.zones) == ["example.org.", "office.example.org.", "shared.example."]
+    text = " ".join(own.server["text"].split())
+    assert 'view "outside" { match-clients { none; };' in text
+    assert 'view "inside" { recursion yes;' in text
+    names = {
+        write_own(read_own(DATA / "split", view=view), Path("named.conf"), catalogue)
+        for view in ("", "inside", "outside")
+    }
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize(
+    ("lists", "view"),
+    [
+        (["match-clients { 10.0.0.0/8; };", "match-clients { any; };"], "b"),
+        (["match-clients { 10/8; 127; };", "", "match-clients { any; };"], "b"),
+        (["match-clients { inside; };", ""], "b"),
+        (["match-clients { !inside; any; };", ""], "a"),
+        (["match-clients { ! 198.18/15; any; };", ""], "b"),
+        (["match-clients { !198.18.0.0/14; any; };", ""], "b"),
+        (["match-clients { none; any; };", ""], "b"),
+        (["match-clients { localhost; ::1; key k; };", ""], "b"),
+        (["match-clients { !localhost; localnets; };", ""], "a"),
+        (["match-clients { { 10/8; 198.16.0.0/13; }; };", ""], "a"),
+        (["match-clients { !key k; any; };", ""], "a"),
+        (["match-destinations { 192.0.2.53; };", ""], "b"),
+        (["match-destinations { localhost; };", ""], "a"),
+        (["match-recursive-only yes;", ""], "a"),
+    ],
+)
+def test_lists_of_addresses_say_of_which_view_the_labs_clients_are(tmp_path, lists, view):
+    top = 'acl inside { 10/8; "deeper"; }; acl "deeper" { 192.168/16; };'
+    assert measured(views(tmp_path, *lists, top=top)) == view
+    assert measured(views(tmp_path, *lists[:1], top=top)) == "a"
+
+
+@pytest.mark.parametrize(
+    ("lists", "reported"),
+    [
+        (["match-clients { 198.18.0.0/24; };"], "of view a is not clear (found 198.18.0.0/24,"),
+        (["match-clients { geoip country DE; };"], "small.conf:2: match-clients: whether"),
+        (["match-clients { nosuch; };"], "(found nosuch, wanted a list that"),
+        (["match-clients { { !198.18/15; any; }; };"], "(found {…}"),
+        (["match-clients { loop; };"], "(found loop"),
+        (["match-clients { 10/8; };", "match-destinations { 192.0.2.1; };"], "--view a"),
+    ],
+)
+def test_a_view_has_to_be_named_where_the_lists_do_not_say(tmp_path, lists, reported):
+    lists = lists if len(lists) > 1 else [*lists, ""]
+    top = "acl loop { loop; };"
+    assert reported in refusal_of_views(tmp_path, *lists, top=top)
+    assert measured(views(tmp_path, *lists, top=top, view="b")) == "b"
+    assert "unknown view 'd'" in refusal_of_views(tmp_path, *lists, top=top, view="d")
+
+
+def test_a_zone_that_another_view_lost_is_in_no_view(tmp_path):
+    text = f"""
+        view a {{ match-clients {{ 10/8; }};
+                 zone x {{ type secondary; primaries {{ 192.0.2.1; }}; file "x"; }}; }};
+        view b {{ zone x {{ in-view a; }}; {ZONE.replace("MORE", "")} }};"""
+    own = read(tmp_path, text, ["secondary"])
+    assert "in-view" not in own.server["text"]
+    assert "zone.in-view: none where the other view has no such zone" in own.changes
+
+
+def test_only_a_server_with_views_has_one_measured():
+    with pytest.raises(LeaselabError, match=r"--view a: its server has no views \(found kea"):
+        read_own(DATA / "house.conf", view="a")
 
 
 def test_what_has_no_effect_is_not_refused(tmp_path):

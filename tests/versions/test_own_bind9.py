@@ -20,11 +20,11 @@ def hosts():
         yield prefixes
 
 
-@pytest.fixture(scope="module")
-def scenario(tmp_path_factory):
+@pytest.fixture(scope="module", params=["names", "split"])
+def scenario(request, tmp_path_factory):
     """The scenario of a file with its zones, and the folder in which it is kept."""
     folder = tmp_path_factory.mktemp("kept")
-    catalogue, names = catalogue_in(folder), DATA / "names"
+    catalogue, names = catalogue_in(folder), DATA / request.param
     name = write_own(read_own(names), names, catalogue)
     return find_scenario(catalogue, name), folder / ".leaselab/own"
 
@@ -64,7 +64,8 @@ def test_named_takes_the_file_and_answers_every_name_of_its_zones(root, scenario
     check = ("/usr/bin/named-checkconf", "-z", root.settings["config_files"][0])
     status, reported = root.inside(*check)
     assert status == 0, reported
-    assert reported.count("loaded serial 1") == 2
+    held = (kept / f"{asked.server.options['configuration']}.json").read_text("utf-8")
+    assert reported.count("loaded serial 1") == held.count("@zones@")
     status, reported = root.verb("start")
     try:
         assert status == 0, reported

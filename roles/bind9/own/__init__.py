@@ -17,17 +17,19 @@ RECOGNISED = re.compile(
 )
 
 
-def read(text, without, _most_clients, files, _leases):
+def read(text, without, _most_clients, files, _leases, view=""):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
 
     `files` has its file and finds others that it names; `without` are the words for what is
-    to be left out of it.  Raises a usage error with the line for what the lab cannot have.
+    to be left out of it; `view` is the one to measure, empty for the one of the lab's clients.
+    Raises a usage error with the line for what the lab cannot have.
     """
-    form = LabForm(text, str(files.file), without, files)
+    form = LabForm(text, str(files.file), without, files, view)
     return {
         "server": {"text": form.text},
         "changes": form.changes,
         "left_out": form.left_out,
         "load": "dns-zones",
         "zones": form.zones,
+        "zones_beside": form.beside,
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
-from .statements import Statement, parsed, plain, text_of
+from .statements import Statement, parsed, text_of
+from .views import MATCHES, measured_view, of_class_in
 
 OPTIONS, ZONES = "@options@", "@zones@"
 """Stand for the options of the lab, and for the folder of the zones' files."""
@@ -23,8 +24,7 @@ _LABS = {
         *("parental-source-v6",),
     ),
     "any, as all clients have an address of the lab": (
-        *("allow-query", "allow-query-on", "blackhole", "match-clients", "match-destinations"),
-        *("match-recursive-only", "sortlist"),
+        *("allow-query", "allow-query-on", "blackhole", "sortlist", *MATCHES),
     ),
     "none, as no other host is contacted": (
         *("notify", "also-notify", "dnssec-validation", "trust-anchors", "managed-keys"),
@@ -48,28 +48,38 @@ _SPOKEN = {
 _WITHOUT_EFFECT = {"inline-signing": ("no",), "auto-dnssec": ("off",)}
 _PRIMARY = ("primary", "master")
 _TYPES = {"slave": "secondary"}
-_LABS_ZONES = {"hint": "none, as no root is asked", "in-view": "none, as one view is left"}
+_LABS_ZONES = {"hint": "none, as no root is asked"}
+_NONE = Statement(("match-clients", (Statement(("none",), ""),)), "")
 _NOBODYS = '"bGVhc2VsYWItaGFzLWl0cy1vd24ta2V5LWZvci10aGlz"'
 
 
 class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
-    def __init__(self, text, where, without, files):
-        """Raise an error for what the lab cannot run, unless it is among `without`."""
+    def __init__(self, text, where, without, files, view=""):
+        """Raise an error for what the lab cannot run, unless it is among `without`.
+
+        `view` is the name of the one to measure; empty for the one of the lab's clients.
+        """
         super().__init__(without)
-        self._files, self.zones = files, {}
+        self._files, self._paths, self.zones = files, {}, {}
         read = list(self._included(parsed(text, where), 0))
         options = [one for held in read if held.name == "options" for one in held.inner or ()]
         named = [one.value for one in options if one.name == "directory"]
         self._folder = named[0] if named else ""
-        kept = self._kept(self._of_one_view(read), "")
-        self._number = {name: at for at, name in enumerate(sorted(self.zones))}
-        kept = [one for one in kept if one.name != "options"]
+        views = [one for one in read if one.name == "view" and of_class_in(one)]
+        acls = {one.value: one.inner or () for one in read if one.name == "acl"}
+        self._measured = self._view = measured_view(views, acls, view)
+        kept = [one for one in self._kept(read, "") if one.name != "options"]
+        measured = self._measured.value if self._measured else ""
+        beside = [key for key in self._paths if key[0] != measured]
+        self.beside = [(name, self._paths[view, name]) for view, name in beside]
+        numbered = [*((measured, name) for name in sorted(self.zones)), *beside]
+        self._number = {key: at for at, key in enumerate(numbered)}
         lab = Statement((OPTIONS,), where)
         self.statements = [
             Statement(("options", (lab, *self._kept(options, "options."))), where),
-            *self._with_files(kept),
+            *self._with_files(kept, ""),
         ]
         self.check_used()
 
@@ -89,13 +99,6 @@ class LabForm(OwnForm):
             else:
                 yield one
 
-    def _of_one_view(self, statements):
-        """The statements without all views but the first."""
-        views = [one for one in statements if one.name == "view"]
-        for view in views[1:]:
-            self.leave_out("views", "all clients are of one of them", f"{view.spot}: view")
-        return [one for one in statements if one.name != "view" or one is views[0]]
-
     def _kept(self, statements, path):
         """What stays of statements; `path` is what they are in, with a dot."""
         return [held for one in statements for held in self._of(one, path)]
@@ -113,11 +116,24 @@ class LabForm(OwnForm):
         elif name == "zone" and path in ("", "view."):
             yield from self._zone(one)
         elif name == "view" and one.inner is not None:
-            yield one.having(self._kept(one.inner, "view."))
+            yield from self._of_view(one)
         elif name == "key" and one.inner is not None and not path.startswith("zone"):
             yield one.having(self._secret(held) for held in one.inner)
         elif not word:
             yield one
+
+    def _of_view(self, one):
+        """Yield a view: the measured one is everybody's, and nobody is of the others."""
+        if not of_class_in(one):
+            self.leave_out("class", "only queries of class IN come", f"{one.spot}: view")
+            return
+        self._view = one
+        if one is self._measured:
+            yield one.having(self._kept(one.inner, "view."))
+            return
+        self.change(f"view {one.value[:80]}: its zones stay, and no client of the lab is of it")
+        inner = [held for held in one.inner if held.name not in MATCHES]
+        yield one.having([_NONE, *self._kept(inner, "view.")])
 
     def _secret(self, one):
         """A line of a key, with a secret that is nobody's."""
@@ -129,8 +145,11 @@ class LabForm(OwnForm):
     def _zone(self, one):
         """Yield a zone, if it is one of those with a file."""
         inner = {held.name: held for held in one.inner or ()}
+        name = one.value.lower().rstrip(".") + "."
+        if "in-view" in inner:
+            yield from self._shared(one, name, inner["in-view"].value)
+            return
         kind = inner["type"].value.lower() if "type" in inner else ""
-        kind = "in-view" if "in-view" in inner else kind
         if kind in _LABS_ZONES:
             self.change(f"zone of type {kind}: {_LABS_ZONES[kind]}")
             return
@@ -152,21 +171,37 @@ class LabForm(OwnForm):
                 wanted='file "NAME"; in the usual form of zones',
                 todo="write it as text with named-compilezone -F text",
             )
-        name = one.value.lower().rstrip(".") + "."
-        if name in self.zones:
-            raise usage_error(f"zone {name[:80]} comes twice", where=spot, wanted="one of it")
         file = inner["file"]
-        self.zones[name] = str(self._files.path(file.value, file.spot, self._folder))
+        self._place(name, spot, str(self._files.path(file.value, file.spot, self._folder)))
         self.change("zone.file: a copy in a folder of the lab")
         yield one.having(self._kept(one.inner, "zone."))
 
-    def _with_files(self, statements):
-        """Statements whose zones have the lab's files."""
+    def _shared(self, one, name, view):
+        """Yield a zone that is another view's, if that has it."""
+        path = self._paths.get((view, name))
+        if path is None:
+            self.change("zone.in-view: none where the other view has no such zone")
+            return
+        if self._view is self._measured:
+            self.zones[name] = path
+        yield one
+
+    def _place(self, name, spot, path):
+        """Note the file of a zone of the view that is read."""
+        key = (self._view.value if self._view else "", name)
+        if key in self._paths:
+            raise usage_error(f"zone {name[:80]} comes twice", where=spot, wanted="one of it")
+        self._paths[key] = path
+        if self._view is self._measured:
+            self.zones[name] = path
+
+    def _with_files(self, statements, view):
+        """Statements of a view whose zones have the lab's files."""
         for one in statements:
-            if one.name == "view":
-                yield one.having(self._with_files(one.inner))
-            elif one.name == "zone" and one.inner is not None:
-                number = self._number[plain(one.words[1]).lower().rstrip(".") + "."]
+            if one.name == "view" and one.inner is not None:
+                yield one.having(self._with_files(one.inner, one.value))
+            elif one.name == "zone" and any(held.name == "file" for held in one.inner or ()):
+                number = self._number[view, one.value.lower().rstrip(".") + "."]
                 file = Statement(("file", f'"{ZONES}/{number}.zone"'), one.spot)
                 yield one.having(file if held.name == "file" else held for held in one.inner)
             else:

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from leaselab.cli.options import number, only_with, whole
+from leaselab.cli.options import number, only_with, whole, without_effect
 from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.lab.catalog import OWN, match_scenarios
 from leaselab.lab.checkout import checkout_root
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from leaselab.lab.own import Own
 
 WITHOUT = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
+_OF_CONFIG = ("--without", "--leases", "--view", "--keama")
 _SHOWN = 10
 """Lines of a list that are shown; the rest is counted."""
 
@@ -51,6 +52,9 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     )
     what = "it begins with the leases of this file of a running server; may be repeated"
     hidden(leases, "config", {ANY: what})
+    view = group.add_argument("--view", metavar="NAME", default="")
+    what = "measure this view of a named.conf (default: the one that the lab's clients match)"
+    hidden(view, "config", {ANY: what})
     keama = group.add_argument("--keama", action="store_true")
     hidden(keama, "config", {ANY: "measure Kea with what ISC's keama makes of a dhcpd.conf"})
 
@@ -175,23 +179,15 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     Raises a usage error as `read_own`.
     """
     if args.config is None:
-        for option, given in (
-            ("--without", args.without),
-            ("--leases", args.leases),
-            ("--keama", ["no file"] if args.keama else []),
-        ):
-            if given:
-                raise usage_error(
-                    f"{option} needs --config",
-                    found=str(given[0]),
-                    wanted="--config FILE beside it",
-                )
+        only_with(args, "--config", *_OF_CONFIG)
         return None
     leases = read_leases(args.leases) if args.leases else None
     if args.keama:
+        without_effect(args, "--keama without it", "--view")
         own = read_with_keama(args.config, checkout_root() / OWN, args.without, leases)
         return write_and_print(own, args.config.with_stem(f"{args.config.stem}-keama"))
-    return write_and_print(read_own(args.config, args.without, leases=leases), args.config)
+    own = read_own(args.config, args.without, leases=leases, view=args.view)
+    return write_and_print(own, args.config)
 
 
 def write_and_print(own: Own, file: Path) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -68,6 +69,8 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Addresses that its pools have for them."""
     zones: dict[str, str] = {}
     """Files of the zones that it serves, by their names with a last dot."""
+    zones_beside: list[tuple[str, str]] = []
+    """Zones that it has and nobody asks for, each with its file."""
     unserved: list[str] = []
     """Parts whose clients would get no answer, and why, each with its place in the file."""
     filling: Filling | None = None
@@ -84,19 +87,22 @@ def read_own(
     without: Sequence[str] = (),
     *,
     leases: Leases | None = None,
+    view: str = "",
     root: Path | None = None,
 ) -> Own:
     """Read a user's configuration; `without` are the words for what to leave out of it.
 
     `file` may also be a folder that has it and the files that it names.  `leases` are those
-    that it has at its start.  `root` is where absolute names of included files are looked for.
+    that it has at its start, `view` is the name of the one to measure where it has several.
+    `root` is where absolute names of included files are looked for.
     Raises a usage error for a file that is no configuration, that the lab cannot run, or that
     answers no client.
     """
     files = OwnFiles(file, _names())
-    own = _of_text(files, without, leases) or _of_json(
-        files.file, without, leases, root or files.folder
-    )
+    own = _of_text(files, without, leases, view)
+    if own is None:
+        own = _of_json(files.file, without, leases, root or files.folder)
+        _with_view(own.kind, view)
     if leases is not None:
         _check_filled(own, files.file)
     if not own.kinds and not own.zones:
@@ -128,7 +134,9 @@ def _check_filled(own: Own, file: Path) -> None:
         )
 
 
-def _of_text(files: OwnFiles, without: Sequence[str], leases: Leases | None) -> Own | None:
+def _of_text(
+    files: OwnFiles, without: Sequence[str], leases: Leases | None, view: str
+) -> Own | None:
     """Read a file in the language of a role that recognises its text; None where none does."""
     file = files.file
     try:
@@ -143,7 +151,8 @@ def _of_text(files: OwnFiles, without: Sequence[str], leases: Leases | None) -> 
     named = [kind for kind, package in of_text.items() if file.name in package.FILES]
     seen = [kind for kind, package in of_text.items() if package.RECOGNISED.search(text)]
     for kind in [*named, *seen][:1]:
-        read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases)
+        words = _with_view(kind, view)
+        read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases, **words)
         return build(Own, {"kind": kind, **read}, str(file))
     raise usage_error(
         "of no language of configurations that the lab knows",
@@ -151,6 +160,20 @@ def _of_text(files: OwnFiles, without: Sequence[str], leases: Leases | None) -> 
         wanted=f"a file as {', '.join(sorted(_names()))}",
         todo="name the main file of the server, or give it that name",
     )
+
+
+def _with_view(kind: str, view: str) -> dict[str, str]:
+    """The argument for a view; refuses it where a server has none."""
+    if not view:
+        return {}
+    if "view" not in signature(_package(kind).read).parameters:
+        raise usage_error(
+            "its server has no views",
+            where=f"--view {view}",
+            found=kind,
+            wanted="a named.conf, or no --view",
+        )
+    return {"view": view}
 
 
 def _of_json(
@@ -244,12 +267,13 @@ def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, d
 def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Keep the zones, and queries for their names; return as `_of_clients`."""
     zones = [zone_of(name, Path(file), file) for name, file in own.zones.items()]
-    files, lines = keep_zones(folder, zones), queries_of(zones)
+    beside = [zone_of(name, Path(file), file) for name, file in own.zones_beside]
+    files, lines = keep_zones(folder, zones, beside), queries_of(zones)
     query_file = keep_bytes(folder, "".join(f"{line}\n" for line in lines).encode(), "lines")
     return f"{files}{query_file}", {
         **{key: value for key, value in like.items() if key != "misses"},
         "data": "own",
-        "size": sum(zone.records for zone in zones),
+        "size": sum(zone.records for zone in [*zones, *beside]),
         "zone_files": files,
         "last_zone": max(zone.name for zone in zones),
         "query_file": query_file,

@@ -89,10 +89,11 @@ def kept_zones(folder: Path, name: str) -> frozenset[str]:
     return frozenset(line.partition("\t")[0] for line in lines)
 
 
-def keep_zones(folder: Path, zones: Sequence[Zone]) -> str:
+def keep_zones(folder: Path, zones: Sequence[Zone], beside: Sequence[Zone] = ()) -> str:
     """Keep zones by their content in one archive; return its hash.
 
     It has the files, their list and what is known of them, as role dns_data makes its own.
+    Files of zones `beside` them follow in their order, and are not in the list.
     Raises a usage error for a zone that is named twice.
     """
     ordered = sorted(zones)
@@ -104,14 +105,14 @@ def keep_zones(folder: Path, zones: Sequence[Zone]) -> str:
     part, hashed = folder / "zones.part", hashlib.sha256()
     with tarfile.open(part, mode="w") as archive:
         listed = ""
-        for number, zone in enumerate(ordered):
+        for number, zone in enumerate([*ordered, *beside]):
             content = zone.path.read_bytes()
-            listed += f"{zone.name}\t{number}.zone\n"
+            listed += f"{zone.name}\t{number}.zone\n" if number < len(ordered) else ""
             hashed.update(f"{zone.name}\0".encode() + content)
             _add(archive, f"{number}.zone", content)
         _add(archive, "zones.tsv", listed.encode())
-        records = sum(zone.records for zone in ordered)
-        made = {"sha256": hashed.hexdigest(), "zones": len(ordered), "records": records}
+        records = [zone.records for zone in [*ordered, *beside]]
+        made = {"sha256": hashed.hexdigest(), "zones": len(records), "records": sum(records)}
         _add(archive, "data.json", json.dumps({"asked": {}, "made": made}).encode())
     with part.open("rb") as file:
         name = hashlib.file_digest(file, "sha256").hexdigest()
