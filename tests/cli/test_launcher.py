@@ -143,6 +143,7 @@ def calling(call, *arguments, **environment):
         (["export", "--csv"], "run"),
         (["export", "--parquet", "-o", "x"], "parquet"),
         (["clients", "day.pcap"], "captures"),
+        (["queries", "day.pcap"], "captures"),
         (["extra", "jobs"], "jobs"),
         (["extra", "collections"], "collections"),
         (["dev", "lint"], "dev"),

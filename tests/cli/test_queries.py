@@ -92,6 +92,32 @@ def test_a_result_names_the_queries_by_their_hash_and_is_of_another_scenario(lab
     assert len({*names, first.name}) == 5
 
 
+def timed(times):
+    """A file of queries that came at some times."""
+    return "".join(f"www.tld.test A @{at}\n" for at in times)
+
+
+def test_queries_come_as_they_were_recorded_or_faster(lab, file, capsys):
+    asked = file("q.txt", timed(number / 50 + (number > 99) for number in range(400)))
+    first = measured(lab, SCENARIO, "--queries", asked, "--scale", "1")
+    assert first.load["arrivals"] == "recorded"
+    assert "as recorded, 0.99 times as fast: 44/s for 9 s" in capsys.readouterr().err
+    kept = lab.checkout / OWN / f"{first.load['query_file']}.lines"
+    assert kept.read_text("ascii").splitlines()[99:101] == [
+        "www.tld.test. A @1.980000",
+        "www.tld.test. A @3.000000",
+    ]
+    (row,) = lab.store.index.every("*")
+    procedure = lab.store.load(row["id"]).procedure
+    assert (procedure.rate, procedure.duration_s, procedure.trial_s) == (44, 9, 9)
+    second = measured(lab, SCENARIO, "--queries", asked, "--scale", "2")
+    assert "2 times as fast: 89/s for 4 s" in capsys.readouterr().err
+    assert second.load == first.load
+    even = measured(lab, SCENARIO, "--queries", asked)
+    assert "arrivals" not in even.load
+    assert "@" not in (lab.checkout / OWN / f"{even.load['query_file']}.lines").read_text()
+
+
 def test_capacity_says_whether_servers_carry_the_queries_of_a_file(lab, file, capsys):
     asked = file("q.txt", ASKED)
     scenario = measured(lab, SCENARIO, "--queries", asked)
@@ -197,6 +223,8 @@ def test_every_server_that_can_answer_is_asked(scenario, text, lab, file):
 
 
 ONE = "www.tld.test A\n"
+TWO = "t.tld.test A @1\nt.tld.test A @2\n"
+TIMED = [SCENARIO, "--queries", "FILE", "--scale", "1"]
 
 
 @pytest.mark.parametrize(
@@ -211,6 +239,19 @@ ONE = "www.tld.test A\n"
         (["run", "bind9-zones-size-10000-threads-1", "--queries", "FILE"], ONE, "1 of 1"),
         (["run", "unbound-recursive-cold", "--queries", "FILE"], ONE + ONE, "q.txt:2"),
         (["run", "unbound-recursive-mixed", "--queries", "FILE", "--zone", "z"], ONE, "z: "),
+        (["run", SCENARIO, "--scale", "2"], ONE, "--clients or --queries beside it"),
+        (
+            ["run", SCENARIO, "--queries", "FILE", "--scale", "2"],
+            ONE,
+            "q.txt: the queries have no",
+        ),
+        (["run", *TIMED, "--names", "zipf"], TWO, "own order"),
+        (["run", *TIMED, "--generator", "dnsperf"], TWO, "at even distances"),
+        (["run", *TIMED], f"{TWO}t.tld.test A\n", "q.txt:3: not a query: no time"),
+        (["run", *TIMED], f"{ONE}t.tld.test A @2\n", "q.txt:2: not a query: 3 words"),
+        (["run", *TIMED], f"{TWO}t.tld.test A @1.5\n", "q.txt:3: not a query: its time is"),
+        (["run", *TIMED], "t.tld.test A @nan\n", "q.txt:1: not a query: its time is"),
+        (["run", *TIMED], "t.tld.test A @x\n", "q.txt:1: not a query"),
         (["run", SCENARIO, "--queries", "FILE"], "\n;\n", "in it (wanted a name"),
         (["run", SCENARIO, "--queries", "FILE"], ONE + "a..b A\n", "q.txt:2: not a query"),
         (["run", SCENARIO, "--queries", "FILE"], "tld.test\n", "1 words"),

@@ -130,6 +130,28 @@ def test_the_file_is_one_that_the_load_takes(tmp_path):
     assert read_queries(tmp_path / "q.txt").distinct == 5
 
 
+def test_times_are_those_since_the_first_query_in_their_order(tmp_path, capsys):
+    capture = Capture()
+    for at in (0.0, 0.25, 0.125, 61.5):
+        capture.ask(DAY + at, query("a.example"))
+    lines = read(tmp_path, capture.pcap(), "--keep", ".", "--times")
+    assert [line.split()[2] for line in lines] == [
+        "@0.000000",
+        "@0.250000",
+        "@0.250000",
+        "@61.500000",
+    ]
+    queries = read_queries(tmp_path / "q.txt")
+    assert queries.lines == ["a.example. A"] * 4
+    assert (queries.times, queries.length_s) == ([0, 0.25, 0.25, 61.5], 82)
+    assert queries.timed_text.decode().splitlines() == lines
+    (tmp_path / "b.pcap").write_bytes(capture.pcap())
+    assert main(["queries", f"{tmp_path}/a.pcap", f"{tmp_path}/b.pcap", "--times"]) == 2
+    assert "b.pcap: its queries are earlier than those before (found 62 s" in (
+        capsys.readouterr().err
+    )
+
+
 def test_a_capture_without_queries_is_refused(tmp_path, capsys):
     (tmp_path / "a").write_bytes(captures.house().pcap())
     assert main(["queries", f"{tmp_path}/a"]) == 2

@@ -263,6 +263,15 @@ def test_the_lines_of_a_user_are_asked_in_their_order_or_drawn(program, tmp_path
     assert made(program, "queries", **asked)["changed"]
 
 
+def test_times_of_lines_stay_and_make_no_other_queries_of_them(program, tmp_path):
+    lines, file = tmp_path / "lines", tmp_path / "queries/file"
+    text = "".join(f"{line} @{number}.5\n" for number, line in enumerate(LINES))
+    lines.write_text(text, encoding="ascii")
+    output = made(program, "queries", names="listed", count=4, file=file, lines=lines)
+    assert file.read_text("ascii") == text
+    assert (output["queries"], output["distinct"]) == (4, 3)
+
+
 def test_queries_are_of_data_or_of_lines(program, tmp_path):
     file = {"count": 1, "file": tmp_path / "file"}
     for words in ({}, {"data": "zones"}, {"data": "zones", "size": 1, "lines": tmp_path}):

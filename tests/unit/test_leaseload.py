@@ -380,6 +380,17 @@ def test_each_query_may_have_a_connection_of_its_own():
     assert "--fresh" not in words(host)
 
 
+def test_queries_come_at_the_distances_of_their_file_but_for_the_probe():
+    good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
+    made, host = dns(good, good, load={"arrivals": "recorded"})
+    made.answers()
+    made.offer(Load(400, 1), may_abort=True)
+    *probes, offered = (" ".join(argv) for argv in host.argvs)
+    assert probes
+    assert "--arrivals" not in " ".join(probes)
+    assert " --arrivals recorded:/var/lib/q.txt" in offered
+
+
 def test_queries_of_connections_that_the_server_closed_are_lost_there():
     made, _ = dns(report("closed"), load={"transport": "tcp"})
     trial = made.offer(Load(1000, 1), may_abort=True).trial(Seen())
@@ -413,6 +424,7 @@ def test_answers_of_another_size_than_the_probes_are_doubted():
         ({}, {"transport": "doh"}, "does not send queries that way"),
         ({}, {"connections": "fresh"}, "no such connections"),
         ({}, {"client_subnets": "10.0.0.0"}, "not client subnets"),
+        ({}, {"arrivals": "poisson"}, "queries do not come so"),
         ({}, {"client_subnet_share": 1.5}, "not a share"),
         ({}, {"connections": "old", "transport": "tcp"}, "no such connections"),
         ({"name": "burst"}, {}, "leaseload cannot offer queries in that way"),

@@ -6,6 +6,7 @@ use leaseload_packet::Malformed;
 use leaseload_packet::dns::{self, Edns, HEADER};
 
 use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
+use crate::recorded::without_time;
 
 /// Common data of all queries.
 #[derive(Clone, Debug)]
@@ -22,8 +23,8 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// Read a query file: a name and a type on each line, or `NAME UPDATE ZONE`; `;` and `#`
-    /// begin comments.
+    /// Read a query file: a name and a type on each line, or `NAME UPDATE ZONE`, and maybe its
+    /// time; `;` and `#` begin comments.
     ///
     /// # Errors
     /// A line that is no query, with its number; a file with none.
@@ -41,7 +42,7 @@ impl Dns {
     ) -> Result<Self, (usize, String)> {
         let (mut queries, mut places) = (Vec::new(), vec![0]);
         for (number, line) in text.lines().enumerate() {
-            let line = line.trim();
+            let (line, _) = without_time(line);
             if line.is_empty() || line.starts_with([';', '#']) {
                 continue;
             }

@@ -1,5 +1,6 @@
 //! A load: the schedule of exchanges, and which of them count.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -7,6 +8,7 @@ use leaseload_net::clock::SECOND;
 
 use crate::protocol::Kind;
 use crate::random::Random;
+use crate::recorded::Recorded;
 use crate::schedule::{Arrivals, Schedule, Step};
 use crate::words::{LONGEST_S, Words, Wrong};
 
@@ -119,7 +121,7 @@ impl Load {
     /// The part of one thread of several.
     #[must_use]
     pub fn schedule(&self, thread: u64, threads: u64) -> Schedule {
-        Schedule::new(self.steps.clone(), self.arrivals, thread, threads, self.seed)
+        Schedule::new(self.steps.clone(), self.arrivals.clone(), thread, threads, self.seed)
     }
 
     /// Exchanges that one thread of several, with so many clients of a population, may have to
@@ -128,7 +130,16 @@ impl Load {
     pub fn room(&self, threads: u64, clients: u64) -> u64 {
         let fastest = self.steps.iter().map(|step| step.rate).fold(0.0, f64::max);
         let remembered_s = (self.late + self.grace) as f64 / SECOND as f64 + 1.0;
-        let burst = if let Arrivals::Bursts(size) = self.arrivals { size as f64 } else { 0.0 };
+        let burst = match &self.arrivals {
+            Arrivals::Even | Arrivals::Poisson => 0.0,
+            Arrivals::Bursts(size) => *size as f64,
+            Arrivals::Recorded(recorded) => {
+                let most = |step: &Step| {
+                    recorded.most_within(remembered_s, step.count(), step.seconds)
+                };
+                self.steps.iter().map(most).max().unwrap_or(0) as f64
+            }
+        };
         let at_once = if self.again { self.planned() } else { fastest * remembered_s + burst };
         let by_clock = if self.lease_clock { clients.min(MOST_BY_CLOCK) } else { 0 };
         (at_once.min(self.planned()) / threads as f64 + SPARE) as u64 + 2 * by_clock
@@ -234,10 +245,17 @@ fn arrivals(word: &str) -> Result<Arrivals, Wrong> {
     match word {
         "even" => Ok(Arrivals::Even),
         "poisson" => Ok(Arrivals::Poisson),
+        _ if word.starts_with("recorded:") => {
+            let path = Path::new(word.trim_start_matches("recorded:"));
+            let recorded =
+                Recorded::open(path).map_err(|wrong| format!("--arrivals: {wrong}"));
+            recorded.map(|recorded| Arrivals::Recorded(Arc::new(recorded)))
+        }
         _ => match word.strip_prefix("bursts:").and_then(|size| size.parse().ok()) {
             Some(size @ 1..=1_000_000) => Ok(Arrivals::Bursts(size)),
             _ => Err(format!(
-                "--arrivals: found {word:?}, expected even, poisson or bursts:SIZE"
+                "--arrivals: found {word:?}, expected even, poisson, bursts:SIZE or \
+                 recorded:FILE"
             )),
         },
     }

@@ -19,6 +19,7 @@ mod open;
 mod population;
 mod protocol;
 mod random;
+mod recorded;
 mod report;
 mod ring;
 mod schedule;

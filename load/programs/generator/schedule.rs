@@ -1,6 +1,9 @@
 //! When exchanges are due: an absolute schedule, whatever the server does.
 
+use std::sync::Arc;
+
 use crate::random::Random;
+use crate::recorded::Recorded;
 
 const SECOND: f64 = 1e9;
 
@@ -13,8 +16,16 @@ pub struct Step {
     pub seconds: f64,
 }
 
+impl Step {
+    /// How many exchanges.
+    #[must_use]
+    pub fn count(self) -> u64 {
+        (self.rate * self.seconds).round() as u64
+    }
+}
+
 /// How exchanges follow each other at a rate.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Arrivals {
     /// At equal distances.
     Even,
@@ -22,6 +33,8 @@ pub enum Arrivals {
     Poisson,
     /// So many at once, at equal distances.
     Bursts(u64),
+    /// As they were recorded.
+    Recorded(Arc<Recorded>),
 }
 
 /// The due times of one of several threads (ns since the start), in order.
@@ -63,12 +76,15 @@ impl Schedule {
 
     fn due_s(&mut self, step: Step) -> f64 {
         let distance_s = 1.0 / step.rate;
-        match self.arrivals {
+        match &self.arrivals {
             Arrivals::Even => self.next as f64 * distance_s,
             Arrivals::Bursts(size) => (self.next / size * size) as f64 * distance_s,
             Arrivals::Poisson => {
                 self.poisson_s += self.random.exponential() * distance_s * self.threads as f64;
                 self.poisson_s
+            }
+            Arrivals::Recorded(recorded) => {
+                recorded.due_s(self.next, step.count(), step.seconds).unwrap_or(f64::INFINITY)
             }
         }
     }
@@ -101,7 +117,9 @@ mod tests {
         let steps: Vec<_> =
             steps.iter().map(|&(rate, seconds)| Step { rate, seconds }).collect();
         let mut due: Vec<_> = (0..threads)
-            .flat_map(|thread| Schedule::new(steps.clone(), arrivals, thread, threads, 7))
+            .flat_map(|thread| {
+                Schedule::new(steps.clone(), arrivals.clone(), thread, threads, 7)
+            })
             .collect();
         due.sort_unstable();
         due
@@ -125,6 +143,18 @@ mod tests {
         let due = all(&[(1000.0, 1.0)], Arrivals::Bursts(100), 1);
         assert_eq!(due.len(), 1000);
         assert_eq!(due.iter().filter(|&&at| at == 300_000_000).count(), 100);
+    }
+
+    #[test]
+    fn recorded_times_are_shared_out_and_begin_again() {
+        let file = std::env::temp_dir().join(format!("recorded-{}", std::process::id()));
+        std::fs::write(&file, "a A @0\nb A @0.1\nc A @0.9\nd A @3\n").unwrap();
+        let recorded = Arrivals::Recorded(Arc::new(Recorded::open(&file).unwrap()));
+        std::fs::remove_file(&file).unwrap();
+        let alone = all(&[(2.0, 4.0)], recorded.clone(), 1);
+        let ms: Vec<_> = alone.iter().map(|ns| (ns + 500) / 1_000_000).collect();
+        assert_eq!(ms, [0, 50, 450, 1500, 2000, 2050, 2450, 3500]);
+        assert_eq!(all(&[(2.0, 4.0)], recorded, 3), alone);
     }
 
     #[test]

@@ -76,14 +76,15 @@ def add_clients(parser: argparse.ArgumentParser) -> None:
         action=Choosing,
         help="the load has these clients, which `leaselab clients` has counted",
     )
-    add_scale(group)
+    times = "as they came by the times in the file, N times as fast (default: evenly)"
+    hidden(add_scale(group), "queries", {ANY: times})
 
 
-def add_scale(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_scale(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> argparse.Action:
     """Add ``--scale`` beside ``--clients``."""
     scale = group.add_argument("--scale", metavar="N", type=number(0.001, 1000), default=1.0)
     times = "N times as many clients as in the file (default: 1)"
-    hidden(scale, "clients", {ANY: times})
+    return hidden(scale, "clients", {ANY: times})
 
 
 def add_queries(parser: argparse.ArgumentParser) -> None:
@@ -121,9 +122,9 @@ def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Se
     Without these options they are the patterns themselves.  Raises a usage error for a file
     that is none, and for scenarios that cannot have its clients or its queries.
     """
-    if args.clients is None:
-        only_with(args, "--clients", "--scale")
     queries = getattr(args, "queries", None)
+    if args.clients is None and queries is None:
+        without_effect(args, "--clients or --queries beside it", "--scale")
     if queries is None and hasattr(args, "queries"):
         only_with(args, "--queries", *OF_QUERIES)
     if args.clients is None and queries is None:
@@ -168,7 +169,8 @@ def _with_queries(args: argparse.Namespace) -> Callable[[Path, str], Made]:
         raise usage_error("--dnssec-ok needs --edns", todo="add --edns 1232")
     queries = read_queries(args.queries)
     zones = [read_zone(word) for word in args.zone]
-    asked = Asked(args.names, args.edns, args.dnssec_ok, zones)
+    scale = args.scale if "--scale" in args.given else None
+    asked = Asked(args.names, args.edns, args.dnssec_ok, zones, scale)
     return lambda folder, name: with_queries(folder, name, queries, asked)
 
 

@@ -150,10 +150,10 @@ class Choosing(argparse.Action):
 def hidden(action: argparse.Action, dest: str, helps: Mapping[str, str]) -> argparse.Action:
     """Hide an option until another, a `Choosing` one with this `dest`, has a value of `helps`.
 
-    It is taken all the same.
+    It is taken all the same, and may be hidden for several others.
     """
     action.help = argparse.SUPPRESS
-    action.helps = {dest: helps}  # type: ignore[attr-defined]
+    action.helps = {**getattr(action, "helps", {}), dest: helps}  # type: ignore[attr-defined]
     return action
 
 

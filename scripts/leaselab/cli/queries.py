@@ -45,11 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="write this name and those below it as they are; '.' means all; may be repeated",
     )
+    parser.add_argument(
+        "--times",
+        action="store_true",
+        help="write when each query came after the first, for run --queries FILE --scale N",
+    )
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Read every file, write the queries, and say on stderr what there was."""
-    read = Read(Names(args.keep))
+    read = Read(Names(args.keep), args.times)
     for path in args.captures:
         read.add(path)
     if not read.queries:

@@ -28,6 +28,9 @@ SHARES = {
 The remaining clients begin without a lease.
 """
 
+RECORDED = "recorded"
+"""Arrivals of queries at the distances that their file has; else they are even."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:

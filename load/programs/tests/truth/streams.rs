@@ -98,6 +98,24 @@ fn updates_and_queries_of_one_file_are_answered_as_what_they_are() {
 }
 
 #[test]
+fn queries_come_as_they_were_recorded_twice_as_fast() {
+    // Three together, three after 2 s, one after 3 s; half a second later they begin again.
+    let times = ["0", "0", "0", "2", "2", "2", "3"];
+    let lines: String = times.iter().map(|time| format!("a.example. A @{time}\n")).collect();
+    let (addresses, file) = (addresses(), Kept::new(&lines));
+    let _running = listening(&addresses, "dns", "");
+    let mut generator = generator(&addresses, "dns");
+    generator.arg("--queries").arg(&file.0);
+    generator.arg(format!("--arrivals=recorded:{}", file.0.display()));
+    let report = reported(generator, "--rate 4 --seconds 3.5");
+    sums_up(&report);
+    assert_eq!(count(&report, "/counts/completed"), 14, "{report}");
+    let seconds = report["seconds"].as_array().expect("seconds");
+    let due: Vec<_> = seconds.iter().map(|one| count(one, "/kinds/new/due")).collect();
+    assert_eq!(due[..4], [3, 7, 3, 1], "{report}");
+}
+
+#[test]
 fn a_query_may_have_a_connection_of_its_own() {
     for transport in ["tcp", "dot"] {
         // A server that closes after each answer is asked by a new connection anyway.

@@ -147,7 +147,9 @@ def drawn(file: Path, lines: Path, *, names: str, count: int) -> dict:
         "program": program_sha256(),
     }
     there = lines.read_text(encoding="ascii").splitlines()
-    places = {line: number for number, line in enumerate(dict.fromkeys(there))}
+    # A line may end with the time of its query, which makes no other one of it.
+    different = dict.fromkeys(line.partition(" @")[0] for line in there)
+    places = {query: number for number, query in enumerate(different)}
     chosen = there if names == LISTED else list(places)
     if not chosen:
         raise DataError(f"--lines {lines} (found none, wanted one at least)")
@@ -171,7 +173,7 @@ def _queries(file: Path, asked: dict, lines: Iterable[str], seen, made: dict) ->
 def _of(chosen, numbers, places, seen):
     for one in numbers:
         line = chosen[one - 1]
-        seen[places[line]] = 1
+        seen[places[line.partition(" @")[0]]] = 1
         yield f"{line}\n"
 
 

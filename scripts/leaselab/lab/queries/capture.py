@@ -15,9 +15,12 @@ from leaselab.lab.clients.frames import datagram_of
 from leaselab.lab.queries.file import MOST_BYTES
 from leaselab.lab.queries.messages import Query, query_of
 from leaselab.lab.queries.names import name_of
+from leaselab.model.errors import usage_error
 
 _PORTS = {4: (53,), 6: (53,)}
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz234567"
+_MOST_MIXED_S = 1.0
+"""By how much a packet may be earlier than one that was captured before it (s)."""
 _MOST_LABELS = 1 << 16
 """Labels whose stand-in is remembered."""
 
@@ -52,6 +55,8 @@ class Read:
     """What was read so far."""
 
     names: Names
+    with_times: bool = False
+    """Each line ends with the time of its query since the first (``@SECONDS``)."""
     text: bytearray = field(default_factory=bytearray)
     """The file of queries: a line for each."""
     queries: int = 0
@@ -62,11 +67,16 @@ class Read:
     types: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
+    _first_s: float | None = None
+    _last_s: float = 0.0
 
     def add(self, path: Path) -> None:
-        """Read a capture; raises a usage error as `Packets`."""
+        """Read a capture; raises a usage error as `Packets`.
+
+        With times also for a query that is earlier than the last by more than captures mix up.
+        """
         packets = Packets(path)
-        for _, frame in packets:
+        for at, frame in packets:
             datagram = datagram_of(packets.link, frame, _PORTS)
             query = datagram if isinstance(datagram, str) else query_of(datagram.payload)
             if isinstance(query, str):
@@ -74,12 +84,28 @@ class Read:
             elif self.left_out:
                 self.left_out += 1
             else:
-                self._add(query)
+                self._add(query, self._time(at, path) if self.with_times else "")
         if not packets.is_whole:
             self.notes["end within a packet: read up to there"] += 1
 
-    def _add(self, query: Query) -> None:
-        line = f"{self.names.written(query.labels)} {query.type_word}\n".encode("ascii")
+    def _time(self, at: float, path: Path) -> str:
+        """The word for a time, which is not before the last."""
+        self._first_s = at if self._first_s is None else self._first_s
+        time_s = at - self._first_s
+        if time_s < self._last_s - _MOST_MIXED_S:
+            raise usage_error(
+                "its queries are earlier than those before",
+                where=str(path),
+                found=f"{self._last_s - time_s:.0f} s",
+                wanted="captures in the order of their times",
+                todo="name them in that order, or sort one with reordercap",
+            )
+        self._last_s = max(self._last_s, time_s)
+        return f" @{self._last_s:.6f}"
+
+    def _add(self, query: Query, time: str) -> None:
+        name = self.names.written(query.labels)
+        line = f"{name} {query.type_word}{time}\n".encode("ascii")
         if len(self.text) + len(line) > MOST_BYTES:
             self.left_out = 1
             return

@@ -1,8 +1,12 @@
-"""A user's own file of queries: a name and a type on each line, as dnsperf reads it."""
+"""A user's own file of queries: a name and a type on each line, as dnsperf reads it.
+
+Where all lines have a third word, ``@SECONDS``, it is when the query came.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +31,8 @@ class Queries(NamedTuple):
     """Name and type, as every generator reads them."""
     numbers: list[int]
     """In which line of the file each is."""
+    times: list[float]
+    """When each came (s), in order; empty where the file does not say."""
 
     @property
     def distinct(self) -> int:
@@ -43,6 +49,17 @@ class Queries(NamedTuple):
         """The queries as a file."""
         return "".join(f"{line}\n" for line in self.lines).encode("ascii")
 
+    @property
+    def timed_text(self) -> bytes:
+        """The same with their times."""
+        pairs = zip(self.lines, self.times, strict=True)
+        return "".join(f"{line} @{time:.6f}\n" for line, time in pairs).encode("ascii")
+
+    @property
+    def length_s(self) -> float:
+        """From the first query until another would begin them again: a mean distance more."""
+        return (self.times[-1] - self.times[0]) * len(self.times) / (len(self.times) - 1)
+
 
 def read_queries(path: Path) -> Queries:
     """Read a file of queries; a usage error that names the line for what is none."""
@@ -58,12 +75,16 @@ def read_queries(path: Path) -> Queries:
         data = path.read_bytes()
     except OSError as error:
         raise not_read(path, error) from error
-    lines, numbers = [], []
+    lines, numbers, times = list[str](), list[int](), list[float]()
     for number, line in enumerate(data.decode("latin-1").split("\n"), 1):
         words = line.split()
         if not words or words[0].startswith(_COMMENTS):
             continue
         try:
+            if len(words) == 3 and words[2].startswith("@") and len(times) == len(lines):
+                times.append(_time(words.pop(), times))
+            elif times:
+                raise ValueError("no time, as other lines have")
             lines.append(_query(words))
         except ValueError as error:
             raise usage_error(
@@ -75,7 +96,7 @@ def read_queries(path: Path) -> Queries:
         numbers.append(number)
     if not lines:
         raise usage_error("no query in it", where=str(path), wanted=_QUERY)
-    return Queries(path, hashlib.sha256(data).hexdigest(), lines, numbers)
+    return Queries(path, hashlib.sha256(data).hexdigest(), lines, numbers, times)
 
 
 def _query(words: list[str]) -> str:
@@ -83,6 +104,13 @@ def _query(words: list[str]) -> str:
         raise ValueError(f"{len(words)} words")
     name, word = words
     return f"{name_of(labels_of(name))} {type_word(type_of(word))}"
+
+
+def _time(word: str, before: list[float]) -> float:
+    time = float(word[1:])
+    if not (before[-1] if before else 0.0) <= time < math.inf:
+        raise ValueError("its time is before that of the line before, or none")
+    return time
 
 
 def check_inside(queries: Queries, served: Callable[[frozenset[str]], Iterable[str]]) -> None:

@@ -14,9 +14,10 @@ from leaselab.lab.queries.file import check_inside
 from leaselab.lab.queries.zones import keep_zones, kept_zones
 from leaselab.lab.roles import ROLES, options_of
 from leaselab.model.errors import usage_error
+from leaselab.model.trial import RECORDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from leaselab.lab.queries.file import Queries
@@ -41,6 +42,8 @@ class Asked(NamedTuple):
     dnssec_ok: bool = False
     zones: Sequence[Zone] = ()
     """A user's own zones, for a server that has zones."""
+    scale: float | None = None
+    """How many times as fast as they came; None for even distances."""
 
 
 def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> Made:
@@ -56,11 +59,15 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
     count = len(queries.lines) if asked.order == LISTED else int(scenario.load["queries"])
     _check_cache(scenario, queries, asked, count)
     (folder / LOADS).mkdir(parents=True, exist_ok=True)
+    procedure, timing, text = family.procedures[name], "", queries.text
+    if asked.scale:
+        procedure, timing = _recorded(procedure, queries, asked)
+        text = queries.timed_text
     load = {
         **{key: value for key, value in scenario.load.items() if key != "misses"},
         "names": asked.order,
         "queries": count,
-        "query_file": keep_bytes(folder, queries.text, "lines"),
+        "query_file": keep_bytes(folder, text, "lines"),
         "queries_file": {
             "sha256": queries.sha256,
             "queries": len(queries.lines),
@@ -69,6 +76,7 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
         },
         **({"edns_bytes": asked.edns_bytes} if asked.edns_bytes else {}),
         **({"dnssec_ok": True} if asked.dnssec_ok else {}),
+        **({"arrivals": RECORDED} if asked.scale else {}),
     }
     if asked.zones:
         # Their size is that of the lab's own data.
@@ -80,13 +88,50 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
             "zone_files": keep_zones(folder, asked.zones),
             "last_zone": max(zone.name for zone in asked.zones),
         }
-    made = write_like(folder, scenario, family.procedures[name], load, "queries")
+    made = write_like(folder, scenario, procedure, load, "queries")
     lines = [
         f"scenario {made}",
         f"  {len(queries.lines)} queries, {queries.distinct} different, asked {asked.order}",
+        *([f"  {timing}"] if timing else []),
         f"  {zones}",
     ]
     return Made(made, lines)
+
+
+def _recorded(
+    given: Mapping[str, Any], queries: Queries, asked: Asked
+) -> tuple[dict[str, Any], str]:
+    """The procedure that asks all queries once, so many times as fast as they came; in words.
+
+    Rate and length are whole numbers, so the speed is near the wanted one.
+    """
+    times = queries.times
+    if not times or times[0] == times[-1]:
+        raise usage_error(
+            "the queries have no times",
+            where=str(queries.path),
+            wanted="a last word @SECONDS in each line",
+            todo="leaselab queries CAPTURE --times, or leave out --scale",
+        )
+    if asked.order != LISTED:
+        raise usage_error(
+            "queries come as they were recorded in their own order only",
+            where="--names",
+            found=asked.order,
+            wanted=LISTED,
+        )
+    count, scale = len(times), asked.scale or 1.0
+    rate = max(1, round(count * scale / queries.length_s))
+    length_s = max(1, count // rate)
+    speed = queries.length_s * rate / count
+    procedure = {key: given[key] for key in ("loss_ratio", "late_s", "wait_s") if key in given}
+    procedure |= {
+        "name": "fixed-load",
+        "rate": rate,
+        "duration_s": length_s,
+        "trial_s": length_s,
+    }
+    return procedure, f"as recorded, {speed:.3g} times as fast: {rate}/s for {length_s} s"
 
 
 def _zones(scenario: Scenario, queries: Queries, asked: Asked, folder: Path) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from leaselab.model.errors import server_broken, usage_error
 from leaselab.model.procedure import Procedure
 from leaselab.model.scenario import Scenario
+from leaselab.model.trial import RECORDED
 
 CACHE, QUERIES, NAMES = "cache", "queries", "names"
 """Keys of a load."""
@@ -204,6 +205,7 @@ def check_queries(scenario: Scenario, procedure: Procedure, known: tuple[str, ..
     transport_of(scenario, known)
     connections_of(scenario)
     subnets_of(scenario)
+    is_recorded(scenario)
     misses = scenario.load.get("misses", 0.0)
     if not 0 <= misses <= 1:
         raise usage_error(
@@ -271,6 +273,19 @@ def connections_of(scenario: Scenario) -> str:
             wanted=f"{KEPT}, or {FRESH} with {' or '.join(TRANSPORTS[1:])}",
         )
     return connections
+
+
+def is_recorded(scenario: Scenario) -> bool:
+    """Whether queries come at the distances that their file has; a usage error for none."""
+    arrivals = scenario.load.get("arrivals", "")
+    if arrivals not in ("", RECORDED):
+        raise usage_error(
+            "queries do not come so",
+            where=f"scenario {scenario.name}: arrivals",
+            found=repr(arrivals)[:40],
+            wanted=f"{RECORDED}, or nothing for even distances",
+        )
+    return bool(arrivals)
 
 
 def subnets_of(scenario: Scenario) -> tuple[str, float]:

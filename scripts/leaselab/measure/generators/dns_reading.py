@@ -17,14 +17,16 @@ from leaselab.measure.generators.dns_answers import (
     check_queries,
     edns_of,
     expected_of,
+    is_recorded,
     most_queries,
     transport_of,
 )
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
+from leaselab.model.errors import usage_error
 from leaselab.model.procedure import Procedure
 from leaselab.model.scenario import Scenario
-from leaselab.model.trial import Load
+from leaselab.model.trial import RECORDED, Load
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,13 @@ class QueryTool(Adapter):
         """Refuse what queries cannot hold, or the tool cannot send (usage errors)."""
         edns_of(scenario, cls.edns_bytes)
         check_names(scenario)  # dnsperf asks them, or confirms
+        if is_recorded(scenario):
+            raise usage_error(
+                f"{scenario.generator} sends queries at even distances",
+                where=f"scenario {scenario.name}: arrivals",
+                found=RECORDED,
+                todo="add --generator leaseload",
+            )
         check_queries(scenario, procedure, cls.transports)
 
     @property

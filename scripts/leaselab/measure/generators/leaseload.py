@@ -32,6 +32,7 @@ from leaselab.measure.generators.dns_answers import (
     edns_of,
     expected_of,
     is_dns,
+    is_recorded,
     most_queries,
     subnets_of,
     transport_of,
@@ -48,7 +49,7 @@ from leaselab.model.errors import usage_error
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.event import Event
 from leaselab.model.scenario import Scenario
-from leaselab.model.trial import SHARES, Load
+from leaselab.model.trial import RECORDED, SHARES, Load
 
 QUIET_S = 0.25
 """Silence after the traffic after which what is not answered counts as lost (s)."""
@@ -150,6 +151,8 @@ class Leaseload(Adapter):
             argv += ["--quiet", f"{QUIET_S:g}"]
         if may_abort and "--lease-clock" not in argv:
             argv += ["--goal", f"{self._procedure.loss_ratio:g}"]
+        if self._is_dns and is_recorded(self._bench.scenario):
+            argv += ["--arrivals", f"{RECORDED}:{self._queries}"]
         if isinstance(self._procedure, Event):
             argv += ["--bin", f"{BIN_S:g}"]
         return argv
@@ -167,9 +170,13 @@ class Leaseload(Adapter):
             return [*argv, "--at-once", str(load.at_once), "--retransmit"]
         return [*argv, "--seconds", str(load.duration_s), "--rate", str(load.rate)]
 
+    @property
+    def _queries(self) -> str:
+        """Path of the query file."""
+        return str(self._tool.files["queries"]["path"])
+
     def _dns(self) -> list[str]:
         """Return the arguments of queries to the server."""
-        queries = str(self._tool.files["queries"]["path"])
         known = NOERROR if self._expected.misses == 0 else f"{NOERROR},{NXDOMAIN}"
         size, dnssec_ok = edns_of(self._bench.scenario, None)
         subnets, share = subnets_of(self._bench.scenario)
@@ -182,7 +189,7 @@ class Leaseload(Adapter):
         where += ["--server", self._server, "--transport", self._transport]
         where += ["--sockets", str(self._tool.settings["sockets"])]
         where += ["--fresh"] if connections_of(self._bench.scenario) == FRESH else []
-        return ["dns", *where, "--queries", queries, "--expect", known, *how]
+        return ["dns", *where, "--queries", self._queries, "--expect", known, *how]
 
     def _dhcp(self, load: Load) -> list[str]:
         """Return the arguments of clients: where they are, who they are.
