@@ -167,6 +167,50 @@ def test_hosts_without_an_address_are_in_the_pools_that_admit_them(tmp_path):
     ]
 
 
+def test_a_host_does_not_take_the_only_address_of_a_pool(tmp_path):
+    top = "host a { hardware ethernet 0:0:0:0:0:1; }\n"
+    top += "subnet 10.1.0.0 netmask 255.255.255.0 { range 10.1.0.1; }"
+    file = tmp_path / "small.conf"
+    file.write_text(top, encoding="utf-8")
+    own = read_own(file)
+    assert own.clients == 1
+    assert "1 hosts without fixed-address are beyond half" in own.unserved[0]
+
+
+@pytest.mark.parametrize("word", ["deny", "ignore"])
+def test_who_is_ignored_does_not_come(tmp_path, word):
+    top = f"""{word} unknown-clients;
+class "a" {{ match if option user-class = "a"; {word} booting; }}
+class "b" {{ match hardware; }}
+subclass "b" 1:0:0:5e:0:53:7 {{ {word} booting; }}
+host c {{ hardware ethernet 0:1:2:3:4:5; fixed-address 10.0.0.5; {word} booting; }}
+host d {{ hardware ethernet 0:1:2:3:4:6; fixed-address 10.0.0.6; }}"""
+    own = of(tmp_path, "", top)
+    assert [(kind["name"], kind["clients"]) for kind in own.kinds] == [
+        ("10.0.0.0/24, reserved", 1)
+    ]
+    assert [line.partition(": ")[2] for line in own.unserved] == [
+        f"10.0.0.0/24: its pool is for other clients, by '{word} unknown-clients' of line 1",
+        "host c: no client is known to have it",
+        'class "a": no client was worked out for its test',
+        'class "b": no client was worked out for its test',
+    ]
+
+
+def test_temporary_addresses_are_no_room_for_clients(tmp_path):
+    file = tmp_path / "dhcpd6.conf"
+    file.write_text(
+        "subnet6 2001:db8::/64 {\nrange6 2001:db8::/80 temporary;\n"
+        "range6 2001:db8:0:0:1::100 2001:db8:0:0:1::163;\n}\n",
+        encoding="utf-8",
+    )
+    own = read_own(file)
+    assert own.clients == 50
+    assert own.unserved == [
+        f"{file}:2: range6 2001:db8::/80 temporary: no client asks for one of these"
+    ]
+
+
 def test_more_hosts_without_an_address_than_half_of_the_pools_are_counted(tmp_path):
     hosts = "".join(
         f"host h{number} {{ hardware ethernet 0:0:0:0:{number // 256:x}:{number % 256:x}; }}\n"

@@ -32,10 +32,21 @@ _DIGITS = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2})*")
 _MAC_BYTES = 6
 _LIMITS = ("lease", "spawn")
 """Statements by which a class has few leases."""
+REFUSE = ("deny", "ignore")
+
+
+def is_ignored(statement):
+    """Whether messages of what a statement is about are not answered."""
+    return any(
+        one.name in REFUSE and one.words[1:2] == ("booting",) for one in statement.inner or ()
+    )
 
 
 def classes_of(statements):
-    """What clients of each class have, by its name: keys of a kind; None where not known."""
+    """What clients of each class have, by its name: keys of a kind; None where not known.
+
+    Clients of a class that are not answered are not known either.
+    """
     every_one = [one for one in every(statements) if one.name in ("class", "subclass")]
     known, by_field = {}, {}
     for one in every_one:
@@ -43,13 +54,13 @@ def classes_of(statements):
         tests = [" ".join(held.words[1:]) for held in one.inner or () if held.name == "match"]
         if one.name == "class":
             known.setdefault(name, None)
-            if any(held.name in _LIMITS for held in one.inner or ()):
+            if is_ignored(one) or any(held.name in _LIMITS for held in one.inner or ()):
                 continue
             if tests and tests[0].startswith("if "):
                 known[name] = _sent(tests[0].removeprefix("if "))
             elif tests and (match := _SUB.fullmatch(tests[0])):
                 by_field[name] = match["field"] or match["part"]
-        elif name in by_field and len(one.words) > 2:
+        elif name in by_field and len(one.words) > 2 and not is_ignored(one):
             own = _having(by_field[name], 0, one.words[2]) or {}
             if len(own.get("mac", "")) == _MAC_BYTES:
                 own = {"macs": [own["mac"].hex(":")]}

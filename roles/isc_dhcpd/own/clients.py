@@ -13,7 +13,7 @@ from leaselab.lab.own_kinds import MOST_ADDRESSES, Kinds, divided, pool_share, r
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import POOL_USE_LIMIT
 
-from .classes import classes_of, members
+from .classes import REFUSE, classes_of, is_ignored, members
 from .statements import every
 
 _MAC = re.compile(r"(?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2}", re.IGNORECASE)
@@ -68,6 +68,8 @@ class Place:
     def _ranges(self, statements):
         """Yield what is leased and its range, of each."""
         for statement in statements:
+            if "temporary" in statement.words:
+                continue
             if statement.name in ("range", "range6"):
                 first, last = _ends(statement.words[1:])
                 yield "address", Range(first, last, 0, self.prefix.max_prefixlen)
@@ -106,6 +108,8 @@ class Clients(Kinds):
             self._of_pools(place, share)
         self._of_hosts(hosts)
         for one in every(statements):
+            if one.name == "range6" and "temporary" in one.words:
+                self.say(f"{one.spot}: {' '.join(one.words)}: no client asks for one of these")
             if one.name == "class" and not self._classes.get(
                 "".join(one.words[1:2]).strip('"')
             ):
@@ -144,7 +148,7 @@ class Clients(Kinds):
                 continue
             clients += math.floor(_most(sizes) * share) or 1
             wants = {want: size + sizes[want] for want, size in wants.items()}
-            denied |= {_member(rule) for rule in own if rule.name == "deny"}
+            denied |= {_member(rule) for rule in own if rule.name in REFUSE}
         names = [name for name in self._spread if name not in denied][: clients // 2]
         for name in names:
             self._in_class(place, name, clients // 2 // len(names))
@@ -178,11 +182,14 @@ class Clients(Kinds):
         rooms = []
         for place in self._places:
             sizes = [
-                _most(self._free(ranges))
+                (_most(self._free(ranges)), own)
                 for ranges, own, _ in place.pools
                 if _admits_known(own)
             ]
-            rooms.append(math.ceil(sum(sizes) * POOL_USE_LIMIT))
+            # An unknown client has one address of a pool at least, if it is for such.
+            most = [size if _refusal(own) else max(0, size - 1) for size, own in sizes]
+            half = math.ceil(sum(size for size, _ in sizes) * POOL_USE_LIMIT)
+            rooms.append(min(half, sum(most)))
         chosen = divided(len(hosts), rooms)
         for at, host in zip(chosen, hosts, strict=False):
             self.reserve(self._places[at], *self._identity_of(host), {})
@@ -194,6 +201,8 @@ class Clients(Kinds):
 
     def _identity_of(self, host):
         """How a host is known: a word of a population and its value; None where not."""
+        if is_ignored(host):
+            return None
         try:
             return self._identity(host, {one.name: one for one in host.inner or ()})
         except ValueError:
@@ -250,7 +259,7 @@ def _fixed(hosts):
 
 def _ends(words):
     """First and last address of a range: two addresses, one, or a prefix."""
-    ends = [word for word in words if word not in ("dynamic-bootp", "temporary")]
+    ends = [word for word in words if word != "dynamic-bootp"]
     if "/" in ends[0]:
         whole = ipaddress.ip_network(ends[0])
         return int(whole[0]), int(whole[-1])
@@ -278,19 +287,19 @@ def _member(rule):
 
 
 def _rules(statements):
-    return [one for one in statements or () if one.name in ("allow", "deny")]
+    return [one for one in statements or () if one.name in ("allow", *REFUSE)]
 
 
 def _denied(rules):
     """Of rules around pools, the inner after the outer, the one that refuses the unknown."""
     last = [rule for rule in rules if _whom(rule) in _UNKNOWN][-1:]
-    return [rule for rule in last if rule.name == "deny"]
+    return [rule for rule in last if rule.name in REFUSE]
 
 
 def _admits_known(rules):
     """Whether a pool is for clients with a reservation."""
     allowed = {_whom(rule) for rule in rules if rule.name == "allow"} & {*_UNKNOWN, *_SOME}
-    denied = {_whom(rule) for rule in rules if rule.name == "deny"}
+    denied = {_whom(rule) for rule in rules if rule.name in REFUSE}
     known = {*_KNOWN, "all"}
     return not denied & known and (not allowed or bool(allowed & known))
 
@@ -301,7 +310,7 @@ def _refusal(rules):
     Of several that allow, one is enough.
     """
     for rule in rules:
-        if rule.name == "deny" and _whom(rule) in (*_UNKNOWN, "all"):
+        if rule.name in REFUSE and _whom(rule) in (*_UNKNOWN, "all"):
             return rule
     allowed = [
         rule for rule in rules if rule.name == "allow" and _whom(rule) in (*_UNKNOWN, *_SOME)
