@@ -76,6 +76,10 @@ def in_class(tmp_path, test, family=4):
         ("vendor.enterprise == 4491", {"options": [125, "hex:0000118b00"]}),
         ("vendor[4491].option[2].hex == 0x0102", {"options": [125, "hex:0000118b0402020102"]}),
         ("vendor-class[9].data == 'ab'", {"options": [124, "hex:00000009026162"]}),
+        ("option[81].exists", {"options": [81, "hex:0000006c656173656c6162"]}),
+        ("option[119].exists", {"options": [119, "hex:086c656173656c616200"]}),
+        ("option[124].exists", {"options": [124, "hex:00007ed9086c656173656c6162"]}),
+        ("option[125].exists", {"options": [125, "hex:00007ed900"]}),
     ],
 )
 def test_a_client_sends_what_a_class_tests(tmp_path, test, expected):
@@ -90,10 +94,39 @@ def test_a_client_sends_what_a_class_tests(tmp_path, test, expected):
         ("vendor[4491].option[2].hex == 'ECM'", [17, "hex:0000118b0002000345434d"]),
         ("substring(vendor-class[9].data[0],0,2) == 'ab'", [16, "hex:0000000900026162"]),
         ("vendor[*].exists", [17, "hex:00007ed9"]),
+        ("option[16].exists", [16, "hex:00007ed900086c656173656c6162"]),
+        ("option[17].exists", [17, "hex:00007ed9"]),
+        ("option[39].exists", [39, "hex:00086c656173656c616200"]),
     ],
 )
 def test_a_client_of_dhcpv6_sends_the_vendor_option_of_a_class(tmp_path, test, expected):
     assert expected in in_class(tmp_path, test, family=6)["options"]
+
+
+def test_what_the_exchange_itself_sends_is_no_class_of_clients(tmp_path):
+    with pytest.raises(LeaselabError, match=r"cannot be worked out: option\[25\]"):
+        in_class(tmp_path, "option[25].exists", family=6)
+
+
+def test_a_reservation_that_gives_a_class_comes_where_a_pool_is_for_it(tmp_path):
+    file = tmp_path / "small.conf"
+    host = '"hw-address": "aa:bb:cc:00:00:0'
+    file.write_text(
+        '{"Dhcp4": {"client-classes": [{"name": "vip"}], "reservations": ['
+        f'{{{host}1", "client-classes": ["vip"]}}, {{{host}2", "hostname": "b"}}],'
+        '"subnet4": [{"id": 1, "subnet": "10.1.0.0/24", "pools": [{"pool": "10.1.0.9/32"}]},'
+        '{"id": 2, "subnet": "10.2.0.0/24", "pools": [{"pool": "10.2.0.16/28", '
+        '"client-class": "vip"}]}]}}',
+        encoding="utf-8",
+    )
+    made = read_own(file)
+    assert [(kind["name"], kind.get("macs"), kind["clients"]) for kind in made.kinds] == [
+        ("10.1.0.0/24", None, 1),
+        ("10.2.0.0/24, reserved", ["aa:bb:cc:00:00:01"], 1),
+    ]
+    # The other would take the only address of a pool from the client that has it.
+    [reported] = made.unserved
+    assert "1 reservations of no subnet are beyond half of the pools" in reported
 
 
 @pytest.mark.parametrize("test", ["pkt4.mac", "substring(pkt4.mac,0,6)"])
@@ -123,6 +156,8 @@ def test_clients_of_a_makers_class_have_it_in_their_duids(tmp_path):
         ("split(option[12].text,'',2) == 'a'", "its test cannot be worked out"),
         ("ifelse(member('it'),'a','b') == 'a'", "its test cannot be worked out"),
         ("vendor[1].exists and vendor[2].exists", "its test cannot be worked out"),
+        ("option[54].exists", "its test cannot be worked out: option[54]"),
+        ("option[50].exists", "its test cannot be worked out: option[50]"),
         ("", "it has no test: a hook or a reservation sets it"),
         ("option[60].hex == 'a' and option[60].hex == 'b'", "cannot be worked out"),
         ("member('it')", "cannot be worked out"),
@@ -211,7 +246,7 @@ def test_reservations_of_no_subnet_are_where_their_pools_and_addresses_are(tmp_p
     hosts = [
         '"ip-address": "10.1.0.9"',
         '"client-classes": ["gold"]',
-        *('"user-context": {}',) * 4,
+        *('"user-context": {}',) * 5,
     ]
     top = ", ".join(
         f'{{"hw-address": "0:0:0:0:0:{number}", {more}}}' for number, more in enumerate(hosts)
@@ -227,7 +262,7 @@ def test_reservations_of_no_subnet_are_where_their_pools_and_addresses_are(tmp_p
     made = read_own(file)
     assert {kind["name"]: kind["clients"] for kind in made.kinds} == {
         "10.0.0.0/24": 2,
-        "10.0.0.0/24, reserved": 2,
+        "10.0.0.0/24, reserved": 3,
         "10.1.0.0/24, reserved": 3,
     }
     [reported] = made.unserved

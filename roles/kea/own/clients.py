@@ -171,6 +171,7 @@ class Clients:
             place = next(
                 (one for one in self._places if address and address in one.prefix), None
             )
+            place = place or self._wanting(match)
             if place is None:
                 roaming.append(match)
             else:
@@ -187,6 +188,15 @@ class Clients:
                 f"{match.spot}: {len(roaming) - len(chosen)} reservations of no subnet are "
                 "beyond half of the pools that admit them"
             )
+
+    def _wanting(self, match):
+        """The first subnet with a pool for classes that a reservation gives; None for none."""
+        own = set(match.value.get("client-classes", ()))
+        for place in self._places:
+            for guards, size, _ in place.pools:
+                if size and guards and all(own & set(guard) for guard in guards):
+                    return place
+        return None
 
     def _reserved(self, place, reservations):
         by_key = {"hw-address": [], "duid": []}
@@ -320,8 +330,10 @@ class Clients:
 
 def _room(place):
     """How many clients with a reservation may come for a subnet's pools: half of them."""
-    sizes = [size for guards, size, _ in place.pools if set(guards) <= {("KNOWN",)}]
-    return math.ceil(sum(sizes) * POOL_USE_LIMIT)
+    pools = [(size, guards) for guards, size, _ in place.pools if set(guards) <= {("KNOWN",)}]
+    # A client without a reservation has one address of a pool at least, if it is for such.
+    most = [size if guards else max(0, size - 1) for size, guards in pools]
+    return min(math.ceil(sum(size for size, _ in pools) * POOL_USE_LIMIT), sum(most))
 
 
 def _bytes(value):

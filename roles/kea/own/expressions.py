@@ -14,10 +14,27 @@ from pathlib import Path
 from leaselab.lab.roles import load_module
 
 from .texts import Unknown, constant, part_of, sent_for, worked_out
-from .vendor import field_of, with_vendor_options
+from .vendor import ANYBODY, field_of, with_vendor_options
 
 ANY = "any"
 """Of a field that only has to be there."""
+_ENTERPRISE = ANYBODY.to_bytes(4, "big")
+_THERE = {
+    4: {
+        81: b"\0\0\0leaselab",
+        119: b"\x08leaselab\0",
+        124: _ENTERPRISE + b"\x08leaselab",
+        125: _ENTERPRISE + b"\0",
+    },
+    6: {
+        16: _ENTERPRISE + b"\0\x08leaselab",
+        17: _ENTERPRISE,
+        39: b"\0\x08leaselab\0",
+    },
+}
+"""Values of options that have to be there, where Kea drops a message with one out of form."""
+_EXCHANGE = {4: {50, 53, 54, 82, 118}, 6: {2, 3, 4, 8, 9, 13, 25}}
+"""Options that are not a client's to choose: its exchange or its relay has them."""
 LLT = b"\0\1\0\1\x2c\0\0\0\2\0\0\0\0\0"
 """A DUID of link layer and time (RFC 8415, 11.2)."""
 _ALTERNATIVES = 32
@@ -120,7 +137,9 @@ class Classes:
         packet = dict(place)
         for field, parts in asked.items():
             if ANY in parts:
-                packet.setdefault(field, b"leaselab")
+                code = re.fullmatch(r"option\[(\d+)\]", field)
+                known = _THERE[self.family] if code else {}
+                packet.setdefault(field, known.get(int(code[1]) if code else 0, b"leaselab"))
         for field, parts in asked.items():
             pieces = [part for part in parts if part != ANY]
             if pieces:
@@ -255,7 +274,8 @@ class Classes:
             return "duid" if of_six else "mac"
         if plain in ("pkt4.giaddr", "relay6[0].linkaddr"):
             return "relay"
-        if re.fullmatch(r"option\[\d+\]", plain) and plain not in ("option[53]", "option[82]"):
+        code = re.fullmatch(r"option\[(\d+)\]", plain)
+        if code and int(code[1]) not in _EXCHANGE[self.family]:
             return plain
         return field_of(plain)
 

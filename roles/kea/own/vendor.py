@@ -16,7 +16,7 @@ _FIELD = re.compile(
     r"vendor(?:\.enterprise|\[(?:\d{1,9}|\*)\]|\[\d{1,9}\]\.option\[\d{1,5}\])"
     r"|vendor-class(?:\.enterprise|\[(?:\d{1,9}|\*)\]|\[\d{1,9}\]\.data(?:\[0\])?)"
 )
-_ANYBODY = 32473
+ANYBODY = 32473
 """Number of an enterprise in examples (RFC 5612)."""
 
 
@@ -67,7 +67,7 @@ def _parts(packet, own, name):
             numbers.add(int(number))
         if code or not field.endswith(("]", "enterprise")):
             parts[int(code[0]) if code else 0] = packet[field]
-    [number] = numbers or {_ANYBODY}
+    [number] = numbers or {ANYBODY}
     return number, parts
 
 
