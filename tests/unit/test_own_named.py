@@ -245,6 +245,15 @@ def test_a_zone_that_another_view_lost_is_in_no_view(tmp_path):
     assert "zone.in-view: none where the other view has no such zone" in own.changes
 
 
+def test_a_zone_that_nobody_may_ask_is_not_asked(tmp_path):
+    policy = 'zone "rpz" { type primary; file "db.net"; allow-query { none; }; };'
+    own = of(tmp_path, policy)
+    assert list(own.zones) == ["example.net."]
+    assert own.zones_beside == [("rpz.", str(tmp_path / "db.net"))]
+    assert "zone.allow-query none: nobody asks for its names" in own.changes
+    assert '"@zones@/1.zone"' in own.server["text"].partition("example.net")[0]
+
+
 def test_only_a_server_with_views_has_one_measured():
     with pytest.raises(LeaselabError, match=r"--view a: its server has no views \(found kea"):
         read_own(DATA / "house.conf", view="a")

@@ -72,7 +72,11 @@ class LabForm(OwnForm):
         self._measured = self._view = measured_view(views, acls, view)
         kept = [one for one in self._kept(read, "") if one.name != "options"]
         measured = self._measured.value if self._measured else ""
-        beside = [key for key in self._paths if key[0] != measured]
+        beside = [
+            (view, name)
+            for view, name in self._paths
+            if view != measured or name not in self.zones
+        ]
         self.beside = [(name, self._paths[view, name]) for view, name in beside]
         numbered = [*((measured, name) for name in sorted(self.zones)), *beside]
         self._number = {key: at for at, key in enumerate(numbered)}
@@ -172,7 +176,12 @@ class LabForm(OwnForm):
                 todo="write it as text with named-compilezone -F text",
             )
         file = inner["file"]
-        self._place(name, spot, str(self._files.path(file.value, file.spot, self._folder)))
+        asked = inner.get("allow-query")
+        nobody = asked is not None and [held.name for held in asked.inner or ()] == ["none"]
+        if nobody:
+            self.change("zone.allow-query none: nobody asks for its names")
+        path = str(self._files.path(file.value, file.spot, self._folder))
+        self._place(name, spot, path, is_asked=not nobody)
         self.change("zone.file: a copy in a folder of the lab")
         yield one.having(self._kept(one.inner, "zone."))
 
@@ -186,13 +195,13 @@ class LabForm(OwnForm):
             self.zones[name] = path
         yield one
 
-    def _place(self, name, spot, path):
+    def _place(self, name, spot, path, *, is_asked):
         """Note the file of a zone of the view that is read."""
         key = (self._view.value if self._view else "", name)
         if key in self._paths:
             raise usage_error(f"zone {name[:80]} comes twice", where=spot, wanted="one of it")
         self._paths[key] = path
-        if self._view is self._measured:
+        if is_asked and self._view is self._measured:
             self.zones[name] = path
 
     def _with_files(self, statements, view):

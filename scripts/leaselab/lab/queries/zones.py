@@ -157,7 +157,9 @@ def _directive(path: Path, number: int, tokens: Sequence[str], origin: str) -> s
     """The origin after a directive."""
     word = tokens[0].upper()
     if word in _REFUSED:
-        raise _wrong(path, number, f"{word} is not read", tokens)
+        error = _wrong(path, number, f"{word} is not read", tokens)
+        error.todo = f"write it in full: named-compilezone -o FILE {origin or 'ZONE'} {path}"
+        raise error
     if word != _ORIGIN:
         return origin
     return _absolute(path, number, (*tokens, "")[1], origin)
