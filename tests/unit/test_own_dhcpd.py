@@ -79,6 +79,10 @@ def test_whom_nothing_answers_is_named_with_the_line():
             'match if (option user-class = "a and b") and exists agent.remote-id;',
             ("agent", [2, b"leaselab"]),
         ),
+        (
+            'match if exists user-class and option user-class = "iPXE";',
+            ("options", [77, b"iPXE"]),
+        ),
     ],
 )
 def test_a_client_sends_what_a_class_tests(tmp_path, test, sent):

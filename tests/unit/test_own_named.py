@@ -254,6 +254,32 @@ def test_a_zone_that_nobody_may_ask_is_not_asked(tmp_path):
     assert '"@zones@/1.zone"' in own.server["text"].partition("example.net")[0]
 
 
+def test_a_zone_beside_views_is_refused_as_named_does(tmp_path):
+    beside = 'zone "b" { type primary; file "db.net"; };'
+    assert "small.conf:1: zone b: a zone beside views" in refusal_of_views(
+        tmp_path, "", top=beside
+    )
+
+
+def test_a_zone_of_a_view_that_has_it_not_is_refused(tmp_path):
+    shared = "view b { zone x { in-view a; }; };"
+    with pytest.raises(LeaselabError, match=r"zone x: the zone is in no such view"):
+        read(tmp_path, f"view a {{ {ZONE.replace('MORE', '')} }};\n{shared}", view="a")
+
+
+def test_a_pattern_includes_the_files_that_have_it(tmp_path):
+    folder = tmp_path / "zones.d"
+    folder.mkdir()
+    for name in ("b.conf", "a.conf", "c.conf~"):
+        text = ZONE.replace("example.net", name).replace("MORE", "")
+        (folder / name).write_text(text, encoding="utf-8")
+    own = of(tmp_path, 'include "zones.d/*.conf";')
+    assert list(own.zones) == ["a.conf.", "b.conf.", "example.net."]
+    assert "small.conf:1: no file has a name of this pattern" in refusal(
+        tmp_path, 'include "zones.d/*.zone";'
+    )
+
+
 def test_only_a_server_with_views_has_one_measured():
     with pytest.raises(LeaselabError, match=r"--view a: its server has no views \(found kea"):
         read_own(DATA / "house.conf", view="a")

@@ -11,8 +11,8 @@ from .lab_form import LabForm
 
 FILES = ("named.conf",)
 RECOGNISED = re.compile(
-    r'^[ \t]*(?:options\s*\{|(?:view|zone)[ \t]+"?[^\s"{};]+"?[ \t]+(?:IN[ \t]+)?\{\s*'
-    r"(?:type\s|match-))",
+    r'^[ \t]*(?:options\s*\{|view[ \t]+"?[^\s"{};]+"?[ \t]+(?:\w+[ \t]+)?\{|'
+    r'zone[ \t]+"?[^\s"{};]+"?[ \t]+(?:IN[ \t]+)?\{\s*type\s)',
     re.MULTILINE | re.IGNORECASE,
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
 from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
@@ -62,7 +64,7 @@ class LabForm(OwnForm):
         `view` is the name of the one to measure; empty for the one of the lab's clients.
         """
         super().__init__(without)
-        self._files, self._paths, self.zones = files, {}, {}
+        self._files, self._paths, self.zones, self._seen = files, {}, {}, set()
         read = list(self._included(parsed(text, where), 0))
         options = [one for held in read if held.name == "options" for one in held.inner or ()]
         named = [one.value for one in options if one.name == "directory"]
@@ -96,12 +98,29 @@ class LabForm(OwnForm):
         """The statements, with those of included files in their place."""
         for one in statements:
             if one.name == "include" and one.value:
-                text, path = self._files.included(one.value, one.spot, depth)
-                yield from self._included(parsed(text, path), depth + 1)
+                for name in self._meant(one):
+                    text, path = self._files.included(name, one.spot, depth)
+                    yield from self._included(parsed(text, path), depth + 1)
             elif one.inner is not None:
                 yield one.having(self._included(one.inner, depth))
             else:
                 yield one
+
+    def _meant(self, one):
+        """The names of the files that an include means: one, or those of a pattern."""
+        folder, _, last = one.value.rpartition("/")
+        if not set(last) & set("*?"):
+            return [one.value]
+        names = self._files.names(folder or ".", one.spot)
+        matching = [name for name in names if fnmatchcase(name.rpartition("/")[2], last)]
+        if not matching:
+            raise usage_error(
+                "no file has a name of this pattern",
+                where=one.spot,
+                found=one.value[:200],
+                wanted="one file at least",
+            )
+        return matching
 
     def _kept(self, statements, path):
         """What stays of statements; `path` is what they are in, with a dot."""
@@ -118,6 +137,12 @@ class LabForm(OwnForm):
         elif name in _HOLDS:
             self.change(f"{path}{name}: {_HOLDS[name]}")
         elif name == "zone" and path in ("", "view."):
+            if not path and self._measured:
+                raise usage_error(
+                    "a zone beside views",
+                    where=f"{one.spot}: zone {one.value[:80]}",
+                    wanted="all zones in views, as named wants it",
+                )
             yield from self._zone(one)
         elif name == "view" and one.inner is not None:
             yield from self._of_view(one)
@@ -153,6 +178,7 @@ class LabForm(OwnForm):
         if "in-view" in inner:
             yield from self._shared(one, name, inner["in-view"].value)
             return
+        self._seen.add((self._view.value if self._view else "", name))
         kind = inner["type"].value.lower() if "type" in inner else ""
         if kind in _LABS_ZONES:
             self.change(f"zone of type {kind}: {_LABS_ZONES[kind]}")
@@ -186,7 +212,14 @@ class LabForm(OwnForm):
         yield one.having(self._kept(one.inner, "zone."))
 
     def _shared(self, one, name, view):
-        """Yield a zone that is another view's, if that has it."""
+        """Yield a zone that is another view's, if that still has it."""
+        if (view, name) not in self._seen:
+            raise usage_error(
+                "the zone is in no such view",
+                where=f"{one.spot}: zone {one.value[:80]}",
+                found=f"in-view {view[:80]}",
+                wanted="a view before it that has the zone",
+            )
         path = self._paths.get((view, name))
         if path is None:
             self.change("zone.in-view: none where the other view has no such zone")

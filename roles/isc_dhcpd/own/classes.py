@@ -74,14 +74,23 @@ def _sent(test):
     """What a client sends for a test: the first of several of which one is enough."""
     first = _parts(test, "or")[0]
     joined = {}
-    for part in _parts(first, "and"):
+    # What only has to be there comes last: often another part says what it is.
+    parts = sorted(_parts(first, "and"), key=lambda part: part.startswith("exists"))
+    for part in parts:
         own = _sent(part[1:-1]) if part[:1] == "(" else _sent_for(part)
         if own is None or ("mac" in own and "mac" in joined):
             return None
         for key, value in own.items():
-            joined[key] = value if key == "mac" else [*joined.get(key, ()), *value]
+            held = joined.get(key, ())
+            if not (key != "mac" and part.startswith("exists") and _has(held, value)):
+                joined[key] = value if key == "mac" else [*held, *value]
     codes = [code for key in ("options", "agent") for code, _ in joined.get(key, ())]
     return joined if len(codes) == len(set(codes)) else None
+
+
+def _has(options, others):
+    """Whether options have one of the codes of others."""
+    return bool({code for code, _ in options} & {code for code, _ in others})
 
 
 def _sent_for(test):
