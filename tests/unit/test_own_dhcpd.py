@@ -201,6 +201,11 @@ host d {{ hardware ethernet 0:1:2:3:4:6; fixed-address 10.0.0.6; }}"""
     ]
 
 
+def test_a_setting_without_a_value_is_left_to_dhcpd(tmp_path):
+    own = of(tmp_path, top="default-lease-time;\ndont-use-fsync;")
+    assert own.options == {"sync": True}
+
+
 def test_temporary_addresses_are_no_room_for_clients(tmp_path):
     file = tmp_path / "dhcpd6.conf"
     file.write_text(

@@ -165,6 +165,8 @@ def test_one_of_two_families_is_measured(tmp_path):
         ("dhcp-range=", "small.conf:1: not a range as dnsmasq has them"),
         ("dhcp-range=10.0.0.1,10.0.0.300", "small.conf:1: not a range as dnsmasq has them"),
         ("conf-file=/nowhere/x.conf", "small.conf:1: a file that it names is not here"),
+        ("dhcp-hostsfile=", "small.conf:1: a file that it names is not here (found no name)"),
+        ("dhcp-hostsdir=", "small.conf:1: a file that it names is not here (found no name)"),
         ("conf-dir=.", "more than 1000 files"),
         ("conf-file=small.conf", "small.conf:1: files are included too deeply"),
         ("dhcp-ignore=tag:!known", "a client of it needs a tag that is not ignored"),
@@ -184,3 +186,7 @@ def test_the_file_is_a_scenario_that_the_lab_can_measure(tmp_path):
     catalogue = catalogue_in(tmp_path)
     for file in ("school", "dnsmasq6.conf"):
         assert measurable(DATA / file, catalogue).server.kind == "dnsmasq"
+
+
+def test_an_option_without_a_value_is_left_to_dnsmasq(tmp_path):
+    assert "shared-network\n" in of(tmp_path, "shared-network=").server["text"]

@@ -22,6 +22,8 @@ FILES = {
     "names": "etc/bind/named.conf.options",
     "names ": "etc/bind/named.conf.local",
     " names": "etc/bind/zones/db.example.org",
+    "split": "etc/bind/named.conf",
+    "split ": "etc/bind/acls.conf",
 }
 """Files that are mutated, by the file or folder that is read."""
 
@@ -39,7 +41,8 @@ def test_a_mutated_file_is_read_or_refused(tmp_path, name):
         file.write_bytes(with_other_bytes(text, seed))
         try:
             own = read_own(place)
-            zones = [zone_of(zone, Path(held), held) for zone, held in own.zones.items()]
+            files = [*own.zones_beside, *own.zones.items()]
+            zones = [zone_of(zone, Path(held), held) for zone, held in files]
             outcomes.add(bool(queries_of(zones) if zones else own.kinds))
         except LeaselabError as refused:
             outcomes.add(refused.outcome)

@@ -254,6 +254,10 @@ def test_a_zone_that_nobody_may_ask_is_not_asked(tmp_path):
     assert '"@zones@/1.zone"' in own.server["text"].partition("example.net")[0]
 
 
+def test_a_view_without_statements_is_left_to_named(tmp_path):
+    assert 'view "v";' in of(tmp_path, 'view "v";').server["text"]
+
+
 def test_a_zone_beside_views_is_refused_as_named_does(tmp_path):
     beside = 'zone "b" { type primary; file "db.net"; };'
     assert "small.conf:1: zone b: a zone beside views" in refusal_of_views(

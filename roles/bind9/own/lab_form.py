@@ -69,7 +69,8 @@ class LabForm(OwnForm):
         options = [one for held in read if held.name == "options" for one in held.inner or ()]
         named = [one.value for one in options if one.name == "directory"]
         self._folder = named[0] if named else ""
-        views = [one for one in read if one.name == "view" and of_class_in(one)]
+        views = [one for one in read if one.name == "view" and one.inner is not None]
+        views = [view for view in views if of_class_in(view)]
         acls = {one.value: one.inner or () for one in read if one.name == "acl"}
         self._measured = self._view = measured_view(views, acls, view)
         kept = [one for one in self._kept(read, "") if one.name != "options"]

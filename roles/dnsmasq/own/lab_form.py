@@ -104,7 +104,7 @@ class LabForm(OwnForm):
 
     def _of_folder(self, line):
         """Names of the files of a folder that dnsmasq would read."""
-        folder, *endings = line.words
+        folder, *endings = line.words or ("",)
         wanted = tuple(word[1:] for word in endings if word.startswith("*"))
         refused = tuple(word for word in endings if word and not word.startswith("*"))
         names = []
@@ -146,7 +146,7 @@ class LabForm(OwnForm):
             yield from self._carried(line)
         elif name == "dhcp-range":
             yield from self._of_range(line)
-        elif name == "shared-network" and line.words[0] in self._interfaces:
+        elif name == "shared-network" and self._interfaces & {*line.words[:1]}:
             self.change(f"{name}: the test network")
         else:
             yield line

@@ -56,13 +56,13 @@ class LabForm(OwnForm):
     def options(self):
         """Options of the scenario that the file decides."""
         top = {
-            statement.name: statement.words[1:]
+            statement.name: "".join(statement.words[1:2])
             for statement in self.statements
             if statement.inner is None
         }
-        lifetime = top.get("default-lease-time", ("",))[0]
+        lifetime = top.get("default-lease-time", "")
         return {
-            "sync": top.get("dont-use-fsync", ("false",))[0] not in ("true", "on"),
+            "sync": top.get("dont-use-fsync") not in ("true", "on"),
             **({"lease_lifetime_s": int(lifetime)} if lifetime.isdecimal() else {}),
         }
 

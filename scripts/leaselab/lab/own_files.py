@@ -50,14 +50,14 @@ class OwnFiles:
         line that names it; a usage error has it where there is no such file.
         """
         tried = self._below(Path(within) / name) if within else []
-        for path in [*tried, *self._below(Path(name))]:
+        for path in [*tried, *self._below(Path(name))] if name else []:
             with contextlib.suppress(OSError, ValueError):  # names that no file can have
                 path.stat()
                 return path
         raise usage_error(
             "a file that it names is not here",
             where=where,
-            found=name[:200],
+            found=name[:200] or "no name",
             todo="name a folder that has the configuration and its files: --config FOLDER",
         )
 
