@@ -236,6 +236,8 @@ TIMED = [SCENARIO, "--queries", "FILE", "--scale", "1"]
         (["run", SCENARIO, "--queries", "FILE", "--dnssec-ok"], ONE, "--edns"),
         (["run", SCENARIO, "--queries", "FILE", "--clients", "c.yml"], ONE, "one of them"),
         (["compare", "a", "b", "--queries", "FILE"], ONE, "--live"),
+        (["compare", "a", "b", "--zone", "z"], ONE, "--zone: it would have no effect"),
+        (["compare", "a", "b", "--scale", "2"], ONE, "--scale: it would have no effect"),
         (["run", "bind9-zones-size-10000-threads-1", "--queries", "FILE"], ONE, "1 of 1"),
         (["run", "unbound-recursive-cold", "--queries", "FILE"], ONE + ONE, "q.txt:2"),
         (["run", "unbound-recursive-mixed", "--queries", "FILE", "--zone", "z"], ONE, "z: "),

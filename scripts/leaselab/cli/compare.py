@@ -23,7 +23,14 @@ from leaselab.cli.options import (
     without_effect,
     write_output,
 )
-from leaselab.cli.own import add_clients, add_config, add_queries, one_with_load, own_scenario
+from leaselab.cli.own import (
+    add_clients,
+    add_config,
+    add_queries,
+    one_with_load,
+    own_scenario,
+    scenarios_with_load,
+)
 from leaselab.cli.source import LISTING, add_listing, list_commits
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
@@ -134,6 +141,8 @@ def run(args: argparse.Namespace) -> Outcome:
     args.scenario = args.scenario or own
     if args.clients is not None or args.queries is not None:
         args.scenario = one_with_load(args, args.scenario)
+    else:
+        scenarios_with_load(args, ())  # their other options would have no effect
     if args.live:
         lived = live(args, store)
         if lived.layouts is not None:
