@@ -152,6 +152,13 @@ def test_times_are_those_since_the_first_query_in_their_order(tmp_path, capsys):
     )
 
 
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_a_capture_itself_is_no_file_of_queries(tmp_path, form):
+    (tmp_path / "dns").write_bytes(getattr(morning(), form)())
+    with pytest.raises(LeaselabError, match=r"a capture, .*leaselab queries .*/dns --times"):
+        read_queries(tmp_path / "dns")
+
+
 def test_a_capture_without_queries_is_refused(tmp_path, capsys):
     (tmp_path / "a").write_bytes(captures.house().pcap())
     assert main(["queries", f"{tmp_path}/a"]) == 2

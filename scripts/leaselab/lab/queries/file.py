@@ -19,6 +19,10 @@ MOST_BYTES = 32 << 20
 """Size of a file of queries at the most: all of it lies in the generator's memory."""
 _QUERY = "a name and a type a line, such as www.example.com AAAA"
 _COMMENTS = (";", "#")
+_CAPTURES = tuple(
+    map(bytes.fromhex, ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a"))
+)
+"""How files of pcap and pcapng begin."""
 
 
 class Queries(NamedTuple):
@@ -75,6 +79,13 @@ def read_queries(path: Path) -> Queries:
         data = path.read_bytes()
     except OSError as error:
         raise not_read(path, error) from error
+    if data.startswith(_CAPTURES):
+        raise usage_error(
+            "a capture, and no file of queries",
+            where=str(path),
+            wanted=_QUERY,
+            todo=f"leaselab queries {path} --times -o FILE, then --queries FILE",
+        )
     lines, numbers, times = list[str](), list[int](), list[float]()
     for number, line in enumerate(data.decode("latin-1").split("\n"), 1):
         words = line.split()
