@@ -99,6 +99,18 @@ def test_clients_known_by_their_maker_are_answered_where_others_are_not(tmp_path
     assert "no client is known to have it" in reported
 
 
+@pytest.mark.parametrize("word", ["set", "net"])
+def test_a_host_whose_tag_is_ignored_does_not_come(tmp_path, word):
+    own = of(
+        tmp_path,
+        "dhcp-ignore=tag:off",
+        f"dhcp-host={word}:off,00:0c:29:aa:00:01,10.0.0.9",
+        f"dhcp-host=00:0c:29:*:*:*,{word}:off",
+    )
+    assert counted(own) == {"10.0.0.0/24": 100}
+    assert [line.rpartition(": ")[2] for line in own.unserved] == ["in no range"]
+
+
 def test_no_more_clients_come_than_it_holds_leases(tmp_path):
     small, large = (of(tmp_path, f"dhcp-lease-max={most}") for most in (50, 5000))
     assert (small.clients, small.addresses) == (25, 50)
@@ -114,6 +126,14 @@ def test_a_clients_tags_are_those_of_all_its_classes(tmp_path):
         "dhcp-ignore=tag:!both",
     )
     assert counted(own) == {"10.0.0.0/24, b": 100}
+
+
+def test_the_tag_of_a_range_ignores_nobody(tmp_path):
+    """As of dnsmasq 2.90: a range has set its tag after a client was ignored, or not."""
+    guests = "dhcp-range=set:guest,10.1.0.10,10.1.0.209,255.255.255.0"
+    own = of(tmp_path, guests, "dhcp-ignore=tag:guest")
+    assert counted(own) == {"10.1.0.0/24": 100, "10.0.0.0/24": 100}
+    assert "answer no client" in refusal(tmp_path, guests, "dhcp-ignore=tag:!guest")
 
 
 def test_a_line_is_what_dnsmasq_makes_of_it(tmp_path):

@@ -23,6 +23,8 @@ _TEXTS = {
     "dhcp-subscrid": {4: ("agent", 6), 6: ("agent", 38)},
 }
 """Where what a class tests is, by the family."""
+_OF_HOST = ("set:", "net:")
+"""What a tag has before it that a dhcp-host sets."""
 _UNWORKED = ("dhcp-match", "dhcp-name-match")
 _ARCHITECTURE = 93
 _MATCHED = {"client-arch": _ARCHITECTURE, "vendor-class": 60, "user-class": 77, "hostname": 12}
@@ -128,10 +130,12 @@ class Clients(Kinds):
         return self._classes[: max(1, MOST_KINDS // max(1, len(self._places)))]
 
     def _is_served(self, place, packet, own=()):
-        """Whether a client with such a message gets an address of a range."""
+        """Whether a client with such a message gets an address of a range.
+
+        The tag that a range itself sets is not set yet when dnsmasq decides that.
+        """
         held = [one for one in self._classes if one.holds(packet)]
         tags = {tag for one in held for tag in (one.tag, *one.more)} | set(own)
-        tags |= {place.held.tag} - {""}
         for _ in self._rules:
             more = {tag for wanted, tag in self._rules if _match(wanted, tags)} - tags
             if not more:
@@ -170,7 +174,7 @@ class Clients(Kinds):
             return
         tags, identity, addresses, names = ["known"], None, [], []
         for word in line.words:
-            if tag := tag_of(word, ("set:",)):
+            if tag := tag_of(word, _OF_HOST):
                 tags.append(tag)
             elif word == "ignore":
                 return
@@ -214,7 +218,7 @@ class Clients(Kinds):
 
 def _of_makers(line):
     """Yield the class of the clients of a dhcp-host by a pattern of hardware addresses."""
-    tags = [tag for word in line.words if (tag := tag_of(word, ("set:",)))]
+    tags = [tag for word in line.words if (tag := tag_of(word, _OF_HOST))]
     patterns = [word for word in line.words if "*" in word and _PATTERN.fullmatch(word)]
     others = len(line.words) - len(tags) - len(patterns)
     if len(patterns) == 1 and not others:

@@ -68,18 +68,16 @@ def tag_of(word, prefixes=("tag:", "net:")):
 
 
 class Range:
-    """A dhcp-range: the subnet of its clients, its addresses and its tags."""
+    """A dhcp-range: the subnet of its clients, its addresses, and the tags that it wants."""
 
     def __init__(self, line):
         """Raises ValueError and LookupError for what is none."""
-        self.line, self.filter, self.tag = line, [], ""
+        self.line, self.filter = line, []
         words = line.words
         while words and not _is_address(words[0]):
             word = words.pop(0)
             if tag_of(word):
                 self.filter.append(tag_of(word))
-            else:
-                self.tag = tag_of(word, ("set:",)) or word
         ends = [
             ipaddress.ip_address(word)
             for word in words[:2]
