@@ -206,6 +206,17 @@ def test_a_setting_without_a_value_is_left_to_dhcpd(tmp_path):
     assert own.options == {"sync": True}
 
 
+def test_a_client_has_an_address_and_a_prefix_where_pools_apart_have_them(tmp_path):
+    file = tmp_path / "dhcpd6.conf"
+    file.write_text(
+        "subnet6 2001:db8::/64 { prefix6 2001:db8:b000:: 2001:db8:b0ff:: /56;\n"
+        "pool6 { range6 2001:db8::100 2001:db8::163; } }\n",
+        encoding="utf-8",
+    )
+    [kind] = read_own(file).kinds
+    assert (kind["want"], kind["clients"]) == ("both", 50)
+
+
 def test_temporary_addresses_are_no_room_for_clients(tmp_path):
     file = tmp_path / "dhcpd6.conf"
     file.write_text(

@@ -149,6 +149,8 @@ class Clients(Kinds):
             clients += math.floor(_most(sizes) * share) or 1
             wants = {want: size + sizes[want] for want, size in wants.items()}
             denied |= {_member(rule) for rule in own if rule.name in REFUSE}
+        if all(wants.values()):  # of other pools; each client has one of both
+            clients = min(clients, math.floor(min(wants.values()) * share) or 1)
         names = [name for name in self._spread if name not in denied][: clients // 2]
         for name in names:
             self._in_class(place, name, clients // 2 // len(names))
