@@ -3,6 +3,8 @@
 from copy import deepcopy
 from random import Random
 
+from hypothesis import settings
+
 PIECES = (
     *(b",", b",,", b"{", b"}", b"[", b"]", b":", b'"', b"'", b"#", b"//", b"/*", b"*/", b"/"),
     *(b"\n", b"\t", b"\r", b"\f", b" ", b"\x00", b"\x1b", b"\x7f", b"\xe4", b"\xff\xfe"),
@@ -41,6 +43,11 @@ VALUES = (
         {"type": []},
     ),
 )
+
+
+def tries(count):
+    """How many changes a test tries: ten times `count` in the profile `night`."""
+    return count * settings.default.max_examples // 50
 
 
 def with_other_bytes(text, seed):

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 case ${1:-} in
-  suite) exec .ci/run --junit-xml=ci/suite.xml ;;
+  suite) exec .ci/run --junit-xml=ci/suite.xml --hypothesis-profile night ;;
   night) exec ./leaselab test tests/lab/night --junit-xml=ci/night.xml ;;
   vm) exec ./leaselab test tests/vm --junit-xml=ci/vm.xml ;;
   *)

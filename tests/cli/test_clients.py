@@ -10,6 +10,7 @@ import yaml
 from tests import captures
 from tests.captures import DAY, Capture, mutated
 from tests.made_up import Lab
+from tests.mutations import tries
 
 from leaselab.cli.main import main
 from leaselab.lab.clients.capture import Reader
@@ -18,7 +19,7 @@ from leaselab.model.errors import LeaselabError
 
 ISP = str(Path(__file__).parents[1] / "data/own/isp.conf")
 SHAPES = {shape.__name__: shape for shape in (captures.isp, captures.campus, captures.house)}
-MUTATED = 10_000
+MUTATED = tries(1000)
 
 
 def counted(tmp_path, capture, *words):

@@ -8,6 +8,7 @@ import sys
 import pytest
 from tests import captures
 from tests.captures import DAY, Capture, mutated
+from tests.mutations import tries
 
 from leaselab.cli.main import main
 from leaselab.lab.queries import capture as reading
@@ -15,7 +16,7 @@ from leaselab.lab.queries.capture import Names, Read
 from leaselab.lab.queries.file import read_queries
 from leaselab.model.errors import LeaselabError
 
-MUTATED = 10_000
+MUTATED = tries(1000)
 A, MX, HTTPS, AXFR, CAA = 1, 15, 65, 252, 257
 
 

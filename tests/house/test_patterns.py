@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LENGTH = 10_000
-"""Letters; for these a quadratic pattern takes some seconds, a linear one some milliseconds."""
-LIMIT_S = 0.5
+LENGTH = 4000
+"""Letters; for these a quadratic pattern takes some tenths of a second, a linear one 1 ms."""
+LIMIT_S = 0.05
 PIECES = (
     *"a1 \n-./:\\\"'([<*Af@\t",
     *("a:", "a.", "1.", "a=", "a ", "a\n", "\n ", "a://", "://", "a@", "1:1", "{{", "{{ a"),
@@ -90,9 +90,17 @@ def test_a_pattern_takes_time_in_proportion_to_the_text():
             long = (piece * LENGTH)[:LENGTH]
             for text in (f"a{long}\n!", f"!{long}"):
                 given = _as(text, type(pattern))
-                began = time.process_time()
-                use(_as("", type(pattern)), given) if method == "sub" else [*_all(use(given))]
-                assert time.process_time() - began < LIMIT_S, (place, method, piece)
+                words = (_as("", type(pattern)), given) if method == "sub" else (given,)
+                # of a machine that is busy, one of three
+                quick = any(_seconds(use, words) < LIMIT_S for _ in range(3))
+                assert quick, (place, method, piece)
+
+
+def _seconds(use, words):
+    began = time.process_time()
+    for _ in _all(use(*words)):
+        pass
+    return time.process_time() - began
 
 
 def _all(iterator):

@@ -105,6 +105,16 @@ def test_every_playbook_is_one():
     assert "[WARNING]" not in done.stderr
 
 
+def test_every_role_is_one(tmp_path):
+    """ansible-lint would start Ansible for each."""
+    assert [role for role in ROLES if not re.fullmatch("[a-z][a-z0-9_]*", role)] == []
+    tasks = [{"ansible.builtin.import_role": {"name": role}} for role in ROLES]
+    book = tmp_path / "roles.yml"
+    book.write_text(yaml.safe_dump([{"hosts": "localhost", "tasks": tasks}]), "utf-8")
+    done = ansible_playbook("--syntax-check", book)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_playbook_begins_by_saying_what_it_does():
     for playbook in PLAYBOOKS:
         text = (ROOT / "ansible" / playbook).read_text(encoding="utf-8")

@@ -314,10 +314,10 @@ def test_what_runs_at_night_is_tested_after_a_suite_that_failed_as_well(site):
     assert record.result == "UNSTABLE", record.log
     assert record.stages["Suite"] == "UNSTABLE"
     assert record.stages["Night"] == record.stages["Hosts that boot"] == "SUCCESS"
-    assert [" ".join(call.split()[:2]) for call in calls] == [
-        "suite --junit-xml=ci/suite.xml",
-        "test tests/lab/night",
-        "test tests/vm",
+    assert calls == [
+        "suite --junit-xml=ci/suite.xml --hypothesis-profile night",
+        "test tests/lab/night --junit-xml=ci/night.xml",
+        "test tests/vm --junit-xml=ci/vm.xml",
     ]
 
 

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from tests.bench_document import DOCUMENT
 from tests.inventories import parsed
+from tests.mutations import tries
 
 from leaselab.cli.options import parse_json
 from leaselab.lab.bench_file import parse_bench
@@ -22,7 +23,7 @@ from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import PROCEDURES, procedure_of
 
 ROOT = Path(__file__).parents[2]
-CHANGES = 500
+CHANGES = tries(100)
 VALUES = (
     *(None, True, False, 0, -1, 1, 2, 10**30, -(10**30), 0.5, -0.5, 1e308, math.nan, math.inf),
     *("", " ", "x" * 300, "x" * 70_000, "a\nb", "\0", "é", "{{ 7 * 7 }}", "../../x"),

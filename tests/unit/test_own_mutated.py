@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.mutations import with_other_bytes
+from tests.mutations import tries, with_other_bytes
 
 from leaselab.lab.own import read_own
 from leaselab.lab.queries.of_zones import queries_of
@@ -12,7 +12,7 @@ from leaselab.lab.queries.zones import zone_of
 from leaselab.model.errors import LeaselabError, Outcome
 
 DATA = Path(__file__).parents[1] / "data/own"
-MUTATED = 1250
+MUTATED = tries(150)
 FILES = {
     "dhcpd.conf": "",
     "dhcpd6.conf": "",

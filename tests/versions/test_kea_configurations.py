@@ -125,9 +125,9 @@ def known_words(suite, family):
     return json.loads(output)
 
 
-def task(suite, family, shape, folder):
-    """The tasks that write one configuration, as the role does for a release."""
-    variables = {
+def variables_of(suite, family, shape):
+    """What the role has of a release and a scenario."""
+    return {
         "kea_family": family,
         "kea_subnet": POOLS[family],
         "kea_pool": POOLS[family],
@@ -139,18 +139,35 @@ def task(suite, family, shape, folder):
         "ansible_facts": {"architecture": os.uname().machine},
         **SHAPES[shape],
     }
-    agents = {"kea-ctrl-agent.json": "kea_needs_agent"} if shape == "pair" else {}
-    for name, when in {"kea-dhcp.json": "true", **agents}.items():
-        source = ROLE / "templates" / f"{name}.j2"
-        yield {
-            "name": f"Write {name}",
-            "keep": {
-                "content": f"{{{{ lookup('ansible.builtin.template', '{source}') }}}}",
-                "dest": str(folder / f"{family}-{shape}-{name}"),
-            },
-            "vars": variables,
-            "when": when,
-        }
+
+
+def template(name, values):
+    path = ROLE / "templates" / f"{name}.j2"
+    return f"{{{{ lookup('ansible.builtin.template', '{path}', template_vars={values}) }}}}"
+
+
+def tasks_of(folder, cases):
+    """Write the servers' configurations in one task, as each starts a process; then agents'."""
+    items = [
+        {"dest": str(folder / f"{family}-{shape}-kea-dhcp.json"), "variables": variables}
+        for (_, family, shape), variables in cases
+    ]
+    yield {
+        "keep": {
+            "content": template("kea-dhcp.json", "item.variables"),
+            "dest": "{{ item.dest }}",
+        },
+        "loop": items,
+        "loop_control": {"label": "{{ item.dest }}"},
+    }
+    for (_, family, shape), variables in cases:
+        if shape == "pair":
+            agent = folder / f"{family}-{shape}-kea-ctrl-agent.json"
+            yield {
+                "keep": {"content": template("kea-ctrl-agent.json", "{}"), "dest": str(agent)},
+                "vars": variables,
+                "when": "kea_needs_agent",
+            }
 
 
 @pytest.fixture(scope="module")
@@ -160,17 +177,13 @@ def written(tmp_path_factory):
 
 
 def write(folder, suite):
+    cases = [(case, variables_of(*case)) for case in CASES if case[0] == suite]
     play = {
         "hosts": "localhost",
         "connection": "local",
         "gather_facts": False,
         "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
-        "tasks": [
-            item
-            for wanted, family, shape in CASES
-            if wanted == suite
-            for item in task(suite, family, shape, folder)
-        ],
+        "tasks": list(tasks_of(folder, cases)),
     }
     book = folder / "play.yml"
     book.write_text(yaml.safe_dump([play]), encoding="utf-8")
@@ -199,6 +212,12 @@ def given(suite, path, program):
     target = place / "etc/kea" / path.name
     run(*AS_ROOT, "cp", path, target)
     return run(*AS_ROOT, "chroot", place, f"/usr/sbin/{program}", "-t", f"/etc/kea/{path.name}")
+
+
+def test_identifiers_are_in_the_order_of_the_scenario(written):
+    """Kea tries one after the other: another order is another cost, and another result."""
+    text = (written("trixie") / "6-alone-kea-dhcp.json").read_text("utf-8")
+    assert '"host-reservation-identifiers": ["hw-address", "duid"]' in text
 
 
 @pytest.mark.parametrize(("suite", "family", "shape"), CASES)

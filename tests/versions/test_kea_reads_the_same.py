@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.foreign import load_file
-from tests.mutations import with_other_bytes
+from tests.mutations import tries, with_other_bytes
 from tests.tools import AS_ROOT, kea_examples, run, unpacked_kea
 
 from leaselab.lab.advice import advise
@@ -24,7 +24,7 @@ SCENARIOS = ROOT / "scenarios"
 FILTERS = load_file("kea_advice", ROOT / "roles/kea/filter_plugins/kea_advice.py")
 VERSIONS = {"bookworm": (2, 2), "trixie": (2, 6, 3), "sid": (3, 0, 4)}
 RELEASES = tuple(VERSIONS)
-SEEDS = range(150)
+SEEDS = range(tries(30))
 TOKENS = ("Invalid character", "Invalid control", "Bad escape", "lower case only", "not closed")
 """What Kea says of a text that is no token of its language."""
 WHOLE = b"""{ "Dhcp4": { # all
@@ -139,7 +139,7 @@ def test_what_a_release_takes_is_read_and_its_tokens_are_the_same(tmp_path, suit
     answers = kea_says(suite, 4, texts, tmp_path)
     read = [reads(tmp_path, text) for text in texts]
     taken = ["refused" not in words for words in answers]
-    assert sum(taken) > 50
+    assert sum(taken) > len(texts) // 6
     assert [
         text for text, ours, kea in zip(texts, read, taken, strict=True) if kea > ours
     ] == []

@@ -13,7 +13,7 @@ from .statements import parsed, text_of
 
 FILES = ("dhcpd.conf", "dhcpd6.conf")
 RECOGNISED = re.compile(
-    r"^\s*(?:subnet6?\s+\S+|shared-network\s+\S+)[^;]*\{|^\s*(?:default-lease-time)\s+\d+\s*;",
+    r"^[^\S\n]*(?:(?:subnet6?|shared-network)\s+\S+[^;]*\{|default-lease-time\s+\d+\s*;)",
     re.MULTILINE,
 )
 

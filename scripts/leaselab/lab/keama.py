@@ -21,7 +21,7 @@ from leaselab.model.errors import usage_error
 
 _FOLDERS = "/usr/local/sbin:/usr/sbin"
 _MOST_S = 60.0
-_OF_SIX = re.compile(rb"^\s*(?:subnet6|range6|prefix6)\s", re.MULTILINE)
+_OF_SIX = re.compile(rb"^[^\S\n]*(?:subnet6|range6|prefix6)\s", re.MULTILINE)
 _IDENTIFIERS = {"hw-address", "duid", "circuit-id", "client-id", "flex-id"}
 
 

@@ -15,13 +15,15 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-
-import paramiko
+from typing import TYPE_CHECKING
 
 from leaselab.lab.interrupts import held_back
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.text import last_line
+
+if TYPE_CHECKING:
+    import paramiko
 
 CONNECT_TIMEOUT_S = 10.0
 KEEPALIVE_S = 5
@@ -188,6 +190,8 @@ class Connection(AbstractContextManager["Connection"]):
 
     @contextmanager
     def _faults(self, what: str) -> Iterator[None]:
+        import paramiko  # noqa: PLC0415
+
         try:
             yield
         except TimeoutError as error:
@@ -328,6 +332,8 @@ def connect(access: HostAccess) -> Connection:
 
 
 def _connect(access: HostAccess, opened: ExitStack) -> Connection:
+    import paramiko  # noqa: PLC0415  # half of a command's start
+
     over = None
     if access.jump is not None:
         try:
@@ -369,6 +375,8 @@ def _connect(access: HostAccess, opened: ExitStack) -> Connection:
 
 
 def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
+    import paramiko  # noqa: PLC0415
+
     if isinstance(error, paramiko.BadHostKeyException):
         return lab_broken(
             "host key has changed",
@@ -423,6 +431,8 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
 
 def _is_silence(error: Exception) -> bool:
     """Whether it is the host that is away, and nothing of this machine or its network."""
+    import paramiko  # noqa: PLC0415
+
     kinds = (
         TimeoutError,
         ConnectionError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from unicodedata import category
 
 _SPACE = "Zs"
@@ -15,30 +16,29 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 def printable(text: str) -> str:
     """Return a text in one line, without control and bidirectional characters."""
-    return text if text.isprintable() else "".join(map(_printable, text))
-
-
-def _printable(letter: str) -> str:
-    if letter.isprintable():
-        return letter
-    return " " if category(letter) == _SPACE else "\N{REPLACEMENT CHARACTER}"
+    return _replaced(text, _printable)
 
 
 def printable_lines(text: str) -> str:
     """Return the same for a text of several lines, which may have tabs."""
-    if text.isprintable():
-        return text
-    return "".join(letter if letter in "\n\t" else _printable(letter) for letter in text)
+    return _replaced(text, _printable, "\n\t")
 
 
 def escaped_json(document: str) -> str:
     """Return a JSON document of the same values with only printable letters and line feeds."""
-    if document.isprintable():
-        return document
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1]
-        for letter in document
-    )
+    return _replaced(document, lambda letter: json.dumps(letter)[1:-1], "\n")
+
+
+def _replaced(text: str, instead: Callable[[str], str], kept: str = "") -> str:
+    """Return a text without letters that are not printable; pages have megabytes of it."""
+    if text.isprintable():
+        return text
+    odd = [letter for letter in {*text} - {*kept} if not letter.isprintable()]
+    return text.translate({ord(letter): instead(letter) for letter in odd}) if odd else text
+
+
+def _printable(letter: str) -> str:
+    return " " if category(letter) == _SPACE else "\N{REPLACEMENT CHARACTER}"
 
 
 def bounded(text: str, letters: int) -> str:
