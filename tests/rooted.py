@@ -159,13 +159,16 @@ class Rooted:
         """Where a path of the root is on this machine."""
         return self.place / path.lstrip("/")
 
-    def list_zones(self, zones, listed):
-        """Have the role's own command list the zones of a folder for its server."""
+    def list_zones(self, zones, listed, *words):
+        """Have the role's own command list the zones of a folder for its server.
+
+        `words` are what the command takes beside them.
+        """
         task = tasks_of(self.role)["Write the list of zones"]
         script = task["ansible.builtin.command"]["argv"][2]
         files = [self.inner(path) for path in (zones, listed)]
         run(*AS_ROOT, "mkdir", "-p", files[1].parent)
-        status, said = run(*AS_ROOT, "sh", "-c", script, "sh", *files)
+        status, said = run(*AS_ROOT, "sh", "-c", script, "sh", *files, *words)
         assert (status, said.strip()) == (0, "changed")
 
     def inside(self, *words):

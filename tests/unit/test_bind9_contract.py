@@ -64,6 +64,7 @@ def config(tmp_path, statistics):
         "address": "127.0.0.1",
         "known_name": "z0000010.test.",
         "log_file": str(tmp_path / "named.log"),
+        "lock_file": str(tmp_path / "lock"),
         "statistics_port": statistics[0],
         "rndc": [str(rndc), "-p", 953],
     }
@@ -115,6 +116,25 @@ def test_a_flush_that_was_refused_says_why(contract, config, statistics, tmp_pat
     (tmp_path / "rndc").write_text("#!/bin/sh\necho 'rndc: connection refused' >&2\nexit 1\n")
     with pytest.raises(contract.ContractError, match="rndc flush: rndc: connection refused"):
         contract.Server(config).reset()
+
+
+def test_a_server_that_takes_updates_starts_with_the_zones_as_they_were_made(
+    contract, config, tmp_path, monkeypatch
+):
+    made, copies = tmp_path / "made", tmp_path / "copies"
+    made.mkdir()
+    copies.mkdir()
+    (made / "tld.zone").write_text("as made")
+    (copies / "tld.zone").write_text("updated")
+    (copies / "tld.zone.jnl").write_text("")
+    folders = {"made_folder": str(made), "zone_folder": str(copies)}
+    server = contract.Server({**config, **folders, "role": "authoritative"})
+    monkeypatch.setattr(contract.server.Server, "launch", lambda _: None)
+    monkeypatch.setattr(contract.process, "end", lambda _: None)
+    monkeypatch.setattr(server, "updated", lambda _: 5)
+    with pytest.raises(contract.ContractError, match="5 updates right after a start"):
+        server.reset()
+    assert {path.name: path.read_text() for path in copies.iterdir()} == {"tld.zone": "as made"}
 
 
 @pytest.fixture

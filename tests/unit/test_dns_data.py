@@ -175,7 +175,13 @@ def test_zones_that_cannot_be_are_refused(program, tmp_path, changed, said):
 
 @pytest.mark.parametrize(
     ("changed", "said"),
-    [({"count": 0}, "one at least"), ({"misses": 1.5}, "a share, 0 to 1")],
+    [
+        ({"count": 0}, "one at least"),
+        ({"misses": 1.5}, "a share, 0 to 1"),
+        ({"updates": 0.1}, "of delegations"),
+        ({"data": "delegations", "updates": 1.5}, "a share, 0 to 1"),
+        ({"data": "delegations", "updates": 0.1, "misses": 0.1}, "without --misses"),
+    ],
 )
 def test_queries_that_cannot_be_are_refused(program, tmp_path, changed, said):
     asked = {"data": "zones", "size": 2, "count": 5, "file": tmp_path / "file"} | changed
@@ -238,6 +244,21 @@ def test_any_part_of_the_queries_has_the_share_of_misses(program, tmp_path, name
         assert sum(missing[begin : begin + 100]) == 25
 
 
+@pytest.mark.parametrize("share", [0.1, 1])
+def test_any_part_of_the_messages_has_the_share_of_updates(program, tmp_path, share):
+    file = tmp_path / "file"
+    asked = {"data": "delegations", "size": 300, "count": 600}
+    output = made(program, "queries", **asked, updates=share, file=file)
+    lines = file.read_text("ascii").splitlines()
+    updates = [line for line in lines if line.endswith(".tld.test. UPDATE tld.test.")]
+    assert len(updates) == 600 * share
+    assert all(line.startswith("h0000") for line in updates)
+    assert sum("UPDATE" in line for line in lines[:100]) == 100 * share
+    names = {line.split()[0].lstrip("hwd.") for line in lines}
+    assert (output["queries"], len(names)) == (600, 300)
+    assert output["distinct"] == len(set(lines))
+
+
 LINES = ["b.test. A", "a.test. MX", "b.test. A", "c.test. TYPE257"]
 
 
@@ -281,7 +302,7 @@ def test_queries_are_of_data_or_of_lines(program, tmp_path):
 def test_a_share_of_misses_is_kept_to_the_query():
     with contract_module("dns_data", "leaselab_dns_data.choice") as choice:
         for share, count in (("0.1", 12345), ("1/3", 100), ("0", 10), ("1", 10)):
-            result = list(choice.missed(count, Fraction(share)))
+            result = list(choice.shared(count, Fraction(share)))
             assert sum(result) == int(count * Fraction(share))
             assert len(result) == count
 

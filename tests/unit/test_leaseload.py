@@ -356,7 +356,7 @@ def test_a_users_own_queries_have_their_edns_and_either_answer_is_expected():
     assert trial.failures == {"REFUSED": 20}
 
 
-@pytest.mark.parametrize("transport", ["tcp", "dot"])
+@pytest.mark.parametrize("transport", ["tcp", "dot", "https"])
 def test_queries_go_over_the_connections_of_their_transport(transport):
     made, host = dns(report("dns"), load={"transport": transport})
     made.offer(Load(400, 1), may_abort=True)
@@ -389,6 +389,19 @@ def test_queries_come_at_the_distances_of_their_file_but_for_the_probe():
     assert probes
     assert "--arrivals" not in " ".join(probes)
     assert " --arrivals recorded:/var/lib/q.txt" in offered
+
+
+def test_updates_are_signed_and_probed_slowly():
+    """A slow disk syncs fewer updates than a server answers queries."""
+    good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
+    good["counts"] = {**good["counts"], "completed": 400, "refused": 0}
+    made, host = dns(good, load={"updates": 0.1, "update_key": "lab.test:bGFi"})
+    assert made.answers()
+    assert words(host).split().count("lab.test:bGFi") == 1
+    assert " --rate 50 " in words(host)
+    made, host = dns(good, load={"updates": 1.0})
+    made.offer(Load(400, 1), may_abort=True)
+    assert "--tsig" not in words(host)
 
 
 def test_queries_of_connections_that_the_server_closed_are_lost_there():
@@ -426,6 +439,9 @@ def test_answers_of_another_size_than_the_probes_are_doubted():
         ({}, {"client_subnets": "10.0.0.0"}, "not client subnets"),
         ({}, {"arrivals": "poisson"}, "queries do not come so"),
         ({}, {"client_subnet_share": 1.5}, "not a share"),
+        ({}, {"updates": 1.5}, "not a share of updates"),
+        ({}, {"updates": 0.1, "misses": 0.1}, "wanted 0 to 1, without misses"),
+        ({}, {"updates": 0.1, "update_key": "lab"}, "not a key of updates"),
         ({}, {"connections": "old", "transport": "tcp"}, "no such connections"),
         ({"name": "burst"}, {}, "leaseload cannot offer queries in that way"),
     ],

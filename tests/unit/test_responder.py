@@ -150,15 +150,16 @@ def test_names_have_no_leases(contract, tmp_path):
     assert settled(responder, "received", 50)["held"] is None
 
 
-def test_queries_come_over_connections_as_well(contract, tmp_path):
-    responder = contract("dns", transport="dot")
+@pytest.mark.parametrize("transport", ["dot", "https"])
+def test_queries_come_over_connections_as_well(contract, tmp_path, transport):
+    responder = contract("dns", transport=transport)
     responder("start")
     queries = tmp_path / "queries"
     queries.write_text("www.example. A\n")
-    for transport in ("udp", "tcp", "dot"):
-        asked = ("dns", "--transport", transport, "--queries", str(queries))
+    for word in ("udp", "tcp", transport):
+        asked = ("dns", "--transport", word, "--queries", str(queries))
         report = offered(*asked, "--rate", "50", "--seconds", "1")
-        assert report["counts"]["completed"] == 50, transport
+        assert report["counts"]["completed"] == 50, word
     assert settled(responder, "answered", 150)["counters"]["received"] == 150
 
 

@@ -9,6 +9,8 @@ use crate::reader::Reader;
 pub const SERVER_PORT: u16 = 53;
 /// Port of servers over TLS.
 pub const TLS_PORT: u16 = 853;
+/// Port of servers over HTTPS.
+pub const HTTPS_PORT: u16 = 443;
 /// Bytes of a header.
 pub const HEADER: usize = 12;
 
@@ -164,7 +166,10 @@ fn type_code(name: &str) -> Result<u16, Malformed> {
 }
 
 /// Append a name: labels, with `\.` and `\DDD` as master files have them.
-fn put_name(out: &mut Vec<u8>, name: &str) -> Result<(), Malformed> {
+///
+/// # Errors
+/// A name that is none.
+pub fn put_name(out: &mut Vec<u8>, name: &str) -> Result<(), Malformed> {
     let start = out.len();
     let mut label = Vec::new();
     let mut put = |label: &mut Vec<u8>| {

@@ -11,6 +11,7 @@ use crate::clients::{Mac, Macs, Template, read_mac};
 use crate::load::Load;
 use crate::population::Population;
 use crate::subnets;
+use crate::tsig::Key;
 use crate::words::{Wish, Words, Wrong};
 
 /// Output of `--help`.
@@ -29,10 +30,27 @@ pub enum Transport {
     Tcp,
     /// Connections with TLS.
     Dot,
+    /// Connections with TLS and HTTP.
+    Https,
 }
 
 impl Transport {
-    const ALL: [Self; 3] = [Self::Udp, Self::Tcp, Self::Dot];
+    const ALL: [Self; 4] = [Self::Udp, Self::Tcp, Self::Dot, Self::Https];
+
+    /// The usual port of servers.
+    fn port(self) -> u16 {
+        match self {
+            Self::Udp | Self::Tcp => dns::SERVER_PORT,
+            Self::Dot => dns::TLS_PORT,
+            Self::Https => dns::HTTPS_PORT,
+        }
+    }
+
+    /// Whether its connections have TLS.
+    #[must_use]
+    pub fn has_tls(self) -> bool {
+        matches!(self, Self::Dot | Self::Https)
+    }
 
     /// Its word on the command line and in the report.
     #[must_use]
@@ -41,6 +59,7 @@ impl Transport {
             Self::Udp => "udp",
             Self::Tcp => "tcp",
             Self::Dot => "dot",
+            Self::Https => "https",
         }
     }
 }
@@ -96,6 +115,8 @@ pub enum Target {
         subnets: Vec<Vec<u8>>,
         /// Share of the queries that name one.
         subnet_share: f64,
+        /// What updates are signed with.
+        key: Option<Key>,
     },
 }
 
@@ -273,12 +294,11 @@ fn queries(words: &Words) -> Result<Target, Wrong> {
     }
     let fresh = words.flag("fresh");
     if fresh && transport == Transport::Udp {
-        return Err("--fresh: needs --transport tcp or dot".into());
+        return Err("--fresh: needs --transport tcp, dot or https".into());
     }
-    let port = if transport == Transport::Dot { dns::TLS_PORT } else { dns::SERVER_PORT };
     Ok(Target::Dns {
         server: server.ok_or("expected --server")?,
-        port: words.whole("port", port.into(), 1, 65_535)? as u16,
+        port: words.whole("port", transport.port().into(), 1, 65_535)? as u16,
         transport,
         trusted: words.last("ca").map(Into::into),
         tls_name: words.last("tls-name").map(Into::into),
@@ -290,18 +310,20 @@ fn queries(words: &Words) -> Result<Target, Wrong> {
         fresh,
         subnets,
         subnet_share: words.number("subnet-share", 1.0, 0.0, 1.0)?,
+        key: words.last("tsig").map(Key::read).transpose()?,
     })
 }
 
 fn transport(words: &Words) -> Result<Transport, Wrong> {
     let word = words.last("transport").unwrap_or(Transport::Udp.word());
     let known = Transport::ALL.into_iter().find(|transport| transport.word() == word);
-    let transport = known
-        .ok_or_else(|| format!("--transport: found {word:?}, expected udp, tcp or dot"))?;
+    let transport = known.ok_or_else(|| {
+        format!("--transport: found {word:?}, expected udp, tcp, dot or https")
+    })?;
     let of_tls = ["ca", "tls-name"].into_iter().find(|name| words.flag(name));
     match of_tls {
-        Some(name) if transport != Transport::Dot => {
-            Err(format!("--{name}: needs --transport dot"))
+        Some(name) if !transport.has_tls() => {
+            Err(format!("--{name}: needs --transport dot or https"))
         }
         _ => Ok(transport),
     }

@@ -42,7 +42,7 @@ impl Road {
         if once {
             stream.reset_at_close()?;
         }
-        Ok(Channel::new(stream, session))
+        Ok(Channel::new(stream, session, self.tls.as_ref().and_then(Client::http)))
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use leaseload_net::clock::{SECOND, realtime};
 use leaseload_packet::Malformed;
 use leaseload_packet::dns::{self, Edns, HEADER};
 
 use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
 use crate::recorded::without_time;
+use crate::tsig::Key;
 
 /// Common data of all queries.
 #[derive(Clone, Debug)]
@@ -20,6 +22,8 @@ pub struct Dns {
     pub subnets: Vec<Vec<u8>>,
     /// Share of the queries that have one.
     pub subnet_share: f64,
+    /// What updates are signed with.
+    pub key: Option<Key>,
 }
 
 impl Dns {
@@ -63,7 +67,7 @@ impl Dns {
             return Err((1, "no query in it".into()));
         }
         let (subnets, subnet_share) = (Vec::new(), 1.0);
-        Ok(Self { queries, places, expected: vec![0], subnets, subnet_share })
+        Ok(Self { queries, places, expected: vec![0], subnets, subnet_share, key: None })
     }
 
     fn query(&self, client: u64) -> &[u8] {
@@ -104,6 +108,9 @@ impl Protocol for Dns {
             // server less.
             let address = out.len() - 4;
             out[address..].copy_from_slice(&(ask.client as u32).to_be_bytes());
+            if let Some(key) = &self.key {
+                key.sign(out, start, realtime() / SECOND);
+            }
         } else if let Some(option) = self.subnet(ask.client) {
             dns::add_option(out, option);
         }

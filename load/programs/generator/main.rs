@@ -26,6 +26,7 @@ mod schedule;
 mod serve;
 mod subnets;
 mod tally;
+mod tsig;
 mod wheel;
 mod words;
 
@@ -51,17 +52,18 @@ fn main() {
     let offered = match &asked.target {
         Target::Dhcp4 { .. } => offer(&asked, |thread| open::dhcp4(&asked, thread)),
         Target::Dhcp6 { .. } => offer(&asked, |thread| open::dhcp6(&asked, thread)),
-        Target::Dns { queries, recursion, edns, expected, subnets, subnet_share, .. } => {
-            match dns::Dns::open(queries, *recursion, *edns) {
-                Ok(mut protocol) => {
-                    protocol.expected.clone_from(expected);
-                    protocol.subnets.clone_from(subnets);
-                    protocol.subnet_share = *subnet_share;
-                    offer(&asked, |_| Ok((protocol.clone(), open::dns(&asked)?)))
-                }
-                Err(wrong) => ended(WRONG, &format!("--queries: {wrong}")),
+        Target::Dns {
+            queries, recursion, edns, expected, subnets, subnet_share, key, ..
+        } => match dns::Dns::open(queries, *recursion, *edns) {
+            Ok(mut protocol) => {
+                protocol.expected.clone_from(expected);
+                protocol.subnets.clone_from(subnets);
+                protocol.subnet_share = *subnet_share;
+                protocol.key.clone_from(key);
+                offer(&asked, |_| Ok((protocol.clone(), open::dns(&asked)?)))
             }
-        }
+            Err(wrong) => ended(WRONG, &format!("--queries: {wrong}")),
+        },
     };
     if let Err(why) = offered {
         ended(NOT_OFFERED, &why);

@@ -124,9 +124,14 @@ pub fn dns(asked: &Asked) -> Result<Vec<Way>, String> {
     };
     let to = SocketAddr::from((*server, *port));
     if *transport != Transport::Udp {
-        let tls = (*transport == Transport::Dot)
+        let tls = transport
+            .has_tls()
             .then(|| Client::new(*server, trusted.as_deref(), tls_name.as_deref()));
         let tls = tls.transpose().map_err(|why| format!("TLS: {why}"))?;
+        let tls = match transport {
+            Transport::Https => tls.map(|tls| tls.with_https(*port)),
+            _ => tls,
+        };
         let road = Road { to, interface: asked.interface.clone(), tls };
         let way = || match fresh {
             true => Way::Fresh(Box::new(Fresh::new(road.clone()))),

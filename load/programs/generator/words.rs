@@ -72,6 +72,7 @@ const OPTIONS: &[(&str, Shape, &[&str])] = &[
     ("dnssec", Shape::OnceFlag, DNS),
     ("subnets", Shape::Once, DNS),
     ("subnet-share", Shape::Once, DNS),
+    ("tsig", Shape::Once, DNS),
     ("sockets", Shape::Once, DNS),
     ("fresh", Shape::OnceFlag, DNS),
     ("interface", Shape::Once, ALL),

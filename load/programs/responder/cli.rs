@@ -48,6 +48,8 @@ pub enum OnLink {
 pub struct Streams {
     /// Port of TLS; none where there is no port.
     pub tls_port: Option<u16>,
+    /// Port of HTTPS; none where there is no port.
+    pub https_port: Option<u16>,
     /// Where the certificate of TLS is written.
     pub certificate: Option<PathBuf>,
     /// Answers after which a connection is closed.
@@ -125,7 +127,7 @@ pub fn read(
     Words(given).asked(protocol).map(Some)
 }
 
-const NAMES: [&str; 25] = [
+const NAMES: [&str; 26] = [
     "listen",
     "interface",
     "on-link",
@@ -146,6 +148,7 @@ const NAMES: [&str; 25] = [
     "foreign",
     "same-address",
     "tls-port",
+    "https-port",
     "certificate",
     "close-after",
     "receive-buffer",
@@ -242,19 +245,21 @@ impl Words {
     fn streams(&self, protocol: Protocol) -> Result<Option<Streams>, String> {
         let streams = Streams {
             tls_port: self.number("tls-port", 1, u16::MAX)?,
+            https_port: self.number("https-port", 1, u16::MAX)?,
             certificate: self.last("certificate").map(Into::into),
             close_after: self.number("close-after", 1, u64::MAX)?,
         };
-        if streams.certificate.is_some() && streams.tls_port.is_none() {
-            return Err("--certificate: needs --tls-port".into());
+        let has_tls = streams.tls_port.or(streams.https_port).is_some();
+        if streams.certificate.is_some() && !has_tls {
+            return Err("--certificate: needs --tls-port or --https-port".into());
         }
         if protocol == Protocol::Dns {
             return Ok(Some(streams));
         }
-        match (streams.tls_port, streams.close_after) {
-            (Some(_), _) => Err("--tls-port: goes with dns".into()),
-            (_, Some(_)) => Err("--close-after: goes with dns".into()),
-            _ => Ok(None),
+        let of_dns = ["tls-port", "https-port", "close-after"];
+        match of_dns.iter().find(|name| self.last(name).is_some()) {
+            Some(name) => Err(format!("--{name}: goes with dns")),
+            None => Ok(None),
         }
     }
 

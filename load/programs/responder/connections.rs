@@ -1,4 +1,4 @@
-//! Connections that clients have opened: over TCP, and over TLS.
+//! Connections that clients have opened: over TCP, TLS and HTTPS.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -48,13 +48,18 @@ impl Connections {
             Ok::<_, String>(Door { listener, tls })
         };
         let mut doors = vec![door(asked.listen.port(), None)?];
-        if let Some(port) = streams.tls_port {
+        if streams.tls_port.or(streams.https_port).is_some() {
             let server = Server::new(asked.listen.ip())?;
             if let Some(path) = &streams.certificate {
                 std::fs::write(path, server.certificate())
                     .map_err(|error| format!("--certificate: {}: {error}", path.display()))?;
             }
-            doors.push(door(port, Some(server))?);
+            if let Some(port) = streams.https_port {
+                doors.push(door(port, Some(server.with_https()))?);
+            }
+            if let Some(port) = streams.tls_port {
+                doors.push(door(port, Some(server))?);
+            }
         }
         Ok(Self { doors, close_after: streams.close_after, ..Self::default() })
     }
@@ -76,7 +81,9 @@ impl Connections {
             while self.open.len() < MOST {
                 let Some((stream, from)) = door.listener.accept()? else { break };
                 let session = door.tls.as_ref().map(Server::session).transpose();
-                let channel = Channel::new(stream, session.map_err(io::Error::other)?);
+                let session = session.map_err(io::Error::other)?;
+                let http = door.tls.as_ref().and_then(Server::http);
+                let channel = Channel::new(stream, session, http);
                 self.open.insert(self.accepted, Peer { channel, from, answers: 0 });
                 self.accepted += 1;
             }

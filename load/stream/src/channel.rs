@@ -4,19 +4,23 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
 
 use leaseload_net::{Interest, Stream};
-use leaseload_packet::stream::{self, Messages};
+use leaseload_packet::stream::{self, LENGTH, Messages};
 use rustls::Connection;
+
+use crate::Http;
 
 /// Bytes that are read by one call, so that due messages are not sent late.
 const PIECE: usize = 1 << 14;
 /// Bytes that may wait for the other end to read; more are not accepted.
 const MOST_WAITING: usize = 1 << 20;
 
-/// A connection, plain or with TLS. An error of it is its end.
+/// A connection, plain, with TLS or HTTPS. An error of it is its end.
 pub struct Channel {
     stream: Stream,
     is_connected: bool,
     tls: Option<Box<Connection>>,
+    /// In the session of TLS.
+    http: Option<Box<Http>>,
     received: Messages,
     /// TLS data from the kernel, still encrypted.
     sealed: Vec<u8>,
@@ -28,9 +32,10 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Over a connection that was begun or accepted, by a session of TLS or plain.
+    /// Over a connection that was begun or accepted, by a session of TLS, perhaps with HTTP in
+    /// it, or plain.
     #[must_use]
-    pub fn new(stream: Stream, tls: Option<Connection>) -> Self {
+    pub fn new(stream: Stream, tls: Option<Connection>, http: Option<Http>) -> Self {
         let tls = tls.map(|mut session| {
             // The bound is that of what waits in all.
             session.set_buffer_limit(None);
@@ -41,6 +46,7 @@ impl Channel {
             is_connected: false,
             sealed: vec![0; if tls.is_some() { PIECE } else { 0 }],
             tls,
+            http: http.map(Box::new),
             received: Messages::new(),
             waiting: Vec::new(),
             out: Vec::new(),
@@ -102,7 +108,8 @@ impl Channel {
         Ok(())
     }
 
-    /// Prepare waiting data for the kernel: with TLS, each message is a record.
+    /// Prepare waiting data for the kernel: with TLS, each message is a record. With HTTP, what
+    /// the other end has no room for goes on waiting.
     fn seal(&mut self) -> io::Result<()> {
         let Some(tls) = &mut self.tls else {
             self.out.append(&mut self.waiting);
@@ -112,10 +119,22 @@ impl Channel {
             let mut rest = &self.waiting[..];
             while let Some(length) = stream::whole(rest) {
                 let (message, others) = rest.split_at(length);
-                tls.writer().write_all(message)?;
+                match &mut self.http {
+                    None => tls.writer().write_all(message)?,
+                    Some(http) => {
+                        if !http.put(&message[LENGTH..]) {
+                            break;
+                        }
+                        tls.writer().write_all(&http.take_out())?;
+                    }
+                }
                 rest = others;
             }
-            self.waiting.clear();
+            let sent = self.waiting.len() - rest.len();
+            self.waiting.drain(..sent);
+            if let Some(http) = &mut self.http {
+                tls.writer().write_all(&http.take_out())?;
+            }
         }
         while tls.wants_write() {
             tls.write_tls(&mut self.out)?;
@@ -129,7 +148,7 @@ impl Channel {
     ///
     /// # Errors
     /// Why the connection is over: `UnexpectedEof` where the other end has closed it,
-    /// `InvalidData` if it violates TLS.
+    /// `InvalidData` if it violates TLS or HTTP.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8], u64)) -> io::Result<usize> {
         if !self.is_connected {
             self.flush()?;
@@ -156,9 +175,19 @@ impl Channel {
                 match tls.reader().read(self.received.room()) {
                     Ok(0) => end = Err(io::ErrorKind::UnexpectedEof.into()),
                     Ok(filled) => {
-                        self.received.fill(filled);
-                        count +=
-                            taken(&mut self.received, |bytes| take(bytes, read.received_at));
+                        let mut take = |bytes: &[u8]| take(bytes, read.received_at);
+                        let Some(http) = &mut self.http else {
+                            self.received.fill(filled);
+                            count += taken(&mut self.received, take);
+                            continue;
+                        };
+                        match http.receive(&self.received.room()[..filled], &mut take) {
+                            Ok(messages) => count += messages,
+                            Err(why) => {
+                                end = Err(io::Error::new(io::ErrorKind::InvalidData, why));
+                                break;
+                            }
+                        }
                         continue;
                     }
                     Err(_) => {}
@@ -166,8 +195,10 @@ impl Channel {
                 break;
             }
         }
-        // What it has to say: its part of the handshake, or what it does not understand.
-        let said = if tls.wants_write() { self.flush() } else { Ok(()) };
+        // What it has to say: its part of the handshake, or what it does not understand; with
+        // HTTP also what had no room before.
+        let said =
+            if tls.wants_write() || self.http.is_some() { self.flush() } else { Ok(()) };
         end.and(said).map(|()| count)
     }
 }

@@ -12,16 +12,18 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{
     ClientConfig, ClientConnection, Connection, DigitallySignedStruct, Error, RootCertStore,
-    SignatureScheme,
+    SignatureScheme, pki_types,
 };
 
-use crate::{VERSIONS, provider};
+use crate::{ALPN, Http, VERSIONS, provider};
 
 /// Common data of the TLS sessions with a server.
 #[derive(Clone, Debug)]
 pub struct Client {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
+    /// Of HTTPS: the server as requests name it.
+    authority: Option<String>,
 }
 
 impl Client {
@@ -54,7 +56,27 @@ impl Client {
                 .map_err(|error| format!("{name:?}: {error}"))?,
             None => ServerName::from(server),
         };
-        Ok(Self { config: Arc::new(config), name })
+        Ok(Self { config: Arc::new(config), name, authority: None })
+    }
+
+    /// The same by HTTPS, of a server at a port.
+    #[must_use]
+    pub fn with_https(mut self, port: u16) -> Self {
+        Arc::make_mut(&mut self.config).alpn_protocols = vec![ALPN.to_vec()];
+        let name = match &self.name {
+            ServerName::IpAddress(pki_types::IpAddr::V6(address)) => {
+                format!("[{}]", std::net::Ipv6Addr::from(*address))
+            }
+            name => name.to_str().into_owned(),
+        };
+        self.authority = Some(if port == 443 { name } else { format!("{name}:{port}") });
+        self
+    }
+
+    /// HTTP that begins; None without HTTPS.
+    #[must_use]
+    pub fn http(&self) -> Option<Http> {
+        self.authority.as_deref().map(Http::client)
     }
 
     /// A session that begins.

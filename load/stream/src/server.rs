@@ -9,12 +9,13 @@ use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::{Connection, ServerConfig, ServerConnection};
 
-use crate::{VERSIONS, certificate, provider};
+use crate::{ALPN, Http, VERSIONS, certificate, provider};
 
 /// Common data of the TLS sessions of a server.
 #[derive(Debug)]
 pub struct Server {
     config: Arc<ServerConfig>,
+    is_https: bool,
     certificate: Vec<u8>,
 }
 
@@ -35,7 +36,25 @@ impl Server {
             .map_err(|error| error.to_string())?;
         // Nobody resumes a session.
         config.send_tls13_tickets = 0;
-        Ok(Self { config: Arc::new(config), certificate })
+        Ok(Self { config: Arc::new(config), is_https: false, certificate })
+    }
+
+    /// The same, with the same key, by HTTPS.
+    #[must_use]
+    pub fn with_https(&self) -> Self {
+        let mut config = ServerConfig::clone(&self.config);
+        config.alpn_protocols = vec![ALPN.to_vec()];
+        Self {
+            config: Arc::new(config),
+            is_https: true,
+            certificate: self.certificate.clone(),
+        }
+    }
+
+    /// HTTP that begins; None without HTTPS.
+    #[must_use]
+    pub fn http(&self) -> Option<Http> {
+        self.is_https.then(Http::server)
     }
 
     /// Its certificate as text (PEM).

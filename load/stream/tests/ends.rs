@@ -17,8 +17,9 @@ fn ends(port: u16, tls: Option<&Client>, its: Option<&Server>) -> (Channel, Chan
     let client = Stream::connect(to, "").unwrap();
     leaseload_net::wait(&[Interest::reading(&listener)], SECOND).unwrap();
     let (server, _) = listener.accept().unwrap().expect("it has asked");
-    let client = Channel::new(client, tls.map(|client| client.session().unwrap()));
-    (client, Channel::new(server, its.map(|server| server.session().unwrap())))
+    let http = (tls.and_then(Client::http), its.and_then(Server::http));
+    let client = Channel::new(client, tls.map(|client| client.session().unwrap()), http.0);
+    (client, Channel::new(server, its.map(|server| server.session().unwrap()), http.1))
 }
 
 /// Received data of each end once the second has so many messages, or why it ended.
@@ -51,8 +52,13 @@ fn messages() -> Vec<Vec<u8>> {
 fn messages_arrive_whole_and_in_order() {
     let (client, server) =
         (Client::new(LOCAL, None, None).unwrap(), Server::new(LOCAL).unwrap());
-    for (port, is_tls) in [(20_053, false), (20_853, true)] {
-        let mut ends = ends(port, is_tls.then_some(&client), is_tls.then_some(&server));
+    let https = (client.clone().with_https(20_443), server.with_https());
+    for (port, tls) in [
+        (20_053, (None, None)),
+        (20_853, (Some(&client), Some(&server))),
+        (20_443, (Some(&https.0), Some(&https.1))),
+    ] {
+        let mut ends = ends(port, tls.0, tls.1);
         // The first ones wait for the connection, the others do not.
         for round in 0..2 {
             let sent = messages();

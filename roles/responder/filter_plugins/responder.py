@@ -17,7 +17,8 @@ PLAIN = (
     "same_address",
 )
 """Options that leaserespond has by the same name."""
-TLS_PORT = 853
+PORTS = {"dot": ["--tls-port", "853"], "https": ["--https-port", "443"]}
+"""Where it listens beside UDP and TCP, by the transport of a load."""
 
 
 def responder_arguments(options, protocol, address, interface, transport="udp"):
@@ -25,11 +26,11 @@ def responder_arguments(options, protocol, address, interface, transport="udp"):
 
     `protocol` is dhcp4, dhcp6 or dns.  DHCPv6 clients send to a group, which is listened to
     where no address is named.  It answers queries over UDP and TCP in any case, and over TLS
-    where the load's `transport` is dot.
+    or HTTPS where that is the load's `transport`.
     """
     where = [] if protocol == "dhcp6" else ["--listen", address]
     argv = [protocol, *where, "--interface", interface, "--queue", f"{options['queue']}"]
-    argv += ["--tls-port", str(TLS_PORT)] if transport == "dot" else []
+    argv += PORTS.get(transport, [])
     for name in PLAIN:
         if options[name] != USUAL.get(name, 0):
             argv += [f"--{name.replace('_', '-')}", _word(options[name])]

@@ -27,6 +27,7 @@ from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.leases import Filling, Leases
 from leaselab.lab.own_files import MOST_BYTES, OwnFiles
 from leaselab.lab.plain_file import content_of
+from leaselab.lab.queries.load import OF_DATA
 from leaselab.lab.queries.of_zones import queries_of
 from leaselab.lab.queries.zones import keep_zones, zone_of
 from leaselab.lab.roles import ROLES, load_module
@@ -271,7 +272,7 @@ def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dic
     files, lines = keep_zones(folder, zones, beside), queries_of(zones)
     query_file = keep_bytes(folder, "".join(f"{line}\n" for line in lines).encode(), "lines")
     return f"{files}{query_file}", {
-        **{key: value for key, value in like.items() if key != "misses"},
+        **{key: value for key, value in like.items() if key not in OF_DATA},
         "data": "own",
         "size": sum(zone.records for zone in [*zones, *beside]),
         "zone_files": files,

@@ -1,4 +1,4 @@
-//! Queries over TCP and TLS connections.
+//! Queries over TCP, TLS and HTTPS connections.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::bench::{Running, addresses, count, generator, listening, reported, sums_up, time};
 use crate::served::Served;
 
-const TLS: &str = "--tls-port 853";
+const TLS: &str = "--tls-port 853 --https-port 443";
 
 /// A file that goes with its test.
 struct Kept(PathBuf);
@@ -62,7 +62,7 @@ fn offered(transport: &str, faults: &str, load: &str) -> Value {
 
 #[test]
 fn queries_are_answered_over_connections_that_stay() {
-    for transport in ["tcp", "dot"] {
+    for transport in ["tcp", "dot", "https"] {
         let report = offered(transport, "", "--rate 500 --seconds 1 --sockets 3");
         assert_eq!(count(&report, "/counts/completed"), 500, "{report}");
         assert_eq!(
@@ -84,12 +84,13 @@ fn queries_are_answered_over_connections_that_stay() {
 
 #[test]
 fn updates_and_queries_of_one_file_are_answered_as_what_they_are() {
-    for transport in ["udp", "tcp", "dot"] {
+    for transport in ["udp", "tcp", "dot", "https"] {
         let addresses = addresses();
         let _running = listening(&addresses, "dns", TLS);
         let lines = Kept::new("a.example. A\nh.example. UPDATE example.\n");
         let mut generator = generator(&addresses, "dns");
         generator.args(["--transport", transport, "--queries"]).arg(&lines.0);
+        generator.args(["--tsig", "lab.test:bGVhc2U="]);
         let report = reported(generator, "--rate 400 --seconds 0.5");
         assert_eq!(count(&report, "/counts/completed"), 200, "{transport}: {report}");
         // Of a query header, question and one address; of an update a header alone.
@@ -117,7 +118,7 @@ fn queries_come_as_they_were_recorded_twice_as_fast() {
 
 #[test]
 fn a_query_may_have_a_connection_of_its_own() {
-    for transport in ["tcp", "dot"] {
+    for transport in ["tcp", "dot", "https"] {
         // A server that closes after each answer is asked by a new connection anyway.
         for faults in ["", "--close-after 1"] {
             let load = "--fresh --rate 100 --seconds 1 --late 5";
@@ -163,7 +164,7 @@ fn what_is_not_answered_takes_a_connection_until_there_are_too_many() {
 fn queries_go_over_ipv6() {
     let addresses = ["::1".to_owned(), String::new()];
     let _running = listening(&addresses, "dns", TLS);
-    for transport in ["udp", "tcp", "dot"] {
+    for transport in ["udp", "tcp", "dot", "https"] {
         let (generator, _queries) = asking(&addresses, transport);
         let report = reported(generator, "--rate 100 --seconds 0.5 --late 5");
         assert_eq!(count(&report, "/counts/completed"), 50, "{transport}: {report}");
@@ -179,7 +180,7 @@ fn threads_have_connections_of_their_own() {
 
 #[test]
 fn answers_come_in_any_order() {
-    for transport in ["tcp", "dot"] {
+    for transport in ["tcp", "dot", "https"] {
         let report = offered(transport, "--delay 1-80", "--rate 1000 --seconds 1 --sockets 1");
         assert_eq!(count(&report, "/counts/completed"), 1000, "{report}");
         let p50 = time(&report, "/whole/p50_s");
@@ -191,6 +192,7 @@ fn answers_come_in_any_order() {
 fn what_a_server_does_wrong_is_counted_as_over_udp() {
     let faults = "--duplicate 1 --malformed 1 --foreign 1 --drop-first 0.2";
     let load = "--rate 500 --seconds 1 --late 0.3 --grace 0";
+    // A request of HTTPS has no more than its answer.
     for transport in ["tcp", "dot"] {
         let report = offered(transport, faults, load);
         let [completed, lost] =
@@ -213,7 +215,7 @@ fn a_capacity_is_kept_over_connections() {
 
 #[test]
 fn a_connection_that_the_server_closes_is_opened_again() {
-    for transport in ["tcp", "dot"] {
+    for transport in ["tcp", "dot", "https"] {
         // What was under way is lost with it, and at once.
         let faults = "--close-after 50 --delay 5";
         let load = "--rate 1000 --seconds 1 --late 1 --grace 1";

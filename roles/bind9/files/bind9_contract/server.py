@@ -1,16 +1,19 @@
 """The BIND 9 server behind the contract: what differs from other servers.
 
-Reset does nothing on an authority, which holds nothing.  On a recursor it flushes the cache
-and counts what is left in the cache.
+Reset does nothing on an authority, which holds nothing, unless it takes updates: then it
+restarts it with the zones as they were made, as a frozen zone may still be written after
+rndc says so.  On a recursor it flushes the cache and counts what is left in the cache.
 """
 
+import json
 import os
 import re
+import shutil
 import signal
 import time
 from pathlib import Path
 
-from leaselab_contract import dns, process, program, sampling, server
+from leaselab_contract import dns, process, program, restarted, sampling, server
 from leaselab_contract.errors import ContractError
 
 from bind9_contract import statistics
@@ -24,15 +27,33 @@ EMPTY_S = 20.0
 FLUSH_S = 10.0
 RELOAD_POLL_S = 0.02
 _THREADS = re.compile(r"using (\d+) worker thread")
+SERIALS = "serials.json"
+"""File of the serial numbers that copies of zones begin with."""
 _VERSION = re.compile(r"\b\d+\.\d+\.\d+")
 
 
-class Server(server.Server):
+class Server(restarted.Server):
     """named, as an authority or as a recursor."""
 
+    ENTRIES = "updates"
     VERBS = (*server.Server.VERBS, "reload")
     STOP_S = 60.0
     """Freeing a million zones takes that long."""
+
+    def launch(self):
+        """Start its process, with the zones as they were made where it takes updates."""
+        if self.config.get("made_folder"):
+            self.copy_zones()
+        return super().launch()
+
+    def copy_zones(self):
+        """Copy the zones as they were made over its own ones, without journals."""
+        folder = Path(self.config["zone_folder"])
+        folder.mkdir(exist_ok=True)
+        for journal in folder.glob("*.jnl"):
+            journal.unlink()
+        for file in Path(self.config["made_folder"]).glob("*.zone"):
+            shutil.copyfile(file, folder / file.name)
 
     def ready(self):
         """Return its version once it answers for its data.
@@ -49,7 +70,11 @@ class Server(server.Server):
     def check_started(self):
         """Check its zones, and empty its cache of the answers to the readiness check."""
         self.check_zones()
-        self.reset()
+        if self.config.get("made_folder"):
+            begun = json.dumps(statistics.serials(self.config, EMPTY_S))
+            (Path(self.config["zone_folder"]) / SERIALS).write_text(begun, encoding="utf-8")
+        else:
+            self.reset()
         return {"worker_threads": self.worker_threads()}
 
     def check_zones(self):
@@ -57,6 +82,10 @@ class Server(server.Server):
         failed = [line for line in self.log().splitlines() if NOT_LOADED in line]
         if failed:
             raise ContractError(f"{len(failed)} zones are missing: {failed[-1]}")
+
+    def config_sha256(self, pid):
+        """Return the hash of all that it reads."""
+        return server.Server.config_sha256(self, pid)
 
     def log(self):
         """Return what it has logged since its start."""
@@ -72,9 +101,11 @@ class Server(server.Server):
         return int(said[1])
 
     def reset(self):
-        """Flush the cache of a recursor, until nothing is left in it."""
-        if self.config["role"] != RECURSIVE:
+        """Flush the cache of a recursor, until nothing is left in it; or undo updates."""
+        if self.config.get("made_folder"):
             return super().reset()
+        if self.config["role"] != RECURSIVE:
+            return {"held": None, "was": None}
         deadline = time.monotonic() + EMPTY_S
         was = self.held()
         while True:
@@ -88,6 +119,16 @@ class Server(server.Server):
                     f"{left} sets of records in the cache after a flush; is traffic running?"
                 )
             time.sleep(process.POLL_S)
+
+    def entries(self):
+        """Return how many updates its zones have."""
+        return self.updated(EMPTY_S)
+
+    def updated(self, seconds):
+        """Return how many updates its zones have: each raises a serial number by one."""
+        begun = json.loads(read(Path(self.config["zone_folder"]) / SERIALS))
+        now = statistics.serials(self.config, seconds)
+        return sum((now[zone] - begun[zone]) % (1 << 32) for zone in begun)
 
     def held(self):
         """Return how many sets of records are in the cache."""
@@ -123,9 +164,12 @@ class Server(server.Server):
         return {"reload_s": reload_s}
 
     def counted(self):
-        """Return its counters, and what its cache has."""
+        """Return its counters, and what its cache or its updated zones have."""
         answer = statistics.ask(self.config)
-        return statistics.counters(self.config, answer), statistics.cached(self.config, answer)
+        held = statistics.cached(self.config, answer)
+        if self.config.get("made_folder"):
+            held = self.updated(statistics.ANSWER_S)
+        return statistics.counters(self.config, answer), held
 
 
 def read(path):

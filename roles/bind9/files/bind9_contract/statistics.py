@@ -10,15 +10,17 @@ ANSWER_S = 0.8
 RCODES = ("NOERROR", "NXDOMAIN", "SERVFAIL", "REFUSED")
 """Codes of the answers that are counted: clients may count a REFUSED as an answer."""
 RECURSOR = ("QryRecursion",)
+UPDATES = ("UpdateDone", "UpdateFail", "UpdateQuota")
+"""Of updates: carried out, failed, and dropped as too many were waiting (update-quota)."""
 UPSTREAM = ("Queryv4",)
 """Of a recursor: client queries that needed recursion, and queries to other servers."""
 
 
-def ask(config, seconds=ANSWER_S):
-    """Return named's statistics as a mapping; raises OSError or ValueError."""
+def ask(config, seconds=ANSWER_S, part="server"):
+    """Return a part of named's statistics as a mapping; raises OSError or ValueError."""
     asking = http.client.HTTPConnection("127.0.0.1", config["statistics_port"], timeout=seconds)
     try:
-        asking.request("GET", "/json/v1/server")
+        asking.request("GET", f"/json/v1/{part}")
         return json.loads(asking.getresponse().read())
     except http.client.HTTPException as error:
         raise ValueError(f"statistics: {error or type(error).__name__}") from None
@@ -33,7 +35,16 @@ def counters(config, answer):
     if config["role"] == "recursive":
         counts |= {name: answer.get("nsstats", {}).get(name, 0) for name in RECURSOR}
         counts |= {name: _resolver(answer)["stats"].get(name, 0) for name in UPSTREAM}
+    if config.get("made_folder"):
+        counts |= {"UPDATE": answer["opcodes"]["UPDATE"]}
+        counts |= {name: answer["nsstats"].get(name, 0) for name in UPDATES}
     return counts
+
+
+def serials(config, seconds=ANSWER_S):
+    """Return the serial number of each of its zones, by name."""
+    zones = ask(config, seconds, "zones")["views"]["_default"]["zones"]
+    return {zone["name"]: zone["serial"] for zone in zones}
 
 
 def cached(config, answer):

@@ -14,6 +14,9 @@ class Server(server.Server):
     Its settings also have `lock_file` and `config_file`.
     """
 
+    ENTRIES = "leases"
+    """What it holds."""
+
     @contextlib.contextmanager
     def steady(self):
         """Keep samples, and the end of the server, from meeting the restart of a reset."""
@@ -23,8 +26,8 @@ class Server(server.Server):
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
-    def leases(self):
-        """Return how many leases it holds."""
+    def entries(self):
+        """Return how many entries it holds."""
         raise NotImplementedError
 
     def config_sha256(self, _pid):
@@ -34,12 +37,14 @@ class Server(server.Server):
     def reset(self):
         """Restart it without leases."""
         with self.steady():
-            was = self.leases()
+            was = self.entries()
             process.end(self.config["process"])
             self.launch()
-            left = self.leases()
+            left = self.entries()
         if left:
-            raise ContractError(f"{left} leases right after a start; is traffic running?")
+            raise ContractError(
+                f"{left} {self.ENTRIES} right after a start; is traffic running?"
+            )
         return {"held": left, "was": was}
 
     def take(self):

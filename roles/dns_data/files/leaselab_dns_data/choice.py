@@ -77,8 +77,8 @@ LISTED = "listed"
 NAMES = {LISTED: listed, "mixed": mixed, "uniform": uniform, "zipf": zipf}
 
 
-def missed(count: int, share: Fraction) -> Iterator[bool]:
-    """Yield for each query whether its name is missing: `share` of any part of the file."""
+def shared(count: int, share: Fraction) -> Iterator[bool]:
+    """Yield for each query whether it is of a `share`, which any part of the file has."""
     before = 0
     for one in range(1, count + 1):
         now = one * share.numerator // share.denominator

@@ -35,6 +35,8 @@ class Kind:
     """The name that is asked for, with the number of zone or delegation."""
     missing: str
     """One that does not exist."""
+    updated: str = ""
+    """An update, as leaseload reads it, of a name that no zone file has; empty for none."""
     at_address: bool = False
     """Whether the address of the server is in the zones."""
 
@@ -127,6 +129,7 @@ KINDS = {
             files=lambda size, _: [("tld.zone", _delegations(size))],
             asked=f"www.d{{}}.{TLD}",
             missing=f"www.m{{}}.{TLD}",
+            updated=f"h{{}}.{TLD} UPDATE {TLD}",
         ),
         Kind(
             name="zones",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
-from leaselab_dns_data.choice import LISTED, NAMES, missed
+from leaselab_dns_data.choice import LISTED, NAMES, shared
 from leaselab_dns_data.errors import DataError
 from leaselab_dns_data.kinds import kind_of, number
 
@@ -106,28 +106,43 @@ def _listed(pairs: Iterable[tuple[str, str]], counts: dict, number_of: dict) -> 
 
 
 def queries(
-    file: Path, data: str, size: int, *, names: str, misses: Fraction, count: int
+    file: Path,
+    data: str,
+    size: int,
+    *,
+    names: str,
+    misses: Fraction,
+    updates: Fraction,
+    count: int,
 ) -> dict:
     """Make a file of queries, one a line; return its record.
 
     `sha256` is the file's own, `distinct` the number of different names in it, `misses` of how
-    many lines the name does not exist.
+    many lines the name does not exist.  A share of the lines are `updates`, without `misses`.
     """
     kind = kind_of(data, size)
     if count < 1:
         raise DataError(f"--count {count} (wanted one at least)")
     if not 0 <= misses <= 1:
         raise DataError(f"--misses {misses} (wanted a share, 0 to 1)")
+    if not 0 <= updates <= 1 or (updates and (misses or not kind.updated)):
+        raise DataError(
+            f"--updates {updates} (wanted a share, 0 to 1, of delegations and without --misses)"
+        )
     asked = {
         "data": data,
         "size": size,
         "names": names,
         "misses": str(misses),
+        "updates": str(updates),
         "count": count,
         "program": program_sha256(),
     }
-    seen = (bytearray(size + 1), bytearray(size + 1))
-    lines = _lines(kind, NAMES[names](size, count), missed(count, misses), seen)
+    forms = (f"{kind.asked} A\n", f"{kind.missing} A\n", f"{kind.updated}\n")
+    seen = tuple(bytearray(size + 1) for _ in forms)
+    missing, updating = shared(count, misses), shared(count, updates)
+    chosen = (2 if next(updating) else int(is_missing) for is_missing in missing)
+    lines = _lines(forms, NAMES[names](size, count), chosen, seen)
     made = {"queries": count, "misses": count * misses.numerator // misses.denominator}
     return _queries(file, asked, lines, seen, made)
 
@@ -177,10 +192,10 @@ def _of(chosen, numbers, places, seen):
         yield f"{line}\n"
 
 
-def _lines(kind, numbers, missing, seen):
-    for one, miss in zip(numbers, missing, strict=True):
-        seen[miss][one] = 1
-        yield f"{(kind.missing if miss else kind.asked).format(number(one))} A\n"
+def _lines(forms, numbers, chosen, seen):
+    for one, form in zip(numbers, chosen, strict=True):
+        seen[form][one] = 1
+        yield forms[form].format(number(one))
 
 
 def program_sha256() -> str:

@@ -32,7 +32,7 @@ class Server(restarted.Server):
         """Return its version, by D-Bus."""
         return bus.version(self.config)
 
-    def leases(self):
+    def entries(self):
         """Ask how many leases it holds."""
         return bus.leases(self.config)
 

@@ -30,16 +30,16 @@ class Server(restarted.Server):
         output = Path(self.config["process"]["output_file"]).read_text(encoding="utf-8")
         return output.partition("\n")[0].split()[-1]
 
-    def leases(self):
+    def entries(self):
         """Count its leases but those with which it begins; it lists what is declined apart."""
         begun = sum(not lease.declined for lease in filled.read(self.config))
         return self._leases.held() - begun
 
     def check_started(self):
         """Raise for leases that it did not take."""
-        filled.check(self.config, self.leases)
+        filled.check(self.config, self.entries)
         return {}
 
     def counted(self):
         """Return no counters, as dhcpd has none, and the number of leases."""
-        return {}, self.leases()
+        return {}, self.entries()

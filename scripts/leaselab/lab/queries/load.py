@@ -28,6 +28,8 @@ LISTED = "listed"
 ORDERS = (LISTED, "uniform", "zipf")
 """How the lines of a file are asked: in their order, each once before any comes again, or the
 k-th most popular one as often as 1/k."""
+OF_DATA = {"misses", "updates", "update_key"}
+"""Keys of a load that say what is sent for the lab's own data alone."""
 _OWN = "own"
 COLD = "cold"
 """What a load declares of a cache that has none of the names that are asked for."""
@@ -64,7 +66,7 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
         procedure, timing = _recorded(procedure, queries, asked)
         text = queries.timed_text
     load = {
-        **{key: value for key, value in scenario.load.items() if key != "misses"},
+        **{key: value for key, value in scenario.load.items() if key not in OF_DATA},
         "names": asked.order,
         "queries": count,
         "query_file": keep_bytes(folder, text, "lines"),

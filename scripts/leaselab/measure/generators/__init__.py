@@ -45,6 +45,7 @@ OF_QUERIES: Final = {
     "client_subnets": ("", frozenset({"leaseload"})),
     "connections": (KEPT, frozenset({"leaseload"})),
     "family": (4, frozenset({"dnsperf", "leaseload"})),
+    "updates": (0.0, frozenset({"leaseload"})),
 }
 """Keys of a load of queries, with what every generator does, and those that can do more."""
 

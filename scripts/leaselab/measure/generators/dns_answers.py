@@ -92,9 +92,10 @@ NAMES_REPEATED = "names-repeated"
 """More was asked than the query file has, of a cache that is to be cold."""
 
 NOERROR, NXDOMAIN = "NOERROR", "NXDOMAIN"
-TRANSPORTS = ("udp", "tcp", "dot")
+TRANSPORTS = ("udp", "tcp", "dot", "https")
 KEPT, FRESH = "kept", "fresh"
 """Connections of queries: open before the load, or a new one for each query."""
+_KEY = re.compile(r"[a-z0-9.-]+:[A-Za-z0-9+/]+={0,2}")
 _SUBNETS = re.compile(r"(?!,)(?:(?:^|,)[0-9a-f.:]+/\d{1,3}(?:\*\d+)?)+")
 DEVIATIONS = 5.0
 """Standard deviations by which the share of names that do not exist may differ in the part
@@ -105,6 +106,8 @@ as tools round it."""
 PROBE_RATE, PROBE_S = 500, 2
 """Rate (queries/s) and length (s) of the probe: what a slow server answers, and enough names
 for a mean."""
+UPDATES_PROBE_RATE = 50
+"""Rate of a probe with updates: what a slow disk syncs."""
 PROBE_LATE_S = 1
 """When a query of the probe counts as lost (s): how fast the server is, trials show."""
 PROBE_SHARE = 0.99
@@ -206,6 +209,7 @@ def check_queries(scenario: Scenario, procedure: Procedure, known: tuple[str, ..
     connections_of(scenario)
     subnets_of(scenario)
     is_recorded(scenario)
+    updates_of(scenario)
     misses = scenario.load.get("misses", 0.0)
     if not 0 <= misses <= 1:
         raise usage_error(
@@ -311,3 +315,28 @@ def subnets_of(scenario: Scenario) -> tuple[str, float]:
             wanted="0 to 1",
         )
     return subnets, float(share)
+
+
+def updates_of(scenario: Scenario) -> tuple[float, str]:
+    """Return the share of the messages that are updates, and the key that signs them or none.
+
+    Raises a usage error for what is none.
+    """
+    updates = scenario.load.get("updates", 0.0)
+    key = str(scenario.load.get("update_key", ""))
+    where = f"scenario {scenario.name}"
+    if not 0 <= updates <= 1 or (updates and scenario.load.get("misses")):
+        raise usage_error(
+            "not a share of updates",
+            where=f"{where}: updates",
+            found=f"{updates!r}, misses {scenario.load.get('misses', 0.0)}",
+            wanted="0 to 1, without misses",
+        )
+    if key and not _KEY.fullmatch(key):
+        raise usage_error(
+            "not a key of updates",
+            where=f"{where}: update_key",
+            found=key,
+            wanted="NAME:SECRET, the secret in base64",
+        )
+    return float(updates), key

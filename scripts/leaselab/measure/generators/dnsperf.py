@@ -220,6 +220,7 @@ class Dnsperf(QueryTool):
     """dnsperf, against the server of one bench."""
 
     edns_bytes = (4096,)
+    transports = tuple(PORTS)
     reading = DnsperfReading
 
     def answers(self) -> bool:

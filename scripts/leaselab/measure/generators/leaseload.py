@@ -27,6 +27,7 @@ from leaselab.measure.generators.dns_answers import (
     PROBE_S,
     PROBE_SHARE,
     TRANSPORTS,
+    UPDATES_PROBE_RATE,
     check_queries,
     connections_of,
     edns_of,
@@ -36,6 +37,7 @@ from leaselab.measure.generators.dns_answers import (
     most_queries,
     subnets_of,
     transport_of,
+    updates_of,
 )
 from leaselab.measure.generators.leaseload_reading import (
     ClientsReading,
@@ -107,7 +109,9 @@ class Leaseload(Adapter):
         Of DNS a few hundred queries are tried: their answers' size is what those of trials
         must have.
         """
-        load = Load(PROBE_RATE, PROBE_S) if self._is_dns else Load(1, 1)
+        updates, _ = updates_of(self._bench.scenario)
+        rate = UPDATES_PROBE_RATE if updates else PROBE_RATE
+        load = Load(rate, PROBE_S) if self._is_dns else Load(1, 1)
         for _ in range(PROBES):
             argv = [*self._beginning(load), "--late", str(PROBE_LATE_S), "--grace", "0"]
             report = report_of(self.generate(argv, load.duration_s + 1), self._bench)
@@ -184,6 +188,8 @@ class Leaseload(Adapter):
         # As clients and dnsperf ask: Unbound refuses a query that does not ask for recursion.
         how = ["--recursion", *(["--edns", str(size)] if size else [])]
         how += ["--dnssec"] if dnssec_ok else []
+        _, key = updates_of(self._bench.scenario)
+        how += ["--tsig", key] if key else []
         how += ["--subnets", subnets, "--subnet-share", f"{share:g}"] if subnets else []
         where = ["--interface", self._own.test_interface]
         where += ["--server", self._server, "--transport", self._transport]
