@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from leaselab.archive.row import Row
+from leaselab.archive.store import Store
 from leaselab.model.errors import Outcome
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Ceiling, Reason, Record
-
-if TYPE_CHECKING:
-    from leaselab.archive.row import Row
-    from leaselab.archive.store import Store
 
 FRESH = timedelta(days=30)
 """Longest validity of a ceiling."""

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from leaselab.archive.row import Row
+from leaselab.archive.store import Store
 from leaselab.model.identity import Conditions, Place
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.record import Record
-
-if TYPE_CHECKING:
-    from leaselab.archive.row import Row
-    from leaselab.archive.store import Store
 
 
 def duels(store: Store, rows: Iterable[Row]) -> Iterator[tuple[Record, Record]]:

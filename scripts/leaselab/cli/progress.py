@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from rich.console import Group
 from rich.live import Live
@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from leaselab.cli.terminal import guarded_streams
+from leaselab.measure.ports import Listener
 from leaselab.model.bench import Bench
 from leaselab.model.journal import (
     Phase,
@@ -30,9 +31,6 @@ from leaselab.model.record import Round
 from leaselab.model.trial import Load, Trial
 from leaselab.report.console import Console
 from leaselab.report.live import LiveView, estimate_words, trial_words
-
-if TYPE_CHECKING:
-    from leaselab.measure.ports import Listener
 
 REFRESHES_PER_S = 2
 """Low, as in the local lab the measured machine also draws the terminal."""

@@ -10,7 +10,6 @@ import tty
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
@@ -19,12 +18,10 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from leaselab.cli.followed import Source
 from leaselab.model.text import printable
 from leaselab.report.console import Console
 from leaselab.report.live import LiveView, figure_words
-
-if TYPE_CHECKING:
-    from leaselab.cli.followed import Source
 
 EVERY_S = 1.0
 _BARS = "▁▂▃▄▅▆▇█"

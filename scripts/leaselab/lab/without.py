@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
 from leaselab.lab.commented_json import Array, Document, as_document
+from leaselab.lab.configuration import Match
 from leaselab.lab.judge import Given, Judge, judges
+from leaselab.lab.known_costs import Rewriting
 from leaselab.lab.own import Own, own_of
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.lab.configuration import Match
-    from leaselab.lab.known_costs import Rewriting
 
 _NUMBER = re.compile(r"\[[0-9]+\]")
 

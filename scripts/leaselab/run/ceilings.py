@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.lab.catalog import find_procedure, load_scenarios, measured_by
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
+from leaselab.run.part import Ended
+from leaselab.run.session import Session
 from leaselab.run.task import Task
-
-if TYPE_CHECKING:
-    from leaselab.run.part import Ended
-    from leaselab.run.session import Session
 
 RUNS = 3
 """Default rounds of a ceiling."""

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.duel import Answer
 from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.layouts import LayoutVerdict, OverLayouts
-from leaselab.analysis.verdict import compare
+from leaselab.analysis.verdict import Comparison, compare
 from leaselab.archive.duels import calibrating
+from leaselab.archive.store import Store
 from leaselab.lab.checkout import announce
 from leaselab.measure.generators import adapter_of
-from leaselab.model.errors import Outcome, invalid_measurement, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.duel import DUEL, Duel
 from leaselab.report.verdicts import cost_words, layouts_words
 from leaselab.run.durations import durations
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from leaselab.analysis.verdict import Comparison
-    from leaselab.archive.store import Store
-    from leaselab.model.errors import LeaselabError
-    from leaselab.run.part import Ended
-    from leaselab.run.session import Session
-    from leaselab.run.task import Task
+from leaselab.run.part import Ended
+from leaselab.run.session import Session
+from leaselab.run.task import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,25 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, judge, places_differ
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
+from leaselab.measure.point import OpenRound, Point
 from leaselab.measure.procedures.duel import Turns
 from leaselab.measure.procedures.method import none_counts
+from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, server_broken
 from leaselab.model.procedure import RELOAD_S, STALLED_LIMIT
-from leaselab.model.procedures.duel import FILLINGS, LEAST_ROUNDS, PAUSE_S, SIGHT_S, order_of
-from leaselab.model.record import SERVER
+from leaselab.model.procedures.duel import (
+    FILLINGS,
+    LEAST_ROUNDS,
+    PAUSE_S,
+    SIGHT_S,
+    Duel,
+    order_of,
+)
+from leaselab.model.record import SERVER, Round
 from leaselab.report.closing import answer_word
-
-if TYPE_CHECKING:
-    from leaselab.measure.point import OpenRound, Point
-    from leaselab.measure.trials import Trials
-    from leaselab.model.procedures.duel import Duel
-    from leaselab.model.record import Round
 
 
 @dataclass(slots=True)

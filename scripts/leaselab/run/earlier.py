@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leaselab.analysis.error_budget import error_budget
+from leaselab.analysis.error_budget import ErrorBudget, error_budget
 from leaselab.archive.duels import calibrating
+from leaselab.archive.store import Store
+from leaselab.model.bench import Bench
 from leaselab.model.errors import Outcome
 from leaselab.model.identity import Conditions, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from leaselab.analysis.error_budget import ErrorBudget
-    from leaselab.archive.store import Store
-    from leaselab.model.bench import Bench
-    from leaselab.model.journal import Begun
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.procedures.duel import Duel
-    from leaselab.model.record import Record
-    from leaselab.run.task import Task
+from leaselab.model.journal import Begun
+from leaselab.model.procedures import AnyProcedure
+from leaselab.model.procedures.duel import Duel
+from leaselab.model.record import Record
+from leaselab.run.task import Task
 
 _SETTLED = frozenset({Outcome.OK.label, Outcome.BUILD.label})
 """Outcomes that a repeated measurement would not change."""

@@ -10,10 +10,11 @@ import json
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leaselab.archive.published import published, published_bench
 from leaselab.archive.running import BENCH_FILE, RunningSweep, keep_access
+from leaselab.archive.store import Store
+from leaselab.lab.inventory import Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model import moment
 from leaselab.model.bench import Bench, public_names
@@ -22,10 +23,6 @@ from leaselab.model.journal import Begun
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment, Record
 from leaselab.run.record import check_recordable, command, own_provenance
-
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
-    from leaselab.lab.inventory import Inventory
 
 BUILD_LOG = "build.log.gz"
 """The log of a build that failed, as a file of the result."""

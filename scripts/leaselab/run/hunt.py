@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
 from leaselab.analysis.bisect import End, Known, Limits, Step, next_step
@@ -24,10 +23,8 @@ from leaselab.report.bisect import Hunted, closing
 from leaselab.report.hunting import HuntWords
 from leaselab.run.contest import archived_duel, duel, over_layouts, say_cost
 from leaselab.run.profile import explain, profiles_of
+from leaselab.run.session import Session
 from leaselab.run.task import Task, source_folder
-
-if TYPE_CHECKING:
-    from leaselab.run.session import Session
 
 _RECENT = 20
 """Number of newest results of commits from which the duration of a build is estimated."""

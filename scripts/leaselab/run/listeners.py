@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from leaselab.archive.live import LiveFeed
+from leaselab.measure.ports import Listener
 from leaselab.model.journal import Phase, RunBegun, Sampled, TrialBegun, TrialEnded
 from leaselab.model.record import Round
 from leaselab.model.trial import Load, Sample, Trial
-
-if TYPE_CHECKING:
-    from leaselab.archive.live import LiveFeed
-    from leaselab.measure.ports import Listener
 
 
 class Several:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,10 +13,8 @@ from leaselab.model.identity import Conditions, Subject
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
-
-if TYPE_CHECKING:
-    from leaselab.run.earlier import EarlierResults
-    from leaselab.run.task import Task
+from leaselab.run.earlier import EarlierResults
+from leaselab.run.task import Task
 
 HEADROOM = 1.15
 """First offered load relative to the last max rate: the loss of a trial shows how far a load is

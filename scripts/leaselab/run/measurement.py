@@ -6,16 +6,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leaselab.archive.ceilings import ceiling_for, under
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published
 from leaselab.archive.running import RunningSweep
+from leaselab.archive.store import Store
 from leaselab.lab.deployment import distrust_deployment
 from leaselab.lab.generator import RemoteGenerator, watching
 from leaselab.lab.host_reading import RemoteHost, check_tuned
+from leaselab.lab.lease import Lease
 from leaselab.lab.lock import BenchLock, lease_s
 from leaselab.lab.roles import hears_anybody
 from leaselab.lab.server import ContractServer
@@ -36,10 +37,6 @@ from leaselab.run.experiment import begin
 from leaselab.run.listeners import Live, Several
 from leaselab.run.part import Ended, Part, fetch_config
 from leaselab.run.record import record_of
-
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
-    from leaselab.lab.lease import Lease
 
 Show = Callable[[Bench, str], AbstractContextManager[Listener]]
 

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from leaselab.analysis.duel import Answer
-from leaselab.analysis.verdict import Limit
+from leaselab.analysis.verdict import Comparison, Limit
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import announce, checkout_root
-from leaselab.lab.own import write_own
+from leaselab.lab.judge import Given
+from leaselab.lab.own import Own, write_own
 from leaselab.lab.without import own_without
 from leaselab.measure.generators import adapter_of
-from leaselab.model.advice import OwnCost
+from leaselab.model.advice import Advice, OwnCost
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.duel import Duel
 from leaselab.report.advice import own_words
 from leaselab.report.closing import closing, more_words
 from leaselab.run.contest import archived_duel, duel
+from leaselab.run.session import Session
 from leaselab.run.task import Task
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from leaselab.analysis.verdict import Comparison
-    from leaselab.lab.judge import Given
-    from leaselab.lab.own import Own
-    from leaselab.model.advice import Advice
-    from leaselab.run.session import Session
 
 
 def plan_costs(advice: Advice, own: Own, file: Path, scenario: str, given: Given) -> Advice:

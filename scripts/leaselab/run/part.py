@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from leaselab.archive.running import RunningSweep, with_access
 from leaselab.lab.servers import apart
 from leaselab.lab.transport import Connection
+from leaselab.measure.point import Point
 from leaselab.model.bench import Bench, ServerUnderTest, public_names
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.journal import Begun
@@ -19,9 +19,6 @@ from leaselab.model.record import SERVER, Experiment
 from leaselab.model.server import settings_of
 from leaselab.model.source import SHORT
 from leaselab.run.record import KeptConfig
-
-if TYPE_CHECKING:
-    from leaselab.measure.point import Point
 
 
 @dataclass(frozen=True, slots=True)

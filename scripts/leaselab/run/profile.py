@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.profile import difference, spent_of
+from leaselab.analysis.profile import ProfileDifference, difference, spent_of
 from leaselab.analysis.verdict import one_duel
+from leaselab.archive.store import Store
 from leaselab.lab.checkout import say
 from leaselab.model.errors import LeaselabError
 from leaselab.model.identity import Conditions
 from leaselab.model.procedure import COMPLETED
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.profile import PROFILE
+from leaselab.model.record import Record
 from leaselab.model.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.analysis.profile import ProfileDifference
-    from leaselab.archive.store import Store
-    from leaselab.model.record import Record
-    from leaselab.run.part import Ended
-    from leaselab.run.session import Session
-    from leaselab.run.task import Task
-
+from leaselab.run.part import Ended
+from leaselab.run.session import Session
+from leaselab.run.task import Task
 
 PROFILED = 0.8
 """Load of a profile relative to the completed rate of the slower server of a duel (ratio)."""
