@@ -12,8 +12,7 @@ from tests.captures import DAY, Capture, mutated
 from tests.made_up import Lab
 
 from leaselab.cli.main import main
-from leaselab.lab.clients.capture import Reader
-from leaselab.lab.clients.sources import read_source
+from leaselab.lab.clients.sources import Reader, read_source
 from leaselab.model.errors import LeaselabError
 
 ISP = str(Path(__file__).parents[1] / "data/own/isp.conf")

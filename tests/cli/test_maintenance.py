@@ -10,7 +10,7 @@ from leaselab.cli import hold, maintenance
 from leaselab.cli.main import main
 from leaselab.lab import benches, lease
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.hold import read_hold
+from leaselab.lab.lease import read_hold
 from leaselab.lab.lock import ask
 from leaselab.model.bench import HostAccess
 from leaselab.run import preparation

@@ -12,7 +12,7 @@ from leaselab.cli import check, hold, power, resume
 from leaselab.cli.main import main
 from leaselab.lab import benches, boot, lease
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.hold import command_file, write_hold
+from leaselab.lab.lease import command_file, write_hold
 from leaselab.lab.lock import Hold, ask, new_hold, status
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import lab_broken

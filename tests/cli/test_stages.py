@@ -24,7 +24,7 @@ from leaselab.cli.main import main
 from leaselab.lab import benches, deployment, lease, made_here
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.hold import write_hold
+from leaselab.lab.lease import write_hold
 from leaselab.lab.lock import ask, new_hold
 from leaselab.lab.own_generator import source_hash
 from leaselab.lab.playbook import PlaybookStats

@@ -12,8 +12,7 @@ import pytest
 from tests.here import Here, request
 
 from leaselab.lab import lease
-from leaselab.lab.hold import command_file, read_hold, write_hold
-from leaselab.lab.lease import COMMAND_S, leased
+from leaselab.lab.lease import COMMAND_S, command_file, leased, read_hold, write_hold
 from leaselab.lab.lock import BenchInUseError, InMaintenanceError, NoLockError, ask, new_hold
 from leaselab.lab.lock import status as status_of
 from leaselab.model.bench import HostAccess

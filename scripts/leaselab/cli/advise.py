@@ -25,10 +25,9 @@ from leaselab.cli.options import (
 from leaselab.cli.own import add_without, write_and_print
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.lab.advice import advise
+from leaselab.lab.advice import Given, advise
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.judge import Given
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.own import Own, read_own
 from leaselab.model.advice import Advice, Cost, MeasuredCost

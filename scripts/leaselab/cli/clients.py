@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leaselab.cli.options import STDOUT, whole, write_output
-from leaselab.lab.clients.capture import SHARED, Reader
 from leaselab.lab.clients.file import Clients
-from leaselab.lab.clients.sources import read_source
+from leaselab.lab.clients.sources import SHARED, Reader, read_source
 from leaselab.model.errors import Outcome
 
 

@@ -9,8 +9,8 @@ from leaselab.cli.bench_options import add_inventory, benches_of, inventory_of
 from leaselab.cli.check import inspect
 from leaselab.cli.options import add_json, print_answer, whole
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.hold import forget_hold, read_hold, write_hold
 from leaselab.lab.inventory import GENERATOR_GROUP, Inventory
+from leaselab.lab.lease import forget_hold, read_hold, write_hold
 from leaselab.lab.lock import BenchInUseError, Hold, ask
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken

@@ -10,7 +10,7 @@ from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
-from leaselab.run.part import Ended
+from leaselab.run.experiment import Ended
 from leaselab.run.session import Session
 from leaselab.run.task import Task
 

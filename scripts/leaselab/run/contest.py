@@ -9,7 +9,7 @@ from leaselab.analysis.duel import Answer
 from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.layouts import LayoutVerdict, OverLayouts
 from leaselab.analysis.verdict import Comparison, compare
-from leaselab.archive.duels import calibrating
+from leaselab.archive.calibration import calibrating
 from leaselab.archive.store import Store
 from leaselab.lab.checkout import announce
 from leaselab.measure.generators import adapter_of
@@ -18,7 +18,7 @@ from leaselab.model.identity import Conditions
 from leaselab.model.procedures.duel import DUEL, Duel
 from leaselab.report.verdicts import cost_words, layouts_words
 from leaselab.run.durations import durations
-from leaselab.run.part import Ended
+from leaselab.run.experiment import Ended
 from leaselab.run.session import Session
 from leaselab.run.task import Task
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
 
-from leaselab.archive.ceilings import ceiling_for, under
+from leaselab.archive.calibration import ceiling_for, under
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published
@@ -33,9 +33,8 @@ from leaselab.model.journal import Fault
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import GENERATOR
 from leaselab.run.duel import Fight
-from leaselab.run.experiment import begin
+from leaselab.run.experiment import Ended, Part, begin, fetch_config
 from leaselab.run.listeners import Live, Several
-from leaselab.run.part import Ended, Part, fetch_config
 from leaselab.run.record import record_of
 
 Show = Callable[[Bench, str], AbstractContextManager[Listener]]

@@ -17,7 +17,7 @@ from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
 from leaselab.model.text import printable
-from leaselab.run.part import Ended
+from leaselab.run.experiment import Ended
 from leaselab.run.session import Session
 from leaselab.run.task import Task
 

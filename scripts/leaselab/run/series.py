@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from leaselab.lab.checkout import announce, say
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.record import Record
-from leaselab.run.part import Ended
+from leaselab.run.experiment import Ended
 from leaselab.run.record import command
 from leaselab.run.session import Session
 from leaselab.run.task import Task, separate

@@ -17,9 +17,8 @@ from leaselab.model.procedure import RELOAD_S
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
-from leaselab.run.experiment import begin, open_experiment
+from leaselab.run.experiment import Ended, begin, open_experiment
 from leaselab.run.measurement import Show, finish
-from leaselab.run.part import Ended
 from leaselab.run.task import Task, by_hosts
 from leaselab.run.variants import PLACES
 from leaselab.run.workplace import Workplace

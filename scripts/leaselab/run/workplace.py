@@ -18,9 +18,8 @@ from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.record import Experiment
 from leaselab.model.source import Commit
-from leaselab.run.earlier import EarlierResults
+from leaselab.run.earlier import EarlierResults, MaxRates
 from leaselab.run.experiment import BUILD_LOG, archive_failure
-from leaselab.run.max_rates import MaxRates
 from leaselab.run.preparation import LeasedBench, build_commit, build_log, leased, prepare
 from leaselab.run.record import command, failed_record, own_provenance
 from leaselab.run.task import GeneratorSource, Task
