@@ -24,7 +24,7 @@ from tests.examples import CONFIG, START, example_round, example_trial
 from tests.inventories import parsed
 
 from leaselab.archive.store import Store
-from leaselab.cli import advise, bisect, calibrate, duel, generators, rerun, resume, run, truth
+from leaselab.cli import advise, bisect, calibrate, duel, generators, rerun, resume, run
 from leaselab.lab import benches, catalog
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.checkout import checkout_root
@@ -118,7 +118,7 @@ class Lab:
         monkeypatch.setattr(catalog, "load_families", self._families_of)
         for module in (run, hunt, duel):
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
-        for module in (advise, run, resume, bisect, duel, calibrate, generators, truth):
+        for module in (advise, run, resume, bisect, duel, calibrate, generators):
             monkeypatch.setattr(module, "report_after", lambda _: None)
         for module in (workplace, rerun):
             monkeypatch.setattr(module, "leased", self._leased)
