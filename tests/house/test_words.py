@@ -99,7 +99,7 @@ ROOMS = ("model", "archive", "lab", "measure", "run")
 REPORTED = {
     *("model/advice.py", "model/errors.py", "model/procedure.py", "model/host.py"),
     *("archive/checksums.py", "lab/known_costs.py", "lab/server.py"),
-    *("lab/build_record.py", "lab/check_host.py", "lab/findings.py", "lab/inspection.py"),
+    *("lab/artifacts.py", "lab/check_host.py", "lab/findings.py", "lab/inspection.py"),
     *("lab/json_tokens.py", "measure/generators/printed.py", "measure/search_error.py"),
     "measure/trials.py",
 }
