@@ -135,10 +135,7 @@ def _refused(connection: Connection, status: LockStatus) -> BenchInUseError:
             found=str(status.maintenance),
             todo=f"ask {status.maintenance.name}; `leaselab lab maintenance off` ends it",
         )
-    return _in_use(connection, status.holder or {})
-
-
-def _in_use(connection: Connection, held: Mapping[str, Any]) -> BenchInUseError:
+    held = status.holder or {}
     return BenchInUseError(
         Outcome.LAB,
         "the bench is in use",
