@@ -46,7 +46,7 @@ from leaselab.report.verdicts import (
     layouts_words,
     print_comparisons,
 )
-from leaselab.run.contest import with_budget
+from leaselab.run.contest import profiles_of, with_budget
 from leaselab.run.pair import (
     PREVIOUS,
     VERSION,
@@ -56,7 +56,6 @@ from leaselab.run.pair import (
     load_previous,
     load_version,
 )
-from leaselab.run.profile import profiles_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

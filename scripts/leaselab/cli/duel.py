@@ -29,9 +29,8 @@ from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import DUEL, LEAST, LEAST_OTHERS, METRICS, Duel
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
-from leaselab.run.contest import check_layouts, duel, over_layouts, say_cost
+from leaselab.run.contest import check_layouts, duel, explain, over_layouts, say_cost
 from leaselab.run.preparation import built_commit
-from leaselab.run.profile import explain
 from leaselab.run.session import Session
 from leaselab.run.task import Task, open_source, source_folder
 

@@ -38,8 +38,7 @@ from leaselab.report.review import (
     review_document,
     review_of,
 )
-from leaselab.run.contest import duel
-from leaselab.run.profile import explain
+from leaselab.run.contest import duel, explain
 from leaselab.run.task import open_source
 
 NAME = "review"

@@ -14,10 +14,9 @@ from leaselab.archive.published import by_role, published
 from leaselab.archive.running import RunningSweep
 from leaselab.archive.store import Store
 from leaselab.lab.deployment import distrust_deployment
-from leaselab.lab.generator import RemoteGenerator, watching
-from leaselab.lab.host_reading import RemoteHost, check_tuned
 from leaselab.lab.lease import Lease
 from leaselab.lab.lock import BenchLock, lease_s
+from leaselab.lab.remote import RemoteGenerator, RemoteHost, check_tuned, watching
 from leaselab.lab.roles import hears_anybody
 from leaselab.lab.server import ContractServer
 from leaselab.lab.servers import Servers
