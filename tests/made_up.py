@@ -31,7 +31,7 @@ from leaselab.lab.checkout import checkout_root
 from leaselab.lab.transport import Completed
 from leaselab.measure.point import Point
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
-from leaselab.model.journal import RoundDone
+from leaselab.model.journal import RoundDone, RunBegun
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
@@ -361,14 +361,15 @@ class _Point(Point):
         super().__init__(*parts)
 
     def _round(self, index: int) -> None:
-        self.listener.round_started(index)
+        self.listener(RunBegun(index=index))
         made = self._lab.round(self, index)
         for trial in made.trials:
             if trial.raw_file:
                 self.recorder.write_bytes(trial.raw_file, b"")
-        self.recorder.record(RoundDone(index=index, round=made))
+        done = RoundDone(index=index, round=made)
+        self.recorder.record(done)
         self.rounds.append(made)
-        self.listener.round_done(made)
+        self.listener(done)
 
     def _confirm(self) -> None:
         pass

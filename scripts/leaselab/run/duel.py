@@ -14,6 +14,7 @@ from leaselab.measure.procedures.duel import Turns
 from leaselab.measure.procedures.method import none_counts
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, server_broken
+from leaselab.model.journal import Phase
 from leaselab.model.procedure import RELOAD_S, STALLED_LIMIT
 from leaselab.model.procedures.duel import (
     FILLINGS,
@@ -86,11 +87,12 @@ class Fight:
             return False
         verdict = judge(self._plan, first, second)
         if verdict is not None:
-            self.points[0].listener.phase(
+            text = (
                 f"look {verdict.look} of {verdict.looks}: B to A "
                 f"{verdict.ratio:.3f}, {answer_word(verdict.answer, verdict.metric)}"
                 f"{'' if verdict.final else ' yet'}"
             )
+            self.points[0].listener(Phase(text=text))
         return both >= self._plan.rounds or (verdict is not None and verdict.final)
 
     def _see_places(self) -> None:
