@@ -115,9 +115,9 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
         with session.leased(NAME):
             for task in tasks:
                 print(f"ceiling: {task}", file=sys.stderr, flush=True)
-                ceilings = measured(session, [task])
-                records += ceilings.records
-                errors += ceilings.errors
+                made, failed = measured(session, [task])
+                records += made
+                errors += failed
     finally:
         rows = rows_of(records)
         if args.json:

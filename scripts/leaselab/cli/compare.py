@@ -129,10 +129,10 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.clients is not None or args.queries is not None:
         args.scenario = one_with_load(args, args.scenario)
     if args.live:
-        lived = live(args, store)
-        if lived.layouts is not None:
-            return _print_layouts(args, lived.layouts, lived.comparisons)
-        return _print_comparison(args, store, lived.comparisons[0])
+        layouts, comparisons = live(args, store)
+        if layouts is not None:
+            return _print_layouts(args, layouts, comparisons)
+        return _print_comparison(args, store, comparisons[0])
     names = commit_names(args.repo, args.scenario)
     scenarios = _meant(store, names)
     if names is not None and scenarios:

@@ -47,15 +47,6 @@ OPTIONS = (
 """What `add_duel` adds, and has no effect where none is made."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lived:
-    """Result of ``compare A B --live``."""
-
-    comparisons: Sequence[Comparison]
-    """One comparison; with several layouts, one for each."""
-    layouts: OverLayouts | None = None
-
-
 @dataclass(slots=True)
 class Sides:
     """A and B: the given names, as tasks."""
@@ -245,8 +236,13 @@ def parameters_of(args: argparse.Namespace, scenario: Scenario) -> dict[str, Any
     return given
 
 
-def live(args: argparse.Namespace, store: Store) -> Lived:
-    """Measure A and B of ``compare A B --live``."""
+def live(
+    args: argparse.Namespace, store: Store
+) -> tuple[OverLayouts | None, Sequence[Comparison]]:
+    """Measure A and B of ``compare A B --live``.
+
+    Returns one comparison; with several layouts one for each, and what they say together.
+    """
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or "", args.generator)
     first, second = sides.tasks(args.a, args.b)
@@ -286,12 +282,11 @@ def live(args: argparse.Namespace, store: Store) -> Lived:
                 return result.comparison
 
             if args.layouts:
-                over, comparisons = over_layouts(made, first, second, args.layouts)
-                return Lived(comparisons, over)
+                return over_layouts(made, first, second, args.layouts)
             comparison = made(first, second)
             slower = comparison.outcome is Outcome.REGRESSION
             if slower if args.profile is None else args.profile:
                 explain(session, first, second, comparison.base, comparison.other)
     finally:
         report_after(store)
-    return Lived([comparison])
+    return None, [comparison]

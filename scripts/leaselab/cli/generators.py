@@ -31,7 +31,7 @@ from leaselab.model.procedures import AnyProcedure
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
 from leaselab.report.truth import print_truth, rows_of, table, truth_document, truth_markdown
-from leaselab.run.ceilings import RUNS, Measured, ceiling_tasks, measured
+from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
 from leaselab.run.session import Session
 from leaselab.run.task import Task
 
@@ -100,7 +100,9 @@ def generators(args: argparse.Namespace) -> Outcome:
     def part(name: str, overrides: dict[str, Any], tasks: Sequence[Task]) -> None:
         print(f"generators: {name}", file=sys.stderr, flush=True)
         session.overrides = {"rounds": args.runs, **overrides}
-        parts[name] = _with_figures(measured(session, tasks))
+        parts[name], errors = measured(session, tasks)
+        for error in errors:
+            print(f"leaselab: {error}", file=sys.stderr, flush=True)
 
     try:
         with session.leased("dev bench generators"):
@@ -119,13 +121,6 @@ def generators(args: argparse.Namespace) -> Outcome:
             sys.stdout.writelines(_words(document))
         report_after(store)
     return Outcome.OK
-
-
-def _with_figures(ceilings: Measured) -> Sequence[Record]:
-    """Return the results that have a figure; say why others have none."""
-    for error in ceilings.errors:
-        print(f"leaselab: {error}", file=sys.stderr, flush=True)
-    return ceilings.records
 
 
 def _document(generators: Sequence[str], parts: dict[str, Sequence[Record]]) -> dict[str, Any]:

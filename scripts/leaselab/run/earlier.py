@@ -154,18 +154,6 @@ _RECENT = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _MaxRateFound:
-    """A max rate from the archive."""
-
-    rate: float
-    """The max rate (transactions/s)."""
-    id: str
-    """Id of its result."""
-    of_task: bool
-    """Whether it is of the same commit."""
-
-
-@dataclass(frozen=True, slots=True)
 class MaxRates:
     """The measured max rates of a bench, for the loads of tasks."""
 
@@ -181,14 +169,15 @@ class MaxRates:
         share of a max rate that was not measured.
         """
         known = self._max_rate_for(task, procedure)
+        max_rate = _rate(known) if known else 0.0
         if isinstance(procedure, MaxRate):
             if known is None or "start_rate" in self.earlier.overrides:
                 return procedure
-            return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * known.rate))
+            return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * max_rate))
         if isinstance(procedure, Duel):
             if known is None or "rate" in self.earlier.overrides:
                 return procedure
-            rate = min(procedure.max_rate, round(procedure.over * known.rate))
+            rate = min(procedure.max_rate, round(procedure.over * max_rate))
             return msgspec.structs.replace(procedure, rate=rate)
         share = procedure.share_of_max_rate
         if share is None:
@@ -200,27 +189,27 @@ class MaxRates:
                 todo="give the load with --rate, or measure first: leaselab run "
                 f"{task.scenario.name}",
             )
-        of = "" if known.of_task else ": of another build, as this one has none"
+        is_own = Subject.of_record(known).source == task.subject.source
+        of = "" if is_own else ": of another build, as this one has none"
         if procedure.same_load and len(self.together) > 1:
             of = ": the same load for all, by the lowest that is known"
         say(
-            f"{task}: the load is {share:g} of {known.rate:.0f}/s, the max rate of "
-            f"{known.id}{of}"
+            f"{task}: the load is {share:g} of {max_rate:.0f}/s, the max rate of {known.id}{of}"
         )
-        return procedure.at_max_rate(known.rate)
+        return procedure.at_max_rate(max_rate)
 
     def lacks(self, task: Task) -> bool:
         """Whether the load of a task is a share of a max rate that was not measured."""
         return self._last_max_rate(task) is None
 
-    def _max_rate_for(self, task: Task, procedure: AnyProcedure) -> _MaxRateFound | None:
-        """The max rate for a task's load: its own, or the lowest of its experiment."""
+    def _max_rate_for(self, task: Task, procedure: AnyProcedure) -> Record | None:
+        """The result whose max rate a load is of: its own, or the lowest of its experiment."""
         tasks = self.together if procedure.same_load and task in self.together else (task,)
-        rates = [rate for each in tasks if (rate := self._last_max_rate(each)) is not None]
-        return min(rates, key=lambda known: known.rate, default=None)
+        known = [record for each in tasks if (record := self._last_max_rate(each)) is not None]
+        return min(known, key=_rate, default=None)
 
-    def _last_max_rate(self, task: Task) -> _MaxRateFound | None:
-        """The newest max rate of a task's scenario under the same conditions; None without one.
+    def _last_max_rate(self, task: Task) -> Record | None:
+        """The newest max rate of a task's scenario under the same conditions, if any.
 
         Results of the same commit take precedence over newer ones of other commits.
         """
@@ -235,8 +224,11 @@ class MaxRates:
         ]
         rows.sort(key=lambda row: row["commit"] != commit)
         for record in self.earlier.store.load_readable(row["id"] for row in rows[:_RECENT]):
-            subject = Subject.of_record(record)
-            if record.figure.value and subject.same_scenario(task.subject):
-                of_task = subject.source == task.subject.source
-                return _MaxRateFound(record.figure.value, record.id, of_task)
+            if record.figure.value and Subject.of_record(record).same_scenario(task.subject):
+                return record
         return None
+
+
+def _rate(record: Record) -> float:
+    """The max rate of a result (transactions/s)."""
+    return record.figure.value or 0.0
