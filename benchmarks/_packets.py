@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from leaselab.model.journal import Confirming, Entry, TrialMade
+from leaselab.model.journal import AnyEntry, Confirming, Entry, LiveEntry, Phase, TrialMade
 from leaselab.model.observation import Generated, Sampled, ServerStarted
-from leaselab.model.record import Round
-from leaselab.model.trial import Load, Sample, Trial
+from leaselab.model.trial import Sample
 
 BURST_RATE = 30_000
 """Rate at which the generator sends late packets (packets/s)."""
@@ -269,20 +268,8 @@ class PacketWorld:
     def write_bytes(self, name: str, content: bytes) -> str:  # noqa: ARG002
         return name
 
-    def phase(self, text: str) -> None:
-        self.confirming |= text == CONFIRMING
-
-    def round_started(self, index: int) -> None:
-        """Nobody watches."""
-
-    def trial_started(self, load: Load) -> None:
-        """Nobody watches."""
-
-    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """Nobody watches."""
-
-    def round_done(self, done: Round) -> None:
-        """Nobody watches."""
+    def __call__(self, entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:  # noqa: ARG002
+        self.confirming |= entry == Phase(text=CONFIRMING)
 
 
 def given_up(

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.lab.advice import advise
-from leaselab.lab.judge import Given
+from leaselab.lab.advice import Given, advise
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[1]

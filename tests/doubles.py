@@ -11,7 +11,15 @@ from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import invalid_measurement, lab_broken
-from leaselab.model.journal import entry_of, written
+from leaselab.model.journal import (
+    Confirming,
+    Phase,
+    RoundDone,
+    TrialBegun,
+    TrialMade,
+    entry_of,
+    written,
+)
 from leaselab.model.observation import Generated, HostReading, ServerStarted
 from leaselab.model.trial import Sample
 
@@ -236,22 +244,20 @@ class World:
 
     # The observer.
 
-    def phase(self, text):
-        assert text
-        self.phases.append(text)
-
-    def round_started(self, index):
-        assert index
-
-    def trial_started(self, load):
-        assert load.rate or load.at_once or load.flood
-
-    def trial_done(self, trial, *, replayed):
+    def __call__(self, entry, *, replayed=False):
         assert replayed in (True, False)
-        assert trial.rate or trial.at_once
-
-    def round_done(self, round_):
-        assert round_.metrics
+        match entry:
+            case Phase():
+                assert entry.text
+                self.phases.append(entry.text)
+            case TrialBegun():
+                assert entry.load.rate or entry.load.at_once or entry.load.flood
+            case TrialMade() | Confirming():
+                assert entry.trial.rate or entry.trial.at_once
+            case RoundDone():
+                assert entry.round.metrics
+            case _:
+                assert entry.index
 
     def point(self, of=None):
         """A new engine, to measure on this world."""

@@ -24,14 +24,14 @@ from tests.examples import CONFIG, START, example_round, example_trial
 from tests.inventories import parsed
 
 from leaselab.archive.store import Store
-from leaselab.cli import advise, bisect, calibrate, duel, generators, rerun, resume, run, truth
+from leaselab.cli import advise, bisect, calibrate, duel, generators, rerun, resume, run
 from leaselab.lab import benches, catalog
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.transport import Completed
 from leaselab.measure.point import Point
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
-from leaselab.model.journal import RoundDone
+from leaselab.model.journal import RoundDone, RunBegun
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
@@ -118,7 +118,7 @@ class Lab:
         monkeypatch.setattr(catalog, "load_families", self._families_of)
         for module in (run, hunt, duel):
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
-        for module in (advise, run, resume, bisect, duel, calibrate, generators, truth):
+        for module in (advise, run, resume, bisect, duel, calibrate, generators):
             monkeypatch.setattr(module, "report_after", lambda _: None)
         for module in (workplace, rerun):
             monkeypatch.setattr(module, "leased", self._leased)
@@ -361,14 +361,15 @@ class _Point(Point):
         super().__init__(*parts)
 
     def _round(self, index: int) -> None:
-        self.listener.round_started(index)
+        self.listener(RunBegun(index=index))
         made = self._lab.round(self, index)
         for trial in made.trials:
             if trial.raw_file:
                 self.recorder.write_bytes(trial.raw_file, b"")
-        self.recorder.record(RoundDone(index=index, round=made))
+        done = RoundDone(index=index, round=made)
+        self.recorder.record(done)
         self.rounds.append(made)
-        self.listener.round_done(made)
+        self.listener(done)
 
     def _confirm(self) -> None:
         pass

@@ -13,8 +13,7 @@ from tests.made_up import Lab
 from tests.mutations import tries
 
 from leaselab.cli.main import main
-from leaselab.lab.clients.capture import Reader
-from leaselab.lab.clients.sources import read_source
+from leaselab.lab.clients.sources import Reader, read_source
 from leaselab.model.errors import LeaselabError
 
 ISP = str(Path(__file__).parents[1] / "data/own/isp.conf")

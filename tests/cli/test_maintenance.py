@@ -6,11 +6,11 @@ import pytest
 from tests.here import LISTING, Here, request
 from tests.inventories import parsed
 
-from leaselab.cli import hold, maintenance
+from leaselab.cli import hold
 from leaselab.cli.main import main
 from leaselab.lab import benches, lease
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.hold import read_hold
+from leaselab.lab.lease import read_hold
 from leaselab.lab.lock import ask
 from leaselab.model.bench import HostAccess
 from leaselab.run import preparation
@@ -25,9 +25,9 @@ def bench(tmp_path, monkeypatch):
     monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
     monkeypatch.setenv("LEASELAB_OWNER", "jenkins-lab-check-17")
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
-    here = Here(tmp_path / "host", monkeypatch, maintenance, lease, hold, benches)
+    here = Here(tmp_path / "host", monkeypatch, lease, hold, benches)
     here.played = []
-    for module in (maintenance, preparation):
+    for module in (hold, preparation):
         monkeypatch.setattr(module, "install_lock", here.played.append)
     monkeypatch.setattr(hold, "inspect", lambda _: {"findings": []})
     monkeypatch.setattr(hold, "stop_leftovers", lambda _: None)
@@ -58,7 +58,7 @@ def test_nothing_begins_on_it_and_no_hourly_check_lifts_it(command, capsys, monk
     """What puts a bench back into use takes it first, as every pipeline does."""
     root = checkout_root()
     for name in ("scenarios", "roles", "ansible", "ansible.cfg"):
-        (root / name).symlink_to(maintenance.__file__.partition("scripts/")[0] + name)
+        (root / name).symlink_to(hold.__file__.partition("scripts/")[0] + name)
 
     def never(*_):
         raise AssertionError("played on a bench in maintenance")
@@ -145,7 +145,7 @@ def test_a_bench_that_was_never_prepared_gets_the_program_first(bench, monkeypat
         program.write_bytes(content)
         program.chmod(0o755)
 
-    monkeypatch.setattr(maintenance, "install_lock", install)
+    monkeypatch.setattr(hold, "install_lock", install)
     assert close() == 0
     assert bench.played == ["rack1"]
 

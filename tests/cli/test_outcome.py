@@ -7,7 +7,7 @@ from leaselab.archive.store import Store
 from leaselab.cli.commands import find
 from leaselab.cli.outcome import show_sealed
 from leaselab.model.errors import Outcome, invalid_measurement
-from leaselab.run.part import Ended
+from leaselab.run.experiment import Ended
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from tests.here import LISTING, Here, request
 from tests.inventories import parsed
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
-from leaselab.cli import check, hold, power, resume
+from leaselab.cli import check, hold, lab, resume
 from leaselab.cli.main import main
 from leaselab.lab import benches, boot, lease
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.hold import command_file, write_hold
+from leaselab.lab.lease import command_file, write_hold
 from leaselab.lab.lock import Hold, ask, new_hold, status
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import lab_broken
@@ -63,7 +63,7 @@ def bench(tmp_path, monkeypatch, hostvars):
     monkeypatch.setattr(
         recovery, "silent", partial(boot.silent, connector=bench, sleep=lambda _: None)
     )
-    for module in (power, recovery):
+    for module in (lab, recovery):
         monkeypatch.setattr(module, "switch", bench.switch)
         monkeypatch.setattr(module, "wait", bench.wait)
     return bench

@@ -22,11 +22,11 @@ from leaselab.archive.store import Store
 from leaselab.cli import bench_options, hold
 from leaselab.cli.main import main
 from leaselab.lab import benches, deployment, lease, made_here
+from leaselab.lab.artifacts import source_hash
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.hold import write_hold
+from leaselab.lab.lease import write_hold
 from leaselab.lab.lock import ask, new_hold
-from leaselab.lab.own_generator import source_hash
 from leaselab.lab.playbook import PlaybookStats
 from leaselab.lab.repository import open_repository
 from leaselab.model.bench import HostAccess

@@ -10,13 +10,13 @@ from tests.inventories import parsed
 from leaselab.cli.bench_options import inventory_of
 from leaselab.lab import benches as benches_module
 from leaselab.lab.benches import Occupancy, bench_named, free_bench, read_benches
-from leaselab.lab.hold import write_hold
 from leaselab.lab.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
     PARTNER_GROUP,
     SERVER_GROUP,
 )
+from leaselab.lab.lease import write_hold
 from leaselab.lab.lock import new_hold
 from leaselab.model.errors import LeaselabError, Outcome
 

@@ -8,8 +8,8 @@ import pytest
 from tests.build_record import ANSWER
 from tests.plays import play_here
 
+from leaselab.lab.artifacts import source_hash
 from leaselab.lab.catalog import load_scenarios
-from leaselab.lab.own_generator import source_hash
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = load_scenarios(ROOT / "scenarios")

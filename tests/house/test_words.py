@@ -67,7 +67,7 @@ def test_help_and_errors_have_words_of_the_field():
 
 
 REFUSING = {"usage_error", "lab_broken", "server_broken"}
-REASONS = {"scripts/leaselab/lab/without.py"}
+REASONS = {"scripts/leaselab/run/own_costs.py"}
 """Modules whose errors are shown as the reason why a cost is not measured."""
 
 
@@ -99,7 +99,7 @@ ROOMS = ("model", "archive", "lab", "measure", "run")
 REPORTED = {
     *("model/advice.py", "model/errors.py", "model/procedure.py", "model/host.py"),
     *("archive/checksums.py", "lab/known_costs.py", "lab/server.py"),
-    *("lab/build_record.py", "lab/check_host.py", "lab/check_network.py", "lab/findings.py"),
+    *("lab/artifacts.py", "lab/check_host.py", "lab/findings.py", "lab/inspection.py"),
     *("lab/json_tokens.py", "measure/generators/printed.py", "measure/search_error.py"),
     "measure/trials.py",
 }

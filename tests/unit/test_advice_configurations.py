@@ -22,8 +22,7 @@ from tests.advising import (
     subnets,
 )
 
-from leaselab.lab.advice import advise
-from leaselab.lab.judge import Given
+from leaselab.lab.advice import Given, advise
 from leaselab.model.errors import LeaselabError
 
 

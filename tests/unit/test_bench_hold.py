@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.here import LockProgram
 
-from leaselab.lab.hold import forget_hold, read_hold, write_hold
+from leaselab.lab.lease import forget_hold, read_hold, write_hold
 from leaselab.lab.lock import new_hold
 from leaselab.model.errors import LeaselabError
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.build_record import ANSWER, ASKED
 
-from leaselab.lab.build_record import check_answer, read_record
+from leaselab.lab.artifacts import check_answer, read_record
 from leaselab.model.errors import LeaselabError, Outcome
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.examples import archive_result, example_result, trial_of
 
 from leaselab.analysis.credibility import flags
-from leaselab.archive.ceilings import FRESH, ceiling_for, under
+from leaselab.archive.calibration import FRESH, ceiling_for, under
 from leaselab.archive.store import Store
 from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
 from leaselab.measure.search import search

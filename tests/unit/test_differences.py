@@ -4,8 +4,7 @@ import hashlib
 
 from tests.examples import edited, example_result
 
-from leaselab.analysis.differences import config_differences, differences
-from leaselab.analysis.incompatibilities import also_changed
+from leaselab.analysis.incompatibilities import also_changed, config_differences, differences
 from leaselab.model.server import settings_of
 
 

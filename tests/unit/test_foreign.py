@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 
-from leaselab.lab.generator import RemoteWatch, watching
+from leaselab.lab.remote import RemoteWatch, watching
 from leaselab.lab.transport import Completed
 from leaselab.model.bench import BenchHost, HostAccess, SecondPlace
 from leaselab.model.errors import LeaselabError, Outcome

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.lab.generator import TURN, RemoteGenerator
+from leaselab.lab.remote import TURN, RemoteGenerator
 from leaselab.lab.transport import Completed
 
 

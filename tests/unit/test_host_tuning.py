@@ -9,7 +9,7 @@ from tests.bench_document import DOCUMENT
 from tests.role_modules import ROLES
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.host_reading import NOTE, check_tuned
+from leaselab.lab.remote import NOTE, check_tuned
 from leaselab.lab.transport import Completed
 from leaselab.model.errors import LeaselabError, Outcome
 

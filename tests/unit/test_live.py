@@ -20,7 +20,7 @@ from leaselab.archive.live import LiveFeed, LiveReader, live_path
 from leaselab.archive.store import Store
 from leaselab.cli.followed import RunningSource, find_source
 from leaselab.cli.main import main
-from leaselab.cli.watch_app import Sparkline, picture
+from leaselab.cli.watch import Sparkline, picture
 from leaselab.cli.watch_page import names_loopback
 from leaselab.lab.bench_file import parse_measured
 from leaselab.model.journal import (

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from tests.build_record import ANSWER
 
-from leaselab.lab import own_generator
-from leaselab.lab.build_record import KEY
-from leaselab.lab.own_generator import built_key, is_built_for, pack, source_hash, version
+from leaselab.lab import artifacts
+from leaselab.lab.artifacts import KEY, built_key, is_built_for, pack, source_hash, version
 
 FILES = {
     "Cargo.toml": '[workspace.package]\nversion = "1.2.3"\n',
@@ -26,7 +25,7 @@ def source(tmp_path, monkeypatch):
     for name, text in FILES.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    monkeypatch.setattr(own_generator, "_SOURCE", folder)
+    monkeypatch.setattr(artifacts, "_SOURCE", folder)
     return folder
 
 

@@ -17,6 +17,7 @@ from leaselab.cli import progress as module
 from leaselab.cli.progress import LiveProgress, PlainProgress, progress
 from leaselab.cli.terminal import guarded_streams
 from leaselab.lab.bench_file import parse_bench
+from leaselab.model.journal import Phase, RoundDone, RunBegun, TrialBegun, TrialMade
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
@@ -43,6 +44,10 @@ FOUND = round_of(
     traffic_s=10.0,
     wall_s=20.0,
 )
+
+
+def done(round_):
+    return RoundDone(index=round_.index, round=round_)
 
 
 @pytest.fixture
@@ -113,12 +118,12 @@ def test_a_trial_in_a_line(bench, made, text):
 def test_a_pipe_gets_one_line_for_each_thing(bench):
     stream = io.StringIO()
     with progress(bench, stream=stream) as listener:
-        listener.phase("connecting to the server")
-        listener.round_started(1)
-        listener.trial_started(Load(6050, 5))
-        listener.trial_done(UPPER, replayed=True)
-        listener.trial_done(LOWER, replayed=False)
-        listener.round_done(FOUND)
+        listener(Phase(text="connecting to the server"))
+        listener(RunBegun(index=1))
+        listener(TrialBegun(load=Load(6050, 5)))
+        listener(TrialMade(index=1, trial=UPPER), replayed=True)
+        listener(TrialMade(index=1, trial=LOWER))
+        listener(done(FOUND))
     assert stream.getvalue() == (
         "connecting to the server\n"
         "run 1/3: 6050/s for 5 s: 28750 of 30250 in time, loss 4.96 %, above the limit"
@@ -143,13 +148,13 @@ def test_a_terminal_gets_a_live_view_that_leaves_nothing_behind(bench):
 def test_the_view_says_where_the_sweep_is(bench):
     view = LiveProgress(bench)
     assert "time left about 2 min 31 s" in drawn(view)
-    view.round_started(1)
-    view.trial_started(Load(6050, 5))
+    view(RunBegun(index=1))
+    view(TrialBegun(load=Load(6050, 5)))
     text = drawn(view)
     assert "v4-memfile on docker kea 2.6.3" in text
     assert "run 1 of 3" in text
     assert "6050/s for 5 s" in text
-    view.trial_done(UPPER, replayed=False)
+    view(TrialMade(index=1, trial=UPPER))
     text = drawn(view)
     assert "last trial 6050/s for 5 s: 28750 of 30250 in time" in text
     assert "estimate so far none yet" in text
@@ -158,11 +163,11 @@ def test_the_view_says_where_the_sweep_is(bench):
 def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
     view = LiveProgress(bench)
     for index, seconds in ((1, 100), (2, 40)):
-        view.round_started(index)
+        view(RunBegun(index=index))
         clock.now += seconds
-        view.round_done(change(FOUND, index=index, wall_s=seconds))
+        view(done(change(FOUND, index=index, wall_s=seconds)))
     assert fact(view, "time left") == "about 1 min 49 s"  # 69 s of it for the confirmation
-    view.round_started(3)
+    view(RunBegun(index=3))
     clock.now += 30
     assert fact(view, "time left") == "about 1 min 19 s"
     clock.now += 300
@@ -173,13 +178,13 @@ def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
     bench = replace(bench, procedure=MaxRate(rounds=3, trial_s=5, confirm_s=23))
     view = LiveProgress(bench)
     for index in (1, 2, 3):
-        view.round_started(index)
+        view(RunBegun(index=index))
         clock.now += 40
-        view.round_done(change(FOUND, index=index, wall_s=40))
+        view(done(change(FOUND, index=index, wall_s=40)))
     assert fact(view, "time left") == "about 36 s"
-    view.phase(CONFIRMING)
-    view.phase("starting the server")
-    view.trial_started(Load(5000, 5))
+    view(Phase(text=CONFIRMING))
+    view(Phase(text="starting the server"))
+    view(TrialBegun(load=Load(5000, 5)))
     clock.now += 6
     assert "phase confirming the result" in drawn(view)
     assert fact(view, "time left") == "about 30 s"
@@ -187,7 +192,7 @@ def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
 
 def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
     view = LiveProgress(bench)
-    view.round_done(FOUND)
+    view(done(FOUND))
     assert fact(view, "estimate so far") == "6020/s"
     assert fact(view, "time left") == "about 2 min 3 s"
 
@@ -211,9 +216,9 @@ def test_before_the_first_run_the_time_left_is_that_of_the_procedure(bench, proc
 
 def test_a_duel_that_may_end_early_takes_at_most_its_rounds(bench, clock):
     view = LiveProgress(replace(bench, procedure=Duel(rounds=10)))
-    view.round_started(1)
+    view(RunBegun(index=1))
     clock.now += 20
-    view.round_done(change(FOUND, index=1, wall_s=20))
+    view(done(change(FOUND, index=1, wall_s=20)))
     assert fact(view, "time left") == "at most 3 min 0 s"
 
 
@@ -232,44 +237,44 @@ def test_a_figure_of_another_procedure_has_its_name_and_unit(
     bench = replace(bench, procedure=procedure)
     stream = io.StringIO()
     item = change(FOUND, metrics=metrics, bracket=None, trials=(LOWER,))
-    PlainProgress(bench, stream).round_done(item)
+    PlainProgress(bench, stream)(done(item))
     assert stream.getvalue() == f"run 1/3: {line}, 1 trial\n"
     view = LiveProgress(bench)
-    view.round_done(item)
+    view(done(item))
     assert fact(view, "estimate so far") == estimate
 
 
 def test_the_estimate_is_computed_as_the_figure_will_be(bench):
     view = LiveProgress(replace(bench, procedure=MaxRate(rounds=9, trim=1)))
     for index, rate in enumerate((6000, 6010, 5000), start=1):
-        view.round_done(change(FOUND, index=index, metrics={"max_rate": rate}))
+        view(done(change(FOUND, index=index, metrics={"max_rate": rate})))
     assert fact(view, "estimate so far") == "6000/s (5000 to 6010)"
 
 
 def test_the_bracket_closes_on_a_bar(bench):
     view = LiveProgress(bench)
-    view.round_started(1)
-    view.trial_done(trial(8000, 20000), replayed=False)
+    view(RunBegun(index=1))
+    view(TrialMade(index=1, trial=trial(8000, 20000)))
     assert "bracket" not in drawn(view)  # one end is not known yet
-    view.trial_done(trial(4000, 0), replayed=False)
+    view(TrialMade(index=1, trial=trial(4000, 0)))
     wide = drawn(view)
     assert "bracket 4000 to 8000/s, 50.0 % wide, goal 1 %" in wide
     assert view.view.closed == 0.0
-    view.trial_done(trial(6000, 100), replayed=False)
+    view(TrialMade(index=1, trial=trial(6000, 100)))
     assert 0.0 < view.view.closed < 0.5
-    view.trial_done(UPPER, replayed=False)
+    view(TrialMade(index=1, trial=UPPER))
     assert "bracket 6000 to 6050/s, 0.8 % wide" in drawn(view)
     assert view.view.closed == 1.0
-    view.trial_done(trial(9000, valid=False, reason="generator-limited"), replayed=False)
-    view.round_started(2)
+    view(TrialMade(index=1, trial=trial(9000, valid=False, reason="generator-limited")))
+    view(RunBegun(index=2))
     assert "bracket" not in drawn(view)
 
 
 def test_points_that_take_turns_say_whose_line_it_is(bench):
     stream = io.StringIO()
     view = PlainProgress(bench, stream, "v4-mysql")
-    view.phase("starting the server")
-    view.round_done(FOUND)
+    view(Phase(text="starting the server"))
+    view(done(FOUND))
     assert stream.getvalue().splitlines() == [
         "v4-mysql: starting the server",
         "v4-mysql: run 1/3: max rate 6020/s, bracket 6000 to 6050/s, 2 trials",

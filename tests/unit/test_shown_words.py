@@ -166,7 +166,7 @@ def test_a_sweep_while_it_runs(name):
     assert ("offered (1/s)" in shown) is (name == "ramp")
     assert any("flood for 2 s" in str(item) for item in shown) is (name == "flood")
     live, terminal = LiveProgress(bench), Console(file=io.StringIO(), width=120)
-    live.trial_started(load)
+    live(TrialBegun(load=load))
     terminal.print(live)
     drawn = terminal.file.getvalue()
     assert load.words in drawn

@@ -7,13 +7,12 @@ import pytest
 from msgspec.structs import replace
 from tests.advising import CASES, POOL, QUIET, named, reserved, subnets
 
-from leaselab.lab import judge
-from leaselab.lab.advice import advise
-from leaselab.lab.judge import Given
+from leaselab.lab import advice
+from leaselab.lab.advice import Given, advise
 from leaselab.lab.known_costs import Rewriting, known_costs
 from leaselab.lab.own import read_own
-from leaselab.lab.without import own_without
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.run.own_costs import own_without
 
 ROOT = Path(__file__).parents[2]
 COSTS = {cost.name: cost for cost in known_costs()["kea"].costs}
@@ -223,7 +222,7 @@ def test_a_change_that_leaves_clients_unanswered_is_refused(tmp_path, monkeypatc
         COSTS["one-thread"], without=(Rewriting(at=("subnet4[*]",), drop=("pools",)),)
     )
     costs = replace(known_costs()["kea"], costs=(cost,))
-    monkeypatch.setattr(judge, "known_costs", lambda: {"kea": costs})
+    monkeypatch.setattr(advice, "known_costs", lambda: {"kea": costs})
     content = {"multi-threading": {"enable-multi-threading": False}}
     with pytest.raises(LeaselabError, match=r"clients would get no answer.*it has no pool"):
         without(tmp_path, "one-thread", content)

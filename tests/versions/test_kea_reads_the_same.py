@@ -13,9 +13,8 @@ from tests.foreign import load_file
 from tests.mutations import tries, with_other_bytes
 from tests.tools import AS_ROOT, kea_examples, run, unpacked_kea
 
-from leaselab.lab.advice import advise
+from leaselab.lab.advice import Given, advise
 from leaselab.lab.commented_json import read_commented_json
-from leaselab.lab.judge import Given
 from leaselab.lab.known_costs import known_costs
 from leaselab.model.errors import LeaselabError
 

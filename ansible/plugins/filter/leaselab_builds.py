@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from leaselab.lab.build_record import check_answer, read_record
+from leaselab.lab.artifacts import check_answer, read_record
 from leaselab.model.errors import LeaselabError
 
 

@@ -12,21 +12,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from leaselab.analysis.duel import Answer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from leaselab.analysis.duel import DuelVerdict
+from leaselab.analysis.duel import Answer, DuelVerdict
 
 BUILD_SD = 0.003
 """By about how much two builds differ though no change between them matters: where the linker

@@ -15,8 +15,8 @@ from __future__ import annotations
 import enum
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.sequential import bounds, constant
 from leaselab.analysis.statistics import (
@@ -28,13 +28,8 @@ from leaselab.analysis.statistics import (
 )
 from leaselab.model.procedure import COMPLETED as RATE
 from leaselab.model.procedure import CPU, LOSS_KIND, MEMORY, P99, START_S
-from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, order_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.procedures.duel import Duel
-    from leaselab.model.record import Round
+from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, Duel, order_of
+from leaselab.model.record import Round
 
 LOSS = LOSS_KIND.name
 LEAST_LOSS = 0.01

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import msgspec
 
@@ -36,11 +36,9 @@ from leaselab.archive.disk import write_whole
 from leaselab.archive.journal import event_of
 from leaselab.archive.row import UNREADABLE
 from leaselab.archive.running import JOURNAL
+from leaselab.archive.store import Store
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, lab_broken
-
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
 
 LOCK = ".prune.lock"
 RAW_OUTPUTS = "raw outputs"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from leaselab.analysis.basis import ratio_of
+from leaselab.archive.store import Store
 from leaselab.cli.bench_options import check, inventory_of
 from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
 from leaselab.cli.options import (
@@ -24,26 +25,18 @@ from leaselab.cli.options import (
 from leaselab.cli.own import add_without, write_and_print
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.lab.advice import advise
+from leaselab.lab.advice import Given, advise
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.judge import Given
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
-from leaselab.lab.own import read_own
-from leaselab.model.advice import MeasuredCost
+from leaselab.lab.own import Own, read_own
+from leaselab.model.advice import Advice, Cost, MeasuredCost
 from leaselab.model.errors import LeaselabError, Outcome, regression, usage_error
 from leaselab.model.server import server_name
 from leaselab.report.advice import print_advice, summary
 from leaselab.run.own_costs import duels_of, measure_costs, plan_costs
 from leaselab.run.pair import load_pair
 from leaselab.run.session import Session
-
-if TYPE_CHECKING:
-    import argparse
-
-    from leaselab.archive.store import Store
-    from leaselab.lab.own import Own
-    from leaselab.model.advice import Advice, Cost
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

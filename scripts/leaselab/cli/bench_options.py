@@ -10,8 +10,8 @@ from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.lab.benches import bench_named, free_bench, read_benches
 from leaselab.lab.catalog import find_procedure, find_scenario
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.hold import read_hold
 from leaselab.lab.inventory import PARTNER_GROUP, Inventory
+from leaselab.lab.lease import read_hold
 from leaselab.measure.generators import check_fits
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario

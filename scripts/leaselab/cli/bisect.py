@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 import sys
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.bisect import Limits
 from leaselab.cli.bench_options import check, inventory_of
@@ -38,17 +38,18 @@ from leaselab.model.errors import (
 )
 from leaselab.model.procedures.duel import LEAST_ROUNDS
 from leaselab.model.text import printable
-from leaselab.report.bisect import closing, hunted_document, markdown_of_hunted, print_hunted
+from leaselab.report.bisect import (
+    Hunted,
+    closing,
+    hunted_document,
+    markdown_of_hunted,
+    print_hunted,
+)
 from leaselab.run.hunt import Search
 from leaselab.run.preparation import environment_of
 from leaselab.run.record import command
 from leaselab.run.session import Session
 from leaselab.run.task import open_source
-
-if TYPE_CHECKING:
-    import argparse
-
-    from leaselab.report.bisect import Hunted
 
 NAME = "bisect"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from leaselab.analysis.error_budget import ErrorBudget
 from leaselab.cli.bench_options import check, inventory_of
 from leaselab.cli.duel import (
     BRANCH_POINT,
@@ -29,23 +31,15 @@ from leaselab.cli.report import report_after
 from leaselab.cli.source import PACKAGE
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
-from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.duel import Duel
+from leaselab.model.record import Record
 from leaselab.report.truth import rows_of, table
 from leaselab.report.verdict import budget_document, budget_words
 from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
 from leaselab.run.contest import duel
 from leaselab.run.session import Session
-from leaselab.run.task import open_source
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-    from leaselab.analysis.error_budget import ErrorBudget
-    from leaselab.model.errors import LeaselabError
-    from leaselab.model.record import Record
-    from leaselab.run.task import Task
+from leaselab.run.task import Task, open_source
 
 NAME = "calibrate"
 DEFAULT_SCENARIO = "v4-memfile"
@@ -121,9 +115,9 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
         with session.leased(NAME):
             for task in tasks:
                 print(f"ceiling: {task}", file=sys.stderr, flush=True)
-                ceilings = measured(session, [task])
-                records += ceilings.records
-                errors += ceilings.errors
+                made, failed = measured(session, [task])
+                records += made
+                errors += failed
     finally:
         rows = rows_of(records)
         if args.json:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.capacity import SERVED_S, configurations
+from leaselab.analysis.capacity import SERVED_S, Configuration, configurations
 from leaselab.analysis.demand import (
     DAY_S,
     Arrival,
@@ -18,7 +19,7 @@ from leaselab.analysis.demand import (
     Spread,
 )
 from leaselab.archive.disk import writing
-from leaselab.archive.store import newest_of
+from leaselab.archive.store import Store, newest_of
 from leaselab.cli.options import (
     add_json,
     add_results,
@@ -42,18 +43,10 @@ from leaselab.cli.own import (
 )
 from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.cli.report import FOLDER
-from leaselab.lab.clients.file import read_clients
+from leaselab.lab.clients.file import Clients, read_clients
 from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.record import Record
 from leaselab.report.capacity import capacity_document, print_capacity
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from leaselab.analysis.capacity import Configuration
-    from leaselab.archive.store import Store
-    from leaselab.lab.clients.file import Clients
-    from leaselab.model.record import Record
 
 RENEW_AT = 0.5
 """Share of the lease time after which clients renew, unless a server sets another."""

@@ -79,15 +79,23 @@ GROUPS = {
         Command("lab check", "inspect a lab before anything touches it"),
         Command("lab take", "hold a bench over several commands", "hold.take"),
         Command("lab release", "release a held bench", "hold.release"),
-        Command("lab maintenance", "take a bench out of use, with a reason"),
-        Command("lab power", "switch a host on or off"),
+        Command(
+            "lab maintenance", "take a bench out of use, with a reason", "hold.maintenance"
+        ),
+        Command("lab power", "switch a host on or off", "lab.power"),
         Command("lab prune", "remove old raw outputs and unused builds; results stay"),
     ),
     "Plan": (
         Command("plan", "plan what to measure on which commit, within a budget"),
         Command("capacity", "say which configurations carry so many clients"),
-        Command("clients", "count the clients of captures for --clients; keeps no identity"),
-        Command("queries", "take the DNS queries of a capture for --queries"),
+        Command(
+            "clients",
+            "count the clients of captures for --clients; keeps no identity",
+            "captures.clients",
+        ),
+        Command(
+            "queries", "take the DNS queries of a capture for --queries", "captures.queries"
+        ),
         Command("advise", "check a Kea configuration for known costs"),
     ),
     "Steps": (
@@ -103,8 +111,10 @@ GROUPS = {
         Command(
             "dev bench", "run a simulation of the project's methods", "developer.simulation"
         ),
-        Command("dev bench generators", "compare two generators on a bench"),
-        Command("dev bench truth", "measure servers whose capacity is set"),
+        Command(
+            "dev bench generators", "compare two generators on a bench", "generators.generators"
+        ),
+        Command("dev bench truth", "measure servers whose capacity is set", "generators.truth"),
         Command(
             "dev archive verify", "check results against their checksums", "developer.verify"
         ),

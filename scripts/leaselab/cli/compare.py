@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.layouts import Cause
+from leaselab.analysis.layouts import Cause, OverLayouts
+from leaselab.analysis.profile import ProfileDifference
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
+from leaselab.archive.store import Store
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
 from leaselab.cli.options import (
     STDOUT,
@@ -50,25 +53,16 @@ from leaselab.report.verdicts import (
     layouts_words,
     print_comparisons,
 )
-from leaselab.run.contest import with_budget
+from leaselab.run.contest import profiles_of, with_budget
 from leaselab.run.pair import (
     PREVIOUS,
     VERSION,
+    CommitNames,
     commit_names,
     load_named,
     load_previous,
     load_version,
 )
-from leaselab.run.profile import profiles_of
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from leaselab.analysis.layouts import OverLayouts
-    from leaselab.analysis.profile import ProfileDifference
-    from leaselab.archive.store import Store
-    from leaselab.run.pair import CommitNames
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -144,10 +138,10 @@ def run(args: argparse.Namespace) -> Outcome:
     else:
         scenarios_with_load(args, ())  # their other options would have no effect
     if args.live:
-        lived = live(args, store)
-        if lived.layouts is not None:
-            return _print_layouts(args, lived.layouts, lived.comparisons)
-        return _print_comparison(args, store, lived.comparisons[0])
+        layouts, comparisons = live(args, store)
+        if layouts is not None:
+            return _print_layouts(args, layouts, comparisons)
+        return _print_comparison(args, store, comparisons[0])
     names = commit_names(args.repo, args.scenario)
     scenarios = _meant(store, names)
     if names is not None and scenarios:

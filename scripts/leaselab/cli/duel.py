@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from leaselab.analysis.layouts import OverLayouts
+from leaselab.analysis.verdict import Comparison
+from leaselab.archive.store import Store
 from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
 from leaselab.cli.options import add_id_file, add_layouts, number, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
@@ -15,28 +20,19 @@ from leaselab.cli.report import report_after
 from leaselab.cli.source import PACKAGE
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
+from leaselab.lab.inventory import Inventory
+from leaselab.lab.repository import Repository
 from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
 from leaselab.model.procedure import COMPLETED, CPU
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import DUEL, LEAST, LEAST_OTHERS, METRICS, Duel
-from leaselab.run.contest import check_layouts, duel, over_layouts, say_cost
+from leaselab.model.scenario import Scenario
+from leaselab.model.source import Commit
+from leaselab.run.contest import check_layouts, duel, explain, over_layouts, say_cost
 from leaselab.run.preparation import built_commit
-from leaselab.run.profile import explain
 from leaselab.run.session import Session
 from leaselab.run.task import Task, open_source, source_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from leaselab.analysis.layouts import OverLayouts
-    from leaselab.analysis.verdict import Comparison
-    from leaselab.archive.store import Store
-    from leaselab.lab.inventory import Inventory
-    from leaselab.lab.repository import Repository
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.source import Commit
 
 BUILD, WORKTREE = "build:", "worktree"
 """Words before the key of a kept build, and for the checkout of --repo as it is."""
@@ -49,15 +45,6 @@ OPTIONS = (
     *("--trial-s", "--late-s", "--wait-s", "--warm-up-s", "--rate", "--clients-s"),
 )
 """What `add_duel` adds, and has no effect where none is made."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lived:
-    """Result of ``compare A B --live``."""
-
-    comparisons: Sequence[Comparison]
-    """One comparison; with several layouts, one for each."""
-    layouts: OverLayouts | None = None
 
 
 @dataclass(slots=True)
@@ -249,8 +236,13 @@ def parameters_of(args: argparse.Namespace, scenario: Scenario) -> dict[str, Any
     return given
 
 
-def live(args: argparse.Namespace, store: Store) -> Lived:
-    """Measure A and B of ``compare A B --live``."""
+def live(
+    args: argparse.Namespace, store: Store
+) -> tuple[OverLayouts | None, Sequence[Comparison]]:
+    """Measure A and B of ``compare A B --live``.
+
+    Returns one comparison; with several layouts one for each, and what they say together.
+    """
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(repository, args.scenario or "", args.generator)
     first, second = sides.tasks(args.a, args.b)
@@ -290,12 +282,11 @@ def live(args: argparse.Namespace, store: Store) -> Lived:
                 return result.comparison
 
             if args.layouts:
-                over, comparisons = over_layouts(made, first, second, args.layouts)
-                return Lived(comparisons, over)
+                return over_layouts(made, first, second, args.layouts)
             comparison = made(first, second)
             slower = comparison.outcome is Outcome.REGRESSION
             if slower if args.profile is None else args.profile:
                 explain(session, first, second, comparison.base, comparison.other)
     finally:
         report_after(store)
-    return Lived([comparison])
+    return None, [comparison]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from leaselab.archive.journal import entries_of, is_being_written, read_journal
 from leaselab.archive.live import LiveReader
 from leaselab.archive.running import JOURNAL, Unfinished
+from leaselab.archive.store import Store
 from leaselab.model.errors import usage_error
 from leaselab.report.live import LiveView
-
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
 
 _SILENT_S = 30.0
 """Silence after which a build counts as dead: a builder writes a line each second."""

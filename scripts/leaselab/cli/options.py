@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import os
-import stat
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
 from leaselab.lab.checkout import checkout_root, usual_results
+from leaselab.lab.plain_file import content_of, not_read, stdin_of
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.text import escaped_json
 
@@ -210,23 +210,13 @@ def read_json(place: str, todo: str = "") -> Any:  # noqa: ANN401  (parsed JSON)
 
     Raises a usage error for what is no plain file of at most 64 MiB, or no JSON.
     """
+    bounds = _INPUT_BYTES, f"more than {_INPUT_BYTES >> 20} MiB"
     try:
-        if place == "-":
-            content = sys.stdin.buffer.read(_INPUT_BYTES + 1)
-        else:
-            # A FIFO would block until it has a writer.
-            with open(os.open(place, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise usage_error("not a plain file", where=place, wanted="JSON")
-                content = file.read(_INPUT_BYTES + 1)
+        content = stdin_of(*bounds) if place == "-" else content_of(Path(place), *bounds)
     except FileNotFoundError as error:
         raise usage_error("no such file", where=place, todo=todo) from error
     except OSError as error:
-        raise usage_error(
-            f"not readable: {error.strerror}", where=place, wanted="a file that you may read"
-        ) from error
-    if len(content) > _INPUT_BYTES:
-        raise usage_error("too large", where=place, wanted=f"{_INPUT_BYTES} bytes at most")
+        raise not_read(Path(place), error) from error
     return parse_json(content, place)
 
 

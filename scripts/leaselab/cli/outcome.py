@@ -12,7 +12,7 @@ from leaselab.cli.options import print_json, write_ids
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import Record
 from leaselab.report.text import print_result
-from leaselab.run.part import Ended
+from leaselab.run.experiment import Ended
 
 
 def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leaselab.cli.options import number, only_with, whole, without_effect
 from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.lab.catalog import OWN, match_scenarios
 from leaselab.lab.checkout import checkout_root
-from leaselab.lab.clients.file import read_clients
+from leaselab.lab.clients.file import Clients, read_clients
 from leaselab.lab.clients.load import with_clients
 from leaselab.lab.keama import read_with_keama
+from leaselab.lab.kept_scenarios import Made
 from leaselab.lab.leases import read_leases
-from leaselab.lab.own import read_own, write_own
+from leaselab.lab.own import Own, read_own, write_own
 from leaselab.lab.queries.file import read_queries
 from leaselab.lab.queries.load import ORDERS, Asked, with_queries
 from leaselab.lab.queries.zones import read_zone
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Sequence
-
-    from leaselab.lab.clients.file import Clients
-    from leaselab.lab.kept_scenarios import Made
-    from leaselab.lab.own import Own
 
 WITHOUT = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
 _OF_CONFIG = ("--without", "--leases", "--view", "--keama")

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leaselab.analysis.planning import MOST_LOAD, SWEEPS_A_WEEK, Wish, choose, enough, plan
+from leaselab.analysis.planning import (
+    MOST_LOAD,
+    SWEEPS_A_WEEK,
+    Plan,
+    Wish,
+    choose,
+    enough,
+    plan,
+)
 from leaselab.analysis.workload import Lab
+from leaselab.archive.store import Store
 from leaselab.cli.options import add_json, add_results, number, open_store, print_json, whole
 from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
 from leaselab.lab.checkout import checkout_root
@@ -19,13 +30,6 @@ from leaselab.model.procedures.duel import EQUAL_ROUNDS, Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.plan import Assumed, counted, plan_document, print_plan
 from leaselab.run.durations import durations
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from leaselab.analysis.planning import Plan
-    from leaselab.archive.store import Store
 
 _DOCS = "default, docs/explanation/scaling.md"
 _COSTS = {

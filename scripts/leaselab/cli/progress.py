@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from rich.console import Group
 from rich.live import Live
@@ -15,11 +15,16 @@ from rich.table import Table
 from rich.text import Text
 
 from leaselab.cli.terminal import guarded_streams
+from leaselab.measure.ports import Listener
 from leaselab.model.bench import Bench
 from leaselab.model.journal import (
+    AnyEntry,
+    Confirming,
+    LiveEntry,
     Phase,
     RoundBegun,
     RoundDone,
+    RunBegun,
     TrialBegun,
     TrialEnded,
     TrialMade,
@@ -27,12 +32,8 @@ from leaselab.model.journal import (
 from leaselab.model.moment import timestamp
 from leaselab.model.procedure import MetricKind
 from leaselab.model.record import Round
-from leaselab.model.trial import Load, Trial
 from leaselab.report.console import Console
 from leaselab.report.live import LiveView, estimate_words, trial_words
-
-if TYPE_CHECKING:
-    from leaselab.measure.ports import Listener
 
 REFRESHES_PER_S = 2
 """Low, as in the local lab the measured machine also draws the terminal."""
@@ -66,23 +67,20 @@ class PlainProgress:
         self._name = f"{name}: " if name else ""
         self._run = 0
 
-    def phase(self, text: str) -> None:
-        """Print the phase that begins."""
-        self._line(text)
+    def __call__(self, entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:
+        """Print what begins or has ended; the beginning of a trial has no line."""
+        match entry:
+            case Phase():
+                self._line(entry.text)
+            case RunBegun():
+                self._run = entry.index
+            case TrialMade() | Confirming():
+                known = " (from the journal)" if replayed else ""
+                self._line(f"{trial_words(entry.trial, self._procedure)}{known}")
+            case RoundDone():
+                self._done(entry.round)
 
-    def round_started(self, index: int) -> None:
-        """Remember which run the next lines belong to."""
-        self._run = index
-
-    def trial_started(self, load: Load) -> None:
-        """Nothing: the trial's end has a line."""
-
-    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """Print the result of the trial."""
-        known = " (from the journal)" if replayed else ""
-        self._line(f"{trial_words(trial, self._procedure)}{known}")
-
-    def round_done(self, done: Round) -> None:
+    def _done(self, done: Round) -> None:
         """Print the figures of the run."""
         self._run = done.index
         bracket = done.bracket
@@ -107,27 +105,20 @@ class LiveProgress:
         self.view.begin(bench)
         self.view.phase = "connecting"
 
-    def phase(self, text: str) -> None:
-        """Show what begins."""
-        self.view.happened(timestamp(now()), Phase(text=text))
-
-    def round_started(self, index: int) -> None:
-        """Show which run it is."""
-        self.view.journaled(RoundBegun(index=index, started_at=timestamp(now())))
-
-    def trial_started(self, load: Load) -> None:
-        """Show the trial's offered load and how far it is."""
-        self.view.happened(timestamp(now()), TrialBegun(load=load))
-
-    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """Show the result of the trial."""
-        self.view.journaled(TrialMade(index=self.view.run, trial=trial))
-        self.view.last += ", from the journal" if replayed else ""
-        self.view.happened(timestamp(now()), TrialEnded(rate=trial.rate))
-
-    def round_done(self, done: Round) -> None:
-        """Take it into the estimate."""
-        self.view.journaled(RoundDone(index=done.index, round=done))
+    def __call__(self, entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:
+        """Take it into the view."""
+        at = timestamp(now())
+        match entry:
+            case RunBegun():
+                self.view.journaled(RoundBegun(index=entry.index, started_at=at))
+            case Phase() | TrialBegun():
+                self.view.happened(at, entry)
+            case TrialMade() | Confirming():
+                self.view.journaled(entry)
+                self.view.last += ", from the journal" if replayed else ""
+                self.view.happened(at, TrialEnded(rate=entry.trial.rate))
+            case RoundDone():
+                self.view.journaled(entry)
 
     def __rich__(self) -> Group:
         """Draw it; rich calls this for each refresh."""

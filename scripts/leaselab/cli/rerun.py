@@ -24,8 +24,8 @@ from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import public_address
+from leaselab.run.experiment import Ended
 from leaselab.run.measurement import measure_alone
-from leaselab.run.part import Ended
 from leaselab.run.preparation import LeasedBench, build_commit, is_kept, leased, prepare
 from leaselab.run.task import open_source, source_folder
 from leaselab.run.variants import deploy, give_back

@@ -17,9 +17,8 @@ from leaselab.lab.lease import Lease, leased
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.record import GENERATOR
-from leaselab.run.experiment import open_experiment
+from leaselab.run.experiment import Part, open_experiment
 from leaselab.run.measurement import finish
-from leaselab.run.part import Part
 from leaselab.run.preparation import LeasedBench
 from leaselab.run.recovery import recover, revive
 from leaselab.run.variants import give_back

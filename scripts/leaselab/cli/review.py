@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
+from collections.abc import Container
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.history import State, duelled
+from leaselab.analysis.history import Change, Series, State, duelled
 from leaselab.archive.disk import writing
+from leaselab.archive.store import Store
 from leaselab.cli.bench_options import add_full, add_inventory, benches_of, check
 from leaselab.cli.duel import Sides
 from leaselab.cli.options import (
@@ -22,11 +24,13 @@ from leaselab.cli.options import (
     print_json,
     write_output,
 )
+from leaselab.lab.inventory import Inventory
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.duel import DUEL
 from leaselab.report.review import (
     Period,
+    Review,
     markdown_of_review,
     month,
     print_review,
@@ -34,18 +38,8 @@ from leaselab.report.review import (
     review_document,
     review_of,
 )
-from leaselab.run.contest import duel
-from leaselab.run.profile import explain
+from leaselab.run.contest import duel, explain
 from leaselab.run.task import open_source
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Container
-
-    from leaselab.analysis.history import Change, Series
-    from leaselab.archive.store import Store
-    from leaselab.lab.inventory import Inventory
-    from leaselab.report.review import Review
 
 NAME = "review"
 LAST = "last"

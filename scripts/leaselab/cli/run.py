@@ -53,7 +53,7 @@ from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
 from leaselab.report.by_server import by_server_document, print_by_server
 from leaselab.report.matrix import document, print_table
-from leaselab.run.part import Ended
+from leaselab.run.experiment import Ended
 from leaselab.run.series import Series
 from leaselab.run.session import Session
 from leaselab.run.task import Task, source_folder

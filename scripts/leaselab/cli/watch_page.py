@@ -9,17 +9,14 @@ import threading
 from datetime import UTC, datetime
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from leaselab.cli.followed import Source
 from leaselab.model.errors import usage_error
 from leaselab.report.site.bracket_chart import bracket_chart
 from leaselab.report.site.figure import script
 from leaselab.report.site.pages import live_page, page_file
 from leaselab.report.site.seconds_chart import seconds_chart
-
-if TYPE_CHECKING:
-    from leaselab.cli.followed import Source
 
 LOOPBACK = "127.0.0.1"
 EVERY_S = 1.0

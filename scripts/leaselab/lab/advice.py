@@ -9,17 +9,193 @@ declare its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+import jinja2
 
 from leaselab.lab.catalog import load_scenarios
-from leaselab.lab.commented_json import Document, read_commented_json
-from leaselab.lab.configuration import Match
+from leaselab.lab.commented_json import Document, Object, read_commented_json
+from leaselab.lab.configuration import (
+    Configuration,
+    Level,
+    Match,
+    addresses,
+    inside,
+    kind_of,
+    refused,
+    servers,
+)
 from leaselab.lab.json_tokens import Spot, plain
-from leaselab.lab.judge import Given, Judge, judges, numbers
-from leaselab.lab.known_costs import KnownCost, KnownPair
+from leaselab.lab.known_costs import (
+    KnownCost,
+    KnownCosts,
+    KnownPair,
+    kinds_of_objects,
+    known_costs,
+)
+from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.advice import Advice, Cost, Finding, NotJudged, Place
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, usage_error
+
+_VERSION = re.compile(r"(?:\d{1,4}:)?v?(\d{1,9}(?:\.\d{1,9}){0,9})(?:[-+~_,].*)?")
+"""A release, or the version of its package: epoch, release, what the distribution adds."""
+_BAD_CONFIGURATION = (
+    jinja2.TemplateRuntimeError,
+    TypeError,
+    AttributeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+)
+"""What conditions raise where a configuration has a value of another type than its server's."""
+
+
+class Given(NamedTuple):
+    """What is known beside a configuration; None where it is not."""
+
+    version: str | None = None
+    """Release of the server, or its package's version."""
+    clients: int | None = None
+    """Number of clients that it is to serve."""
+    processors: int | None = None
+    """Number of processors of its host."""
+    scenarios: Set[str] = frozenset()
+    """Names of the scenarios that may measure a cost."""
+
+
+class Judge:
+    """Asks conditions of one server's configuration."""
+
+    def __init__(
+        self,
+        costs: KnownCosts,
+        configuration: Configuration,
+        release: str,
+        given: Given,
+    ) -> None:
+        """Raises a usage error for values that no server takes."""
+        self.costs, self.configuration, self.scenarios = costs, configuration, given.scenarios
+        self.release, self.kind = release, kinds_of_objects()[configuration.name]
+        whole = configuration.whole
+        if not isinstance(whole.value, Object):
+            raise refused(whole, wanted="an object")
+        configuration.check(costs.values)
+        self._known: dict[str, Any] = {
+            "version": numbers(release),
+            "clients": given.clients,
+            "processors": given.processors,
+            "object": configuration.name,
+            "server": whole.value,
+            "unread": lambda key: bool(whole.value.unread & {key, ""}),
+            "at": lambda *patterns: [match.value for match in configuration.at(*patterns)],
+            "levels": lambda *patterns: [self.level(at) for at in configuration.at(*patterns)],
+            "inside": inside,
+        }
+        for name, expression in costs.facts.items():
+            self._known[name] = self.ask(expression, whole)
+
+    def seen(self, cost: KnownCost) -> list[Match]:
+        """Where the configuration has a cost."""
+        return self.meets(self.configuration.at(*cost.at), cost.when)
+
+    def meets(self, places: Iterable[Match], condition: str) -> list[Match]:
+        """The places that meet a condition."""
+        return [
+            match
+            for match in places
+            if self.ask(condition, match, value=match.value, level=self.level(match))
+        ]
+
+    def level(self, match: Match) -> Level:
+        """What holds at a place."""
+        return Level(match, self.costs.replaced)
+
+    def ask(self, expression: str, at: Match, **values: Any) -> Any:  # noqa: ANN401  # of any type
+        """The value of an expression; a usage error for a configuration of other types."""
+        try:
+            return _expression(expression)({**self._known, **values})
+        except _BAD_CONFIGURATION as error:
+            raise refused(at) from error
+
+    def render(self, template: str, at: Match, **values: Any) -> str:  # noqa: ANN401  # of any type
+        """A template's text; errors as those of `ask`."""
+        try:
+            return plain(_template(template).render({**self._known, **values}))
+        except _BAD_CONFIGURATION as error:
+            raise refused(at) from error
+
+
+def judges(document: Document, given: Given) -> list[Judge]:
+    """One for each server that a document configures, all of one kind.
+
+    Raises a usage error for a document that is no configuration of a known kind of server.
+    """
+    kinds = kinds_of_objects()
+    held = list(servers(document.top, kinds))
+    if not held:
+        raise _no_configuration(document, kinds)
+    kind = kinds[held[0].name]
+    costs = known_costs()[kind]
+    release = _VERSION.fullmatch(costs.version if given.version is None else given.version)
+    if release is None:
+        raise usage_error(
+            "not a release",
+            where="--server-version",
+            found=str(given.version),
+            wanted=f"as {costs.version}, or as {costs.version}.1-2 of a package",
+        )
+    return [Judge(costs, one, release[1], given) for one in held if kinds[one.name] == kind]
+
+
+def _no_configuration(document: Document, kinds: Mapping[str, str]) -> LeaselabError:
+    """Describe a document that holds no configuration of a server."""
+    what = kind_of(document.top)
+    if isinstance(document.top, Object):
+        keys = [plain(key[:40]) for key in list(document.top)[:5]]
+        what = ", ".join(keys) or "an empty object"
+    return usage_error(
+        "not the configuration of a server whose costs are known",
+        where=str(document.spot),
+        found=what,
+        wanted=f"an object with {' or '.join(kinds)}, or an answer to config-get that has it",
+        todo="name the file that the server itself reads",
+    )
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    """A release as numbers, of which there are two at least."""
+    numbers = [int(part) for part in release.split(".")]
+    return (*numbers, 0) if len(numbers) == 1 else tuple(numbers)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    """Jinja with the filters of conditions: those here, and those of roles' advice."""
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701  # plain text
+    environment.filters |= {
+        "addresses": addresses,
+        "stem": lambda path: PurePosixPath(path).stem,
+    }
+    for name in known_costs():
+        path = ROLES / name / "filter_plugins" / f"{name}_advice.py"
+        module = load_module(f"leaselab_{path.stem}", path)
+        if module is not None:
+            environment.filters |= module.FilterModule().filters()
+    return environment
+
+
+@cache
+def _expression(text: str) -> Callable[..., Any]:
+    return _environment().compile_expression(text, undefined_to_none=False)
+
+
+@cache
+def _template(text: str) -> jinja2.Template:
+    return _environment().from_string(text)
 
 
 def advise(file: Path, scenarios: Path, given: Given, *, root: Path | None = None) -> Advice:

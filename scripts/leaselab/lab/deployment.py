@@ -18,8 +18,8 @@ from typing import Any
 import msgspec
 
 from leaselab.archive.disk import write_whole
+from leaselab.lab.artifacts import source_hash
 from leaselab.lab.inventory import SERVER_GROUP, Inventory, InventoryHost
-from leaselab.lab.own_generator import source_hash
 from leaselab.lab.roles import lab_roles
 from leaselab.lab.transport import connect
 from leaselab.model.bench import Bench

@@ -1,16 +1,32 @@
-"""Inspects a bench: puts together what was read, and judges it."""
+"""Inspects a bench: judges its networks, and puts together all that was read.  Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ipaddress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from leaselab.lab.build import build
 from leaselab.lab.check_host import check_access, check_host, check_lock
-from leaselab.lab.check_network import check_interface, check_pools, check_relay
+from leaselab.lab.check_isolation import (
+    Network,
+    TestNetwork,
+    address_of,
+    check_isolation,
+    interfaces_of,
+    second_interfaces_of,
+)
 from leaselab.lab.contact import Contact
-from leaselab.lab.findings import CONTROLLER, Finding, Level, Wanted
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
+from leaselab.lab.findings import (
+    CONTROLLER,
+    Finding,
+    Level,
+    Probe,
+    Wanted,
+    error_unless,
+    judged,
+)
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory, InventoryHost
 from leaselab.model.scenario import Scenario
 
 
@@ -54,10 +70,10 @@ def judge(
                 host, probes[name], contact, wanted, used=used, held=holder is not None
             )
             if not host.only_builds:  # such a one is not on the test network
-                findings += check_interface(host, probes[name], contact, wanted.link_mbps)
+                findings += _interface(host, probes[name], contact, wanted.link_mbps)
         if host is generator and contact.error is None:
             findings.append(check_lock(host, holder, contact.maintenance))
-    findings += check_relay(generator, server, probes)
+    findings += _relay(generator, server, probes)
     machines = dict(probes)
     if "probe" in reading["controller"] and reading["controller"]["probe"]["tools"]["ip"]:
         machines[CONTROLLER] = reading["controller"]["probe"]
@@ -72,7 +88,7 @@ def judge(
                 "apt-get install iproute2 on this machine",
             )
         )
-    findings += check_pools(scenarios, machines)
+    findings += _pools(scenarios, machines)
     order = [*(host.access.name for host in inventory.hosts), CONTROLLER]
     return sorted(findings, key=lambda finding: order.index(finding.host))
 
@@ -87,3 +103,169 @@ def document(bench: str, findings: Sequence[Finding]) -> dict[str, Any]:
         "warnings": levels.count(Level.WARNING),
         "findings": [finding.document() for finding in findings],
     }
+
+
+_MTU_MIN = 1500
+_UP = ("up", "unknown")  # a virtual link often does not say
+
+
+def _interface(
+    host: InventoryHost, probe: Probe, contact: Contact, link_mbps: int
+) -> Iterator[Finding]:
+    """Judge the interface that carries a host's test traffic."""
+    name, network = host.access.name, TestNetwork.of(host)
+    management = (contact.management_address, host.access.address, probe["management"])
+    yield from check_isolation(name, network, probe, management)
+    interfaces = interfaces_of(network, probe)
+    if len(interfaces) != 1:
+        return
+    (interface,) = interfaces
+    yield from _shadows(name, probe, interface, second_interfaces_of(network, probe))
+    if interface in probe["links"]:
+        yield _link(name, interface, probe["links"][interface], link_mbps)
+
+
+def _shadows(
+    name: str, probe: Probe, interface: str, second: Collection[str]
+) -> Iterator[Finding]:
+    """Judge whether another interface leads to the test network too; yields only faults.
+
+    The device of a second place does, and has to.
+    """
+    networks = {
+        ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network: None
+        for entry in probe["addresses"]
+        if entry["interface"] == interface
+    }
+    for network in networks:
+        if network.is_link_local:
+            continue
+        uses = _uses(probe, but=(interface, *second))
+        rivals = [use for use, other in uses if _overlap(network, other)]
+        if rivals:
+            yield Finding(
+                name,
+                "test interface",
+                Level.ERROR,
+                f"test network {network} overlaps {', '.join(rivals)}",
+                "no other way to the test network",
+                "choose another test network, or remove the route",
+            )
+
+
+def _link(name: str, interface: str, link: Mapping[str, Any], link_mbps: int) -> Finding:
+    speed = link["speed_mbps"]
+    kind = "virtual, " if link["virtual"] else ""
+    rate = f"{speed} Mbit/s" if speed else "speed unknown"
+    found = f"{interface} {link['state']}, {kind}{rate}, MTU {link['mtu']}"
+    level: Level | None = None
+    todo = "a figure near the link's limit is the link's, not the server's"
+    if link["state"] not in _UP:
+        level, todo = Level.ERROR, f"ip link set {interface} up, or look at the cable"
+    elif speed and speed < link_mbps:
+        level, todo = (
+            Level.ERROR,
+            "look at cable, switch and ethtool, or set lab_check_link_mbps",
+        )
+    elif link["mtu"] < _MTU_MIN:
+        level, todo = Level.WARNING, f"ip link set {interface} mtu {_MTU_MIN}"
+    elif not speed:
+        level = Level.WARNING
+    return judged(
+        name,
+        "link",
+        found,
+        wanted=f"up, {link_mbps} Mbit/s or more, MTU {_MTU_MIN}",
+        todo=todo,
+        level=level,
+    )
+
+
+def _relay(
+    generator: InventoryHost, server: InventoryHost, probes: Mapping[str, Probe]
+) -> Iterator[Finding]:
+    """Judge the relay address of v4 clients: the generator's, within the server's reach.
+
+    Hosts that were not read or have no test interface are skipped: they have
+    findings of their own.
+    """
+    relay = address_of(generator.test_address)
+    if relay is None or generator.access.name not in probes:
+        return
+    here = {
+        address_of(entry["address"]) for entry in probes[generator.access.name]["addresses"]
+    }
+    networks = [
+        ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network
+        for entry in probes.get(server.access.name, {"addresses": ()})["addresses"]
+        if address_of(entry["address"]) == address_of(server.test_address)
+    ]
+    if relay not in here or not networks:
+        return
+    yield error_unless(
+        relay in networks[0],
+        generator.access.name,
+        "relay address",
+        f"{relay}, {'in' if relay in networks[0] else 'not in'} {networks[0]}"
+        f" of {server.access.name}",
+        wanted="an address of the generator on the server's test network",
+        todo="give both hosts addresses of one test network",
+    )
+
+
+def _pools(scenarios: Mapping[str, Scenario], probes: Mapping[str, Probe]) -> Iterator[Finding]:
+    """Judge every pool's subnet against the addresses and routes of every machine.
+
+    `probes` may hold the controller's.  One finding per subnet that is free of
+    all, else one per machine that it overlaps.
+    """
+    subnets: dict[str, list[str]] = {}
+    for scenario in scenarios.values():
+        if "subnet" in scenario.load:
+            subnets.setdefault(scenario.load["subnet"], []).append(scenario.name)
+    for subnet, names in subnets.items():
+        network = ipaddress.ip_network(subnet)
+        pool = f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
+        clashes = {
+            host: [use for use, other in _uses(probe) if _overlap(network, other)]
+            for host, probe in probes.items()
+        }
+        if not any(clashes.values()):
+            machines = len(probes)
+            yield Finding(
+                CONTROLLER,
+                "pool",
+                Level.OK,
+                f"{pool}: free on {machines} machine{'s' if machines != 1 else ''}",
+            )
+        for host, uses in clashes.items():
+            if uses:
+                yield Finding(
+                    host,
+                    "pool",
+                    Level.ERROR,
+                    f"{pool} overlaps {', '.join(uses)}",
+                    "no address and no route of a machine in it",
+                    "give the scenario another pool, or the network other addresses",
+                )
+
+
+def _uses(probe: Probe, but: Collection[str] = ()) -> Iterator[tuple[str, Network]]:
+    """Yield each network a machine has a use for, and which; not over the interfaces `but`."""
+    seen: set[Network] = set()
+    for route in probe["routes"]:
+        if route["destination"] == "default" or route["interface"] in ("lo", *but):
+            continue
+        network = ipaddress.ip_network(route["destination"], strict=False)
+        seen.add(network)
+        if not network.is_link_local and not network.is_multicast:
+            yield f"route {route['destination']} over {route['interface']}", network
+    for entry in probe["addresses"]:
+        place = ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}")
+        if entry["interface"] in ("lo", *but) or place.is_link_local or place.network in seen:
+            continue
+        yield f"address {place} on {entry['interface']}", place.network
+
+
+def _overlap(one: Network, other: Network) -> bool:
+    return one.version == other.version and one.overlaps(other)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from leaselab.lab.plain_file import content_of
+from leaselab.lab.plain_file import content_of, stdin_of
 from leaselab.model.errors import LeaselabError, usage_error
 
 # Possessive, so that the size of a token costs no memory, and what does not end no time.
@@ -114,7 +113,8 @@ class Tokens:
         self._root, self._left, self._files = root, _LARGEST, 0
         name = "standard input" if str(path) == "-" else plain(str(path))
         try:
-            content = _stdin() if str(path) == "-" else content_of(path, _LARGEST, _TOO_LARGE)
+            bounds = _LARGEST, _TOO_LARGE
+            content = stdin_of(*bounds) if str(path) == "-" else content_of(path, *bounds)
         except (OSError, ValueError) as error:
             raise usage_error(
                 f"cannot be read: {_reason(error)}",
@@ -167,15 +167,6 @@ class Tokens:
             return
         self._left -= len(content)
         yield from self._of(Source(plain(name), path.parent, _decoded(content)), depth)
-
-
-def _stdin() -> bytes:
-    if sys.stdin is None:
-        raise OSError("it is closed")
-    content = sys.stdin.buffer.read(_LARGEST + 1)
-    if len(content) > _LARGEST:
-        raise OSError(_TOO_LARGE)
-    return content
 
 
 def _reason(error: OSError | ValueError) -> str:

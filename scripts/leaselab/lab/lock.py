@@ -74,7 +74,7 @@ class LockStatus:
 
 @dataclass
 class BenchInUseError(LeaselabError):
-    """Another owner holds the bench: a broken-lab error without a fault of the lab."""
+    """Another owner holds the bench, or it is in maintenance: no fault of the lab."""
 
 
 def lease_s(bench: Bench) -> int:
@@ -106,11 +106,6 @@ def new_hold(purpose: str, lease_s: int, *, under: str = "") -> Hold:
     return Hold(owner_name(), purpose, secrets.token_hex(16), lease_s, under)
 
 
-@dataclass
-class InMaintenanceError(BenchInUseError):
-    """The bench is in maintenance: waiting does not help, asking its keeper does."""
-
-
 def status(connection: Connection) -> LockStatus:
     """Return who holds the bench, and who has it in maintenance."""
     done = connection.run([PROGRAM, "status"], timeout_s=_TIMEOUT_S)
@@ -128,17 +123,14 @@ def _answer(text: bytes) -> LockStatus:
 
 def _refused(connection: Connection, status: LockStatus) -> BenchInUseError:
     if status.maintenance is not None:
-        return InMaintenanceError(
+        return BenchInUseError(
             Outcome.LAB,
             "the bench is in maintenance",
             where=connection.access.name,
             found=str(status.maintenance),
             todo=f"ask {status.maintenance.name}; `leaselab lab maintenance off` ends it",
         )
-    return _in_use(connection, status.holder or {})
-
-
-def _in_use(connection: Connection, held: Mapping[str, Any]) -> BenchInUseError:
+    held = status.holder or {}
     return BenchInUseError(
         Outcome.LAB,
         "the bench is in use",

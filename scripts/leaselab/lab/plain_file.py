@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,6 +37,16 @@ def content_of(path: Path, limit: int, too_large: str) -> bytes:
         content = file.read(limit + 1) if size <= limit else None
         if content is None or len(content) > limit:
             raise OSError(errno.EFBIG, too_large)
+    return content
+
+
+def stdin_of(limit: int, too_large: str) -> bytes:
+    """Return what standard input has; raises OSError as `content_of`."""
+    if sys.stdin is None:
+        raise OSError(errno.EBADF, "it is closed")
+    content = sys.stdin.buffer.read(limit + 1)
+    if len(content) > limit:
+        raise OSError(errno.EFBIG, too_large)
     return content
 
 

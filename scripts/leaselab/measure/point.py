@@ -25,8 +25,11 @@ from leaselab.model.journal import (
     AnyEntry,
     Confirming,
     Pause,
+    Phase,
     RoundBegun,
     RoundDone,
+    RunBegun,
+    TrialBegun,
     TrialMade,
     WarmUp,
 )
@@ -108,7 +111,7 @@ class Point:
         self.paused_s = self.pending.paused_s
         for round_ in self.pending.rounds:
             self.rounds.append(round_)
-            self.listener.round_done(round_)
+            self.listener(RoundDone(index=round_.index, round=round_))
         self.finished = self._all_made
 
     def advance(self) -> None:
@@ -147,7 +150,7 @@ class Point:
         began = self.clock()
         made = list(self.pending.confirmation)
         spent = sum(trial.wall_s for trial in made)
-        self.listener.phase("confirming the result")
+        self.listener(Phase(text="confirming the result"))
         if self._next_confirming(made) is not None:
             with self._serving():
                 # The first load is what is confirmed; a further one may be an overload.
@@ -159,9 +162,10 @@ class Point:
                     name = f"confirmation-{len(made) + 1:02d}"
                     # To the end: one that stops as soon as it has failed counts for less.
                     trial = self.trial(load, name, may_abort=False)
-                    self.recorder.record(Confirming(trial=trial))
+                    confirming = Confirming(trial=trial)
+                    self.recorder.record(confirming)
                     made.append(trial)
-                    self.listener.trial_done(trial, replayed=False)
+                    self.listener(confirming)
         self.confirmation = self.method.confirmed(made, self.rounds)(
             spent + self.clock() - began
         )
@@ -183,7 +187,7 @@ class Point:
 
     def open_round(self, index: int) -> OpenRound:
         """Begin a round, or go on with the one that the journal has begun."""
-        self.listener.round_started(index)
+        self.listener(RunBegun(index=index))
         began, pending = self.clock(), self.pending
         if self.method.unbroken and pending.trials:
             pending = Journaled()
@@ -215,9 +219,10 @@ class Point:
     def complete(self, current: OpenRound, figures: Found) -> None:
         """End a round with what it came to."""
         one = current.closed(figures)
-        self.recorder.record(RoundDone(index=one.index, round=one))
+        done = RoundDone(index=one.index, round=one)
+        self.recorder.record(done)
         self.rounds.append(one)
-        self.listener.round_done(one)
+        self.listener(done)
 
     def end(self, error: LeaselabError | None = None) -> None:
         """Make no further round: its figures are known, or `error` ended it for good."""
@@ -241,7 +246,7 @@ class Point:
     ) -> Trial:
         """Make a trial that counts for nothing; `why` is said of it."""
         self.hold.renew(load.duration_s)
-        self.listener.phase(why)
+        self.listener(Phase(text=why))
         trial = self.trials.measure(load, name, may_abort=may_abort, reset=reset)
         # What was asked before the start may be answered in it.
         self.trials.refuse_foreign(trial.detail)
@@ -255,7 +260,7 @@ class Point:
         if RELOAD not in self.trials.bench.server.capabilities:
             return None
         self.hold.renew()
-        self.listener.phase("having the server reload its data")
+        self.listener(Phase(text="having the server reload its data"))
         return self.trials.server.reload()
 
     def wait(self, made: Sequence[Trial]) -> None:
@@ -265,9 +270,8 @@ class Point:
             return
         self.hold.renew(seconds)
         spoiled = spoiled_in_a_row(made)
-        self.listener.phase(
-            f"waiting {seconds:.0f} s: {made[-1].reason}, {spoiled} trials in a row"
-        )
+        why = f"waiting {seconds:.0f} s: {made[-1].reason}, {spoiled} trials in a row"
+        self.listener(Phase(text=why))
         self.sleep(seconds)
         self.paused_s += seconds
         self.recorder.record(Pause(s=seconds, reason=made[-1].reason))
@@ -275,7 +279,7 @@ class Point:
     def trial(self, load: Load, name: str, **how: Any) -> Trial:  # noqa: ANN401  # as `Ask` has
         """Make a trial that counts, and report that it begins."""
         self.hold.renew(load.duration_s)
-        self.listener.trial_started(load)
+        self.listener(TrialBegun(load=load))
         return self.trials.measure(load, name, **how)
 
     @contextmanager
@@ -286,7 +290,7 @@ class Point:
         """
         try:
             self.hold.renew()
-            self.listener.phase("starting the server")
+            self.listener(Phase(text="starting the server"))
             yield self.trials.start_server()
         except BaseException:
             with suppress(LeaselabError):
@@ -353,7 +357,7 @@ class OpenRound:
             trial = point.trial(load, name, may_abort=may_abort, reset=reset, during=during)
             point.recorder.record(TrialMade(index=self.index, trial=trial))
         self.made.append(trial)
-        point.listener.trial_done(trial, replayed=replayed)
+        point.listener(TrialMade(index=self.index, trial=trial), replayed=replayed)
         return trial
 
     def closed(self, figures: Found | None) -> Round:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from leaselab.model.journal import Entry
+from leaselab.model.journal import AnyEntry, Entry, LiveEntry
 from leaselab.model.observation import Foreign, Generated, HostReading, Sampled, ServerStarted
-from leaselab.model.record import Round
 from leaselab.model.trial import Load, Sample, Trial
 
 RELOAD = "reload"
@@ -117,22 +116,13 @@ class Recorder(Protocol):
 
 
 class Listener(Protocol):
-    """An observer of the measurement; its calls must return quickly."""
+    """An observer of the measurement."""
 
-    def phase(self, text: str) -> None:
-        """Something that is neither trial nor round begins."""
+    def __call__(self, entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:
+        """Something happened; returns quickly.
 
-    def round_started(self, index: int) -> None:
-        """Round `index` (from 1) begins."""
-
-    def trial_started(self, load: Load) -> None:
-        """A trial begins."""
-
-    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """A trial has ended, or was found in the journal."""
-
-    def round_done(self, done: Round) -> None:
-        """A round has come to its figures."""
+        A trial that is `replayed` was found in the journal.
+        """
 
 
 class Ask(Protocol):

@@ -7,17 +7,14 @@ The classes are the procedures of scenario files, options and records; each has 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NoReturn, Self
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Literal, NoReturn, Self
 
 import msgspec
 
 from leaselab.model.bounds import Bounded
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.model.trial import Trial
+from leaselab.model.trial import Trial
 
 TRIMMED_MEAN, MEDIAN = "trimmed mean", "median"
 """How a metric is computed from its values by round; a median also where rounds are missing."""

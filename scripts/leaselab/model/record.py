@@ -12,7 +12,8 @@ command would pay, and its structs are plain frozen classes that the engine itse
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta
 from msgspec.structs import replace
@@ -27,9 +28,6 @@ from leaselab.model.scenario import Scenario
 from leaselab.model.server import Server
 from leaselab.model.source import Commit
 from leaselab.model.trial import Description, Figures, Trial
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SCHEMA_VERSION: Final = 2
 SERVER, PARTNER, GENERATOR = "server", "partner", "generator"

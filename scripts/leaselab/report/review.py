@@ -13,7 +13,7 @@ from leaselab.analysis.detectors import LEARNT, Shape
 from leaselab.analysis.history import Duel, State, build_of, duelled, histories
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import compare
-from leaselab.archive.duels import duels
+from leaselab.archive.calibration import duels
 from leaselab.archive.row import row_of
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.duel import DUEL

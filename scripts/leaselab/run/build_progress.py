@@ -7,11 +7,13 @@ import shutil
 import sys
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import msgspec
 
+from leaselab.archive.live import LiveFeed
 from leaselab.lab.checkout import announce
+from leaselab.lab.playbook import Event
 from leaselab.lab.transport import connect
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError
@@ -19,10 +21,6 @@ from leaselab.model.journal import BuildStep, live_entry_of
 from leaselab.model.source import SHORT
 from leaselab.model.text import Control
 from leaselab.report.live import build_words
-
-if TYPE_CHECKING:
-    from leaselab.archive.live import LiveFeed
-    from leaselab.lab.playbook import Event
 
 BUILDING = ("build", "Build the commit")
 """Role and name of the task that compiles; the builder has its contract by then."""

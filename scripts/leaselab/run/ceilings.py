@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.lab.catalog import find_procedure, load_scenarios, measured_by
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
+from leaselab.run.experiment import Ended
+from leaselab.run.session import Session
 from leaselab.run.task import Task
-
-if TYPE_CHECKING:
-    from leaselab.run.part import Ended
-    from leaselab.run.session import Session
 
 RUNS = 3
 """Default rounds of a ceiling."""
@@ -50,22 +46,15 @@ def _way(scenario: Scenario) -> tuple[object, ...]:
     return scenario.transaction, scenario.transport
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Results of tasks that were measured in turn."""
-
-    records: Sequence[Record]
-    """Records with a figure."""
-    errors: Sequence[LeaselabError]
-    """Errors of those without a figure."""
-
-
-def measured(session: Session, tasks: Sequence[Task]) -> Measured:
+def measured(
+    session: Session, tasks: Sequence[Task]
+) -> tuple[list[Record], list[LeaselabError]]:
     """Measure some tasks, in turn where they are several, and archive them.
 
-    Raises for a broken lab.
+    Returns the records with a figure, and the errors of those without one.  Raises for a broken
+    lab.
     """
     ended: list[Ended] = []
     session.measure(tasks, lambda _, point: ended.append(point))
     records = [session.store.load(point.place.name) for point in ended if point.error is None]
-    return Measured(records, [point.error for point in ended if point.error is not None])
+    return records, [point.error for point in ended if point.error is not None]

@@ -6,23 +6,26 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, judge, places_differ
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
+from leaselab.measure.point import OpenRound, Point
 from leaselab.measure.procedures.duel import Turns
 from leaselab.measure.procedures.method import none_counts
+from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, server_broken
+from leaselab.model.journal import Phase
 from leaselab.model.procedure import RELOAD_S, STALLED_LIMIT
-from leaselab.model.procedures.duel import FILLINGS, LEAST_ROUNDS, PAUSE_S, SIGHT_S, order_of
-from leaselab.model.record import SERVER
+from leaselab.model.procedures.duel import (
+    FILLINGS,
+    LEAST_ROUNDS,
+    PAUSE_S,
+    SIGHT_S,
+    Duel,
+    order_of,
+)
+from leaselab.model.record import SERVER, Round
 from leaselab.report.closing import answer_word
-
-if TYPE_CHECKING:
-    from leaselab.measure.point import OpenRound, Point
-    from leaselab.measure.trials import Trials
-    from leaselab.model.procedures.duel import Duel
-    from leaselab.model.record import Round
 
 
 @dataclass(slots=True)
@@ -84,11 +87,12 @@ class Fight:
             return False
         verdict = judge(self._plan, first, second)
         if verdict is not None:
-            self.points[0].listener.phase(
+            text = (
                 f"look {verdict.look} of {verdict.looks}: B to A "
                 f"{verdict.ratio:.3f}, {answer_word(verdict.answer, verdict.metric)}"
                 f"{'' if verdict.final else ' yet'}"
             )
+            self.points[0].listener(Phase(text=text))
         return both >= self._plan.rounds or (verdict is not None and verdict.final)
 
     def _see_places(self) -> None:

@@ -6,15 +6,13 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from leaselab.archive.store import Store
 from leaselab.model import moment
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.plan import counted
-
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
 
 _BUILDS = 40
 """Number of newest results whose builds are read."""

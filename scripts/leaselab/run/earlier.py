@@ -1,26 +1,26 @@
-"""Existing results of tasks in the archive, and measurements that can be resumed."""
+"""Existing results of tasks: what was measured, what can be resumed, and loads by max rates."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leaselab.analysis.error_budget import error_budget
-from leaselab.archive.duels import calibrating
-from leaselab.model.errors import Outcome
+import msgspec
+
+from leaselab.analysis.error_budget import ErrorBudget, error_budget
+from leaselab.archive.calibration import calibrating
+from leaselab.archive.store import Store
+from leaselab.lab.checkout import say
+from leaselab.model.bench import Bench
+from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.identity import Conditions, Subject
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from leaselab.analysis.error_budget import ErrorBudget
-    from leaselab.archive.store import Store
-    from leaselab.model.bench import Bench
-    from leaselab.model.journal import Begun
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.procedures.duel import Duel
-    from leaselab.model.record import Record
-    from leaselab.run.task import Task
+from leaselab.model.journal import Begun
+from leaselab.model.procedures import AnyProcedure
+from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import Record
+from leaselab.run.task import Task
 
 _SETTLED = frozenset({Outcome.OK.label, Outcome.BUILD.label})
 """Outcomes that a repeated measurement would not change."""
@@ -144,3 +144,91 @@ class EarlierResults:
             and Conditions.of_bench(bench) == self.conditions(wanted)
             and bench.procedure.rounds == wanted.rounds
         )
+
+
+HEADROOM = 1.15
+"""First offered load relative to the last max rate: the loss of a trial shows how far a load is
+too high, while a trial without loss only shows that more is possible."""
+_RECENT = 20
+"""Number of newest results that are searched for the last max rate of a bench."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaxRates:
+    """The measured max rates of a bench, for the loads of tasks."""
+
+    earlier: EarlierResults
+    together: Sequence[Task] = ()
+    """The points of the experiment that is being measured."""
+
+    def ready(self, task: Task, procedure: AnyProcedure) -> AnyProcedure:
+        """Return a procedure with its load set, or the start of its search.
+
+        A search begins slightly above the bench's last max rate, which saves the first round's
+        scouts; the round still proves its own result.  Raises a usage error where a load is a
+        share of a max rate that was not measured.
+        """
+        known = self._max_rate_for(task, procedure)
+        max_rate = _rate(known) if known else 0.0
+        if isinstance(procedure, MaxRate):
+            if known is None or "start_rate" in self.earlier.overrides:
+                return procedure
+            return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * max_rate))
+        if isinstance(procedure, Duel):
+            if known is None or "rate" in self.earlier.overrides:
+                return procedure
+            rate = min(procedure.max_rate, round(procedure.over * max_rate))
+            return msgspec.structs.replace(procedure, rate=rate)
+        share = procedure.share_of_max_rate
+        if share is None:
+            return procedure
+        if known is None:
+            raise usage_error(
+                "no max rate of this scenario is known on this bench as it is",
+                where=f"scenario {task.scenario.name}",
+                todo="give the load with --rate, or measure first: leaselab run "
+                f"{task.scenario.name}",
+            )
+        is_own = Subject.of_record(known).source == task.subject.source
+        of = "" if is_own else ": of another build, as this one has none"
+        if procedure.same_load and len(self.together) > 1:
+            of = ": the same load for all, by the lowest that is known"
+        say(
+            f"{task}: the load is {share:g} of {max_rate:.0f}/s, the max rate of {known.id}{of}"
+        )
+        return procedure.at_max_rate(max_rate)
+
+    def lacks(self, task: Task) -> bool:
+        """Whether the load of a task is a share of a max rate that was not measured."""
+        return self._last_max_rate(task) is None
+
+    def _max_rate_for(self, task: Task, procedure: AnyProcedure) -> Record | None:
+        """The result whose max rate a load is of: its own, or the lowest of its experiment."""
+        tasks = self.together if procedure.same_load and task in self.together else (task,)
+        known = [record for each in tasks if (record := self._last_max_rate(each)) is not None]
+        return min(known, key=_rate, default=None)
+
+    def _last_max_rate(self, task: Task) -> Record | None:
+        """The newest max rate of a task's scenario under the same conditions, if any.
+
+        Results of the same commit take precedence over newer ones of other commits.
+        """
+        wanted = self.earlier.conditions(task.procedure(self.earlier.overrides))
+        commit = task.commit.hash if task.commit else None
+        rows = [
+            row
+            for row in reversed(self.earlier.store.index.every(task.scenario.name))
+            if row["metric"] == "max_rate"
+            and row["outcome"] == Outcome.OK.label
+            and Conditions.of_row(row).same_lab(wanted)
+        ]
+        rows.sort(key=lambda row: row["commit"] != commit)
+        for record in self.earlier.store.load_readable(row["id"] for row in rows[:_RECENT]):
+            if record.figure.value and Subject.of_record(record).same_scenario(task.subject):
+                return record
+        return None
+
+
+def _rate(record: Record) -> float:
+    """The max rate of a result (transactions/s)."""
+    return record.figure.value or 0.0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
 from leaselab.analysis.bisect import End, Known, Limits, Step, next_step
@@ -22,12 +21,16 @@ from leaselab.model.source import Commit
 from leaselab.model.text import printable
 from leaselab.report.bisect import Hunted, closing
 from leaselab.report.hunting import HuntWords
-from leaselab.run.contest import archived_duel, duel, over_layouts, say_cost
-from leaselab.run.profile import explain, profiles_of
+from leaselab.run.contest import (
+    archived_duel,
+    duel,
+    explain,
+    over_layouts,
+    profiles_of,
+    say_cost,
+)
+from leaselab.run.session import Session
 from leaselab.run.task import Task, source_folder
-
-if TYPE_CHECKING:
-    from leaselab.run.session import Session
 
 _RECENT = 20
 """Number of newest results of commits from which the duration of a build is estimated."""
@@ -93,7 +96,7 @@ class Search:
             self._layouts[culprit.gap.place], _ = over_layouts(made, *tasks, layouts)
 
     def explain(self, end: End) -> None:
-        """Profile each culprit and its parent; errors as `leaselab.run.profile.explain`."""
+        """Profile each culprit and its parent; errors as `leaselab.run.contest.explain`."""
         known = self._facts().known
         for culprit in end.culprits:
             results = self._confirmed(known, culprit.gap)

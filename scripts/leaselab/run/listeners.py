@@ -1,79 +1,51 @@
-"""Listeners of a sweep: a list of several, and the live file."""
+"""Listeners of a sweep: two as one, and the live file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from leaselab.model.journal import Phase, RunBegun, Sampled, TrialBegun, TrialEnded
-from leaselab.model.record import Round
-from leaselab.model.trial import Load, Sample, Trial
+from leaselab.archive.live import LiveFeed
+from leaselab.measure.ports import Listener
+from leaselab.model.journal import (
+    AnyEntry,
+    Confirming,
+    LiveEntry,
+    Phase,
+    RunBegun,
+    Sampled,
+    TrialBegun,
+    TrialEnded,
+    TrialMade,
+)
+from leaselab.model.trial import Sample
 
-if TYPE_CHECKING:
-    from leaselab.archive.live import LiveFeed
-    from leaselab.measure.ports import Listener
 
+def both(first: Listener, second: Listener) -> Listener:
+    """Return a listener that forwards each event to two."""
 
-class Several:
-    """Forwards each event to several listeners."""
+    def forward(entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:
+        first(entry, replayed=replayed)
+        second(entry, replayed=replayed)
 
-    def __init__(self, *listeners: Listener) -> None:
-        self._listeners: Sequence[Listener] = listeners
-
-    def phase(self, text: str) -> None:
-        """Forward the phase to each listener."""
-        for listener in self._listeners:
-            listener.phase(text)
-
-    def round_started(self, index: int) -> None:
-        """Forward the start of a round to each listener."""
-        for listener in self._listeners:
-            listener.round_started(index)
-
-    def trial_started(self, load: Load) -> None:
-        """Forward the start of a trial to each listener."""
-        for listener in self._listeners:
-            listener.trial_started(load)
-
-    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """Forward the end of a trial to each listener."""
-        for listener in self._listeners:
-            listener.trial_done(trial, replayed=replayed)
-
-    def round_done(self, done: Round) -> None:
-        """Forward the end of a round to each listener."""
-        for listener in self._listeners:
-            listener.round_done(done)
+    return forward
 
 
 class Live:
-    """Writes events to the live file; results of trials and runs are in the journal."""
+    """Writes events to the live file; results of trials and rounds are in the journal."""
 
     def __init__(self, feed: LiveFeed) -> None:
         self._feed = feed
 
-    def phase(self, text: str) -> None:
-        """Write the phase."""
-        self._feed.write(Phase(text=text))
-
-    def round_started(self, index: int) -> None:
-        """Write the start of the round."""
-        self._feed.write(RunBegun(index=index))
-
-    def trial_started(self, load: Load) -> None:
-        """Write the start of the trial."""
-        self._feed.write(TrialBegun(load=load))
-
-    def trial_done(self, trial: Trial, *, replayed: bool) -> None:
-        """Write the end of the trial."""
-        if not replayed:
-            self._feed.write(TrialEnded(rate=trial.rate))
-
-    def round_done(self, done: Round) -> None:
-        """Do nothing: the journal has it."""
+    def __call__(self, entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:
+        """Write what a reader of the journal does not see."""
+        match entry:
+            case Phase() | RunBegun() | TrialBegun():
+                self._feed.write(entry)
+            case TrialMade() | Confirming() if not replayed:
+                self._feed.write(TrialEnded(rate=entry.trial.rate))
 
     def sampler(self, host: str) -> Callable[[str], None]:
         """Return the function that receives the lines of a host's samples as they arrive."""

@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from leaselab.archive.ceilings import ceiling_for, under
+from leaselab.archive.calibration import ceiling_for, under
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published
 from leaselab.archive.running import RunningSweep
+from leaselab.archive.store import Store
 from leaselab.lab.deployment import distrust_deployment
-from leaselab.lab.generator import RemoteGenerator, watching
-from leaselab.lab.host_reading import RemoteHost, check_tuned
+from leaselab.lab.lease import Lease
 from leaselab.lab.lock import BenchLock, lease_s
+from leaselab.lab.remote import RemoteGenerator, RemoteHost, check_tuned, watching
 from leaselab.lab.roles import hears_anybody
 from leaselab.lab.server import ContractServer
 from leaselab.lab.servers import Servers
@@ -28,18 +28,13 @@ from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
-from leaselab.model.journal import Fault
+from leaselab.model.journal import Fault, Phase
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import GENERATOR
 from leaselab.run.duel import Fight
-from leaselab.run.experiment import begin
-from leaselab.run.listeners import Live, Several
-from leaselab.run.part import Ended, Part, fetch_config
+from leaselab.run.experiment import Ended, Part, begin, fetch_config
+from leaselab.run.listeners import Live, both
 from leaselab.run.record import record_of
-
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
-    from leaselab.lab.lease import Lease
 
 Show = Callable[[Bench, str], AbstractContextManager[Listener]]
 
@@ -110,12 +105,12 @@ def _measure(
     interleaved = experiment is None or experiment.interleaved
     with ExitStack() as stack:
         feeds: dict[str, Live] = {}
-        listeners: dict[str, Several] = {}
+        listeners: dict[str, Listener] = {}
         for part in parts:
             name, folder = part.running.id, part.running.path
             shown = stack.enter_context(show(part.bench, part.title if experiment else ""))
             feeds[name] = Live(stack.enter_context(closing(LiveFeed(folder))))
-            listeners[name] = Several(shown, feeds[name])
+            listeners[name] = both(shown, feeds[name])
         hosts = _connected(stack, parts, listeners[parts[0].running.id])
         held_for = experiment.id if experiment else parts[0].running.id
         longest = max(lease_s(part.bench) for part in parts)
@@ -269,7 +264,7 @@ def _connected(
     for part in parts:
         for role in (GENERATOR, *part.bench.servers):
             if role not in hosts:
-                listener.phase(f"connecting to the {role}")
+                listener(Phase(text=f"connecting to the {role}"))
                 hosts[role] = stack.enter_context(connect(part.bench.hosts[role].access))
                 check_tuned(part.bench.hosts[role], hosts[role])
     return hosts

@@ -5,22 +5,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from leaselab.analysis.history import build_of
 from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import compare, proven_rate
 from leaselab.archive.row import Row
+from leaselab.archive.store import Store
 from leaselab.lab.repository import Repository
 from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
 from leaselab.run.task import open_source
-
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
 
 PREVIOUS = "previous"
 VERSION = "version:"

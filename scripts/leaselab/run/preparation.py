@@ -14,7 +14,7 @@ from typing import Any
 from leaselab.archive.ident import is_id
 from leaselab.archive.live import LiveFeed
 from leaselab.lab import lease as locked
-from leaselab.lab.build_record import read_record
+from leaselab.lab.artifacts import built_key, read_record
 from leaselab.lab.checkout import announce, checkout_root, kept_folder, say
 from leaselab.lab.deployment import (
     Deployment,
@@ -29,7 +29,6 @@ from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, Inventory
 from leaselab.lab.lease import Lease
 from leaselab.lab.lock import BenchInUseError, NoLockError
 from leaselab.lab.made_here import making
-from leaselab.lab.own_generator import built_key
 from leaselab.lab.playbook import Event, PlaybookStats, run_playbook
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.source import Commit

@@ -6,9 +6,11 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -18,25 +20,28 @@ from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.published import public_word
 from leaselab.archive.running import BENCH_FILE
+from leaselab.lab.inventory import Inventory
+from leaselab.measure.point import Point
 from leaselab.model import moment, record
+from leaselab.model.bench import Bench, GeneratorTool, ServerUnderTest
 from leaselab.model.bounds import clipped, fitted, misfit
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.model.procedure import RELOAD_S, SERVER_KINDS, WRITTEN_RATE
+from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import GENERATOR, SERVER, Provenance, Reason, Record
+from leaselab.model.record import (
+    GENERATOR,
+    SERVER,
+    Confirmation,
+    Experiment,
+    Provenance,
+    Reason,
+    Record,
+    Round,
+)
+from leaselab.model.scenario import Scenario
 from leaselab.model.server import Build, Server
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from leaselab.lab.inventory import Inventory
-    from leaselab.measure.point import Point
-    from leaselab.model.bench import Bench, GeneratorTool, ServerUnderTest
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.model.record import Confirmation, Experiment, Round
-    from leaselab.model.scenario import Scenario
-    from leaselab.model.source import Commit
+from leaselab.model.source import Commit
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from leaselab.lab.checkout import announce, say
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.record import Record
+from leaselab.run.experiment import Ended
 from leaselab.run.record import command
+from leaselab.run.session import Session
 from leaselab.run.task import Task, separate
-
-if TYPE_CHECKING:
-    from leaselab.run.part import Ended
-    from leaselab.run.session import Session
 
 
 class Series:

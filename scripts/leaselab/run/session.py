@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from leaselab.archive.ident import fresh_id
+from leaselab.archive.running import RunningSweep
 from leaselab.lab.checkout import checkout_root, say
 from leaselab.measure.ports import RELOAD
+from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedure import RELOAD_S
+from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment
-from leaselab.run.experiment import begin, open_experiment
-from leaselab.run.measurement import finish
-from leaselab.run.part import Ended
-from leaselab.run.task import by_hosts
+from leaselab.run.experiment import Ended, begin, open_experiment
+from leaselab.run.measurement import Show, finish
+from leaselab.run.task import Task, by_hosts
 from leaselab.run.variants import PLACES
 from leaselab.run.workplace import Workplace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from leaselab.archive.running import RunningSweep
-    from leaselab.model.bench import Bench
-    from leaselab.model.procedures import AnyProcedure
-    from leaselab.run.measurement import Show
-    from leaselab.run.task import Task
 
 _QUICK_ROUNDS = 3
 """Rounds of a max rate that is measured only as the reference of a load share."""

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.archive.ident import fresh_id
+from leaselab.archive.store import Store
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.inventory import Inventory
 from leaselab.model import moment
@@ -17,16 +18,12 @@ from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.record import Experiment
 from leaselab.model.source import Commit
-from leaselab.run.earlier import EarlierResults
+from leaselab.run.earlier import EarlierResults, MaxRates
 from leaselab.run.experiment import BUILD_LOG, archive_failure
-from leaselab.run.max_rates import MaxRates
 from leaselab.run.preparation import LeasedBench, build_commit, build_log, leased, prepare
 from leaselab.run.record import command, failed_record, own_provenance
+from leaselab.run.task import GeneratorSource, Task
 from leaselab.run.variants import PLACES, deploy, give_back
-
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
-    from leaselab.run.task import GeneratorSource, Task
 
 
 @dataclass(slots=True)

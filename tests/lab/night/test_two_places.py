@@ -7,8 +7,8 @@ import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, leaselab
 
 from leaselab.lab.catalog import find_procedure, find_scenario
-from leaselab.lab.generator import RemoteGenerator, watching
 from leaselab.lab.inventory import read_inventory
+from leaselab.lab.remote import RemoteGenerator, watching
 from leaselab.lab.server import ContractServer
 from leaselab.lab.servers import Servers, apart
 from leaselab.lab.transport import connect

@@ -11,7 +11,7 @@ from msgspec import Struct, to_builtins
 
 from leaselab.lab.build import build
 from leaselab.lab.clients.messages import WORDS
-from leaselab.lab.plain_file import check_plain, not_read
+from leaselab.lab.plain_file import content_of, not_read
 from leaselab.lab.roles import LOADER
 from leaselab.model.errors import usage_error
 
@@ -106,14 +106,7 @@ def read_clients(path: Path) -> tuple[Clients, str]:
     Raises a usage error for what is none.
     """
     try:
-        check_plain(path)
-        if path.stat().st_size > _LONGEST:
-            raise usage_error(
-                "too large for a file of clients",
-                where=str(path),
-                wanted=f"up to {_LONGEST >> 20} MiB",
-            )
-        data = path.read_bytes()
+        data = content_of(path, _LONGEST, f"more than {_LONGEST >> 20} MiB")
         document = yaml.load(data, LOADER)  # noqa: S506  # a safe one
     except OSError as error:
         raise not_read(path, error) from error

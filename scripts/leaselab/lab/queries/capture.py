@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from leaselab.lab.clients.capture import Packets
 from leaselab.lab.clients.frames import datagram_of
+from leaselab.lab.clients.sources import Packets
 from leaselab.lab.queries.file import MOST_BYTES
 from leaselab.lab.queries.messages import Query, query_of
 from leaselab.lab.queries.names import name_of

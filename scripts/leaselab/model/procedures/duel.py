@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, get_args
+from typing import Annotated, Any, Final, Literal, Self, get_args
 
 import msgspec
 
@@ -37,9 +38,6 @@ from leaselab.model.procedure import (
     cpu_kind,
     refuse,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 DUEL: Final = "duel"
 """Name of the procedure."""

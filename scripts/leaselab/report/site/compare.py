@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.analysis.basis import common_anchor, ratio_of
-from leaselab.analysis.differences import Difference, config_differences, differences
-from leaselab.analysis.incompatibilities import incompatibilities
+from leaselab.analysis.incompatibilities import (
+    Difference,
+    config_differences,
+    differences,
+    incompatibilities,
+)
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import Basis, Ratio
 from leaselab.model.errors import BELIEVED

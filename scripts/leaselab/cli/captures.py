@@ -1,0 +1,146 @@
+"""``leaselab clients`` and ``leaselab queries``: loads of captures."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from leaselab.cli.options import STDOUT, expecting, whole, write_output
+from leaselab.lab.clients.file import Clients
+from leaselab.lab.clients.sources import SHARED, Reader, read_source
+from leaselab.lab.queries.capture import Names, Read
+from leaselab.lab.queries.names import labels_of
+from leaselab.model.errors import Outcome, usage_error
+
+_MOST_TYPES = 6
+
+
+def _add_files(parser: argparse.ArgumentParser, kinds: str, made: str) -> None:
+    """Add the captures and the output."""
+    parser.add_argument(
+        "captures",
+        metavar="CAPTURE",
+        nargs="+",
+        type=Path,
+        help=f"{kinds}. Several files are read as one",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE|-",
+        type=Path,
+        default=STDOUT,
+        help=f"the file of {made} (default: stdout)",
+    )
+
+
+def add_clients(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``clients``."""
+    kinds = (
+        "pcap or pcapng of a relay's or a server's side, DHCPv4 and DHCPv6; or Kea's lease "
+        "file (CSV), or its forensic log"
+    )
+    _add_files(parser, kinds, "clients")
+    parser.add_argument(
+        "--shared",
+        metavar="N",
+        type=whole(1, 10**6),
+        default=SHARED,
+        help="keep the value of an option, such as a vendor class, that N clients sent or "
+        f"more; others are replaced (default: {SHARED})",
+    )
+    parser.add_argument(
+        "--oui",
+        action="store_true",
+        help="also keep the maker's part of hardware addresses that so many clients share",
+    )
+
+
+def clients(args: argparse.Namespace) -> Outcome:
+    """Read every file, write the counts, and print them on stderr."""
+    reader = Reader(vendors=args.oui)
+    for path in args.captures:
+        read_source(reader, path)
+    counted = reader.clients(args.shared)
+    write_output(args.output, counted.text().encode())
+    print("\n".join(_counted_clients(counted)), file=sys.stderr)
+    return Outcome.OK
+
+
+def _counted_clients(clients: Clients) -> Iterator[str]:
+    for family in (4, 6):
+        traffic = clients.of(family)
+        if traffic is None:
+            continue
+        shares = ", ".join(f"{word} {share:.1%}" for word, share in traffic.shares.items())
+        yield (
+            f"DHCPv{family}: {traffic.clients} clients in {len(traffic.kinds)} kinds behind "
+            f"{traffic.relays} relays"
+        )
+        yield f"  {traffic.exchanges} exchanges: {shares}; {traffic.resent:.1%} sent again"
+        if traffic.peak:
+            yield f"  peak minute: {traffic.peak.per_s:g} exchanges/s"
+        yield from (f"  {note}" for note in traffic.notes)
+    if clients.skipped:
+        yield f"skipped packets: {_counted(clients.skipped.items())}"
+    yield from clients.notes
+
+
+@expecting("a name, such as example.com")
+def _suffix(text: str) -> tuple[bytes, ...]:
+    return tuple(label.lower() for label in labels_of(text))
+
+
+def add_queries(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``queries``."""
+    _add_files(parser, "pcap or pcapng, IPv4 and IPv6", "queries")
+    parser.add_argument(
+        "--keep",
+        metavar="NAME",
+        type=_suffix,
+        action="append",
+        default=[],
+        help="write this name and those below it as they are; '.' means all; may be repeated",
+    )
+    parser.add_argument(
+        "--times",
+        action="store_true",
+        help="write when each query came after the first, for run --queries FILE --scale N",
+    )
+
+
+def queries(args: argparse.Namespace) -> Outcome:
+    """Read every file, write the queries, and say on stderr what there was."""
+    read = Read(Names(args.keep), args.times)
+    for path in args.captures:
+        read.add(path)
+    if not read.queries:
+        raise usage_error(
+            "no query in it",
+            where=", ".join(map(str, args.captures)),
+            found=_counted(read.skipped.most_common()) or "no packet",
+            wanted="a capture of a client's or a server's side, UDP port 53",
+        )
+    write_output(args.output, bytes(read.text))
+    print("\n".join(_counted_queries(read)), file=sys.stderr)
+    return Outcome.OK
+
+
+def _counted_queries(read: Read) -> Iterator[str]:
+    types = read.types.most_common(_MOST_TYPES)
+    yield f"{read.queries} queries: {_counted(types)}"
+    yield (
+        f"  with EDNS {read.edns / read.queries:.1%} (--edns), with DO "
+        f"{read.dnssec_ok / read.queries:.1%} (--dnssec-ok)"
+    )
+    if read.left_out:
+        yield f"  {read.left_out} later ones are left out: the file is full"
+    if read.skipped:
+        yield f"skipped packets: {_counted(read.skipped.most_common())}"
+    yield from (f"{count} captures {what}" for what, count in read.notes.items())
+
+
+def _counted(pairs: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in pairs)
