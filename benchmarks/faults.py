@@ -20,7 +20,7 @@ from rich.table import Table
 
 from benchmarks._packets import Faults, PacketWorld
 from benchmarks._shown import add_markdown, show
-from leaselab.analysis.credibility import SLOW_REPLIES, slow_replies
+from leaselab.analysis.credibility import slow_replies
 from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import metrics_of
 from leaselab.lab.bench_file import parse_bench
@@ -38,6 +38,7 @@ ERROR = 2.0
 """Largest error of a figure (%)."""
 APART_S = 2.6
 OK_WORD = "ok"
+SLOW_REPLIES = "slow replies"
 OK, MISSED, USAGE = 0, 1, 2
 
 

@@ -17,8 +17,6 @@ _STEADY = 0.05
 """Spread of the runs above which a difference of a few per cent says little (ratio)."""
 _FEW_COUNTED = 0.5
 """Share of valid trials below which most of the work said nothing (ratio)."""
-SLOW_REPLIES = "slow replies"
-"""Word for trials that are too short for a server's replies."""
 _SLOW = 0.2
 """Share of a trial that the replies of a server below its limit may take (ratio)."""
 
@@ -62,7 +60,7 @@ def _doubts(record: Record) -> Iterator[Flag]:
     if slow_s:
         yield Flag(
             "doubt",
-            SLOW_REPLIES,
+            "slow replies",
             f"half of the transactions took {slow_s:.2g} s or more at any load, too long for "
             "trials as short: the server is under full load for only a part of each; set "
             f"--trial to {math.ceil(10 * slow_s)}",
