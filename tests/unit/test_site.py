@@ -141,8 +141,11 @@ def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
     assert len(drawn) == 5, "four of the whole, and the seconds of the run in the middle"
     assert "NaN" not in text
     data = page.with_suffix(".js").read_text(encoding="utf-8")
-    for name in names:
-        assert f'"{name}":' in data
+    charts, _, parts = json.loads(data[len("leaselabCharts(") : -len(");\n")])
+    assert list(charts) == names
+    used = {int(place) for place in re.findall(r'"\$":(\d+)', data)}
+    assert used == set(range(len(parts))), "each shared part is referred to"
+    assert len(text) + len(data) < 300_000
 
 
 def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_table(archive):

@@ -415,7 +415,7 @@ def test_an_experiment_has_a_page_that_overview_and_points_lead_to(tmp_path, int
     assert ("one after the other, so that the machine's drift is part" in words) != interleaved
     assert ("each is a build" in words) != interleaved
     data = (report / "experiment" / "20261121-threads.js").read_text(encoding="utf-8")
-    charts, _ = json.loads(data[len("leaselabCharts(") : -len(");\n")])
+    charts, *_ = json.loads(data[len("leaselabCharts(") : -len(");\n")])
     assert set(charts) == {"points", "rounds"}
 
 

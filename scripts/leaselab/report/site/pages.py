@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,8 @@ _MANIFEST = "pages.json"
 _ASSETS = "assets"
 _CHARTS = "charts.js"
 _SHARED = ("leaselab.css", "leaselab.js", "icon.svg")
+_PART = 60
+"""Characters from which on a part of a chart is written once."""
 _CAN_BE_TEXT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028"}
 
 
@@ -124,8 +127,11 @@ class Pages:
         _replace(page, text)
         data = page.with_suffix(".js")
         if drawn:
-            charts = {figure.id: {**figure.spec, "config": None} for figure in drawn}
-            document = json.dumps([charts, drawn[0].spec["config"]], separators=(",", ":"))
+            parts: list[object] = []
+            charts = _referring(
+                {figure.id: {**figure.spec, "config": None} for figure in drawn}, parts
+            )
+            document = _compact([charts, drawn[0].spec["config"], parts])
             _replace(data, f"leaselabCharts({_inert(document)});\n")
         else:
             data.unlink(missing_ok=True)
@@ -231,6 +237,42 @@ def _replace(path: Path, text: str) -> None:
     part = path.with_name(f"{path.name}.part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
+
+
+def _referring(charts: object, parts: list[object]) -> object:
+    """Return charts whose equal parts, such as those of each run, are references to one.
+
+    A reference is ``{"$": place in parts}``.  Parts that are used are appended to `parts`.
+    """
+    counts: Counter[str] = Counter()
+
+    def count(value: object) -> None:
+        if isinstance(value, (dict, list)):
+            counts[_compact(value)] += 1
+            for inner in value.values() if isinstance(value, dict) else value:
+                count(inner)
+
+    places: dict[str, int] = {}
+
+    def refer(value: object) -> object:
+        if not isinstance(value, (dict, list)):
+            return value
+        text = _compact(value)
+        if len(text) >= _PART and counts[text] > 1:
+            if text not in places:
+                places[text] = len(parts)
+                parts.append(value)
+            return {"$": places[text]}
+        if isinstance(value, list):
+            return [refer(inner) for inner in value]
+        return {name: refer(inner) for name, inner in value.items()}
+
+    count(charts)
+    return refer(charts)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
 
 
 def _inert(text: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.history import Change, Series
+from leaselab.analysis.history import Change, Series, State
 from leaselab.report.review import (
     Review,
     cells,
@@ -71,6 +72,7 @@ def review_page(
         for place, series in enumerate(moved)
     ]
     return {
+        "answer": _answer(moved),
         "sections": [_section(review, href) for review in reviews],
         "figures": drawn,
         "listed": [_listed(series, href) for series in (reviews[0].series if reviews else ())],
@@ -87,6 +89,17 @@ def _moved(reviews: Sequence[Review]) -> list[Series]:
         for series, _ in changes
     }
     return list(by_id.values())
+
+
+def _answer(moved: Sequence[Series]) -> str:
+    """How many changes there are of each kind that is to be looked at."""
+    counted = Counter(change.state for series in moved for change in series.changes)
+    words = [
+        f"{counted[state]} {state.value}"
+        for state in (State.CONFIRMED, State.SUSPECTED)
+        if counted[state]
+    ]
+    return f"changes: {', '.join(words)}" if words else "no change is confirmed or suspected"
 
 
 def _section(review: Review, href: Callable[[Series], str]) -> dict[str, Any]:

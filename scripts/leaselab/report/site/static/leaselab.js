@@ -6,12 +6,22 @@
 const needed = document.currentScript.dataset.needed.split(" ");
 let charts = {};
 let looks = {};
+let parts = [];
 let fetched;
 
 // Called by the data file of each page.
-function leaselabCharts([specs, config]) {
+function leaselabCharts([specs, config, shared]) {
   charts = specs;
   looks = config;
+  parts = shared;
+}
+
+// A chart with the parts to which it refers.
+function whole(value) {
+  if (Array.isArray(value)) return value.map(whole);
+  if (value === null || typeof value !== "object") return value;
+  if ("$" in value) return structuredClone(parts[value.$]);
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, whole(inner)]));
 }
 
 function fetchNeeded() {
@@ -29,7 +39,7 @@ async function enliven(place) {
   if (place.dataset.asked) return;
   place.dataset.asked = "yes";
   await fetchNeeded();
-  const spec = charts[place.dataset.chart];
+  const spec = whole(charts[place.dataset.chart]);
   const live = document.createElement("div");
   await globalThis.vegaEmbed(live, { ...spec, config: looks }, {
     renderer: "svg",

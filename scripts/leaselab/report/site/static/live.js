@@ -45,6 +45,7 @@ async function follow() {
     showFacts(state.facts);
     document.getElementById("search").hidden = !state.bracket;
     if (state.bracket) await draw("bracket", state.bracket);
+    document.getElementById("seconds").hidden = !state.chart;
     if (state.chart) await draw("chart", state.chart);
   } catch (error) {
     failed += 1;
