@@ -447,3 +447,18 @@ def test_a_report_without_experiments_does_not_speak_of_any(tmp_path):
     assert not (report / "experiment").exists()
     for page in report.rglob("*.html"):
         assert "xperiment" not in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("rates", "answer"),
+    [
+        ((1.0, 1.0), "No difference in max rate seen between threads 1 and threads 2"),
+        ((1.0, 2.0), "Best max rate: threads 2"),
+    ],
+)
+def test_the_heading_of_an_experiment_is_its_answer(tmp_path, rates, answer):
+    for place, rate in enumerate(rates):
+        archive_result(tmp_path, point(place, rate, threads=place + 1))
+    write_site(Store(tmp_path), tmp_path / "report")
+    page = tmp_path / "report" / "experiment" / "20261121-threads.html"
+    assert f"<h1>{answer} <small>" in page.read_text(encoding="utf-8")

@@ -69,6 +69,7 @@ def experiment(
     ]
     context = {
         "experiment": first.experiment,
+        "answer": _answer(points, metric.title),
         "duel": fought,
         "scenarios": list(dict.fromkeys(record.scenario.name for record in records)),
         "goal": "; ".join(dict.fromkeys(record.procedure.words for record in records)),
@@ -86,6 +87,18 @@ def experiment(
         "finished_at": max(record.finished_at for record in records),
     }
     return context, [*charts, *(part.figure for part in sampled)]
+
+
+def _answer(points: Sequence[Shown], title: str) -> str:
+    """Which point is the best; empty without exactly one."""
+    best = [point.label for point in points if point.standing == Standing.BEST]
+    if len(best) != 1 or len(points) < 2:
+        return ""
+    others = [point.standing for point in points if point.standing != Standing.BEST]
+    if all(other == Standing.ALIKE for other in others):
+        compared = " and ".join(point.label for point in points)
+        return f"no difference in {title} seen between {compared}"
+    return f"best {title}: {best[0]}"
 
 
 def _known(metrics: Iterable[Metric], records: Sequence[Record]) -> Iterator[Metric]:
