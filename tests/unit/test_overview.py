@@ -1,6 +1,7 @@
 """The overview's answer: what changed, and each scenario in its family."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from tests.examples import MAX_RATES, START, archive_result, example_result
@@ -9,7 +10,7 @@ from tests.past import fought, past
 from leaselab.analysis.history import State
 from leaselab.archive.store import Store
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.report.review import cells, interval_words, percent, review_of
+from leaselab.report.review import Period, cells, interval_words, percent, review_of
 from leaselab.report.site.families import Axis
 from leaselab.report.site.news import answer
 from leaselab.report.site.overview import overview
@@ -61,8 +62,19 @@ def test_the_overview_and_the_review_have_one_size_of_a_confirmed_change(slower)
     assert news.size == f"{size[1:]} slower"
     assert news.interval == interval
     assert cells(series, change)[1:3] == [size, interval]
-    _, (drawn,) = review_page([review], lambda _: "")
+    page, (drawn,) = review_page([review, review], lambda _: "")
+    assert page["answer"] == "changes: 1 confirmed", "in whichever months it is listed"
     assert f"{size} confirmed by a duel" in str(drawn.spec)
+
+
+def test_the_title_of_a_review_is_that_of_its_period(tmp_path):
+    """A series may have further changes, which the page does not list."""
+    past(tmp_path, [1.0] * 12 + [0.95] * 12 + [0.9] * 12)
+    whole = review_of(Store(tmp_path))
+    last = max(change.detected_at for _, change in whole.of(State.SUSPECTED))
+    newest = replace(whole, period=Period(last), older=False)
+    titles = [review_page([each], lambda _: "")[0]["answer"] for each in (whole, newest)]
+    assert titles == ["changes: 2 suspected", "changes: 1 suspected"]
 
 
 def test_a_change_that_no_duel_looked_at_is_suspected_and_says_what_to_do(tmp_path):

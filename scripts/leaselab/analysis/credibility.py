@@ -61,9 +61,9 @@ def _doubts(record: Record) -> Iterator[Flag]:
         yield Flag(
             "doubt",
             "slow replies",
-            f"half of the transactions took {slow_s:.2g} s or more at any load, too long for "
-            "trials as short: the server is under full load for only a part of each; set "
-            f"--trial to {math.ceil(10 * slow_s)}",
+            f"half of the transactions took {slow_s:.2g} s or more at any load: the server is "
+            "under full load for only a part of each trial, and the figure may be too high; "
+            f"measure with --trial-s {math.ceil(10 * slow_s)}",
         )
     widest = record.procedure.widest or 0.0
     wide = [

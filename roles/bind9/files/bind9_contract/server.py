@@ -83,10 +83,6 @@ class Server(restarted.Server):
         if failed:
             raise ContractError(f"{len(failed)} zones are missing: {failed[-1]}")
 
-    def config_sha256(self, pid):
-        """Return the hash of all that it reads."""
-        return server.Server.config_sha256(self, pid)
-
     def log(self):
         """Return what it has logged since its start."""
         return read(self.config["log_file"])

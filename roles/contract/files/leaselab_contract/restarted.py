@@ -4,14 +4,14 @@ import contextlib
 import fcntl
 from pathlib import Path
 
-from leaselab_contract import loaded, process, server
+from leaselab_contract import process, server
 from leaselab_contract.errors import ContractError
 
 
 class Server(server.Server):
     """A server whose `launch` begins without leases.
 
-    Its settings also have `lock_file` and `config_file`.
+    Its settings also have `lock_file`.
     """
 
     ENTRIES = "leases"
@@ -29,10 +29,6 @@ class Server(server.Server):
     def entries(self):
         """Return how many entries it holds."""
         raise NotImplementedError
-
-    def config_sha256(self, _pid):
-        """Return the hash of its file: it does not report its running configuration."""
-        return loaded.sha256(self.config["config_file"])
 
     def reset(self):
         """Restart it without leases."""

@@ -1,8 +1,9 @@
 """A server behind the contract: the verbs as all kinds of servers share them.
 
 The package of a kind has a class `Server`, which overrides what differs.  Its settings have
-`process`, `interface`, `udp_port` and `files`, what the kind needs, and perhaps `commit`,
-`start_s` (how long a start may take) and `refused_counter` (which counts what it refuses).
+`process`, `interface`, `udp_port`, `files`, `config_file` or `config_files`, what the kind
+needs, and perhaps `commit`, `start_s` (how long a start may take) and `refused_counter` (which
+counts what it refuses).
 """
 
 import time
@@ -70,7 +71,9 @@ class Server:
         return {}
 
     def config_sha256(self, _pid):
-        """Return the hash of the configuration that it runs with."""
+        """Return the hash of its configuration: of its file, or of several together."""
+        if "config_file" in self.config:
+            return loaded.sha256(self.config["config_file"])
         return loaded.together(self.config["config_files"], self.config.get("zone_folder"))
 
     def reset(self):

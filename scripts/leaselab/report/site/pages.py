@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from leaselab.model.errors import usage_error
 from leaselab.model.text import printable_lines
 from leaselab.report.listing import moment_words, number, sentence, short, span
 from leaselab.report.site.figure import Figure, script, script_version
+from leaselab.report.site.vega import Spec
 
 _HERE = Path(__file__).parent
 _MANIFEST = "pages.json"
@@ -127,9 +128,8 @@ class Pages:
         _replace(page, text)
         data = page.with_suffix(".js")
         if drawn:
-            parts: list[object] = []
-            charts = _referring(
-                {figure.id: {**figure.spec, "config": None} for figure in drawn}, parts
+            charts, parts = _sharing(
+                {figure.id: {**figure.spec, "config": None} for figure in drawn}
             )
             document = _compact([charts, drawn[0].spec["config"], parts])
             _replace(data, f"leaselabCharts({_inert(document)});\n")
@@ -239,36 +239,33 @@ def _replace(path: Path, text: str) -> None:
     part.replace(path)
 
 
-def _referring(charts: object, parts: list[object]) -> object:
-    """Return charts whose equal parts, such as those of each run, are references to one.
+def _sharing(charts: Spec) -> tuple[object, list[object]]:
+    """Return charts whose equal parts, such as those of each run, are references; the parts.
 
-    A reference is ``{"$": place in parts}``.  Parts that are used are appended to `parts`.
+    A reference is ``{"$": place among the parts}``.
     """
-    counts: Counter[str] = Counter()
-
-    def count(value: object) -> None:
-        if isinstance(value, (dict, list)):
-            counts[_compact(value)] += 1
-            for inner in value.values() if isinstance(value, dict) else value:
-                count(inner)
-
+    counts = Counter(map(_compact, _parts(charts)))
     places: dict[str, int] = {}
 
-    def refer(value: object) -> object:
-        if not isinstance(value, (dict, list)):
+    def referring(value: object) -> object:
+        if not isinstance(value, dict | list):
             return value
         text = _compact(value)
         if len(text) >= _PART and counts[text] > 1:
-            if text not in places:
-                places[text] = len(parts)
-                parts.append(value)
-            return {"$": places[text]}
+            return {"$": places.setdefault(text, len(places))}
         if isinstance(value, list):
-            return [refer(inner) for inner in value]
-        return {name: refer(inner) for name, inner in value.items()}
+            return [referring(inner) for inner in value]
+        return {name: referring(inner) for name, inner in value.items()}
 
-    count(charts)
-    return refer(charts)
+    return referring(charts), [json.loads(text) for text in places]
+
+
+def _parts(value: object) -> Iterator[object]:
+    """Yield a value and all that is in it, without texts, numbers and the like."""
+    if isinstance(value, dict | list):
+        yield value
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _parts(inner)
 
 
 def _compact(value: object) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -72,7 +71,7 @@ def review_page(
         for place, series in enumerate(moved)
     ]
     return {
-        "answer": _answer(moved),
+        "answer": _answer(reviews),
         "sections": [_section(review, href) for review in reviews],
         "figures": drawn,
         "listed": [_listed(series, href) for series in (reviews[0].series if reviews else ())],
@@ -91,14 +90,12 @@ def _moved(reviews: Sequence[Review]) -> list[Series]:
     return list(by_id.values())
 
 
-def _answer(moved: Sequence[Series]) -> str:
-    """How many changes there are of each kind that is to be looked at."""
-    counted = Counter(change.state for series in moved for change in series.changes)
-    words = [
-        f"{counted[state]} {state.value}"
-        for state in (State.CONFIRMED, State.SUSPECTED)
-        if counted[state]
-    ]
+def _answer(reviews: Sequence[Review]) -> str:
+    """How many changes there are of each kind that is to be looked at, each counted once."""
+    words = []
+    for state in (State.CONFIRMED, State.SUSPECTED):
+        changes = {id(change) for review in reviews for _, change in review.of(state)}
+        words += [f"{len(changes)} {state.value}"] if changes else []
     return f"changes: {', '.join(words)}" if words else "no change is confirmed or suspected"
 
 
