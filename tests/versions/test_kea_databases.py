@@ -21,9 +21,10 @@ CLEAN = ["env", "-i", "PATH=/usr/sbin:/usr/bin", "HOME=/tmp"]
 POSTGRES = ["--userspec=999:999"]
 """PostgreSQL refuses to run as root."""
 CLIENTS = {
-    "mysql": ["mariadb", "--skip-column-names"],
+    "mysql": ["mariadb", "--skip-column-names", "--unbuffered"],
     "postgresql": ["psql", "-qAt", "-h", "/run/leaselab-postgresql", "-U", "postgres"],
 }
+BEGIN = {"mysql": "SET autocommit = 0;", "postgresql": "\\set AUTOCOMMIT off"}
 CASES = [(suite, kind) for suite in ("bookworm", "trixie") for kind in CLIENTS]
 """Before Kea 2.3 an IPv6 address was text in MySQL."""
 FILLED = {4: "house", 6: "isp6"}
@@ -46,6 +47,9 @@ class Database:
     def __init__(self, suite, kind):
         self.kind, self.place = kind, unpacked_root(suite, *PACKAGES, *SCRIPTED)
         variables = yaml.safe_load((ROLES / "kea/vars/main.yml").read_text("utf-8"))
+        self.tables = {
+            name: variables[f"kea_{name}"] for name in ("lease_tables", "counting_tables")
+        }
         self.settings = variables["kea_databases"][kind]
         (self.programs,) = self.place.glob("usr/lib/postgresql/*/bin")
 
@@ -148,3 +152,47 @@ def test_keas_own_tool_finds_the_leases_that_were_written(database, family, tmp_
     assert int(database.sql(f"{database.settings['use_sql']}\n{COUNTED[family]}")) == len(
         dumped
     )
+
+
+@pytest.mark.parametrize(("family", "kind"), [(4, "addresses"), (6, "nas")])
+def test_leases_written_at_once_into_the_empty_table_are_all_counted(
+    database, family, kind, tmp_path, monkeypatch
+):
+    """The trigger of the later one waits for the row that the first one counts in."""
+    config = {"family": family}
+    tables = {name: database.tables[name][family] for name in database.tables}
+    config["database"] = {**database.settings, **tables}
+    emptying = config["database"]["empty_sql"]
+    config["database"]["empty_sql"] = emptying.replace("{{ kea_family }}", str(family))
+    counted = [(7, None, kind), (7, 0, kind)]
+    texts = []
+    with contract_module("kea", "kea_contract.database") as contract:
+        monkeypatch.setattr(contract, "ask", lambda _config, _verb, text: database.sql(text))
+        monkeypatch.setattr(contract, "counters", lambda _config: counted)
+        database.sql(contract.empty_sql(config))
+        for number in (1, 2):
+            address = f"192.0.2.{number},32" if family == 4 else f"2001:db8::{number},128"
+            file = tmp_path / f"{number}.csv"  # a file is read once
+            file.write_text(f"{address},0,7\n", encoding="ascii")
+            texts.append(contract.filled.sql({**config, "filled_file": str(file)}))
+    first, second = (
+        subprocess.Popen(
+            [*map(str, database.words(*CLIENTS[database.kind]))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            bufsize=1,
+        )
+        for _ in texts
+    )
+    first.stdin.write(f"{BEGIN[database.kind]}\n{texts[0]}\nSELECT 'written';\n")
+    assert first.stdout.readline() == "written\n"
+    second.stdin.write(texts[1])
+    second.stdin.close()
+    time.sleep(0.5)  # it waits for the first one to end
+    assert first.communicate("COMMIT;\n", timeout=30)[0] == ""
+    assert second.stdout.read() == ""
+    assert second.wait(30) == 0
+    use = database.settings["use_sql"]
+    assert database.sql(f"{use}\n{COUNTED[family]}").strip() == "2"

@@ -9,8 +9,10 @@ from leaselab_contract import filled
 from leaselab_contract.errors import ContractError
 
 CONTROL_S = 30.0
-_COUNTED = re.compile(r"subnet\[\d+\]\.assigned-(addresses|nas|pds)")
-"""Statistics of a subnet's leases; those of its pools have more words between."""
+_COUNTED = re.compile(
+    r"subnet\[(?P<subnet>\d+)\]\.((pd-)?pool\[(?P<pool>\d+)\]\.)?assigned-(?P<kind>addresses|nas|pds)"
+)
+"""Statistics of the leases of a subnet, and of each of its pools from Kea 2.3 on."""
 
 
 def control(config, command, arguments=None, timeout=CONTROL_S):
@@ -61,10 +63,18 @@ def forget_leases(config):
         control(config, "statistic-reset", {"name": name})
 
 
+def counters(config):
+    """Return (subnet, pool, kind) of each counter of leases; without a pool: of a subnet."""
+    matches = map(_COUNTED.fullmatch, control(config, "statistic-get-all"))
+    numbers = [match.group("subnet", "pool", "kind") for match in matches if match]
+    return [(int(subnet), pool and int(pool), kind) for subnet, pool, kind in numbers]
+
+
 def _of_subnets(config, timeout=CONTROL_S):
     """The statistics of the leases of every subnet."""
     values = control(config, "statistic-get-all", timeout=timeout)
-    return {name: values[name] for name in values if _COUNTED.fullmatch(name)}
+    matches = map(_COUNTED.fullmatch, values)
+    return {match[0]: values[match[0]] for match in matches if match and match["pool"] is None}
 
 
 def config_hash(config):

@@ -16,7 +16,10 @@ from leaselab_contract.errors import ContractError, LabError
 from leaselab_contract.filled import read
 
 from kea_contract import filled
-from kea_contract.control import control, forget_leases
+from kea_contract.control import control, counters, forget_leases
+
+_TYPES = {"nas": "0, ", "pds": "2, "}
+"""Column of the type of a DHCPv6 lease."""
 
 
 def has_leases(config):
@@ -50,10 +53,14 @@ def prepare(config):
     # Two faults that Kea would only report as a failure of its own.
     ask(config, "login")
     check_version(config)
+    return {} if is_distant(config) else {"database": found}
+
+
+def write_emptying(config):
+    """Write what empties the lease tables, once Kea runs and names what it counts."""
     file = Path(config["database"]["empty_file"])
     file.parent.mkdir(exist_ok=True)  # a reboot empties /run
     file.write_text(empty_sql(config), encoding="ascii")
-    return {} if is_distant(config) else {"database": found}
 
 
 def empty_sql(config):
@@ -65,8 +72,25 @@ def empty_sql(config):
     there = ask(config, "sql", settings["tables_sql"]).split()
     tables = [name for name in settings["lease_tables"] if name in there]
     groups = tables if settings["truncate_separately"] else [", ".join(tables)]
-    truncate = "\n".join(f"TRUNCATE {group};" for group in groups)
-    return settings["empty_sql"].replace("(truncate)", truncate)
+    statements = [f"TRUNCATE {group};" for group in groups]
+    for pools, table in enumerate(settings["counting_tables"]):
+        if table in there:
+            statements += count_from_zero(config, table, bool(pools))
+    return settings["empty_sql"].replace("(truncate)", "\n".join(statements))
+
+
+def count_from_zero(config, table, pools):
+    """Return what writes the rows in which triggers count leases of subnets or pools.
+
+    A trigger adds a row that is missing.  Of the first leases, which Kea's threads write at
+    the same time, all but one would fail at that, and their clients get a NAK.
+    """
+    rows = ", ".join(
+        f"({subnet}, {f'{pool}, ' if pools else ''}{_TYPES.get(kind, '')}0, 0)"
+        for subnet, pool, kind in counters(config)
+        if (pool is not None) is pools
+    )
+    return [f"INSERT INTO {table} VALUES {rows};"] if rows else []  # noqa: S608  # numbers
 
 
 def make_schema(config):

@@ -52,6 +52,8 @@ class Server(WithDatabase, server.Server):
 
     def check_started(self):
         """Start a pair's agent, and the poller; raises for leases that it did not take."""
+        if database.has_leases(self.config):
+            database.write_emptying(self.config)
         filled.check(self.config, lambda: leases(self.config))
         if self.config["agent"]:
             pair.start_agent(self.config["agent"])
