@@ -101,7 +101,8 @@ def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     document = json.loads(done.stdout)
     assert (document["outcome"], document["procedure"]["name"]) == ("ok", "event")
     figures = {metric["name"]: metric["value"] for metric in document["metrics"]}
-    assert list(figures) == ["outage_s", "lost", "missing", "conflicting"]
+    of_server = ["start_s", "memory_mib"]
+    assert list(figures) == ["outage_s", "lost", "missing", "conflicting", *of_server]
     options = deployed["scenario"]["server"]["options"]
     assert 1 < figures["outage_s"] < options["pair_max_response_delay_s"] + 10
     assert figures["lost"] >= 300

@@ -9,10 +9,15 @@ from leaselab_contract.process import POLL_S, launch, wait_until
 from kea_contract.control import control
 
 AGENT_S = 15.0
+ANSWER_S = 2.0
 
 
 def trouble(config):
-    """How the pair differs from the state asked for, empty when it does not."""
+    """How the pair differs from the state asked for, empty when it does not.
+
+    Kea asks its partner only at each heartbeat, and its own state may be as old as that; so
+    the partner has to take a connection, too.
+    """
     wanted = config["pair_state"]
     if not wanted:
         return ""
@@ -20,9 +25,14 @@ def trouble(config):
     here, there = seen["local"]["state"], seen["remote"].get("last-state", "")
     if seen["remote"].get("communication-interrupted"):
         return f"{here}, communication with the partner interrupted"
-    return (
-        "" if (here, there) == (wanted, wanted) else f"{here}, the partner {there or 'unknown'}"
-    )
+    if (here, there) != (wanted, wanted):
+        return f"{here}, the partner {there or 'unknown'}"
+    partner = (config["pair_partner"], config["pair_port"])
+    try:
+        socket.create_connection(partner, timeout=ANSWER_S).close()
+    except OSError as error:
+        return f"{here}, the partner at {partner[0]} port {partner[1]} out of reach: {error}"
+    return ""
 
 
 def settle(config):
@@ -41,6 +51,6 @@ def start_agent(agent):
     """Start the control agent, which takes the partner's updates; wait until it listens."""
 
     def listens():
-        socket.create_connection((agent["address"], agent["port"]), timeout=2.0).close()
+        socket.create_connection((agent["address"], agent["port"]), timeout=ANSWER_S).close()
 
     wait_until(listens, launch(agent["process"]), agent["process"], AGENT_S)
