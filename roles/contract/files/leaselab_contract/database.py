@@ -38,6 +38,7 @@ def check_running(config):
     except (FileNotFoundError, ValueError):
         pid = 0
     if not pid or not alive(pid):
+        check_disk(config)  # the last line of one that ended of that need not name it
         raise LabError(f"the database is gone: {json.loads(ask(config, 'state'))['reason']}")
     return pid
 
