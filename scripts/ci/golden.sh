@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Compares the XML that jenkins-jobs makes of jobs/ for a controller with that kept in
 # tests/data/jobs/.  A difference, an additional or a missing job is shown and fails (1).
+# Jobs that differ only by what their template is filled with share the file of the first;
+# jobs.txt has the name of every job, and whose file is also its own.
 #   scripts/ci/golden.sh                  compares
 #   scripts/ci/golden.sh --renew          keeps the new XML; look at the diff, commit it
 #   scripts/ci/golden.sh [--renew] JOBS GOLDEN    the same for other folders
 set -euo pipefail
+export LC_ALL=C # the order of names
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 renew=false
@@ -26,7 +29,7 @@ if ! XDG_CACHE_HOME=$made/cache "$root/.venv/bin/jenkins-jobs" --log_level warni
   exit 2
 fi
 
-# One file per job, named after its path: leaselab/leaselab-range is leaselab.leaselab-range.xml.
+# Files are named after a job's path: leaselab/leaselab-range is leaselab.leaselab-range.xml.
 mkdir "$made/flat"
 while IFS= read -r config; do
   name=${config#"$made/out/"}
@@ -34,11 +37,25 @@ while IFS= read -r config; do
   cp "$config" "$made/flat/${name//\//.}.xml"
 done < <(find "$made/out" -name config.xml)
 
+declare -A first
+filled='^leaselab\.leaselab-(commit|lab-check|nightly|release|review|weekly)-(.+)$'
+while IFS= read -r name; do
+  like=$name
+  if [[ $name =~ $filled ]]; then
+    sum=$(sed "s/${BASH_REMATCH[2]}/@/g" "$made/flat/$name.xml" | sha256sum)
+    template=${BASH_REMATCH[1]}:${sum%% *}
+    like=${first[$template]:=$name}
+  fi
+  echo "$name $like"
+  [[ $like == "$name" ]] || rm "$made/flat/$name.xml"
+done < <(cd "$made/flat" && printf '%s\n' *.xml | sed 's/\.xml$//') >"$made/jobs.txt"
+mv "$made/jobs.txt" "$made/flat/"
+
 if $renew; then
   mkdir -p "$golden"
   find "$golden" -name '*.xml' -delete
-  cp "$made"/flat/*.xml "$golden"
-  echo "$golden: $(find "$golden" -name '*.xml' | wc -l) files"
+  cp "$made"/flat/* "$golden"
+  echo "$golden: $(wc -l <"$golden/jobs.txt") jobs and views"
 elif ! diff --recursive --unified --new-file "$golden" "$made/flat" >"$made/diff"; then
   sed -e "s:$made/flat:made now:; s:$root/::" "$made/diff"
   echo "leaselab: the XML of $jobs differs from $golden; if that is intended, run scripts/ci/golden.sh --renew" >&2
