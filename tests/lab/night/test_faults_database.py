@@ -13,6 +13,7 @@ import pytest
 from tests.lab.commands import (
     BENCH,
     ROOT,
+    journaled_trials,
     leaselab,
     resumed,
     stopped,
@@ -175,7 +176,13 @@ def test_a_database_that_dies_or_has_no_room_is_a_broken_lab_and_the_sweep_goes_
         last,
     )
     on_host("server", f"rm {filler}")
-    resumed(results)
+    interrupted = journaled_trials(results)[-1]
+    done = leaselab("resume", "--results", results, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    # a steady load has no break: its run begins again
+    assert [len(round_["trials"]) for round_ in document["rounds"]] == [10, 10]
+    assert trials_of(document)[0]["started_at"] > interrupted["started_at"]
 
 
 def test_changes_of_a_database_are_distinguished_and_deploying_heals_it(
