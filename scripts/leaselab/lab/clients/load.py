@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leaselab.lab.catalog import LOADS, OWN, family_of
+from leaselab.lab.clients.arrivals import Arrivals
 from leaselab.lab.clients.file import Clients, Traffic
 from leaselab.lab.kept_scenarios import Made, keep, write_like
 from leaselab.model.errors import usage_error
@@ -34,12 +35,19 @@ class _Relay(NamedTuple):
 
 
 def with_clients(
-    scenarios: Path, name: str, clients: Clients, file_hash: str, scale: float
+    scenarios: Path,
+    name: str,
+    clients: Clients,
+    file_hash: str,
+    scale: float,
+    *,
+    arrivals: Arrivals | None = None,
 ) -> Made:
     """Make the scenario `name` with other clients, and keep it beside the catalogue.
 
-    `file_hash` is that of the file that the clients are of.  Raises a usage error for a
-    scenario that has no clients of DHCP, or others than the file.
+    `file_hash` is that of the file that the clients are of; with `arrivals` it replays when
+    they came.  Raises a usage error for a scenario that has no clients of DHCP, or others than
+    the file, and for arrivals that the file does not have.
     """
     family = family_of(scenarios, name)
     scenario = family.scenarios[name]
@@ -55,11 +63,15 @@ def with_clients(
             wanted=f"at most {MOST_CLIENTS}",
         )
     (folder / LOADS).mkdir(parents=True, exist_ok=True)
+    procedure, shares, coming = family.procedures[name], traffic.shares, list[str]()
+    if arrivals is not None:
+        procedure, shares, coming = arrivals.of(traffic, scale, procedure)
     load = {
-        **scenario.load,
+        **{key: value for key, value in scenario.load.items() if key not in SHARES.values()},
         "clients": count,
         "population": keep(folder, {"kinds": kinds}),
-        **{key: traffic.shares[word] for word, key in SHARES.items() if word in traffic.shares},
+        **{key: shares[word] for word, key in SHARES.items() if shares.get(word)},
+        **({"lease_clock": True} if arrivals is not None and arrivals.lease_clock else {}),
         "resends": traffic.resent > 0,
         "clients_file": {
             "sha256": file_hash,
@@ -72,10 +84,11 @@ def with_clients(
     }
     if "addresses" not in load:
         load["addresses"] = min(pool_size(load["pool"]), _MOST_ADDRESSES)
-    made = write_like(folder, scenario, family.procedures[name], load, "clients")
+    made = write_like(folder, scenario, procedure, load, "clients")
     peak = traffic.peak
     lines = [f"scenario {made}", f"  {count} clients in {len(kinds)} kinds"]
-    if peak:
+    lines += coming
+    if peak and not coming:
         lines.append(f"  their peak minute: {peak.per_s * scale:g} exchanges/s (--rate)")
     return Made(made, [*lines, *(f"  {note}" for note in [*traffic.notes, *notes])])
 

@@ -23,7 +23,7 @@ from leaselab.measure.generators.transactions import Transactions, unserved
 from leaselab.model.bench import Bench
 from leaselab.model.observation import Generated
 from leaselab.model.procedures.burst import RESENT
-from leaselab.model.trial import WHOLE, Percentiles, Second, Trial
+from leaselab.model.trial import WHOLE, Part, Percentiles, Second, Trial
 
 GENERATOR_SOCKET = "generator socket"
 """Place of packets that the generator's host did not take, or dropped on their way to it."""
@@ -78,6 +78,16 @@ class ReportSecond(msgspec.Struct, frozen=True):
     p99_s: float | None
 
 
+class ReportPart(msgspec.Struct, frozen=True):
+    """What was due in one part of the load."""
+
+    attempted: int
+    completed: int
+    late: int
+    p50_s: float | None
+    p99_s: float | None
+
+
 class Replies(msgspec.Struct, frozen=True):
     """Replies of one type."""
 
@@ -107,6 +117,7 @@ class Report(msgspec.Struct, frozen=True):
     stages: tuple[Stage, ...]
     whole: Latency | None
     seconds: tuple[ReportSecond, ...]
+    parts: tuple[ReportPart, ...]
     after_traffic: int
     """Completed in time, but after the traffic."""
     early_mean_s: float | None
@@ -171,9 +182,14 @@ class LeaseloadReading(Reading):
             begun=counts.attempted,
             answered=counts.completed + counts.late + counts.refused,
             slow=counts.late,
-            queued=0 if self.load.at_once else min(counts.completed, queued(report)),
+            queued=0 if self._is_uneven else min(counts.completed, queued(report)),
             wrong=sum(self.failures().values()),
         )
+
+    @property
+    def _is_uneven(self) -> bool:
+        """Whether what is under way at its end says nothing of a queue."""
+        return bool(self.load.at_once or self.load.counts)
 
     def failures(self) -> dict[str, int]:
         """Exchanges answered in another way than expected, by kind."""
@@ -215,6 +231,10 @@ class LeaseloadReading(Reading):
                     p99_s=one.p99_s,
                 )
                 for place, one in enumerate(self._seconds())
+            ),
+            parts=tuple(
+                Part(**msgspec.structs.asdict(one))
+                for one in (report.parts if self.load.counts else ())
             ),
             figures={RESENT: float(report.sent_again)} if at_once else {},
         )
