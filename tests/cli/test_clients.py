@@ -1,5 +1,6 @@
 """``leaselab clients``, and ``--clients FILE`` of the commands that measure."""
 
+import json
 import random
 import subprocess
 import sys
@@ -285,6 +286,23 @@ def test_clients_come_to_a_users_own_configuration(lab, file, capsys):
     assert "2 relays are behind 2 of the file's" in capsys.readouterr().err
     load = lab.store.load(row["id"]).scenario.load
     assert 0 < load["clients"] <= 4000
+
+
+def test_more_clients_come_to_large_pools_than_a_configuration_has_of_its_own(
+    lab, tmp_path, capsys
+):
+    subnets = [
+        {"id": n, "subnet": f"10.{4 * n}.0.0/14", "pools": [{"pool": f"10.{4 * n}.0.0/14"}]}
+        for n in range(1, 9)
+    ]
+    file = tmp_path / "kea-dhcp4.conf"
+    file.write_text(json.dumps({"Dhcp4": {"subnet4": subnets}}))
+    counted(tmp_path, captures.campus().pcap())
+    clients = ["--clients", f"{tmp_path}/c.yml", "--scale", "1000"]
+    assert main(["run", "--config", str(file), *clients, "--runs", "3"]) == 0
+    (row,) = lab.store.index.every("*")
+    assert lab.store.load(row["id"]).scenario.load["clients"] == 95_000
+    assert "are cut to" not in capsys.readouterr().err
 
 
 REPLAY = ("--procedure", "replay")

@@ -12,8 +12,9 @@ from leaselab.lab.catalog import LOADS, OWN, family_of
 from leaselab.lab.clients.arrivals import Arrivals
 from leaselab.lab.clients.file import Clients, Traffic
 from leaselab.lab.kept_scenarios import Made, keep, write_like
+from leaselab.lab.own_kinds import MOST_CLIENTS as OF_CONFIGURATION
 from leaselab.model.errors import usage_error
-from leaselab.model.pool import pool_size
+from leaselab.model.pool import POOL_USE_LIMIT, pool_size
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import SHARES
 
@@ -131,7 +132,8 @@ def _kinds(
     ]
     if "population" in scenario.load:
         kept = (folder / f"{scenario.load['population']}.json").read_text(encoding="utf-8")
-        return _behind(kinds, _relays(json.loads(kept)["kinds"]))
+        addresses = int(scenario.load["addresses"])
+        return _behind(kinds, _relays(json.loads(kept)["kinds"], addresses))
     want = str(scenario.load.get("want", "address"))
     notes = []
     if any("relay" in kind for kind in kinds):
@@ -148,8 +150,11 @@ def _kinds(
     ], notes
 
 
-def _relays(kinds: list[dict[str, Any]]) -> list[_Relay]:
-    """The relays of a configuration, those with the largest pools first."""
+def _relays(kinds: list[dict[str, Any]], addresses: int) -> list[_Relay]:
+    """The relays of a configuration, those with the largest pools first.
+
+    Its own clients are fewer than half of large pools, which have so many addresses in all.
+    """
     sizes: Counter[str] = Counter()
     wants: dict[str, set[str]] = {}
     agents: dict[str, list[list[Any]]] = {}
@@ -165,8 +170,9 @@ def _relays(kinds: list[dict[str, Any]]) -> list[_Relay]:
         wants.setdefault(address, set()).add(kind.get("want", "address"))
         interface = [pair for pair in kind.get("agent", []) if pair[0] == _INTERFACE_ID]
         agents.setdefault(address, interface)
+    room = max(1.0, POOL_USE_LIMIT * addresses / max(OF_CONFIGURATION, sizes.total()))
     return [
-        _Relay(address, size, frozenset(wants[address]), agents[address])
+        _Relay(address, math.floor(size * room), frozenset(wants[address]), agents[address])
         for address, size in sizes.most_common()
     ]
 
