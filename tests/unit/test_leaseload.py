@@ -100,6 +100,27 @@ def test_a_replay_is_one_load_in_parts_and_each_has_its_outcome():
     assert trial(report("good"), Load(500, 2)).parts == ()
 
 
+def test_a_minute_that_a_generator_behind_its_load_has_lost_is_not_the_servers():
+    load = Replay(arrivals=(9900, 100), speed=60).load
+    good = {
+        "attempted": 10_000,
+        "completed": 9950,
+        "late": 0,
+        "lost": 50,
+        "refused": 0,
+        "open": 0,
+    }
+    times = {"p50_s": 0.001, "p99_s": 0.002}
+    lacking = [
+        {"attempted": 9900, "completed": 9900, "late": 0, **times},
+        {"attempted": 100, "completed": 50, "late": 0, **times},
+    ]
+    behind = report("parts", counts=good, parts=lacking, fell_behind=True)
+    assert trial(behind, load, clients=100).reason == GENERATOR_STALLED
+    assert trial({**behind, "fell_behind": False}, load, clients=100).valid
+    assert trial({**behind, "parts": lacking[:1]}, load, clients=100).valid
+
+
 def test_what_is_under_way_after_a_busy_last_minute_is_no_queue():
     load = Replay(arrivals=(100, 0, 300), speed=60).load
     busy = report("parts", after_traffic=100)

@@ -232,12 +232,14 @@ class LeaseloadReading(Reading):
                 )
                 for place, one in enumerate(self._seconds())
             ),
-            parts=tuple(
-                Part(**msgspec.structs.asdict(one))
-                for one in (report.parts if self.load.counts else ())
-            ),
+            parts=self._parts(),
             figures={RESENT: float(report.sent_again)} if at_once else {},
         )
+
+    def _parts(self) -> tuple[Part, ...]:
+        """Return what was due in each part of a load that was asked for in parts."""
+        parts = self.report.parts if self.load.counts else ()
+        return tuple(Part(**msgspec.structs.asdict(part)) for part in parts)
 
     def _seconds(self) -> tuple[ReportSecond, ...]:
         """Return the seconds of the traffic; of clients at once, until all are served."""
@@ -259,7 +261,12 @@ class LeaseloadReading(Reading):
         passes = failed <= may_fail
         yield from self.of_protocol(seen, passes=passes)
         own = report.dropped + report.unsent
-        if not passes and (report.fell_behind or failed - own <= may_fail):
+        if not passes and failed - own <= may_fail:
+            yield GENERATOR_STALLED
+        # Of a long load one part may say so, though the whole passes.
+        loss_ratio = self.procedure.loss_ratio
+        lacking = any(part.loss_ratio > loss_ratio for part in self._parts())
+        if report.fell_behind and (lacking or not passes):
             yield GENERATOR_STALLED
 
 
