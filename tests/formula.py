@@ -22,7 +22,7 @@ from leaselab.measure.trials import Trials
 from leaselab.model.journal import Fault, entry_of, written
 from leaselab.model.observation import HostReading, Sampled, ServerStarted
 from leaselab.model.record import Experiment, Provenance
-from leaselab.model.trial import Percentiles, Sample, Second, Trial
+from leaselab.model.trial import Part, Percentiles, Sample, Second, Trial
 from leaselab.run.record import KeptConfig, record_of
 
 STAGE = "query-answer"
@@ -66,7 +66,7 @@ class FloodReading:
     def trial(self, seen):  # noqa: ARG002  # the port's
         if self.load.at_once:
             return self._burst()
-        attempted = self.load.rate * self.load.duration_s
+        attempted = sum(self.load.counts) or self.load.rate * self.load.duration_s
         if self.load.flood:  # it waits for its answers, and loses nothing
             attempted = self._completed
         refused = (attempted - self._completed) // 2
@@ -93,7 +93,15 @@ class FloodReading:
                 )
                 for second, answered in enumerate(self.answered)
             ),
+            parts=self._parts(),
             argv=self.argv,
+        )
+
+    def _parts(self):
+        """Each part is a second."""
+        return tuple(
+            Part(attempted=due, completed=answered, late=0, p50_s=0.0002, p99_s=0.002)
+            for due, answered in zip(self.load.counts, self.answered, strict=False)
         )
 
     def _burst(self):
@@ -137,8 +145,8 @@ class Flood:
         if load.flood:
             scatter = 1 + (self.host.queries % 21 - 10) / 4000
         answered = tuple(
-            self.host.answers(load.rate or math.inf, scatter, load.clients)
-            for _ in range(load.duration_s)
+            self.host.answers(rate, scatter, load.clients)
+            for rate in load.counts or [load.rate or math.inf] * load.duration_s
         )
         self.host.queries += load.rate * load.duration_s or sum(answered)
         return FloodReading(load, self.host.capacity, answered)

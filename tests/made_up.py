@@ -35,6 +35,7 @@ from leaselab.model.journal import RoundDone, RunBegun
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.replay import Replay
 from leaselab.model.record import Round
 from leaselab.run import hunt, measurement, preparation, workplace
 from leaselab.run.duel import Fight
@@ -312,7 +313,7 @@ class Lab:
             turn.metrics["cpu_us"] *= self.costs.get(name, 1.0)
             turn.metrics["start_s"] *= self.costs.get(f"start of {name}", 1.0)
             return turn
-        offered = 1 if isinstance(procedure, Burst) else procedure.rate
+        offered = 1 if isinstance(procedure, Burst | Replay) else procedure.rate
         assert offered
         trial = example_trial(
             offered, 5, 0.0, number=1, index=index, round_started=START, family=family

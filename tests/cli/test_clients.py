@@ -1,5 +1,6 @@
 """``leaselab clients``, and ``--clients FILE`` of the commands that measure."""
 
+import json
 import random
 import subprocess
 import sys
@@ -287,10 +288,65 @@ def test_clients_come_to_a_users_own_configuration(lab, file, capsys):
     assert 0 < load["clients"] <= 4000
 
 
+def test_more_clients_come_to_large_pools_than_a_configuration_has_of_its_own(
+    lab, tmp_path, capsys
+):
+    subnets = [
+        {"id": n, "subnet": f"10.{4 * n}.0.0/14", "pools": [{"pool": f"10.{4 * n}.0.0/14"}]}
+        for n in range(1, 9)
+    ]
+    file = tmp_path / "kea-dhcp4.conf"
+    file.write_text(json.dumps({"Dhcp4": {"subnet4": subnets}}))
+    counted(tmp_path, captures.campus().pcap())
+    clients = ["--clients", f"{tmp_path}/c.yml", "--scale", "1000"]
+    assert main(["run", "--config", str(file), *clients, "--runs", "3"]) == 0
+    (row,) = lab.store.index.every("*")
+    assert lab.store.load(row["id"]).scenario.load["clients"] == 95_000
+    assert "are cut to" not in capsys.readouterr().err
+
+
+REPLAY = ("--procedure", "replay")
+
+
+@pytest.mark.parametrize(
+    "server", [["v4-memfile"], ["--config", ISP, "--without", "hook:radius"]]
+)
+def test_a_run_replays_when_the_clients_of_a_file_came(server, lab, file, capsys):
+    command = ["run", *server, "--clients", file, "--scale", "3", *REPLAY]
+    assert main([*command, "--speed", "30"]) == 0
+    (row,) = lab.store.index.every("*")
+    record = lab.store.load(row["id"])
+    # 40 begin in the first minute, and renew after half an hour; all in turn.
+    assert record.procedure.arrivals == (120, *[0] * 29, 120)
+    assert record.procedure.load.duration_s == 62
+    assert record.scenario.load["renewals"] == 0.5
+    said = capsys.readouterr().err
+    assert "31 of 31 minutes, from 14:13 (UTC): 240 exchanges, at most 120 in one" in said
+    assert "--rate" not in said
+
+
+def test_clients_with_the_clocks_of_their_leases_replay_what_is_new(lab, file, capsys):
+    words = [*REPLAY, "--lease-clock", "--minutes", "1"]
+    assert main(["run", "v4-memfile", "--clients", file, *words]) == 0
+    (row,) = lab.store.index.every("*")
+    record = lab.store.load(row["id"])
+    assert record.procedure.arrivals == (20,)
+    assert record.scenario.load["lease_clock"] is True
+    assert "renewals" not in record.scenario.load
+    assert "at the times that the server gives" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["run", "--scale", "2"], "--clients"),
+        (["run", "--clients", "FILE", "--minutes", "5"], "--procedure replay beside it"),
+        (["run", *REPLAY, "--lease-clock"], "--clients and --procedure replay beside it"),
+        (["run", "--clients", "FILE", *REPLAY, "--rate", "5"], "has no such parameter"),
+        (
+            ["run", "v4-memfile", "--generator", "perfdhcp", *REPLAY],
+            "perfdhcp cannot offer exchanges in that way",
+        ),
         (["run", "--clients", "/nowhere"], "cannot be read"),
         (["run", "--clients", ISP], "isp.conf"),
         (["run", "bind9-zones", "--clients", "FILE"], "no clients of DHCP"),

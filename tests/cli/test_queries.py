@@ -257,6 +257,12 @@ TIMED = [SCENARIO, "--queries", "FILE", "--scale", "1"]
         (["run", SCENARIO, "--queries", "FILE"], "\n;\n", "in it (wanted a name"),
         (["run", SCENARIO, "--queries", "FILE"], ONE + "a..b A\n", "q.txt:2: not a query"),
         (["run", SCENARIO, "--queries", "FILE"], "tld.test\n", "1 words"),
+        (["run", SCENARIO, "--queries", "FILE"], "t.test UPDATE test\n", "bind9-updates-"),
+        (
+            ["run", *TIMED],
+            f"{TWO}t.tld.test UPDATE tld.test @3\n",
+            "q.txt:3: not a query: an update",
+        ),
         (["run", SCENARIO, "--queries", "FILE"], "tld.test AXFR\n", "no type of records"),
         (["run", SCENARIO, "--queries", "FILE"], "t\xe4ld.test A\n", "not ASCII"),
         (["run", SCENARIO, "--queries", "FILE"], f"{'a' * 64}.test A\n", "64 bytes"),

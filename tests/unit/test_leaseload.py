@@ -31,6 +31,7 @@ from leaselab.measure.generators.leaseload_reading import queued, report_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Generated
 from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.replay import Replay
 from leaselab.model.trial import WHOLE, Load
 
 DATA = Path(__file__).parents[1] / "data" / "leaseload"
@@ -84,6 +85,47 @@ def test_clients_of_dhcpv4_are_behind_the_generators_relay_address():
         "--relay 198.18.0.30 --first-mac 00:0c:01:02:03:04 --threads 1 --seed 1 --seconds 2 "
         "--rate 500 --late 1 --grace 3 --quiet 0.25 --goal 0.025"
     )
+
+
+def test_a_replay_is_one_load_in_parts_and_each_has_its_outcome():
+    made, host = adapter(report("parts"), clients=100, renewals=0.5)
+    load = Replay(arrivals=(100, 0, 300), speed=60).load
+    made_trial = made.offer(load, may_abort=False).trial(Seen())
+    assert "--seconds 3 --counts 100,0,300 --fill --mix new=0.5,renew=0.5 " in words(host)
+    parts = made_trial.parts
+    counts = [(part.attempted, part.completed, part.late, part.failed) for part in parts]
+    assert counts == [(100, 89, 8, 3), (0, 0, 0, 0), (300, 274, 20, 6)]
+    assert parts[1].p99_s is None
+    assert made_trial.completed == sum(part.completed for part in parts)
+    assert trial(report("good"), Load(500, 2)).parts == ()
+
+
+def test_a_minute_that_a_generator_behind_its_load_has_lost_is_not_the_servers():
+    load = Replay(arrivals=(9900, 100), speed=60).load
+    good = {
+        "attempted": 10_000,
+        "completed": 9950,
+        "late": 0,
+        "lost": 50,
+        "refused": 0,
+        "open": 0,
+    }
+    times = {"p50_s": 0.001, "p99_s": 0.002}
+    lacking = [
+        {"attempted": 9900, "completed": 9900, "late": 0, **times},
+        {"attempted": 100, "completed": 50, "late": 0, **times},
+    ]
+    behind = report("parts", counts=good, parts=lacking, fell_behind=True)
+    assert trial(behind, load, clients=100).reason == GENERATOR_STALLED
+    assert trial({**behind, "fell_behind": False}, load, clients=100).valid
+    assert trial({**behind, "parts": lacking[:1]}, load, clients=100).valid
+
+
+def test_what_is_under_way_after_a_busy_last_minute_is_no_queue():
+    load = Replay(arrivals=(100, 0, 300), speed=60).load
+    busy = report("parts", after_traffic=100)
+    assert trial(busy, load).late == trial(report("parts"), load).late
+    assert trial(busy, Load(133, 3)).late > trial(busy, load).late
 
 
 def test_no_two_loads_begin_with_the_same_transaction_ids():
@@ -444,6 +486,7 @@ def test_answers_of_another_size_than_the_probes_are_doubted():
         ({}, {"updates": 0.1, "update_key": "lab"}, "not a key of updates"),
         ({}, {"connections": "old", "transport": "tcp"}, "no such connections"),
         ({"name": "burst"}, {}, "leaseload cannot offer queries in that way"),
+        ({"name": "replay"}, {}, "leaseload cannot offer queries in that way"),
     ],
 )
 def test_what_it_cannot_do_with_queries_is_refused(parameters, changed, what):

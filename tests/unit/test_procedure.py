@@ -153,6 +153,7 @@ OTHERS = {
     "max-rate": {"start_rate": 700},
     "burst": {"clients": 7},
     "ramp": {"rates": (70, 7), "reset": "at-start"},
+    "replay": {"arrivals": (70, 7), "speed": 7.0},
     "duel": {"find": 0.05, "rate": 700},
     "flood": {"floods": 7, "warm_up_rate": 7},
 }

@@ -43,6 +43,7 @@ PROCEDURES = {
     "fixed-load": {"rate": 60_000, "duration_s": 6, "trial_s": 3, "rounds": 2},
     "ramp": {"rates": [5000, 20_000, 60_000], "step_s": 6, "rounds": 2},
     "flood": {"floods": 3, "flood_s": 2, "rounds": 2},
+    "replay": {"arrivals": [40_000, 80_000, 30_000], "speed": 60, "rounds": 1},
 }
 HOT = {"reset": "at-start", "warm_up_s": 2, "warm_up_rate": 12_000}
 
@@ -62,7 +63,7 @@ def results(tmp_path_factory):
         name: archived(root, number, name=name, **given)
         for number, (name, given) in enumerate(PROCEDURES.items(), start=1)
     }
-    made["slow"] = archived(root, 5, 0.8 * Flood.per_s, **PROCEDURES["max-rate"], **HOT)
+    made["slow"] = archived(root, 6, 0.8 * Flood.per_s, **PROCEDURES["max-rate"], **HOT)
     return root, made
 
 
@@ -105,6 +106,23 @@ def test_each_step_of_a_ramp_has_a_line_of_its_own(results, capsys):
     assert not any("in step" in line for line in lines)
     assert "Latency in the last step (ms, median of the runs)" in lines
     assert any("answered otherwise: " in line and "REFUSED" in line for line in lines)
+
+
+def test_each_minute_of_a_replay_is_shown(results, capsys, tmp_path):
+    root, made = results
+    print_result(made["replay"], Store(root).place(made["replay"].id), whole=True)
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index("Worst minutes")
+    # The worst first; of minutes that lose equally they keep their order.
+    assert [line.split()[1:4] for line in lines[first + 2 : first + 5]] == [
+        ["2", "80000", "50112"],
+        ["1", "40000", "40000"],
+        ["3", "30000", "30000"],
+    ]
+    write_site(Store(root), tmp_path)
+    (page,) = (path.read_text() for path in tmp_path.rglob(f"{made['replay'].id}.html"))
+    assert "<summary>Minute by minute</summary>" in page
+    assert '<th scope="row" class="figure">2</th><td class="figure">80000</td>' in page
 
 
 def test_all_pages_of_an_archive(results, tmp_path):

@@ -87,6 +87,7 @@ def leaseload_text(case, *, is_dns):
             "whole": None,
             "seconds": [],
             "after_traffic": case.after,
+            "parts": [],
             "early_mean_s": USUAL_S,
             "early_spread_s": USUAL_S,
             "bin_s": 0.001,

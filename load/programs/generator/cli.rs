@@ -200,7 +200,9 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
         return Err("--clients: fewer than threads".into());
     }
     let serve = words.flag("serve").then(|| words.clone());
-    if serve.is_some() && ["rate", "steps", "at-once"].iter().any(|name| words.flag(name)) {
+    if serve.is_some()
+        && ["rate", "steps", "counts", "at-once"].iter().any(|name| words.flag(name))
+    {
         return Err("--serve: found a load, expected it on standard input".into());
     }
     // Any rate will do where each load brings its own.
@@ -483,6 +485,9 @@ mod tests {
             ("dhcp4 --interface lo --server ::1 --relay 127.0.0.2 --rate 1", "--server"),
             ("dhcp6 --interface lo --relay ::1 --rate 1", "--relay"),
             (&format!("{V4} --steps 1x1"), "--steps"),
+            ("dhcp4 --interface lo --counts 1,,2", "--counts: found \"\""),
+            ("dhcp4 --interface lo --counts 4000000000", "--counts"),
+            (&format!("{V4} --counts 1,2"), "--counts"),
             (&format!("{V4} --seconds nan"), "--seconds"),
             (&format!("{V4} --seconds 1e400"), "--seconds"),
             (&format!("{V4} --late -1"), "--late"),

@@ -201,6 +201,7 @@ impl<P: Protocol> Exchanges<P> {
                 kind,
                 due.saturating_sub(self.start),
                 at.saturating_sub(self.start),
+                &self.offer,
             );
         }
         if message != Message::Again {

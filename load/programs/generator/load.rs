@@ -15,6 +15,9 @@ use crate::words::{LONGEST_S, Words, Wrong};
 const LARGEST_RATE: f64 = 1e8;
 /// Exchanges that are remembered beyond those that can be under way.
 const SPARE: f64 = 4096.0;
+/// How long a message that is sent again may be waited for, at the least (s): two of the
+/// longest waits of RFC 2131.
+const AGAIN_S: f64 = 128.0;
 /// Clients whose leases may run out together, at the most.
 const MOST_BY_CLOCK: u64 = 1 << 20;
 
@@ -70,7 +73,7 @@ impl Load {
                             exchanges whose number is known"
                     .into());
             }
-            if !words.flag("clients") {
+            if !words.flag("clients") && !words.flag("population") {
                 return Err("--lease-clock: how many clients? add --clients".into());
             }
         }
@@ -140,7 +143,8 @@ impl Load {
                 self.steps.iter().map(most).max().unwrap_or(0) as f64
             }
         };
-        let at_once = if self.again { self.planned() } else { fastest * remembered_s + burst };
+        let kept_s = if self.again { remembered_s.max(AGAIN_S) } else { remembered_s };
+        let at_once = fastest * kept_s + burst;
         let by_clock = if self.lease_clock { clients.min(MOST_BY_CLOCK) } else { 0 };
         (at_once.min(self.planned()) / threads as f64 + SPARE) as u64 + 2 * by_clock
     }
@@ -160,6 +164,8 @@ pub struct Offer {
     pub load: Load,
     /// How long its schedule is (ns).
     pub traffic: u64,
+    /// When each of its steps ends (ns since the start).
+    ends: Vec<u64>,
     /// Exchanges that may fail before it has failed for certain.
     may_fail: u64,
     failed: AtomicU64,
@@ -172,13 +178,25 @@ impl Offer {
     pub fn new(load: Load) -> Arc<Self> {
         let may_fail =
             if load.goal < 1.0 { (load.goal * load.planned()) as u64 } else { u64::MAX };
+        let mut end_s = 0.0;
+        let ends = load.steps.iter().map(|step| {
+            end_s += step.seconds;
+            (end_s * SECOND as f64) as u64
+        });
         Arc::new(Self {
             traffic: load.traffic(),
+            ends: ends.collect(),
             may_fail,
             load,
             failed: AtomicU64::new(0),
             is_decided: AtomicBool::new(false),
         })
+    }
+
+    /// The place of the step in which an exchange is due; the last one for what is due later.
+    #[must_use]
+    pub fn step_at(&self, due: u64) -> usize {
+        self.ends.partition_point(|&end| end <= due).min(self.ends.len() - 1)
     }
 
     /// Count a failure, and end the load where that is one too many.
@@ -197,14 +215,14 @@ impl Offer {
 
 fn steps(words: &Words) -> Result<(Vec<Step>, Arrivals), Wrong> {
     let seconds = words.number("seconds", 5.0, 0.001, LONGEST_S)?;
-    let given = ["rate", "steps", "at-once"].map(|name| words.last(name));
+    let given = ["rate", "steps", "at-once", "counts"].map(|name| words.last(name));
     let is_by_clock = words.flag("lease-clock") && words.flag("fill");
     match given.iter().flatten().count() {
         0 if is_by_clock => return Ok((vec![Step { rate: 0.0, seconds }], Arrivals::Even)),
         1 => {}
         _ => {
-            return Err("expected one of --rate, --steps and --at-once, or --fill and \
-                        --lease-clock"
+            return Err("expected one of --rate, --steps, --counts and --at-once, or --fill \
+                        and --lease-clock"
                 .into());
         }
     }
@@ -218,12 +236,15 @@ fn steps(words: &Words) -> Result<(Vec<Step>, Arrivals), Wrong> {
         let rest = Step { rate: 0.0, seconds };
         return Ok((vec![burst, rest], Arrivals::Bursts(count)));
     }
-    let steps = match given[1] {
-        None => vec![Step { rate: words.number("rate", 0.0, 0.001, LARGEST_RATE)?, seconds }],
-        Some(_) if words.last("seconds").is_some() => {
+    let steps = match (given[1], given[3]) {
+        (None, None) => {
+            vec![Step { rate: words.number("rate", 0.0, 0.001, LARGEST_RATE)?, seconds }]
+        }
+        (None, Some(counts)) => parts(counts, seconds)?,
+        (Some(_), _) if words.last("seconds").is_some() => {
             return Err("--seconds: does not go with --steps".into());
         }
-        Some(words) => words.split(',').map(step).collect::<Result<_, _>>()?,
+        (Some(words), _) => words.split(',').map(step).collect::<Result<_, _>>()?,
     };
     Ok((steps, arrivals(words.last("arrivals").unwrap_or("even"))?))
 }
@@ -239,6 +260,19 @@ fn step(words: &str) -> Result<Step, Wrong> {
             Some(Step { rate: read(rate, LARGEST_RATE)?, seconds })
         })
         .ok_or_else(|| format!("--steps: found {words:?}, expected RATExSECONDS,…"))
+}
+
+/// Equal parts of a time, with so many exchanges each.
+fn parts(words: &str, seconds: f64) -> Result<Vec<Step>, Wrong> {
+    let words: Vec<_> = words.split(',').collect();
+    let seconds = seconds / words.len() as f64;
+    let part = |word: &&str| match word.parse::<u32>() {
+        Ok(count) if f64::from(count) <= LARGEST_RATE * seconds => {
+            Ok(Step { rate: f64::from(count) / seconds, seconds })
+        }
+        _ => Err(format!("--counts: found {word:?}, expected NUMBER,NUMBER,...")),
+    };
+    words.iter().map(part).collect()
 }
 
 fn arrivals(word: &str) -> Result<Arrivals, Wrong> {

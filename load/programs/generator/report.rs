@@ -109,6 +109,21 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
                 .map(|(kind, times)| (kind.word().to_owned(), named(&times.named())))
                 .collect::<Map<_, _>>(),
         })).collect::<Vec<_>>(),
+        "parts": load.steps.iter().enumerate().map(|(place, step)| {
+            let part = tally.parts.get(place).cloned().unwrap_or_default();
+            let at = |quantile| {
+                let latency = part.latency.as_ref()?;
+                Some(seconds(latency.value_at_quantile(quantile)))
+            };
+            json!({
+                "seconds": step.seconds,
+                "attempted": part.attempted,
+                "completed": part.completed,
+                "late": part.late,
+                "p50_s": at(0.5),
+                "p99_s": at(0.99),
+            })
+        }).collect::<Vec<_>>(),
         "early_mean_s": (!tally.early.0.is_empty())
             .then(|| tally.early.0.mean() / SECOND as f64),
         "early_spread_s": (!tally.early.0.is_empty())

@@ -220,6 +220,19 @@ impl Second {
     }
 }
 
+/// What came of the exchanges that were due in a step of the load.
+#[derive(Clone, Debug, Default)]
+pub struct Part {
+    /// Exchanges begun.
+    pub attempted: u64,
+    /// Completed in time.
+    pub completed: u64,
+    /// Completed too late.
+    pub late: u64,
+    /// Latency of the whole exchanges; None without an answer.
+    pub latency: Option<Box<Histogram<u32>>>,
+}
+
 /// Everything that one thread has counted.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -237,6 +250,8 @@ pub struct Tally {
     pub bins: Vec<u32>,
     /// Second by second.
     pub seconds: Vec<Second>,
+    /// Step by step of the load.
+    pub parts: Vec<Part>,
     /// Exchanges answered in another way than was wanted, by the word for it.
     pub refused: BTreeMap<&'static str, u64>,
     /// Replies by the words for them.
@@ -282,8 +297,9 @@ impl Tally {
     }
 
     /// A first message was sent, `sent` after the start of the load, due at `due`.
-    pub fn sent(&mut self, kind: Kind, due: u64, sent: u64) {
+    pub fn sent(&mut self, kind: Kind, due: u64, sent: u64, offer: &Offer) {
         self.of(kind).attempted += 1;
+        self.part(offer.step_at(due)).attempted += 1;
         let lag = sent.saturating_sub(due);
         self.lag.record(lag);
         let second = self.second(due);
@@ -312,9 +328,13 @@ impl Tally {
     /// An exchange that was due at `due` was completed at `at`, both since the start.
     pub fn completed(&mut self, kind: Kind, due: u64, at: u64, latency: u64, offer: &Offer) {
         self.whole.record(latency.max(1));
+        let part = self.part(offer.step_at(due));
+        part.latency.get_or_insert_with(small_histogram).saturating_record(latency.max(1));
         if latency > offer.load.late {
+            part.late += 1;
             self.of(kind).late += 1;
         } else {
+            part.completed += 1;
             self.of(kind).completed += 1;
             self.second(at).completed += 1;
             self.events.after_traffic += u64::from(at > offer.traffic);
@@ -330,6 +350,13 @@ impl Tally {
             }
             self.bins[bin] += 1;
         }
+    }
+
+    fn part(&mut self, place: usize) -> &mut Part {
+        if place >= self.parts.len() {
+            self.parts.resize_with(place + 1, Part::default);
+        }
+        &mut self.parts[place]
     }
 
     fn second(&mut self, at: u64) -> &mut Second {
@@ -385,6 +412,16 @@ impl Tally {
                 sum.add(&**latency).expect("same bounds");
             } else if mine.latency.is_none() {
                 mine.percentiles = mine.percentiles.max(theirs.percentiles);
+            }
+        }
+        for (place, theirs) in other.parts.iter().enumerate() {
+            let mine = self.part(place);
+            mine.attempted += theirs.attempted;
+            mine.completed += theirs.completed;
+            mine.late += theirs.late;
+            if let Some(latency) = &theirs.latency {
+                let sum = mine.latency.get_or_insert_with(small_histogram);
+                sum.add(&**latency).expect("same bounds");
             }
         }
         for (word, count) in &other.refused {

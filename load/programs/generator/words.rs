@@ -34,6 +34,7 @@ const ALL: &[&str] = &["dhcp4", "dhcp6", "dns"];
 const OPTIONS: &[(&str, Shape, &[&str])] = &[
     ("rate", Shape::Load, ALL),
     ("steps", Shape::Load, ALL),
+    ("counts", Shape::Load, ALL),
     ("at-once", Shape::Load, DHCP),
     ("seconds", Shape::Load, ALL),
     ("arrivals", Shape::Load, ALL),

@@ -12,6 +12,7 @@ from leaselab.cli.options import number, only_with, whole, without_effect
 from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.lab.catalog import OWN, match_scenarios
 from leaselab.lab.checkout import checkout_root
+from leaselab.lab.clients.arrivals import Arrivals
 from leaselab.lab.clients.file import Clients, read_clients
 from leaselab.lab.clients.load import with_clients
 from leaselab.lab.keama import read_with_keama
@@ -22,6 +23,7 @@ from leaselab.lab.queries.file import read_queries
 from leaselab.lab.queries.load import ORDERS, Asked, with_queries
 from leaselab.lab.queries.zones import read_zone
 from leaselab.model.errors import usage_error
+from leaselab.model.procedures.replay import MOST_MINUTES, REPLAY
 
 WITHOUT = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
 _OF_CONFIG = ("--without", "--leases", "--view", "--keama")
@@ -74,6 +76,19 @@ def add_clients(parser: argparse.ArgumentParser) -> None:
     hidden(add_scale(group), "queries", {ANY: times})
 
 
+def add_arrivals(parser: argparse.ArgumentParser) -> None:
+    """Add what ``--procedure replay`` replays of ``--clients``, of a parser that has both."""
+    group = parser.add_argument_group("arrivals of your clients")
+    minutes = group.add_argument(
+        "--minutes", metavar="N", type=whole(1, MOST_MINUTES), default=60
+    )
+    what = "replay the busiest N minutes in a row of the file (default: 60)"
+    hidden(minutes, "procedure", {REPLAY: what})
+    clock = group.add_argument("--lease-clock", action="store_true")
+    what = "clients renew at the times of their leases (default: as often as in the file)"
+    hidden(clock, "procedure", {REPLAY: what})
+
+
 def add_scale(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> argparse.Action:
     """Add ``--scale`` beside ``--clients``."""
     scale = group.add_argument("--scale", metavar="N", type=number(0.001, 1000), default=1.0)
@@ -117,6 +132,9 @@ def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Se
     that is none, and for scenarios that cannot have its clients or its queries.
     """
     queries = getattr(args, "queries", None)
+    if args.clients is None or _arrivals(args) is None:
+        beside = f"--clients and --procedure {REPLAY} beside it"
+        without_effect(args, beside, "--minutes", "--lease-clock")
     if args.clients is None and queries is None:
         without_effect(args, "--clients or --queries beside it", "--scale")
     if queries is None and hasattr(args, "queries"):
@@ -130,12 +148,23 @@ def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Se
             wanted="one of them",
         )
     if queries is None:
-        return names_with_clients(patterns, read_clients(args.clients), args.scale)
+        arrivals = _arrivals(args)
+        return names_with_clients(patterns, read_clients(args.clients), args.scale, arrivals)
     return _names_of(patterns, _with_queries(args))
 
 
+def _arrivals(args: argparse.Namespace) -> Arrivals | None:
+    """What a replay has of the clients; None for another procedure."""
+    if getattr(args, "procedure", None) != REPLAY:
+        return None
+    return Arrivals(args.minutes, args.lease_clock)
+
+
 def names_with_clients(
-    patterns: Sequence[str], read: tuple[Clients, str], scale: float
+    patterns: Sequence[str],
+    read: tuple[Clients, str],
+    scale: float,
+    arrivals: Arrivals | None = None,
 ) -> list[str]:
     """Have so many times the clients of a file in scenarios; return the names of the results.
 
@@ -144,7 +173,9 @@ def names_with_clients(
     clients, file_hash = read
     return _names_of(
         patterns,
-        lambda folder, name: with_clients(folder, name, clients, file_hash, scale),
+        lambda folder, name: with_clients(
+            folder, name, clients, file_hash, scale, arrivals=arrivals
+        ),
     )
 
 

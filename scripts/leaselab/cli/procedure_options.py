@@ -123,6 +123,13 @@ _PARAMETERS = (
     _Parameter("--limit-s", "limit_s", "give up after, s"),
     _Parameter("--rates", "rates", "loads of the steps, 1/s, comma-separated", _rates),
     _Parameter("--step-s", "step_s", "traffic of each step, s"),
+    _Parameter(
+        "--arrivals",
+        "arrivals",
+        "what clients begin in each minute, comma-separated; --clients FILE has it, too",
+        _rates,
+    ),
+    _Parameter("--speed", "speed", "times as fast as clients came", _number),
     _Parameter("--floods", "floods", "floods of a run, the first of which is dropped"),
     _Parameter("--flood-s", "flood_s", "length of a flood, s"),
     _Parameter("--fill", "fill", "share of the pool filled before the load, 0 to 1", _number),
@@ -170,7 +177,8 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
         action=Choosing,
         help="search for the max rate, offer a fixed load, kill a server under load (event), "
         "start all clients at once (burst), fill the pool before a load, offer steps of load, "
-        f"flood the server, or sample its CPU time by function (default: {USUAL})",
+        "replay when clients came, flood the server, or sample its CPU time by function "
+        f"(default: {USUAL})",
     )
     for parameter in _PARAMETERS:
         helps = {name: parameter.help(name) for name in PROCEDURES if parameter.is_of(name)}

@@ -20,6 +20,7 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.outcome import show_sealed
 from leaselab.cli.own import (
+    add_arrivals,
     add_clients,
     add_config,
     add_queries,
@@ -108,6 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "differs between them",
     )
     add_procedure(parser)
+    add_arrivals(parser)
     add_results(parser)
     add_id_file(parser)
     add_json(parser)

@@ -26,6 +26,7 @@ from leaselab.lab.kept_scenarios import keep, keep_bytes, write_family
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.leases import Filling, Leases
 from leaselab.lab.own_files import MOST_BYTES, OwnFiles
+from leaselab.lab.own_kinds import MOST_CLIENTS
 from leaselab.lab.plain_file import content_of
 from leaselab.lab.queries.load import OF_DATA
 from leaselab.lab.queries.of_zones import queries_of
@@ -33,8 +34,6 @@ from leaselab.lab.queries.zones import keep_zones, zone_of
 from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.errors import usage_error
 
-MOST_CLIENTS = 100_000
-"""Clients that a population has at the most; fewer where the pools are small."""
 _OF_DNS = {"loss_ratio": 0.005, "late_s": 1.0, "wait_s": 2.0}
 """Parameters of the procedure, as those of other scenarios of DNS servers."""
 _OTHERS = re.compile("[^a-z0-9]+")

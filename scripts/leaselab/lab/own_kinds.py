@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 from leaselab.model.pool import POOL_USE_LIMIT
 
+MOST_CLIENTS = 100_000
+"""Clients that a configuration has of its own at the most; fewer where its pools are small."""
 MOST_LISTED = 20_000
 """Clients whose identities are listed one by one, of one kind."""
 MOST_ADDRESSES = 2**18

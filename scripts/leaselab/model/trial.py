@@ -52,6 +52,10 @@ class Load:
     """Begin transactions as fast as the generator can, up to its own limit of unanswered ones;
     no rate is set."""
 
+    counts: tuple[int, ...] = ()
+    """Transactions begun in each of equal parts of it, whose mean is the rate; empty where all
+    begin at the rate."""
+
     proof: bool = False
     """It confirms the result of a search: a generator without latency uses another one for
     it."""
@@ -64,6 +68,11 @@ class Load:
         if self.flood:
             return f"flood for {self.duration_s} s"
         return f"{self.rate}/s for {self.duration_s} s"
+
+    @property
+    def counts_words(self) -> str:
+        """Its parts, as generators take them."""
+        return ",".join(map(str, self.counts))
 
 
 WHOLE = "whole exchange"
@@ -110,6 +119,36 @@ class Second(Reading, frozen=True, kw_only=True):
     """Median latency of the first stage, of the requests sent in it (s); null without any."""
     p99_s: Amount | None
     """99th percentile likewise (s)."""
+
+
+class Part(Reading, frozen=True, kw_only=True):
+    """What came of the transactions that were due in one of the equal parts of a load."""
+
+    attempted: Count
+    """Transactions begun."""
+    completed: Count
+    """Completed in time."""
+    late: Count
+    """Completed too late."""
+    p50_s: Amount | None
+    """Median latency of whole transactions (s); null without any."""
+    p99_s: Amount | None
+    """99th percentile likewise (s)."""
+
+    @property
+    def failed(self) -> int:
+        """Lost, or answered in another way than expected."""
+        return self.attempted - self.completed - self.late
+
+    @property
+    def badness(self) -> tuple[float, float]:
+        """Orders parts by their loss, equal ones by their latency."""
+        return self.loss_ratio, self.p99_s or 0.0
+
+    @property
+    def loss_ratio(self) -> float:
+        """Share of the begun that did not complete in time (0..1)."""
+        return 1.0 - self.completed / self.attempted if self.attempted else 0.0
 
 
 class Sample(Reading, frozen=True, kw_only=True):
@@ -233,6 +272,8 @@ class Trial(Figures, frozen=True, kw_only=True):
     has several and the generator knows which replies belong together (s)."""
     per_second: tuple[Second, ...] = ()
     """The trial second by second."""
+    parts: tuple[Part, ...] = ()
+    """What was due in each minute of a replay; empty in other trials."""
     samples: dict[str, tuple[Sample, ...]] = {}
     """The servers during the trial, by role."""
     held: dict[str, Count] = {}

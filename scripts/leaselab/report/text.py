@@ -26,6 +26,8 @@ from leaselab.report.units import in_shown_units
 _NONE = "-"
 CPU = "cpu_us"
 """The metric with which the CPU time of companion services is shown."""
+_WORST_MINUTES = 10
+"""Minutes of a replay that are listed at the most."""
 _PIPE_WIDTH = 10_000
 """Columns of a pipe: its lines are never folded, so that grep finds whole ones."""
 _GAP = 2
@@ -105,6 +107,9 @@ def _result(
     steps = _steps(record, shape)
     if steps:
         parts += [Text("Steps", style="bold"), *steps, Text()]
+    minutes = _worst_minutes(record, shape)
+    if minutes is not None:
+        parts += [Text("Worst minutes", style="bold"), minutes, Text()]
     if not whole:
         return Group(*parts, _pairs([("result", str(path))]))
     latency = _latency(record, shape)
@@ -270,6 +275,37 @@ def _steps(record: Record, shape: _Shape) -> list[RenderableType]:
     for row in list(zip(*columns[:fit], strict=True))[1:]:
         table.add_row(*row)
     return [table, *_left_out(columns[fit:])]
+
+
+def _worst_minutes(record: Record, shape: _Shape) -> Table | None:
+    """The worst minutes of all runs of a replay, the worst first; None without any."""
+    known = [
+        (round_.index, minute, part)
+        for round_ in record.rounds
+        for trial in round_.trials
+        for minute, part in enumerate(trial.parts, start=1)
+        if part.attempted
+    ]
+    if not known:
+        return None
+    table = shape.table()
+    for title in (
+        "run",
+        "minute",
+        "started",
+        "completed",
+        "late",
+        "failed",
+        "loss %",
+        "p99 ms",
+    ):
+        table.add_column(title, justify="right", no_wrap=True)
+    worst = sorted(known, key=lambda row: row[2].badness, reverse=True)[:_WORST_MINUTES]
+    for run, minute, part in worst:
+        counts = (run, minute, part.attempted, part.completed, part.late, part.failed)
+        p99 = _NONE if part.p99_s is None else f"{1000 * part.p99_s:.2f}"
+        table.add_row(*map(str, counts), f"{100 * part.loss_ratio:.2f}", p99)
+    return table
 
 
 def _value(round_: Round, metric: Metric) -> str:

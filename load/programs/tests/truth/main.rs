@@ -6,6 +6,7 @@ mod bench;
 mod broadcast;
 mod clocks;
 mod ends;
+mod parts;
 mod served;
 mod six;
 mod streams;

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leaselab.lab.catalog import LOADS, OWN, family_of
+from leaselab.lab.clients.arrivals import Arrivals
 from leaselab.lab.clients.file import Clients, Traffic
 from leaselab.lab.kept_scenarios import Made, keep, write_like
+from leaselab.lab.own_kinds import MOST_CLIENTS as OF_CONFIGURATION
 from leaselab.model.errors import usage_error
-from leaselab.model.pool import pool_size
+from leaselab.model.pool import POOL_USE_LIMIT, pool_size
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import SHARES
 
@@ -34,12 +36,19 @@ class _Relay(NamedTuple):
 
 
 def with_clients(
-    scenarios: Path, name: str, clients: Clients, file_hash: str, scale: float
+    scenarios: Path,
+    name: str,
+    clients: Clients,
+    file_hash: str,
+    scale: float,
+    *,
+    arrivals: Arrivals | None = None,
 ) -> Made:
     """Make the scenario `name` with other clients, and keep it beside the catalogue.
 
-    `file_hash` is that of the file that the clients are of.  Raises a usage error for a
-    scenario that has no clients of DHCP, or others than the file.
+    `file_hash` is that of the file that the clients are of; with `arrivals` it replays when
+    they came.  Raises a usage error for a scenario that has no clients of DHCP, or others than
+    the file, and for arrivals that the file does not have.
     """
     family = family_of(scenarios, name)
     scenario = family.scenarios[name]
@@ -55,11 +64,15 @@ def with_clients(
             wanted=f"at most {MOST_CLIENTS}",
         )
     (folder / LOADS).mkdir(parents=True, exist_ok=True)
+    procedure, shares, coming = family.procedures[name], traffic.shares, list[str]()
+    if arrivals is not None:
+        procedure, shares, coming = arrivals.of(traffic, scale, procedure)
     load = {
-        **scenario.load,
+        **{key: value for key, value in scenario.load.items() if key not in SHARES.values()},
         "clients": count,
         "population": keep(folder, {"kinds": kinds}),
-        **{key: traffic.shares[word] for word, key in SHARES.items() if word in traffic.shares},
+        **{key: shares[word] for word, key in SHARES.items() if shares.get(word)},
+        **({"lease_clock": True} if arrivals is not None and arrivals.lease_clock else {}),
         "resends": traffic.resent > 0,
         "clients_file": {
             "sha256": file_hash,
@@ -72,10 +85,11 @@ def with_clients(
     }
     if "addresses" not in load:
         load["addresses"] = min(pool_size(load["pool"]), _MOST_ADDRESSES)
-    made = write_like(folder, scenario, family.procedures[name], load, "clients")
+    made = write_like(folder, scenario, procedure, load, "clients")
     peak = traffic.peak
     lines = [f"scenario {made}", f"  {count} clients in {len(kinds)} kinds"]
-    if peak:
+    lines += coming
+    if peak and not coming:
         lines.append(f"  their peak minute: {peak.per_s * scale:g} exchanges/s (--rate)")
     return Made(made, [*lines, *(f"  {note}" for note in [*traffic.notes, *notes])])
 
@@ -118,7 +132,8 @@ def _kinds(
     ]
     if "population" in scenario.load:
         kept = (folder / f"{scenario.load['population']}.json").read_text(encoding="utf-8")
-        return _behind(kinds, _relays(json.loads(kept)["kinds"]))
+        addresses = int(scenario.load["addresses"])
+        return _behind(kinds, _relays(json.loads(kept)["kinds"], addresses))
     want = str(scenario.load.get("want", "address"))
     notes = []
     if any("relay" in kind for kind in kinds):
@@ -135,8 +150,11 @@ def _kinds(
     ], notes
 
 
-def _relays(kinds: list[dict[str, Any]]) -> list[_Relay]:
-    """The relays of a configuration, those with the largest pools first."""
+def _relays(kinds: list[dict[str, Any]], addresses: int) -> list[_Relay]:
+    """The relays of a configuration, those with the largest pools first.
+
+    Its own clients are fewer than half of large pools, which have so many addresses in all.
+    """
     sizes: Counter[str] = Counter()
     wants: dict[str, set[str]] = {}
     agents: dict[str, list[list[Any]]] = {}
@@ -152,8 +170,9 @@ def _relays(kinds: list[dict[str, Any]]) -> list[_Relay]:
         wants.setdefault(address, set()).add(kind.get("want", "address"))
         interface = [pair for pair in kind.get("agent", []) if pair[0] == _INTERFACE_ID]
         agents.setdefault(address, interface)
+    room = max(1.0, POOL_USE_LIMIT * addresses / max(OF_CONFIGURATION, sizes.total()))
     return [
-        _Relay(address, size, frozenset(wants[address]), agents[address])
+        _Relay(address, math.floor(size * room), frozenset(wants[address]), agents[address])
         for address, size in sizes.most_common()
     ]
 

@@ -92,6 +92,8 @@ def read_queries(path: Path) -> Queries:
         if not words or words[0].startswith(_COMMENTS):
             continue
         try:
+            if words[1:2] == ["UPDATE"]:
+                raise ValueError("an update, which scenarios bind9-updates-* alone send")
             if len(words) == 3 and words[2].startswith("@") and len(times) == len(lines):
                 times.append(_time(words.pop(), times))
             elif times:

@@ -14,6 +14,7 @@ from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
+from leaselab.model.procedures.replay import Replay
 
 if TYPE_CHECKING:
     from leaselab.measure.generators.adapter import Adapter
@@ -31,9 +32,9 @@ ADAPTERS = {
 a while to import."""
 
 _ALL: Final = frozenset(PROCEDURES.values())
-_OF_CLIENTS: Final = {Burst, Event, Fill}
+_OF_CLIENTS: Final = {Burst, Event, Fill, Replay}
 """Procedures that need clients with numbers, and when each of them was answered."""
-OF_DHCP: Final = {"leaseload": _ALL - {Flood}, "perfdhcp": _ALL - {Flood}}
+OF_DHCP: Final = {"leaseload": _ALL - {Flood}, "perfdhcp": _ALL - {Flood, Replay}}
 OF_DNS: Final = {
     "dnsperf": _ALL - _OF_CLIENTS,
     "flame": frozenset({MaxRate, Ramp}),  # counts, by second

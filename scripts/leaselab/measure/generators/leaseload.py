@@ -172,7 +172,8 @@ class Leaseload(Adapter):
         if load.at_once:
             argv += ["--seconds", str(AT_ONCE_S)]
             return [*argv, "--at-once", str(load.at_once), "--retransmit"]
-        return [*argv, "--seconds", str(load.duration_s), "--rate", str(load.rate)]
+        how = ["--counts", load.counts_words] if load.counts else ["--rate", str(load.rate)]
+        return [*argv, "--seconds", str(load.duration_s), *how]
 
     @property
     def _queries(self) -> str:

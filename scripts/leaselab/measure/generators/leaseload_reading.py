@@ -23,7 +23,7 @@ from leaselab.measure.generators.transactions import Transactions, unserved
 from leaselab.model.bench import Bench
 from leaselab.model.observation import Generated
 from leaselab.model.procedures.burst import RESENT
-from leaselab.model.trial import WHOLE, Percentiles, Second, Trial
+from leaselab.model.trial import WHOLE, Part, Percentiles, Second, Trial
 
 GENERATOR_SOCKET = "generator socket"
 """Place of packets that the generator's host did not take, or dropped on their way to it."""
@@ -78,6 +78,16 @@ class ReportSecond(msgspec.Struct, frozen=True):
     p99_s: float | None
 
 
+class ReportPart(msgspec.Struct, frozen=True):
+    """What was due in one part of the load."""
+
+    attempted: int
+    completed: int
+    late: int
+    p50_s: float | None
+    p99_s: float | None
+
+
 class Replies(msgspec.Struct, frozen=True):
     """Replies of one type."""
 
@@ -107,6 +117,7 @@ class Report(msgspec.Struct, frozen=True):
     stages: tuple[Stage, ...]
     whole: Latency | None
     seconds: tuple[ReportSecond, ...]
+    parts: tuple[ReportPart, ...]
     after_traffic: int
     """Completed in time, but after the traffic."""
     early_mean_s: float | None
@@ -171,9 +182,14 @@ class LeaseloadReading(Reading):
             begun=counts.attempted,
             answered=counts.completed + counts.late + counts.refused,
             slow=counts.late,
-            queued=0 if self.load.at_once else min(counts.completed, queued(report)),
+            queued=0 if self._is_uneven else min(counts.completed, queued(report)),
             wrong=sum(self.failures().values()),
         )
+
+    @property
+    def _is_uneven(self) -> bool:
+        """Whether what is under way at its end says nothing of a queue."""
+        return bool(self.load.at_once or self.load.counts)
 
     def failures(self) -> dict[str, int]:
         """Exchanges answered in another way than expected, by kind."""
@@ -216,8 +232,14 @@ class LeaseloadReading(Reading):
                 )
                 for place, one in enumerate(self._seconds())
             ),
+            parts=self._parts(),
             figures={RESENT: float(report.sent_again)} if at_once else {},
         )
+
+    def _parts(self) -> tuple[Part, ...]:
+        """Return what was due in each part of a load that was asked for in parts."""
+        parts = self.report.parts if self.load.counts else ()
+        return tuple(Part(**msgspec.structs.asdict(part)) for part in parts)
 
     def _seconds(self) -> tuple[ReportSecond, ...]:
         """Return the seconds of the traffic; of clients at once, until all are served."""
@@ -239,7 +261,12 @@ class LeaseloadReading(Reading):
         passes = failed <= may_fail
         yield from self.of_protocol(seen, passes=passes)
         own = report.dropped + report.unsent
-        if not passes and (report.fell_behind or failed - own <= may_fail):
+        if not passes and failed - own <= may_fail:
+            yield GENERATOR_STALLED
+        # Of a long load one part may say so, though the whole passes.
+        loss_ratio = self.procedure.loss_ratio
+        lacking = any(part.loss_ratio > loss_ratio for part in self._parts())
+        if report.fell_behind and (lacking or not passes):
             yield GENERATOR_STALLED
 
 

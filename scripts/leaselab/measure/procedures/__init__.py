@@ -14,6 +14,7 @@ from leaselab.measure.procedures.max_rate import Search
 from leaselab.measure.procedures.method import Method
 from leaselab.measure.procedures.profile import Profiled
 from leaselab.measure.procedures.ramp import Steps
+from leaselab.measure.procedures.replay import Replayed
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
@@ -24,6 +25,7 @@ from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
+from leaselab.model.procedures.replay import Replay
 
 _METHODS: dict[type[Procedure], type[Method[Any]]] = {
     MaxRate: Search,
@@ -32,6 +34,7 @@ _METHODS: dict[type[Procedure], type[Method[Any]]] = {
     Burst: AllAtOnce,
     Fill: Filled,
     Ramp: Steps,
+    Replay: Replayed,
     Flood: Floods,
     Duel: Turns,
     Profile: Profiled,

@@ -21,8 +21,11 @@ from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
+from leaselab.model.procedures.replay import Replay
 
-AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Flood | Duel | Profile
+AnyProcedure = (
+    MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Replay | Flood | Duel | Profile
+)
 PROCEDURES: dict[str, type[AnyProcedure]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyProcedure)
 }
