@@ -53,7 +53,7 @@ def test_its_time_is_bounded_by_that_of_its_minutes():
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({"arrivals": [0, 0]}, "nobody comes"),
+        ({"arrivals": [0, 0]}, "no arrivals"),
         ({"arrivals": [10_000_000] * 1440}, "too many minutes .* fewer minutes"),
         ({"arrivals": [1] * 1441}, "1 to 1440 of them"),
         ({"arrivals": [-1]}, "arrivals is out of range"),

@@ -75,7 +75,7 @@ class Replay(Unjudged, frozen=True, kw_only=True, tag=REPLAY):
         """Raise a usage error where nothing arrives, or more than a record has room for."""
         super().check()
         if not any(self.arrivals):
-            refuse("nobody comes", f"arrivals {self.load.counts_words[:40]}", "one or more")
+            refuse("no arrivals", f"arrivals {self.load.counts_words[:40]}", "one or more")
         if len(self.load.counts_words) > LONGEST:
             refuse(
                 "too many minutes for so many clients",
