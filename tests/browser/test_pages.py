@@ -351,6 +351,41 @@ def test_on_a_phone_no_figure_of_a_list_is_cut_and_an_axis_has_one_word(report, 
     assert all(axis.locator("text:visible").count() <= 1 for axis in axes)
 
 
+LINES = """() => {
+    for (const fold of document.querySelectorAll('main details')) fold.open = true;
+    const cut = [...document.querySelectorAll('.records')].flatMap(table =>
+        [table, ...table.querySelectorAll('caption, tbody td, tbody th')]).filter(item => {
+            const box = item.getBoundingClientRect();
+            return box.width && (box.right > innerWidth || box.width < 5);
+        }).map(item => item.textContent.slice(0, 60));
+    const cell = document.querySelector('.records td[data-unit]:not([data-label="-"])');
+    const words = cell && ['::before', '::after'].map(
+        part => getComputedStyle(cell, part).content.replaceAll('"', '').trim());
+    return [cut, words && [words[0], cell.textContent.trim(), words[1]]];
+}"""
+"""On a small screen: cells of tables that are outside it, and the first figure with a unit."""
+
+
+def test_on_a_phone_a_row_of_a_wide_table_is_lines_with_words_and_units(
+    report, profiles, released, look
+):
+    """Nothing scrolls sideways, and no column is named out of sight."""
+    page = look(java_script_enabled=False)
+    page.set_viewport_size({"width": 390, "height": 844})
+    seen = set()
+    paths = [*report.rglob("*.html"), *profiles.rglob("*.html"), released]
+    for path in paths:
+        page.goto(f"file://{path}")
+        cut, words = page.evaluate(LINES)
+        assert cut == [], path.name
+        seen.add(tuple(words or ()))
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path.name
+    assert ("server CPU", "12.0", "µs per query") in seen
+    page.set_viewport_size({"width": 1200, "height": 844})
+    _, words = page.evaluate(LINES)
+    assert not words or words[0] == "none"  # there the head of the table says it
+
+
 def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_print(released, look):
     page = look(java_script_enabled=False)
     page.goto(f"file://{released}")
