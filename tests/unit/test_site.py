@@ -358,6 +358,17 @@ def test_results_that_are_named_are_reported_alone_and_compared_with_the_first(t
     )
 
 
+def test_the_title_of_a_history_has_the_newest_figure_and_charts_say_what_they_show(tmp_path):
+    past(tmp_path, [1.0, 1.0])
+    write_site(Store(tmp_path), tmp_path / "report")
+    page = Page(tmp_path / "report" / "history" / "v4-memfile.html")
+    assert re.fullmatch(r"v4-memfile newest: \d{4} ± \d+ exchanges/s", page.heading)
+    assert "Max rate over time" in page.words
+    assert any(re.match("Max rate by commit, as a ratio to kea", word) for word in page.words)
+    listed = Page(tmp_path / "report" / "histories.html")
+    assert listed.heading == "1 figure over time and over commits"
+
+
 def test_the_comparisons_that_differ_are_first_and_counted_in_the_title(tmp_path):
     """What differs across sessions may be the machine's drift: it is no slower build."""
     equal, changed = past(tmp_path, [1.0, 1.0], anchor=False, drift=0.0)

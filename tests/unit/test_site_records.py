@@ -201,7 +201,7 @@ def test_each_figure_of_a_scenario_has_a_history_of_its_own(tmp_path):
     assert not {link for link in rate.links if "sweep" in link} & set(latency.links)
     assert "v4-memfile, 99th percentile" in Page(report / "compare.html").words
     listed = Page(report / "index.html").words
-    assert "figure" in listed, "a list of several kinds says each one's unit"
+    assert "figure" in listed, "a list of several units says each one's"
     assert "ms" in listed
 
 
