@@ -211,6 +211,7 @@ def test_a_differential_flame_graph_is_drawn_live_and_under_the_policy_of_jenkin
     walk(page)
     page.set_viewport_size({"width": 1000, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 1000
+    assert "differ in scenario" not in page.locator("main").inner_text()  # it is the same
     boxes = page.locator("#flames .chart.live .layer_0_marks path")
     assert boxes.count() == 5  # the semicolon of the name parts it
     boxes.nth(3).hover(force=True)  # its words lie on it
