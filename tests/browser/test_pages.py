@@ -400,6 +400,11 @@ def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_print(relea
     assert page.requested == [f"file://{released}"]
     assert page.complaints == []
     assert page.pdf(format="A4").startswith(b"%PDF")
+    for media, unfolded in (("screen", False), ("print", True), ("screen", False)):
+        page.emulate_media(media=media)
+        for folded in ("figure .how p", "#attached pre"):
+            item = page.locator(folded).first
+            assert item.evaluate("one => one.checkVisibility()") is unfolded, folded
     drawn = page.locator("figure svg.marks")
     assert drawn.count() > 5
     for font in ("DejaVu Sans", "Liberation Sans"):
