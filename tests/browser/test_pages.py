@@ -241,9 +241,11 @@ def test_no_two_texts_of_a_drawing_overlap_in_a_font_that_a_reader_may_have(repo
     page = look(java_script_enabled=False)
     seen = 0
     for name in pages(report):
-        page.goto(f"file://{report}/{name}")
-        values, count = page.evaluate(OVERLAPS, font)
-        assert values == [], name
+        for width in (1200, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(f"file://{report}/{name}")
+            values, count = page.evaluate(OVERLAPS, font)
+            assert values == [], (name, width)
         seen += count
     assert seen > 200
 
@@ -357,6 +359,10 @@ def test_on_a_phone_no_figure_of_a_list_is_cut_and_an_axis_has_one_word(report, 
     axes = page.locator("svg.ticks").all()
     assert axes
     assert all(axis.locator("text:visible").count() <= 1 for axis in axes)
+    page.goto(f"file://{report}/history/v4-memfile.html")
+    words = page.locator(".chart .role-axis-label text").evaluate_all("""all => all.map(
+        text => text.getBoundingClientRect().height)""")
+    assert min(words) >= 10  # px of a line: letters of about 8
 
 
 LINES = """() => {
