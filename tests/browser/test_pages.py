@@ -152,6 +152,9 @@ def test_every_page_comes_to_life_without_a_complaint_or_a_request_and_fits(repo
             ).map(chart => chart.dataset.chart)""")
             assert cut == [], (name, width)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            if name == "benches.html":  # each column of a bench is in sight
+                table = page.locator("table").bounding_box()
+                assert table["x"] + table["width"] <= width
     assert seen > 20
     assert page.complaints == []
     assert all(url.startswith(f"file://{report}/") for url in page.requested)

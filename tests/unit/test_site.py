@@ -389,7 +389,9 @@ def test_the_comparisons_that_differ_are_first_and_counted_in_the_title(tmp_path
 
 
 def test_the_page_of_the_benches_says_how_each_was_and_what_came_of_it(archive):
-    words = " ".join(" ".join(Page(archive[0] / "report" / "benches.html").words).split())
+    page = Page(archive[0] / "report" / "benches.html")
+    assert page.heading == "2 benches: 1 measuring, 1 broken"
+    words = " ".join(" ".join(page.words).split())
     assert "docker measuring" in words
     assert "rack2 broken" in words
     assert "server: not well generator: does not answer" in words
