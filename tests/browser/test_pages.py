@@ -9,6 +9,8 @@ import threading
 
 import pytest
 from playwright.sync_api import sync_playwright
+from tests.bench_document import DOCUMENT
+from tests.examples import example_result
 from tests.formula import archived_profiles
 from tests.hostile import ATTACK, hostile_archive
 from tests.lab_archive import RELEASES, release_archive
@@ -18,6 +20,11 @@ from leaselab.analysis.capacity import configurations
 from leaselab.analysis.demand import Demand, Population, Rush
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
+from leaselab.cli.watch_page import _Pages, _server
+from leaselab.lab.bench_file import parse_measured
+from leaselab.model.journal import Begun, RoundBegun, RoundDone, TrialMade
+from leaselab.model.record import Provenance
+from leaselab.report.live import LiveView
 from leaselab.report.site.capacity import write_capacity
 from leaselab.report.site.site import write_site
 
@@ -145,6 +152,9 @@ def test_every_page_comes_to_life_without_a_complaint_or_a_request_and_fits(repo
             ).map(chart => chart.dataset.chart)""")
             assert cut == [], (name, width)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+            if name == "benches.html":  # each column of a bench is in sight
+                table = page.locator("table").bounding_box()
+                assert table["x"] + table["width"] <= width
     assert seen > 20
     assert page.complaints == []
     assert all(url.startswith(f"file://{report}/") for url in page.requested)
@@ -211,6 +221,7 @@ def test_a_differential_flame_graph_is_drawn_live_and_under_the_policy_of_jenkin
     walk(page)
     page.set_viewport_size({"width": 1000, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 1000
+    assert "differ in scenario" not in page.locator("main").inner_text()  # it is the same
     boxes = page.locator("#flames .chart.live .layer_0_marks path")
     assert boxes.count() == 5  # the semicolon of the name parts it
     boxes.nth(3).hover(force=True)  # its words lie on it
@@ -233,9 +244,11 @@ def test_no_two_texts_of_a_drawing_overlap_in_a_font_that_a_reader_may_have(repo
     page = look(java_script_enabled=False)
     seen = 0
     for name in pages(report):
-        page.goto(f"file://{report}/{name}")
-        values, count = page.evaluate(OVERLAPS, font)
-        assert values == [], name
+        for width in (1200, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(f"file://{report}/{name}")
+            values, count = page.evaluate(OVERLAPS, font)
+            assert values == [], (name, width)
         seen += count
     assert seen > 200
 
@@ -349,6 +362,45 @@ def test_on_a_phone_no_figure_of_a_list_is_cut_and_an_axis_has_one_word(report, 
     axes = page.locator("svg.ticks").all()
     assert axes
     assert all(axis.locator("text:visible").count() <= 1 for axis in axes)
+    page.goto(f"file://{report}/history/v4-memfile.html")
+    words = page.locator(".chart .role-axis-label text").evaluate_all("""all => all.map(
+        text => text.getBoundingClientRect().height)""")
+    assert min(words) >= 10  # px of a line: letters of about 8
+
+
+LINES = """() => {
+    for (const fold of document.querySelectorAll('main details')) fold.open = true;
+    const cut = [...document.querySelectorAll('.records')].flatMap(table =>
+        [table, ...table.querySelectorAll('caption, tbody td, tbody th')]).filter(item => {
+            const box = item.getBoundingClientRect();
+            return box.width && (box.right > innerWidth || box.width < 5);
+        }).map(item => item.textContent.slice(0, 60));
+    const cell = document.querySelector('.records td[data-unit]:not([data-label="-"])');
+    const words = cell && ['::before', '::after'].map(
+        part => getComputedStyle(cell, part).content.replaceAll('"', '').trim());
+    return [cut, words && [words[0], cell.textContent.trim(), words[1]]];
+}"""
+"""On a small screen: cells of tables that are outside it, and the first figure with a unit."""
+
+
+def test_on_a_phone_a_row_of_a_wide_table_is_lines_with_words_and_units(
+    report, profiles, released, look
+):
+    """Nothing scrolls sideways, and no column is named out of sight."""
+    page = look(java_script_enabled=False)
+    page.set_viewport_size({"width": 390, "height": 844})
+    seen = set()
+    paths = [*report.rglob("*.html"), *profiles.rglob("*.html"), released]
+    for path in paths:
+        page.goto(f"file://{path}")
+        cut, words = page.evaluate(LINES)
+        assert cut == [], path.name
+        seen.add(tuple(words or ()))
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path.name
+    assert ("server CPU", "12.0", "µs per query") in seen
+    page.set_viewport_size({"width": 1200, "height": 844})
+    _, words = page.evaluate(LINES)
+    assert not words or words[0] == "none"  # there the head of the table says it
 
 
 def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_print(released, look):
@@ -357,6 +409,11 @@ def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_print(relea
     assert page.requested == [f"file://{released}"]
     assert page.complaints == []
     assert page.pdf(format="A4").startswith(b"%PDF")
+    for media, unfolded in (("screen", False), ("print", True), ("screen", False)):
+        page.emulate_media(media=media)
+        for folded in ("figure .how p", "#attached pre"):
+            item = page.locator(folded).first
+            assert item.evaluate("one => one.checkVisibility()") is unfolded, folded
     drawn = page.locator("figure svg.marks")
     assert drawn.count() > 5
     for font in ("DejaVu Sans", "Liberation Sans"):
@@ -366,6 +423,54 @@ def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_print(relea
     for link in page.locator("ol.contents a").all():
         link.click()
         assert page.url.endswith(link.get_attribute("href"))
+
+
+class Running:
+    """The source of a sweep in its second run, which never ends."""
+
+    def __init__(self):
+        first, second = example_result().rounds[:2]
+        self.view = LiveView("20261121T113005Z-v4-memfile-3f9a")
+        procedure = {"name": "max-rate", "rounds": 9, "loss_ratio": 0.025}
+        begun = Begun(
+            bench=parse_measured({**DOCUMENT, "procedure": procedure}, "tests"),
+            started_at=first.started_at,
+            provenance=Provenance(leaselab_version="1"),
+        )
+        made = [TrialMade(index=2, trial=trial) for trial in second.trials]
+        begins = RoundBegun(index=2, started_at=second.started_at)
+        for event in (begun, RoundDone(index=1, round=first), begins, *made):
+            self.view.journaled(event)
+
+
+def test_the_live_page_draws_what_runs_and_keeps_what_it_knew_until_the_next_sweep(look):
+    """On a wall, nobody loads it again."""
+    page = look()
+    source = Running()
+    with _server(_Pages(source), 0) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
+        for width in (1920, 390):
+            page.set_viewport_size({"width": width, "height": 844})
+            page.locator("#bracket svg.marks").wait_for()
+            page.locator("#chart svg.marks").wait_for()
+            page.wait_for_function(
+                "[...document.querySelectorAll('svg.marks')].every("
+                "drawn => drawn.getBoundingClientRect().right <= innerWidth)"
+            )
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.complaints == []
+        answered = page.locator("#facts").inner_text()
+        assert answered.index("estimate so far\n6015/s") < answered.index("time left")
+        page.route("**/state.json", lambda route: route.abort())
+        page.get_by_text("no answer: the sweep or its watch has ended").wait_for()
+        assert "6015/s" in page.locator("#facts").inner_text()
+        source.view.title = "v6-memfile · kea 2.6.3"
+        page.unroute("**/state.json")
+        page.locator("h1", has_text="v6-memfile").wait_for()
+        assert "no answer" not in page.locator("#facts").inner_text()
+        server.shutdown()
 
 
 def luminance(colour):

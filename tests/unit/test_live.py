@@ -221,7 +221,7 @@ def test_watch_in_a_pipe_prints_lines_until_the_sweep_ends(running):
     )
     try:
         line = watch.stdout.readline()
-        assert "phase measuring; run 2 of 9; trial 6000/s for 5 s" in line
+        assert "phase measuring; run 2 of 9; estimate so far 6015/s; trial 6000/s for" in line
         sweep.close()
         _, said = watch.communicate(timeout=60)
     finally:

@@ -131,10 +131,17 @@ def test_what_is_missing_is_a_count_and_its_names_are_folded(page):
     assert "Missing experiments" not in shown
 
 
+def test_the_title_is_how_many_figures_changed_and_how(page):
+    (title,) = re.findall("<h1>(.*?)</h1>", page)
+    counts = [page.count(f'<li class="{look}">') for look in ("worse", "better")]
+    assert counts == [6, 0]
+    assert title == f"{NEW} against {OLD}: 6 worse of 7 figures"
+
+
 def test_a_result_without_a_base_is_shown_and_not_judged(page):
     row = page.partition(f'<th scope="row">{RELEASED}</th>')[2].partition("</tr>")[0]
     assert "no result to compare with" in row
-    assert '<td class="figure">6.40</td>' in row
+    assert f'<td class="figure" data-label="{NEW}">6.40</td>' in row
 
 
 def test_long_run_history_hardware_method_and_attachments_are_there(page):

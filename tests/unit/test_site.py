@@ -47,7 +47,9 @@ class Page(HTMLParser):
         super().__init__()
         self.links, self.scripts, self.handlers, self.styles, self.ids = [], [], [], [], set()
         self.words = []
-        self.feed(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        self.heading = re.sub(r"<[^>]+>", "", text.partition("<h1>")[2].partition("</h1>")[0])
+        self.feed(text)
 
     def handle_starttag(self, tag, attrs):
         result = dict(attrs)
@@ -227,7 +229,7 @@ def test_the_overview_explains_its_columns_where_they_stand(tmp_path):
 def test_validity_begins_with_how_many_are_usable_and_ends_with_what_words_mean(archive):
     root, _ = archive
     text = (root / "report" / "validity.html").read_text(encoding="utf-8")
-    above, _, below = text.partition("<table>")
+    above, _, below = text.partition("<table")
     assert re.search(r"<h1>\d+ of the \d+ newest results (is|are) usable</h1>", above)
     assert re.search(r'<span class="verdict refused">refused</span>: \d+, there is no', text)
     assert "<dt>generator-limited</dt><dd>the traffic generator was at its limit" in below
@@ -351,11 +353,45 @@ def test_results_that_are_named_are_reported_alone_and_compared_with_the_first(t
     }
     text = (tmp_path / "out" / "compare.html").read_text(encoding="utf-8")
     assert text.index(ids[2]) < text.index(ids[0])
-    assert "no difference seen" in text
+    assert Page(tmp_path / "out" / "compare.html").heading == (
+        "The results that were named: no difference seen across sessions"
+    )
+
+
+def test_the_title_of_a_history_has_the_newest_figure_and_charts_say_what_they_show(tmp_path):
+    past(tmp_path, [1.0, 1.0])
+    write_site(Store(tmp_path), tmp_path / "report")
+    page = Page(tmp_path / "report" / "history" / "v4-memfile.html")
+    assert re.fullmatch(r"v4-memfile newest: \d{4} ± \d+ exchanges/s", page.heading)
+    assert "Max rate over time" in page.words
+    assert any(re.match("Max rate by commit, as a ratio to kea", word) for word in page.words)
+    listed = Page(tmp_path / "report" / "histories.html")
+    assert listed.heading == "1 figure over time and over commits"
+
+
+def test_the_comparisons_that_differ_are_first_and_counted_in_the_title(tmp_path):
+    """What differs across sessions may be the machine's drift: it is no slower build."""
+    equal, changed = past(tmp_path, [1.0, 1.0], anchor=False, drift=0.0)
+    fought(tmp_path, equal, changed, 0.966, days=1.0)
+    past(tmp_path, [1.0, 0.8], anchor=False, scenario="v6-memfile", drift=0.0)
+    write_site(Store(tmp_path), tmp_path / "report")
+    page = Page(tmp_path / "report" / "compare.html")
+    words = " ".join(" ".join(page.words).split())
+    assert page.heading == "1 of 3 comparisons differs"
+    assert "1 more differs across sessions: a drift of the machine can be the cause" in words
+    order = (
+        "3.4 % slower measured in turn",
+        r"differs by -18\.9 % across sessions",
+        "no difference seen across sessions",
+    )
+    assert re.search(".*".join(order), words)
+    assert not re.search(r"18\.9 % slower", words)
 
 
 def test_the_page_of_the_benches_says_how_each_was_and_what_came_of_it(archive):
-    words = " ".join(" ".join(Page(archive[0] / "report" / "benches.html").words).split())
+    page = Page(archive[0] / "report" / "benches.html")
+    assert page.heading == "2 benches: 1 measuring, 1 broken"
+    words = " ".join(" ".join(page.words).split())
     assert "docker measuring" in words
     assert "rack2 broken" in words
     assert "server: not well generator: does not answer" in words

@@ -201,7 +201,7 @@ def test_each_figure_of_a_scenario_has_a_history_of_its_own(tmp_path):
     assert not {link for link in rate.links if "sweep" in link} & set(latency.links)
     assert "v4-memfile, 99th percentile" in Page(report / "compare.html").words
     listed = Page(report / "index.html").words
-    assert "figure" in listed, "a list of several kinds says each one's unit"
+    assert "figure" in listed, "a list of several units says each one's"
     assert "ms" in listed
 
 
@@ -425,7 +425,7 @@ def test_a_point_that_comes_later_joins_the_page_of_its_experiment(tmp_path):
     for place in range(3):
         archive_result(tmp_path, point(place, 1, threads=place))
         write_site(Store(tmp_path), report)
-        assert f"{place + 1} point{'s' * (place > 0)} of" in page.read_text(encoding="utf-8")
+        assert re.search(rf"<p>{place + 1} points?\b", page.read_text(encoding="utf-8"))
     before = page.stat().st_mtime_ns
     write_site(Store(tmp_path), report)
     assert page.stat().st_mtime_ns == before
@@ -453,7 +453,7 @@ def test_a_report_without_experiments_does_not_speak_of_any(tmp_path):
     ("rates", "answer"),
     [
         ((1.0, 1.0), "No difference in max rate seen between threads 1 and threads 2"),
-        ((1.0, 2.0), "Best max rate: threads 2"),
+        ((1.0, 2.0), "Best max rate: threads 2, 12083 ± 352 exchanges/s"),
     ],
 )
 def test_the_heading_of_an_experiment_is_its_answer(tmp_path, rates, answer):
@@ -461,4 +461,6 @@ def test_the_heading_of_an_experiment_is_its_answer(tmp_path, rates, answer):
         archive_result(tmp_path, point(place, rate, threads=place + 1))
     write_site(Store(tmp_path), tmp_path / "report")
     page = tmp_path / "report" / "experiment" / "20261121-threads.html"
-    assert f"<h1>{answer} <small>" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert f"<h1>{answer} <small>" in text
+    assert "<p>2 points, which differ in threads." in text

@@ -68,15 +68,17 @@ def test_a_terminal_that_is_too_narrow_gets_a_line_for_each(monkeypatch):
     stream = io.StringIO()
     stream.isatty = lambda: True
     print_matrix(ALL, stream=stream)
-    assert stream.getvalue().splitlines() == [
+    lines = stream.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert lines[:6] == [
         "scenario       durability          max rate",
         "v4-memfile     written            1000 ± 10",
         "v4-memfile-mt  written     1500 (1480-1520)",
         "v4-memfile-hs  written                  600",
         "v6-memfile     written              invalid",
         "",
-        *CONDITIONS,
     ]
+    assert " ".join(" ".join(lines[6:]).split()) == " ".join(CONDITIONS)
 
 
 def test_markdown_is_a_table():

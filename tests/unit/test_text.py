@@ -352,13 +352,15 @@ def test_a_list_has_a_line_each():
         "version": None,
     }
     assert list(listing([row, bad, lost])) == [
-        "id                                outcome       max rate/s  durability  server",
-        "20261121T113005Z-v4-memfile-3f9a  ok                  6006  written     kea 2.6.3",
-        "20261121T113005Z-v4-memfile-3f9a  lab-broken             -  written     "
+        "id                                outcome     max rate/s  durability  server",
+        "20261121T113005Z-v4-memfile-3f9a  ok                6006  written     kea 2.6.3",
+        "20261121T113005Z-v4-memfile-3f9a  lab-broken           -  written     "
         "kea 2.6.3 (1a2b3c4d5e)",
-        "20261121T113005Z-v4-memfile-3f9a  unreadable             -  -           -",
+        "20261121T113005Z-v4-memfile-3f9a  unreadable           -  -           -",
     ]
     assert list(listing([])) == ["no results"]
+    first, *_ = listing([row, row | {"metric": "completed_rate"}])
+    assert "figure/s" in first, "of several figures in one unit, the heading has it"
 
 
 def test_a_server_is_named_alike_from_an_index_row_and_a_record():

@@ -136,7 +136,7 @@ def test_pages_have_milliseconds(tmp_path):
     assert "<strong>12.6</strong> ms, p99" in page.read_text()
     assert "95 % interval 9.1 to 16.2" in page.read_text()
     history = (report / "history" / "v4-memfile.html").read_text()
-    assert '15.0</td><td class="figure">2.5</td>' in history
+    assert '15.0</td><td class="figure" data-label="±">2.5</td>' in history
     assert "p99 latency (ms)" in history
 
 

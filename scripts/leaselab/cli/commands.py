@@ -187,11 +187,11 @@ def overview() -> str:
     table = "\n".join(rows)
     return (
         "usage: leaselab COMMAND [OPTION...]\n\n"
-        "A performance lab for DHCP and DNS servers: "
+        "A performance lab for DHCP and DNS servers:\n"
         "from a commit to a number that can be trusted.\n\n"
         f"{table}\n\n"
-        "`leaselab COMMAND --help` has the options of a command, `leaselab lab --help` the\n"
-        "commands of a group.\n\n"
+        "`leaselab COMMAND --help` has the options of a command,\n"
+        "`leaselab lab --help` the commands of a group.\n\n"
         f"{textwrap.fill(f'exit codes: {_exit_codes()}', 80)}\n"
     )
 

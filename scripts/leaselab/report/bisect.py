@@ -18,10 +18,11 @@ from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.closing import answer_word
 from leaselab.report.export.markdown import markdown_of_profiles
-from leaselab.report.listing import aligned, escaped, markdown_table, sentence
+from leaselab.report.listing import escaped, markdown_table, sentence
 from leaselab.report.profile import growth, print_profile, profile_document
 from leaselab.report.review import interval_words, percent
 from leaselab.report.verdicts import layouts_document, layouts_words
+from leaselab.report.width import write_lines, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,13 +100,13 @@ class Hunted:
 def print_hunted(hunted: Hunted, stream: TextIO | None = None) -> None:
     """Print each commit with its state, and last the result; to stdout by default."""
     stream = stream or sys.stdout
-    stream.writelines(aligned(HEADINGS, [*rows(hunted)], NAMES))
-    stream.writelines(["\n", *(f"{printable(line)}\n" for line in conditions(hunted))])
+    write_table(stream, HEADINGS, rows(hunted), NAMES)
+    write_lines(stream, ["", *conditions(hunted)])
     for place, profile in hunted.profiles.items():
         before = hunted.culprits[place].gap.after
         stream.write(f"\nA is {hunted.short(before)}, B is {hunted.short(place)}:\n")
         print_profile(profile, stream)
-    stream.write(f"\n{printable(closing(hunted))}\n")
+    write_lines(stream, ["", closing(hunted)])
 
 
 def markdown_of_hunted(hunted: Hunted) -> str:

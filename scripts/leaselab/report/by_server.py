@@ -10,9 +10,9 @@ from leaselab.analysis.matrix import cell_of
 from leaselab.model.record import Record
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
-from leaselab.report.listing import aligned
 from leaselab.report.matrix import cell_document, conditions, shown
 from leaselab.report.units import in_shown_units
+from leaselab.report.width import write_lines, write_table
 
 _SUBJECT = 50
 """Letters of a subject that a table shows."""
@@ -37,7 +37,7 @@ def print_by_server(records: Sequence[Record], stream: TextIO | None = None) -> 
         ]
         for row in rows
     ]
-    stream.writelines(aligned([*headings, *scenarios], body, len(headings)))
+    write_table(stream, [*headings, *scenarios], body, len(headings))
     cells = [cell_of(record) for record in records]
     lines = list(conditions(cells, servers_named=True))
     if any(row["dirty"] for row in rows):
@@ -46,7 +46,7 @@ def print_by_server(records: Sequence[Record], stream: TextIO | None = None) -> 
         lines.append(
             "releases differ in libraries and compiler, too, and not in the server alone"
         )
-    stream.writelines(["\n", *(f"{line}\n" for line in lines)])
+    write_lines(stream, ["", *lines])
 
 
 def by_server_document(records: Sequence[Record]) -> list[dict[str, Any]]:

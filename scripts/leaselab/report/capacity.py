@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from leaselab.analysis.capacity import Basis, Carries
 from leaselab.analysis.demand import DAY_S, Asked, Restart
-from leaselab.model.text import printable
 from leaselab.report.listing import aligned, heading, number
 from leaselab.report.matrix import conditions, shown
+from leaselab.report.width import write_lines, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,9 +54,9 @@ def print_capacity(
     stream.writelines(aligned([_RATE, "steady", "peak"], kinds, 1))
     stream.write("\n")
     if configurations:
-        stream.writelines(aligned(headings(configurations), map(texts, configurations), _NAMES))
+        write_table(stream, headings(configurations), map(texts, configurations), _NAMES)
         stream.write("\n")
-    stream.writelines(f"{printable(line)}\n" for line in notes(demand, configurations))
+    write_lines(stream, notes(demand, configurations))
 
 
 def asked_words(demand: Demand | Asked) -> str:

@@ -44,18 +44,21 @@ def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         ]
     width = max(len(row["id"]) for row in rows)
     wide = max(len(title), *map(len, figures))
-    yield f"{'id':{width}}  {'outcome':12}  {title:>{wide}}  {'durability':10}  server"
+    ended = max(len("outcome"), *(len(row["outcome"]) for row in rows))
+    yield f"{'id':{width}}  {'outcome':{ended}}  {title:>{wide}}  {'durability':10}  server"
     for row, figure in zip(rows, figures, strict=True):
         yield (
-            f"{row['id']:{width}}  {row['outcome']:12}  {figure:>{wide}}  "
+            f"{row['id']:{width}}  {row['outcome']:{ended}}  {figure:>{wide}}  "
             f"{row['durability'] or _NONE:10}  {server_name(row)}"
         )
 
 
 def common_kind(rows: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
-    """Words and unit of the figures of rows of the index; None where they are of several."""
+    """Words and unit of the figures of rows of the index; None where units are several."""
     kinds = {(row["metric"].replace("_", " "), row["unit"]) for row in rows if row["metric"]}
-    return kinds.pop() if len(kinds) == 1 else None
+    if len({unit for _, unit in kinds}) != 1:
+        return None
+    return kinds.pop() if len(kinds) == 1 else ("figure", kinds.pop()[1])
 
 
 def aligned(

@@ -236,6 +236,7 @@ class LiveView:
         facts = {
             "phase": self.phase,
             "run": f"{self.run} of {self.procedure.rounds}" if self.run else "",
+            "estimate so far": estimate_words(self.values, self._kind, self.procedure.trim),
         }
         if self.load is not None:
             facts["trial"] = f"{self.load.words}, since {span(self.trial_s(now))}"
@@ -248,7 +249,6 @@ class LiveView:
         if server := self._server():
             facts["server"] = server
         facts["last trial"] = self.last
-        facts["estimate so far"] = estimate_words(self.values, self._kind, self.procedure.trim)
         return facts
 
     def trial_s(self, now: datetime) -> float:

@@ -11,8 +11,6 @@ from leaselab.analysis.curve import Curve, Standing, curves_of
 from leaselab.analysis.matrix import Cell, Column, Row, by_figure, cell_of, columns_of, rows_of
 from leaselab.analysis.ratio import Basis
 from leaselab.model.record import Record
-from leaselab.model.text import printable
-from leaselab.report.console import Console
 from leaselab.report.listing import (
     aligned,
     escaped,
@@ -22,6 +20,7 @@ from leaselab.report.listing import (
     number,
 )
 from leaselab.report.units import in_shown_units
+from leaselab.report.width import columns, write_lines
 
 _NONE = "-"
 _PLAIN = "none"
@@ -59,12 +58,12 @@ def _print_alike(cells: Sequence[Cell], stream: TextIO, *, markdown: bool) -> No
     write = markdown_table if markdown else aligned
     texts = ["".join(write(*table)) for table in tables]
     widest = max(len(line) for text in texts for line in text.splitlines())
-    if not markdown and stream.isatty() and widest >= Console(file=stream).width:
+    width = columns(stream)
+    if not markdown and width and widest > width:
         texts, legend = ["".join(aligned(*_one_by_one(cells), 2))], {}
     stream.write("\n".join(texts))
-    clean = escaped if markdown else printable
-    lines = [clean(line) for line in (*legend, *conditions(cells))]
-    stream.writelines(["\n", *(f"{line}\n" for line in lines)])
+    lines = ["", *legend, *conditions(cells)]
+    write_lines(stream, map(escaped, lines) if markdown else lines)
 
 
 def print_curves(records: Sequence[Record], stream: TextIO | None = None) -> None:
@@ -85,8 +84,7 @@ def print_curves(records: Sequence[Record], stream: TextIO | None = None) -> Non
             stream.writelines(["\n", f"{label}\n" if label else ""])
             stream.writelines(aligned(*_curve_texts(curve), 0))
         if curves:
-            stream.write("\n")
-            stream.writelines(f"{line}\n" for line in _curve_legend(curves, members[0]))
+            write_lines(stream, ["", *_curve_legend(curves, members[0])])
 
 
 def _curve_texts(curve: Curve) -> tuple[list[str], list[list[str]]]:

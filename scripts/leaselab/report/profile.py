@@ -13,8 +13,7 @@ from leaselab.analysis.profile import (
     FunctionChange,
     ProfileDifference,
 )
-from leaselab.model.text import printable
-from leaselab.report.listing import aligned
+from leaselab.report.width import write_lines, write_table
 
 SHOWN = 15
 """Functions that a table shows."""
@@ -29,9 +28,9 @@ LONGEST = 60
 def print_profile(profiles: ProfileDifference, stream: TextIO | None = None) -> None:
     """Print the functions of two profiles; stdout, or there."""
     stream = stream or sys.stdout
-    stream.write(f"\n{printable(summary(profiles))}\n\n")
-    stream.writelines(aligned(headings(profiles), rows(profiles), NAMES))
-    stream.writelines(f"{line}\n" for line in notes(profiles))
+    write_lines(stream, ["", summary(profiles), ""])
+    write_table(stream, headings(profiles), rows(profiles), NAMES)
+    write_lines(stream, notes(profiles))
 
 
 def headings(profiles: ProfileDifference) -> list[str]:

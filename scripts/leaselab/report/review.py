@@ -18,8 +18,8 @@ from leaselab.archive.row import row_of
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.source import SHORT
-from leaselab.model.text import printable
-from leaselab.report.listing import aligned, escaped, markdown_table
+from leaselab.report.listing import escaped, markdown_table
+from leaselab.report.width import write_lines, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 _SUBJECT = 60
 """Letters of a subject that a table shows."""
-HEADINGS = ("scenario", "changed by", "95 % interval", "", "last before", "first after")
+HEADINGS = ("scenario", "changed by", "95 % interval", "what", "last before", "first after")
 NO_ANCHOR = (
     "no anchor: the machine's drift is in these figures; leaselab run with --anchor measures "
     "a fixed reference in turn with the others"
@@ -284,14 +284,12 @@ def parts(review: Review) -> list[tuple[str, list[tuple[Series, Change]]]]:
 def print_review(review: Review, stream: TextIO | None = None) -> None:
     """Print it; stdout unless given."""
     stream = stream or sys.stdout
-    stream.write(f"{headline(review)}\n")
+    write_lines(stream, [headline(review)])
     for title, changes in parts(review):
         stream.write(f"\n{title}\n")
-        stream.writelines(
-            aligned(HEADINGS, (cells(*change) for change in changes), len(HEADINGS))
-        )
+        write_table(stream, HEADINGS, (cells(*change) for change in changes), len(HEADINGS))
     remarks = notes(review)
-    stream.writelines(["\n" * bool(remarks), *(f"{printable(line)}\n" for line in remarks)])
+    write_lines(stream, ["", *remarks] if remarks else [])
 
 
 def markdown_of_review(review: Review) -> str:

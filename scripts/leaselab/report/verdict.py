@@ -29,9 +29,10 @@ from leaselab.report.closing import (
     time_apart,
     worse,
 )
-from leaselab.report.listing import aligned, heading, moment_words
+from leaselab.report.listing import heading, moment_words
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
+from leaselab.report.width import write_lines, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,15 +60,14 @@ _SUBJECT = 50
 def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> None:
     """Print both results, figures, conditions and last the verdict; stdout unless given."""
     stream = stream or sys.stdout
-    stream.writelines(aligned(headings(comparison), [*rows(comparison)], NAMES))
+    write_table(stream, headings(comparison), rows(comparison), NAMES)
     lines = [
         *figures(comparison),
         *sureness(comparison),
         *conditions(comparison),
         *doubts(comparison),
     ]
-    stream.writelines(["\n", *(f"{printable(line)}\n" for line in lines)])
-    stream.write(f"\n{closing(comparison)}\n")
+    write_lines(stream, ["", *lines, "", closing(comparison)])
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:

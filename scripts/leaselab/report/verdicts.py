@@ -11,10 +11,11 @@ from leaselab.analysis.verdict import Change, Comparison, Limit, Verdict
 from leaselab.model.errors import Outcome
 from leaselab.model.text import printable
 from leaselab.report.closing import closing
-from leaselab.report.listing import aligned, heading, sentence
+from leaselab.report.listing import heading, sentence
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdict import comparison_document
+from leaselab.report.width import write_lines, write_table
 
 if TYPE_CHECKING:
     from leaselab.analysis.layouts import OverLayouts
@@ -28,9 +29,9 @@ _NOTHING = "-"
 def print_comparisons(comparisons: Sequence[Comparison], stream: TextIO | None = None) -> None:
     """Print a table of all, and a sentence on each that needs one; stdout unless given."""
     stream = stream or sys.stdout
-    stream.writelines(aligned(HEADINGS, [*rows(comparisons)], NAMES))
+    write_table(stream, HEADINGS, rows(comparisons), NAMES)
     lines = [*closings(comparisons)]
-    stream.writelines(["\n" * bool(lines), *(f"{printable(line)}\n" for line in lines)])
+    write_lines(stream, ["", *lines] if lines else [])
 
 
 def comparisons_document(comparisons: Sequence[Comparison]) -> dict[str, Any]:

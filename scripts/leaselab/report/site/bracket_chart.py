@@ -35,7 +35,7 @@ def bracket_chart(tried: Sequence[Tried], procedure: Procedure, unit: str) -> Sp
         return None
     x = {"field": "trial", "type": "ordinal", "title": "trial", "axis": {"labelAngle": 0}}
     # each load stands to the next as a ratio, and a search begins far away
-    scale = {"type": "log", "zero": False, "nice": False, "padding": 8}
+    scale = {"type": "log", "nice": False, "padding": 8}
     axis = {"format": ".10~g", "tickCount": 5}
     y = number("rate", f"offered load ({unit})", scale=scale, axis=axis)
     closing = [value for value in values if value["lower"] and value["upper"]]

@@ -44,7 +44,7 @@ def changes_chart(
         for label, ratio, ci95, look in changes
     ]
     y = names("label", _LABEL_WIDTH)
-    x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 6})
+    x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 5})
     ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": OWN_COLOUR}
     tooltip = tooltip_fields(
         ("label", "", ""),

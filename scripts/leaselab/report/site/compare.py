@@ -19,6 +19,7 @@ from leaselab.analysis.ratio import Basis, Ratio
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import SERVER, Metric, Record
 from leaselab.model.server import server_name, settings_of
+from leaselab.report.closing import pace_words, signed
 from leaselab.report.facts import config_text
 from leaselab.report.listing import sentence
 from leaselab.report.matrix import shown
@@ -47,6 +48,13 @@ class Column:
     """What that rests on, in words."""
     incompatibilities: Sequence[str]
     """Why it is not comparable; empty when it is."""
+    words: str
+    """What the ratio says; empty without one, or where it is not comparable."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether it is comparable, and a difference was seen."""
+        return bool(self.words and self.ratio and self.ratio.differs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,39 @@ class Group:
     figure: Figure | None
     differences: Sequence[Difference]
     configuration: Sequence[Difference]
+
+    @property
+    def differs(self) -> bool:
+        """Whether a difference was seen that is not the drift of the machine."""
+        return any(
+            column.differs and column.ratio and column.ratio.basis is not Basis.SESSIONS
+            for column in self.columns
+        )
+
+
+def compared(groups: Sequence[Group]) -> dict[str, Any]:
+    """What the template gets: the groups, those that differ first, and the answer."""
+    drifted = [
+        made
+        for made in groups
+        if not made.differs and any(column.differs for column in made.columns)
+    ]
+    differing = [made for made in groups if made.differs]
+    differ = "differs" if len(differing) == 1 else "differ"
+    title = f"{len(differing)} of {len(groups)} comparisons {differ}"
+    if len(groups) == 1:
+        words = [
+            f"{column.words} {column.ratio.basis.value}"
+            for column in groups[0].columns
+            if column.words and column.ratio
+        ]
+        title = f"{groups[0].name}: {'; '.join(words) or 'nothing to compare'}"
+    rest = [made for made in groups if made not in differing and made not in drifted]
+    return {
+        "groups": [*differing, *drifted, *rest],
+        "answer": title if groups else "Nothing to compare yet",
+        "drifted": len(drifted) if len(groups) > 1 else 0,
+    }
 
 
 def choose(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -94,10 +135,17 @@ def group(
     measured = [record for record, _ in results]
     records = in_shown_units(measured)
     several = len({record.scenario.name for record in records}) > 1
+    systems = len({record.release for record in records}) > 1
     titles = {(record.figure.title, record.figure.unit) for record in records}
     title, unit = titles.pop() if len(titles) == 1 else ("figure", "")
     columns = [
-        _column(records[0], record, *_ratio(measured[0], raw, anchors), several=several)
+        _column(
+            records[0],
+            record,
+            *_ratio(measured[0], raw, anchors),
+            several=several,
+            systems=systems,
+        )
         for record, raw in zip(records, measured, strict=True)
     ]
     bars = [
@@ -155,11 +203,23 @@ def _ratio(
 
 
 def _column(
-    base: Record, record: Record, ratio: Ratio | None, rests: str, *, several: bool
+    base: Record,
+    record: Record,
+    ratio: Ratio | None,
+    rests: str,
+    *,
+    several: bool,
+    systems: bool,
 ) -> Column:
     cell = cell_of(record)
     same = (record.figure.name, record.figure.unit) == (base.figure.name, base.figure.unit)
-    label = ", ".join(filter(None, (cell.server, record.release)))
+    label = ", ".join(filter(None, (cell.server, record.release if systems else "")))
+    other = list(
+        dict.fromkeys(
+            f"another {incompatibility.what}"
+            for incompatibility in incompatibilities(base, record)
+        )
+    )
     return Column(
         id=record.id,
         label=f"{cell.scenario}, {label}" if several else label,
@@ -168,10 +228,17 @@ def _column(
         metrics=[record.metric(metric.name) for metric in base.metrics[1:]],
         ratio=ratio,
         rests=rests,
-        incompatibilities=list(
-            dict.fromkeys(
-                f"another {incompatibility.what}"
-                for incompatibility in incompatibilities(base, record)
-            )
-        ),
+        incompatibilities=other,
+        words=_words(ratio, record.figure.unit) if ratio and not other else "",
     )
+
+
+def _words(ratio: Ratio, unit: str) -> str:
+    """The difference: ``3.4 % slower``, or no more than a figure where drift is part of it."""
+    if ratio.differs is None:
+        return "too few runs to say"
+    if not ratio.differs:
+        return "no difference seen"
+    if ratio.basis is Basis.SESSIONS:
+        return f"differs by {signed(ratio.value)}"
+    return pace_words(ratio.value, unit)

@@ -12,6 +12,7 @@ from leaselab.analysis.summary import whole_latency
 from leaselab.analysis.verdict import one_duel
 from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
+from leaselab.report.listing import measured as figure_words
 from leaselab.report.listing import sentence
 from leaselab.report.site.duel import LETTERS, duel
 from leaselab.report.site.experiment_charts import Shown, curve_chart, dot_chart, rounds_chart
@@ -90,15 +91,17 @@ def experiment(
 
 
 def _answer(points: Sequence[Shown], title: str) -> str:
-    """Which point is the best; empty without exactly one."""
-    best = [point.label for point in points if point.standing == Standing.BEST]
+    """Which point is the best, and its figure; empty without exactly one."""
+    best = [point for point in points if point.standing == Standing.BEST]
     if len(best) != 1 or len(points) < 2:
         return ""
     others = [point.standing for point in points if point.standing != Standing.BEST]
     if all(other == Standing.ALIKE for other in others):
         compared = " and ".join(point.label for point in points)
         return f"no difference in {title} seen between {compared}"
-    return f"best {title}: {best[0]}"
+    figure = best[0].record.figure
+    value = figure_words(figure.value, figure.unit, figure.half_width)
+    return f"best {title}: {best[0].label}, {value} {figure.unit}"
 
 
 def _known(metrics: Iterable[Metric], records: Sequence[Record]) -> Iterator[Metric]:

@@ -14,6 +14,7 @@ from leaselab.analysis.history import Series, State
 from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
+from leaselab.report.listing import sentence
 from leaselab.report.review import percent, state_words
 from leaselab.report.site.anchors import rounds, to_anchor
 from leaselab.report.site.figure import Figure, figure
@@ -156,7 +157,7 @@ class Drawing:
         draw = partial(history_chart, name=name, axis=self._axis, by_commit=False)
         return figure(
             f"time{suffix}",
-            name,
+            f"{sentence(self._line.title)} over time",
             draw(points, marks),
             drawn=draw(drawn, since),
             note=_note(points, anchored=any(map(self._anchor, rows))),
@@ -186,9 +187,10 @@ class Drawing:
                 by_commit=True,
                 steps=self._steps,
             )
+            against = f", as a ratio to {anchor}" * bool(anchor)
             by_commit = figure(
                 f"commits{suffix}{f'-to-{number}' if number else ''}",
-                name,
+                f"{sentence(self._line.title)} by commit{against}",
                 drawn,
                 note=_commit_note(self._line, anchor, len(members)),
             )

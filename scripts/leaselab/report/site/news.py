@@ -85,6 +85,11 @@ def _title(review: Review, changes: list[tuple[Series, Change]]) -> str:
         return "Too few builds to say what changed"
     if not changes:
         return f"Nothing changed in {words}"
+    if len(changes) == 1:
+        ((series, change),) = changes
+        is_ = "is" if change.state is State.CONFIRMED else "may be"
+        size = pace_words(change.size[0], series.unit)
+        return f"1 change in {words}: {series.scenario} {is_} {size}"
     counts = [
         (sum(change.worse for _, change in changes), "for the worse"),
         (sum(not change.worse for _, change in changes), "for the better"),

@@ -18,6 +18,7 @@ from leaselab.model.errors import usage_error
 from leaselab.model.text import printable_lines
 from leaselab.report.listing import moment_words, number, sentence, short, span
 from leaselab.report.site.figure import Figure, script, script_version
+from leaselab.report.site.labels import labelled
 from leaselab.report.site.vega import Spec
 
 _HERE = Path(__file__).parent
@@ -56,10 +57,9 @@ def live_page(title: str) -> str:
 def single_page(template: str, values: Mapping[str, Any]) -> str:
     """A page that needs no other file: its style is inside, and it has no scripts."""
     style = Markup(page_file("leaselab.css").decode())  # noqa: S704  # ours, and no text of others
-    return (
-        _environment()
-        .get_template(template)
-        .render(
+    template_ = _environment().get_template(template)
+    return labelled(
+        template_.render(
             **values, nav=(), up="", page="", charted=False, style=style, version=__version__
         )
     )
@@ -125,7 +125,7 @@ class Pages:
         )
         self._disown(name)
         page.parent.mkdir(parents=True, exist_ok=True)
-        _replace(page, text)
+        _replace(page, labelled(text))
         data = page.with_suffix(".js")
         if drawn:
             charts, parts = _sharing(

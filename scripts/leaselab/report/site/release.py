@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from leaselab.archive.row import Row
     from leaselab.archive.store import Store
 
+_CHANGED = ("worse", "better")
+"""Looks of changes that were seen, in the order in which they are shown."""
 _CONFIG_LIMIT = 200_000
 """Letters of a configuration that are attached."""
 _BUILD = ("server", "commit", "repository", "build", "generator")
@@ -130,9 +132,8 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
     """What the template gets."""
     entries = [entry for each in report.entries.values() for entry in each]
     judged = [entry for entry in entries if entry.look != "unknown"]
-    order = ("worse", "better")
     news = sorted(
-        (entry for entry in entries if entry.news), key=lambda entry: order.index(entry.look)
+        (entry for entry in entries if entry.news), key=lambda entry: _CHANGED.index(entry.look)
     )
     records = [entry.other for entry in entries]
     sides = {
@@ -151,6 +152,7 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
         "release": report.release.name,
         "against": report.against.name,
         "news": news,
+        "answer": _answer([new.look for new in news], len(judged)),
         "slower": next((new.scenario for new in news if new.look == "worse"), ""),
         "judged": len(judged),
         "apart": sum(entry.comparison.apart for entry in entries),
@@ -196,6 +198,16 @@ def _attached(store: Store, report: Report) -> list[dict[str, Any]]:
         for (text, command), names in names_by_text.items()
         if text or command
     ]
+
+
+def _answer(looks: Sequence[str], judged: int) -> str:
+    """What is new, in a few words; `looks` are those of the figures that changed."""
+    if not judged:
+        return "no figure can be judged"
+    counts = [f"{count} {look}" for look in _CHANGED if (count := looks.count(look))]
+    if not counts:
+        return f"no change seen in {judged} figure{'s' * (judged != 1)}"
+    return f"{' and '.join(counts)} of {judged} figure{'s' * (judged != 1)}"
 
 
 def _benches(records: Iterable[Record]) -> list[tuple[str, str, list[tuple[str, str]]]]:

@@ -15,7 +15,7 @@ from leaselab.model.record import Record
 from leaselab.report.listing import common_kind
 from leaselab.report.review import review_of, series_of
 from leaselab.report.site.anchors import anchor_words
-from leaselab.report.site.compare import Group, choose, group
+from leaselab.report.site.compare import Group, choose, compared, group
 from leaselab.report.site.experiment import experiment, experiment_line
 from leaselab.report.site.history import history, history_line
 from leaselab.report.site.history_panels import Line, lines_of
@@ -124,12 +124,12 @@ class _Site:
                 self._write_sweep(row["id"])
             lines[scenario] = lines_of(scenario, rows)
             for line in lines[scenario]:
-                compared = choose(line.rows)
-                for ref in compared:
+                chosen = choose(line.rows)
+                for ref in chosen:
                     self._write_sweep(ref)
-                compared = [ref for ref in compared if ref not in self._results.refused]
-                if len(compared) > 1:
-                    groups.append((line.name, compared))
+                chosen = [ref for ref in chosen if ref not in self._results.refused]
+                if len(chosen) > 1:
+                    groups.append((line.name, chosen))
         if len(self._named) > 1:
             named = [ref for ref in self._named if ref not in self._results.refused]
             groups = [("the results that were named", named)] if len(named) > 1 else []
@@ -326,7 +326,7 @@ class _Site:
                     record for ref in sorted(anchors) if (record := self._results.light(ref))
                 ]
                 made.append(group(name, results, {record.id: record for record in known}))
-        return {"groups": made}, [part.figure for part in made]
+        return compared(made), [part.figure for part in made]
 
     def _still_there(self, page: str) -> bool:
         """Whether a page that was written before is of something that is there."""

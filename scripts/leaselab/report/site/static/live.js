@@ -36,23 +36,23 @@ async function draw(id, chart) {
 
 const TRIES = 5;
 let failed = 0;
+let facts = {};
 
 async function follow() {
   try {
     const state = await (await fetch("/state.json")).json();
     failed = 0;
     document.getElementById("title").textContent = state.title;
-    showFacts(state.facts);
+    facts = state.facts;
+    showFacts(facts);
     document.getElementById("search").hidden = !state.bracket;
     if (state.bracket) await draw("bracket", state.bracket);
     document.getElementById("seconds").hidden = !state.chart;
     if (state.chart) await draw("chart", state.chart);
   } catch (error) {
     failed += 1;
-    if (failed >= TRIES) {
-      showFacts({ phase: "no answer: the sweep has ended, or `leaselab watch` has", error: String(error) });
-      return;
-    }
+    // what was last known stays, and a later sweep at this address is followed
+    if (failed === TRIES) showFacts({ ...facts, phase: `no answer: the sweep or its watch has ended (${error.message})` });
   }
   setTimeout(follow, 1000);
 }

@@ -1,0 +1,61 @@
+"""Lines and tables as wide as a terminal; a pipe gets whole ones, so that grep finds them."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TextIO
+
+from leaselab.model.text import printable
+from leaselab.report.listing import aligned
+
+
+def write_lines(stream: TextIO, lines: Iterable[str]) -> None:
+    """Write sentences, a line each; a terminal has them folded between words."""
+    width = columns(stream)
+    for line in map(printable, lines):
+        stream.write(f"{_folded(line, width) if width else line}\n")
+
+
+def write_table(
+    stream: TextIO, headings: Sequence[str], body: Iterable[Sequence[str]], names: int
+) -> None:
+    """Write a table as `aligned` has it; on a narrow terminal, a line for each cell."""
+    rows = [*body]
+    width = columns(stream)
+    lines = [*aligned(headings, rows, names)]
+    if width and max(map(len, lines)) > width + 1:  # that is the line's end
+        lines = [*_blocks(headings, rows, width)]
+    stream.writelines(lines)
+
+
+def columns(stream: TextIO) -> int | None:
+    """How many a terminal has; None for a pipe or a file."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def _blocks(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], width: int
+) -> Iterator[str]:
+    """Each row below its first cell; cells without a value are left out."""
+    gap = max(map(len, headings)) + 4
+    for name, *cells in rows:
+        yield f"{printable(name)}\n"
+        for heading, cell in zip(headings[1:], cells, strict=True):
+            if cell not in ("", "-"):
+                text = f"  {heading}".ljust(gap) + printable(cell)
+                yield f"{_folded(text, width, gap)}\n"
+
+
+def _folded(line: str, width: int, indent: int = 2) -> str:
+    """The line with breaks between words; an id or a path stays whole."""
+    if len(line) <= width:
+        return line
+    return textwrap.fill(
+        line,
+        width,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
