@@ -1,14 +1,17 @@
 """How the suite runs: property tests, its two parts, and the table of what it cost."""
 
+import copy
 import hashlib
 import json
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from tests import costs
 from tests.tools import TOOLS
 
+from leaselab.lab import inventory
 from leaselab.report.site import figure
 
 # No deadline for one example: the machine may be busy measuring.  CI tries the same
@@ -20,6 +23,7 @@ settings.register_profile("ci", settings.get_profile("desk"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "desk")
 
 PARTS = ("quick", "lab")
+INVENTORIES = Path(__file__).parents[1] / "inventory"
 
 
 def pytest_addoption(parser):
@@ -58,6 +62,31 @@ def each_chart_once():
     figure.svg, figure.vl_convert.javascript_bundle = svg, bundled
     yield
     figure.svg, figure.vl_convert.javascript_bundle = draw, bundle
+
+
+@pytest.fixture(scope="session", autouse=True)
+def each_inventory_once(request):
+    """Ask Ansible once about an inventory of the project: it takes seconds; none changes.
+
+    The lab's part asks as often as users do.
+    """
+    if request.config.getoption("--part") == "lab":
+        yield
+        return
+    answers, ask = {}, inventory.ask_ansible
+
+    def asked(path):
+        if not path.is_relative_to(INVENTORIES):
+            return ask(path)
+        settings = [item for item in os.environ.items() if item[0].startswith("ANSIBLE_")]
+        key = (path, *sorted(settings))
+        if key not in answers:
+            answers[key] = ask(path)
+        return copy.deepcopy(answers[key])
+
+    inventory.ask_ansible = asked
+    yield
+    inventory.ask_ansible = ask
 
 
 @pytest.fixture(scope="session", autouse=True)

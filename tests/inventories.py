@@ -1,8 +1,9 @@
 """Inventories of tests that ask no Ansible, or once: it reads hosts as plain variables say."""
 
 import shlex
-from functools import cache
 from pathlib import Path
+
+import yaml
 
 from leaselab.lab.inventory import parse_inventory, read_inventory
 from leaselab.lab.logins import Logins
@@ -12,9 +13,8 @@ ROOT = Path(__file__).parents[1]
 _ARGUMENTS = ("ssh_args", "ssh_common_args", "ssh_extra_args")
 
 
-@cache
 def local_lab():
-    """The local lab, of which Ansible is asked once a process."""
+    """The local lab, of which Ansible is asked once a process (conftest.py)."""
     return read_inventory(ROOT / "inventory/docker")
 
 
@@ -46,6 +46,15 @@ def login(name, /, **variables):
         "variables": {k: v for k, v in variables.items() if k.startswith("leaselab_")},
         "unresolved": {},
     }
+
+
+def parsed_file(path):
+    """Read a file of a group `bench` without Ansible: groups of hosts, and variables of all."""
+    bench = yaml.safe_load(path.read_text(encoding="utf-8"))["bench"]
+    hosts = [group["hosts"] for group in bench["children"].values()]
+    variables = {name: {**own, **bench["vars"]} for each in hosts for name, own in each.items()}
+    groups = {name: {"hosts": [*group["hosts"]]} for name, group in bench["children"].items()}
+    return parsed(path, {"_meta": {"hostvars": variables}, **groups})
 
 
 def parsed(path, listing):

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.plays import play_here
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "roles" / "bench_lock" / "files" / "bench-lock"
+RESULTS = "ansible_failed_result.results | map(attribute='msg') | join"
 NOWHERE = {"ansible_host": "127.0.0.1", "ansible_port": 9}
 """Nothing listens there: SSH to this host fails at once."""
 HERE = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
@@ -123,14 +125,13 @@ def test_no_host_is_switched_while_its_bench_is_held(bench):
         assert "sut: nothing switches this host. Found: no leaselab_power." in said
 
 
-@pytest.mark.parametrize(("name", "limit"), [("build", "builder"), ("deploy", "sut,gen")])
-def test_a_limit_does_not_leave_the_bench_lock_out(bench, name, limit):
+def test_a_limit_does_not_leave_the_bench_lock_out(bench):
     """The generator keeps the lock; a play without it would change a bench that measures.
 
     tests/house/test_roles.py has that each playbook asks so.
     """
     take(bench)
-    code, said = play(bench, name, "--limit", limit)
+    code, said = play(bench, "build", "--limit", "builder")
     assert code == 2
     assert "The bench is in use by ana@laptop (a test) for " in said
     assert "UNREACHABLE" not in said, "a host was touched before the lock was asked"
@@ -170,34 +171,22 @@ def test_a_tag_that_is_none_is_refused_before_anything_is_touched(bench):
 
 
 def test_a_base_image_that_others_can_exchange_is_refused_before_anything_is_made(tmp_path):
-    """A tag can be moved; a digest is the content."""
-    play_ = {
-        "hosts": "localhost",
-        "connection": "local",
-        "gather_facts": False,
-        "tasks": [{"import_role": {"name": "docker_lab", "tasks_from": "precheck"}}],
-    }
-    book = tmp_path / "book.yml"
-    book.write_text(yaml.safe_dump([play_]), encoding="utf-8")
+    """A tag can be moved, and the module would look for one; a digest is the content."""
     digest = "sha256:" + 64 * "a"
-
-    def asked(image):
-        command = [Path(sys.executable).with_name("ansible-playbook"), book]
-        done = subprocess.run(
-            [*command, "-i", ROOT / "inventory/docker", "-e", f"docker_lab_base_image={image}"],
-            env=environment(tmp_path / "none"),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-        return done.returncode, done.stdout
-
-    assert asked(f"example.org:5000/debian@{digest}")[0] == 0
-    code, said = asked("debian:trixie-slim")
-    assert code == 2
-    assert "docker_lab_base_image is not pinned (found debian:trixie-slim" in said
-    assert asked(f"debian:trixie-slim@{digest}")[0] == 2, "the module would look for that tag"
+    pinned, moving = f"example.org:5000/debian@{digest}", "debian:trixie-slim"
+    tasks = []
+    for number, image in enumerate((pinned, moving, f"{moving}@{digest}")):
+        keep = {"dest": str(tmp_path / str(number))}
+        role = {"name": "docker_lab", "tasks_from": "precheck"}
+        asked = {"include_role": role, "vars": {"docker_lab_base_image": image}}
+        taken = {"keep": {**keep, "content": "taken"}}
+        refused = {"keep": {**keep, "content": f"{{{{ {RESULTS} }}}}"}}
+        tasks.append({"block": [asked, taken], "rescue": [refused]})
+    play_here(tmp_path, tasks)
+    taken, *refused = [(tmp_path / str(number)).read_text("utf-8") for number in range(3)]
+    assert taken == "taken"
+    for text in refused:
+        assert "docker_lab_base_image is not pinned (found debian:trixie-slim" in text
 
 
 def test_an_inventory_that_does_not_name_its_bench_is_refused(bench):

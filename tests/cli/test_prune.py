@@ -15,10 +15,12 @@ import pytest
 import yaml
 from msgspec.structs import replace
 from tests.examples import MAX_RATES, PROCEDURE, archive_result, example_result
+from tests.inventories import parsed_file
 
 from leaselab.archive.checksums import PRUNED
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
+from leaselab.lab import benches
 
 SOURCES = Path(__file__).parents[2] / "scripts"
 RESULTS = 12
@@ -78,6 +80,15 @@ def start(root, inventory):
     return start
 
 
+@pytest.fixture
+def prune(root, inventory, monkeypatch):
+    """Run the command in this process; return its exit code."""
+    monkeypatch.setenv("LEASELAB_ROOT", str(root.parent))
+    monkeypatch.setenv("LEASELAB_RESULTS", str(root))
+    monkeypatch.setattr(benches, "read_inventory", parsed_file)
+    return lambda *words: main(["lab", "prune", "-i", str(inventory), *words])
+
+
 def pruned(root):
     """Ids of the results that have a list of what was pruned; each result matches its own."""
     store = Store(root)
@@ -115,32 +126,31 @@ def test_two_at_once_and_a_sweep_that_is_sealed_meanwhile(root, start):
     assert Store(root).verify(sealed.id).pruned is None
 
 
-def test_it_says_what_goes_what_is_left_and_what_that_frees(root, start, tmp_path):
+def test_it_says_what_goes_what_is_left_and_what_that_frees(root, prune, tmp_path, capsys):
     source = tmp_path / ".leaselab" / "sources" / "a.tar"
     source.parent.mkdir(parents=True)
     source.write_bytes(b"x" * 1_500_000)
     os.utime(source, (LONG_AGO.timestamp(),) * 2)
-    out, err = (process := start("--dry-run")).communicate()
-    assert process.returncode == 0, err
+    assert prune("--dry-run") == 0
+    out, err = capsys.readouterr()
     assert out.splitlines()[-1] == "1.5 MB would be freed"
     assert f"raw outputs  {RESULTS:>5}" in out
     assert "left as it is: builder of bench rack1: " in err
     assert source.exists()
     assert not pruned(root)
-    out, _ = start("--unused-days", "61").communicate()
+    assert prune("--unused-days", "61") == 0
     assert source.exists()
     assert len(pruned(root)) == RESULTS
-    assert start("--unused-days=59").wait() == 0
+    assert prune("--unused-days=59") == 0
     assert not source.exists()
 
 
-def test_what_cannot_be_removed_is_said_and_ends_with_4(root, start):
+def test_what_cannot_be_removed_is_said_and_ends_with_4(root, prune, capsys):
     (place, *_) = root.glob("*/*/*")
     place.chmod(0o755)
     (place / "SHA256SUMS").unlink()
-    _, err = (process := start()).communicate()
-    assert process.returncode == 4
-    assert place.name in err
+    assert prune() == 4
+    assert place.name in capsys.readouterr().err
     assert len(list(root.glob(f"*/*/*/{PRUNED}"))) == RESULTS - 1
 
 

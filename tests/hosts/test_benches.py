@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.inventories import parsed
+from tests.inventories import parsed_file
 
 from leaselab.cli.bench_options import inventory_of
 from leaselab.lab import benches as benches_module
@@ -44,19 +44,10 @@ def write_racks(folder):
     return folder
 
 
-def as_listed(path):
-    """Read a file of `write_bench` without Ansible, which takes seconds for each."""
-    bench = yaml.safe_load(path.read_text(encoding="utf-8"))["bench"]
-    hosts = [group["hosts"] for group in bench["children"].values()]
-    variables = {name: {**own, **bench["vars"]} for each in hosts for name, own in each.items()}
-    groups = {name: {"hosts": [*group["hosts"]]} for name, group in bench["children"].items()}
-    return parsed(path, {"_meta": {"hostvars": variables}, **groups})
-
-
 @pytest.fixture
 def racks(tmp_path, monkeypatch):
     """An inventory of two benches, for a test to change."""
-    monkeypatch.setattr(benches_module, "read_inventory", as_listed)
+    monkeypatch.setattr(benches_module, "read_inventory", parsed_file)
     return write_racks(tmp_path)
 
 

@@ -1,8 +1,9 @@
 """How a host is reached by the command that Ansible would use; jump hosts."""
 
 import pytest
-from tests.inventories import login
+from tests.inventories import login, parsed_file
 
+from leaselab.lab import benches
 from leaselab.lab.access import host_access
 from leaselab.lab.benches import read_benches
 from leaselab.model.errors import LeaselabError, Outcome
@@ -125,7 +126,8 @@ bench:
 """
 
 
-def test_the_same_address_behind_another_jump_host_is_another_machine(tmp_path):
+def test_the_same_address_behind_another_jump_host_is_another_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(benches, "read_inventory", parsed_file)
     for name, gate in (("rack1", "192.0.2.1"), ("rack2", "192.0.2.2")):
         text = BENCH.format(name=name, gate=gate)
         (tmp_path / f"{name}.yml").write_text(text, encoding="utf-8")

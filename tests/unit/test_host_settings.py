@@ -28,7 +28,7 @@ class Machine:
     """A host of four processors and a card with three interrupts, as files."""
 
     def __init__(self, root):
-        self.root = root
+        self.root, self.sysctl_file = root, root / "sysctl.d" / "99.conf"
         self.host = knobs.Host(root / "sys", root / "proc")
         cpus = "sys/devices/system/cpu"
         self.put({f"{cpus}/online": "0-3", f"{cpus}/smt/control": "on"})
@@ -61,11 +61,13 @@ class Machine:
 
     def tuning(self, *, dry=False, **asked):
         ledger = host_settings.Ledger(self.root / "run")
-        return host_settings.Tuning(self.host, {**NOTHING, **asked}, ledger, dry=dry)
+        asked = {**NOTHING, **asked}
+        return host_settings.Tuning(self.host, asked, ledger, self.sysctl_file, dry=dry)
 
     def tune(self, **asked):
         tuning = self.tuning(**asked)
-        return tuning, tuning.present()
+        tuning.present()
+        return tuning
 
     def record(self, **asked):
         return host_settings.recorded(self.tuning(**asked).readings(), {})
@@ -91,7 +93,7 @@ def changed(machine, before):
 
 def test_what_is_asked_for_is_set_and_read_back(machine):
     before = machine.read()
-    tuning, _ = machine.tune(**ALL)
+    tuning = machine.tune(**ALL)
     assert tuning.changed
     cpus = "sys/devices/system/cpu"
     assert changed(machine, before) == {
@@ -128,7 +130,7 @@ def test_a_governor_that_the_kernel_does_not_have_is_named_with_those_that_it_ha
 def test_a_second_time_changes_nothing(machine):
     machine.tune(**ALL)
     before = machine.read()
-    tuning, _ = machine.tune(**ALL)
+    tuning = machine.tune(**ALL)
     assert not tuning.changed
     assert machine.read() == before
 
@@ -138,7 +140,7 @@ def test_everything_is_restored(machine):
     machine.tune(**ALL)
     machine.tune(**{**ALL, "governor": "schedutil"})  # what was there first is what counts
     tuning = machine.tuning()
-    assert tuning.restore() == []
+    tuning.restore()
     assert tuning.changed
     assert machine.read() == before
     again = machine.tuning()
@@ -186,8 +188,9 @@ def test_check_mode_says_that_it_would_change_and_does_not(machine):
 
 def test_a_host_without_a_setting_says_so_and_is_left_alone(tmp_path):
     bare = Machine.__new__(Machine)
-    bare.root, bare.host = tmp_path, knobs.Host(tmp_path / "sys", tmp_path / "proc")
-    tuning, _ = bare.tune(**ALL)
+    bare.root, bare.sysctl_file = tmp_path, tmp_path / "sysctl.d" / "99.conf"
+    bare.host = knobs.Host(tmp_path / "sys", tmp_path / "proc")
+    tuning = bare.tune(**ALL)
     assert not tuning.changed
     record = bare.record(**ALL, sysctls={"backlog_packets": ["net.core.netdev_max_backlog", 9]})
     assert {setting["found"] for setting in record.values()} == {None}
@@ -198,7 +201,7 @@ def test_a_host_without_a_setting_says_so_and_is_left_alone(tmp_path):
 @pytest.mark.parametrize("control", ["forceoff", "notsupported", "notimplemented"])
 def test_a_processor_without_threads_has_them_off(machine, control):
     machine.put({"sys/devices/system/cpu/smt/control": control})
-    tuning, _ = machine.tune(smt="off")
+    tuning = machine.tune(smt="off")
     assert not tuning.changed
     assert machine.record(smt="off")["smt"] == {"asked": "off", "found": control, "why": None}
     assert machine.record(smt="on")["smt"]["why"]
@@ -240,37 +243,93 @@ def test_a_refusal_of_the_kernel_is_noted_and_nothing_is_to_be_restored(machine,
     assert "Input/output error" in record["why"]
 
 
-def test_kernel_settings_are_noted_for_the_module_that_sets_them(machine):
-    asked = {"sysctls": {"receive_buffer_max_bytes": ["net.core.rmem_max", 4194304]}}
-    _, done = machine.tune(**asked)
-    assert (done["sysctls"], done["released_sysctls"]) == (["net.core.rmem_max"], [])
-    machine.put({"proc/sys/net/core/rmem_max": "4194304"})
-    _, done = machine.tune()
-    assert done["released_sysctls"] == ["net.core.rmem_max"]
+SYSCTLS = {
+    "receive_buffer_max_bytes": ["net.core.rmem_max", 4194304],
+    "backlog_packets": ["net.core.netdev_max_backlog", 4000],
+}
+
+
+def test_kernel_settings_are_set_and_in_a_file_until_they_are_no_longer_asked_for(machine):
+    """Of those that this kernel has."""
+    machine.tune(sysctls=SYSCTLS)
+    assert machine.read()["proc/sys/net/core/rmem_max"] == "4194304"
+    assert machine.sysctl_file.read_text() == "net.core.rmem_max=4194304\n"
+    assert machine.sysctl_file.stat().st_mode & 0o777 == 0o644
+    assert not machine.tune(sysctls=SYSCTLS).changed
+    assert machine.tune().changed
     assert machine.read()["proc/sys/net/core/rmem_max"] == "212992"
+    assert not machine.sysctl_file.exists()
+
+
+def test_a_file_of_kernel_settings_that_was_lost_is_written_again(machine):
+    machine.tune(sysctls=SYSCTLS)
+    machine.sysctl_file.unlink()
+    assert machine.tune(sysctls=SYSCTLS).changed
+    assert machine.sysctl_file.exists()
+    machine.tuning(dry=True, sysctls=SYSCTLS).restore()
+    assert machine.sysctl_file.exists()
+    machine.tuning().restore()
+    assert not machine.sysctl_file.exists()
 
 
 def test_a_kernel_setting_of_the_machine_below_is_no_failure(machine, monkeypatch):
     monkeypatch.setattr(host_settings.os, "access", lambda *_: False)
-    asked = {"sysctls": {"receive_buffer_max_bytes": ["net.core.rmem_max", 4194304]}}
-    tuning, done = machine.tune(**asked)
-    assert done["sysctls"] == []
-    assert "net.core.rmem_max" in tuning.refused["receive_buffer_max_bytes"]
+    before = machine.read()
+    tuning = machine.tune(sysctls=SYSCTLS)
+    assert machine.read() == before
+    assert not tuning.changed
+    assert not machine.sysctl_file.exists()
+    assert "net/core/rmem_max" in tuning.refused["receive_buffer_max_bytes"]
 
 
 def test_units_that_run_are_stopped_once_and_started_again(machine, monkeypatch):
     states = {"a.timer": "active", "b.timer": "inactive", "c.service": None}
+    done = []
+
+    def change(verb, units):
+        done.append((verb, units))
+        states.update(dict.fromkeys(units, {"start": "active", "stop": "inactive"}[verb]))
+
+    monkeypatch.setattr(systemd, "change_units", change)
     monkeypatch.setattr(
         systemd, "unit_states", lambda units: {unit: states[unit] for unit in units}
     )
-    _, done = machine.tune(timers=["a.timer", "b.timer"], services=["c.service"])
-    assert (done["stop"], done["start"]) == (["a.timer"], [])
-    states["a.timer"] = "inactive"
-    _, done = machine.tune(timers=["b.timer"])
-    assert (done["stop"], done["start"]) == ([], ["a.timer"])
+    asked = {"timers": ["a.timer", "b.timer"], "services": ["c.service"]}
+    dry = machine.tuning(dry=True, **asked)
+    dry.present()
+    assert (dry.changed, done) == (True, [])
+    assert machine.tune(**asked).changed
+    assert not machine.tune(**asked).changed
+    machine.tune(timers=["b.timer"])
     states["b.timer"] = "active"
     machine.tune(timers=["b.timer"])
-    assert machine.tuning().restore() == ["b.timer"]
+    machine.tuning().restore()
+    assert done == [
+        ("stop", ["a.timer"]),
+        ("start", ["a.timer"]),
+        ("stop", ["b.timer"]),
+        ("start", ["b.timer"]),
+    ]
+
+
+def test_a_unit_that_does_not_stop_is_named_and_known_to_the_next_restore(
+    machine, monkeypatch, tmp_path
+):
+    """The program is one that notes its arguments and refuses to stop."""
+    program = tmp_path / "systemctl"
+    program.write_text(
+        "#!/bin/sh\n"
+        f'echo "$*" >>{tmp_path}/called\n'
+        "case $1 in show) echo LoadState=loaded; echo ActiveState=active ;;\n"
+        "  stop) echo Access denied >&2; exit 4 ;; esac\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(systemd, "is_there", lambda: True)
+    with pytest.raises(OSError, match=r"systemctl stop a\.timer: Access denied"):
+        machine.tune(timers=["a.timer"])
+    machine.tuning().restore()
+    assert (tmp_path / "called").read_text().splitlines()[-1] == "start a.timer"
 
 
 def test_states_of_units_are_read_in_the_order_in_which_they_were_asked_for():
@@ -332,7 +391,7 @@ def test_slices_are_set_once_and_restored(machine, monkeypatch):
     )
     machine.tune(housekeeping_cpus="0")
     assert now == {"init.scope": "0", "system.slice": "0", "user.slice": "1,2,3"}
-    tuning, _ = machine.tune(housekeeping_cpus="0")
+    tuning = machine.tune(housekeeping_cpus="0")
     assert not tuning.changed
     machine.tuning().restore()
     assert now == allowed
@@ -361,8 +420,11 @@ def module(monkeypatch, tmp_path):
             def __init__(self, argument_spec, supports_check_mode):
                 assert supports_check_mode
                 defaults = {name: spec.get("default") for name, spec in argument_spec.items()}
-                folder = {"folder": str(tmp_path / "run")}
-                self.params = {**defaults, **folder, **json.loads(json.dumps(parameters))}
+                places = {
+                    "folder": str(tmp_path / "run"),
+                    "sysctl_file": str(machine.sysctl_file),
+                }
+                self.params = {**defaults, **places, **json.loads(json.dumps(parameters))}
 
             def exit_json(self, **result):
                 raise Ended(result)
@@ -396,7 +458,7 @@ def test_what_the_kernel_refused_is_known_where_it_is_only_read(module, monkeypa
     module(state="present", settings=settings)
     _, said = module(state="read", settings=settings)
     assert said["missed"] == []
-    assert "net.core.rmem_max" in said["record"]["receive_buffer_max_bytes"]["why"]
+    assert "net/core/rmem_max" in said["record"]["receive_buffer_max_bytes"]["why"]
 
 
 def test_what_the_host_has_and_does_not_keep_is_missed(module):
@@ -408,4 +470,7 @@ def test_what_the_host_has_and_does_not_keep_is_missed(module):
     _, said = module(state="read", settings=settings)
     assert (said["missed"], said["changed"]) == (["smt"], False)
     _, said = module(state="restored")
-    assert said == {"changed": True, "start": []}
+    assert said == {"changed": True}
+    assert not (machine.root / "run").exists()
+    _, said = module(state="restored")
+    assert said == {"changed": False}

@@ -1,8 +1,7 @@
 #!/usr/bin/python
 """Ansible module: set what makes a host steady, read it back, and undo it.
 
-Sets files of the kernel and the processors of systemd's slices. Settings below /proc/sys and
-units are the work of other modules; what they were before is kept here as well.
+Sets files of the kernel, units and the processors of systemd's slices, all in one task.
 Nothing survives a reboot: neither what was set, nor the note of what was there before.
 """
 
@@ -10,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 from ansible.module_utils import host_tuning_systemd as systemd
@@ -33,6 +33,11 @@ options:
   folder:
     description: >-
       Where what was there before is kept; on a file system that does not survive a reboot.
+    type: path
+    required: true
+  sysctl_file:
+    description: >-
+      Keeps the kernel's settings where a package that has all of them read again finds them.
     type: path
     required: true
   settings:
@@ -61,18 +66,6 @@ missed:
 lacking:
   description: Settings of I(required) that the host does not have.
   type: list
-sysctls:
-  description: Of state V(present), names of the kernel's settings that can be set here.
-  type: list
-released_sysctls:
-  description: Of state V(present), names that are no longer asked for.
-  type: list
-stop:
-  description: Of state V(present), units that are to be stopped.
-  type: list
-start:
-  description: Units that are to be started again.
-  type: list
 """
 
 
@@ -80,7 +73,7 @@ class Ledger:
     """What was there before, from the first change in this boot on, and what was refused."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "before.json"
+        self._folder, self._path = folder, folder / "before.json"
         kept = json.loads(text(self._path) or "{}")
         self.files: dict[str, str] = kept.get("files", {})
         self.units: list[str] = kept.get("units", [])
@@ -97,15 +90,22 @@ class Ledger:
         draft.replace(self._path)
 
     def remove(self) -> None:
-        """Forget it."""
-        self._path.unlink(missing_ok=True)
+        """Forget it, and what else is kept beside it."""
+        shutil.rmtree(self._folder)
+
+    def exists(self) -> bool:
+        """Whether anything is kept."""
+        return self._folder.exists()
 
 
 class Tuning:
     """The settings of one host, as they are asked for."""
 
-    def __init__(self, host: Host, asked: dict, ledger: Ledger, *, dry: bool) -> None:
+    def __init__(
+        self, host: Host, asked: dict, ledger: Ledger, sysctl_file: Path, *, dry: bool
+    ) -> None:
         self._host, self._asked, self._ledger, self._dry = host, asked, ledger, dry
+        self._sysctl_file = sysctl_file
         self.changed = False
         self.refused: dict[str, str] = {}
 
@@ -130,8 +130,8 @@ class Tuning:
             found["housekeeping_cpus"] = (cpus, systemd.read_slices(cpus, host.online()))
         return found
 
-    def present(self) -> dict:
-        """Set the kernel's files and the slices; return what other modules are to do."""
+    def present(self) -> None:
+        """Set the kernel's files, the slices and the units."""
         asked, host, ledger = self._asked, self._host, self._ledger
         # Threads first: they change which processors there are.
         smt = host.cpus / "smt/control"
@@ -143,32 +143,35 @@ class Tuning:
         for name, knobs in self._knobs().items():
             self._set(name, knobs)
             wanted |= {str(knob.path) for knob in knobs}
-        sysctls, released = self._sysctls()
-        wanted |= {str(host.sysctl(name)) for name, _ in asked.get("sysctls", {}).values()}
         for path in sorted(set(ledger.files) - wanted):
             self._give_back(path)
+        self._keep_sysctls()
         self._slices()
         units = [*asked.get("timers", []), *asked.get("services", [])]
         states = systemd.unit_states(units)
         stop = [unit for unit in units if states[unit] in systemd.RUNNING]
         start = [unit for unit in ledger.units if unit not in units]
+        self._units("start", start)
         ledger.units = sorted({*ledger.units, *stop} - set(start))
         ledger.refused = self.refused
         if not self._dry:
             ledger.write()
-        return {"sysctls": sysctls, "released_sysctls": released, "stop": stop, "start": start}
+        self._units("stop", stop)
 
-    def restore(self) -> list[str]:
-        """Give everything back; return the units that are to be started."""
+    def restore(self) -> None:
+        """Give everything back, and forget it."""
         ledger = self._ledger
         smt = str(self._host.cpus / "smt/control")
         for path in sorted(ledger.files, key=lambda path: path != smt):
             self._give_back(path)
         for unit, cpus in sorted(ledger.slices.items()):
             self._allow(unit, cpus)
-        if not self._dry:
-            ledger.remove()
-        return ledger.units
+        self._units("start", ledger.units)
+        self._write_sysctl_file("")
+        if ledger.exists():
+            self.changed = True
+            if not self._dry:
+                ledger.remove()
 
     def _knobs(self) -> dict[str, list[Knob]]:
         asked, host = self._asked, self._host
@@ -180,26 +183,35 @@ class Tuning:
         if asked.get("interrupts"):
             cpus = asked.get("interrupt_cpus", "")
             found["interrupts"] = host.interrupts(asked["interface"], cpus)
+        for variable, (name, value) in asked.get("sysctls", {}).items():
+            found[variable] = host.sysctl(name, value)
         return found
 
-    def _sysctls(self) -> tuple[list[str], list[str]]:
-        """Names that can be set here, and those no longer asked for; notes what they were."""
-        host, ledger = self._host, self._ledger
-        able, wanted = [], {}
-        for variable, (name, value) in self._asked.get("sysctls", {}).items():
-            wanted[name] = value
-            found = text(host.sysctl(name))
-            # A network namespace shows some that only the machine beneath it may set.
-            if found is not None and not os.access(host.sysctl(name), os.W_OK):
-                self.refused[variable] = f"the kernel does not let {name} be set here"
-            elif found is not None:
-                able.append(name)
-                if found != str(value):
-                    ledger.files.setdefault(str(host.sysctl(name)), found)
-        root = f"{host.proc}/sys/"
-        names = [path[len(root) :] for path in ledger.files if path.startswith(root)]
-        released = [name.replace("/", ".") for name in names]
-        return able, [name for name in released if name not in wanted]
+    def _keep_sysctls(self) -> None:
+        sysctls = self._asked.get("sysctls", {}).items()
+        able = [item for variable, item in sysctls if variable not in self.refused]
+        lines = [f"{name}={value}\n" for name, value in able if self._host.sysctl(name, value)]
+        self._write_sysctl_file("".join(lines))
+
+    def _write_sysctl_file(self, content: str) -> None:
+        path = self._sysctl_file
+        if (text(path) or "") == content.strip():
+            return
+        self.changed = True
+        if self._dry:
+            return
+        if not content:
+            path.unlink()
+            return
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        path.chmod(0o644)
+
+    def _units(self, verb: str, units: list[str]) -> None:
+        if units:
+            self.changed = True
+            if not self._dry:
+                systemd.change_units(verb, units)
 
     def _slices(self) -> None:
         ledger, cpus = self._ledger, self._asked.get("housekeeping_cpus", "")
@@ -242,6 +254,9 @@ class Tuning:
 
     def _write(self, path: Path, value: str) -> str:
         """Write one of the kernel's files; return why it refuses."""
+        # A network namespace shows some that only the machine beneath it may set.
+        if not os.access(path, os.W_OK):
+            return f"the kernel does not let {path} be set here"
         if self._dry:
             self.changed = True
             return ""
@@ -275,18 +290,19 @@ def main() -> None:
         argument_spec={
             "state": {"choices": ["present", "read", "restored"], "required": True},
             "folder": {"type": "path", "required": True},
+            "sysctl_file": {"type": "path", "required": True},
             "settings": {"type": "dict", "default": {}},
             "required": {"type": "list", "elements": "str", "default": []},
         },
         supports_check_mode=True,
     )
     asked = module.params
-    ledger = Ledger(Path(asked["folder"]))
-    tuning = Tuning(Host(), asked["settings"], ledger, dry=module.check_mode)
+    ledger, sysctl_file = Ledger(Path(asked["folder"])), Path(asked["sysctl_file"])
+    tuning = Tuning(Host(), asked["settings"], ledger, sysctl_file, dry=module.check_mode)
     try:
         if asked["state"] == "restored":
-            start = tuning.restore()
-            module.exit_json(changed=tuning.changed, start=start)
+            tuning.restore()
+            module.exit_json(changed=tuning.changed)
         readings = tuning.readings()
         record = recorded(readings, ledger.refused)
         lacking = [name for name in asked["required"] if (record.get(name) or {}).get("why")]
@@ -299,10 +315,11 @@ def main() -> None:
             # In check mode nothing was set that could be missed.
             missed = [] if module.check_mode else missed
             module.exit_json(changed=False, record=record, missed=missed, lacking=lacking)
-        done = {} if lacking else tuning.present()
+        if not lacking:
+            tuning.present()
     except (OSError, ValueError) as error:
         module.fail_json(msg=f"the host cannot be tuned: {error}")
-    module.exit_json(changed=tuning.changed, record=record, lacking=lacking, **done)
+    module.exit_json(changed=tuning.changed, record=record, lacking=lacking)
 
 
 if __name__ == "__main__":

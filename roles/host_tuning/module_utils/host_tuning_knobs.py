@@ -150,16 +150,18 @@ class Host:
         found = [text(knob.path) for knob in knobs]
         return Reading(found, holds=found == [knob.asked for knob in knobs])
 
-    def sysctl(self, name: str) -> Path:
-        """The file of a kernel setting."""
-        return self.proc / "sys" / name.replace(".", "/")
+    def sysctl(self, name: str, asked: int) -> list[Knob]:
+        """A kernel setting, where the kernel shows it."""
+        path = self.proc / "sys" / name.replace(".", "/")
+        return [] if text(path) is None else [Knob(path, str(asked))]
 
     def read_sysctl(self, name: str, asked: int) -> Reading:
         """Read it back."""
-        found = text(self.sysctl(name))
-        if found is None:
+        knobs = self.sysctl(name, asked)
+        if not knobs:
             return Reading(None, holds=False, why=f"the kernel shows no {name}")
-        return Reading(int(found), holds=int(found) == asked)
+        found = int(text(knobs[0].path) or 0)
+        return Reading(found, holds=found == asked)
 
     def _each(self, below: str) -> list[Path]:
         folders = sorted(self.cpus.glob("cpu[0-9]*"), key=lambda path: int(path.name[3:]))

@@ -10,7 +10,8 @@ from ansible.module_utils.host_tuning_knobs import Reading, numbers, text
 
 _MANAGER = Path("/run/systemd/system")
 _CGROUPS = Path("/sys/fs/cgroup")
-_TIMEOUT_S = 30
+_TIMEOUT_S = 180
+"""How long systemctl may take; systemd itself waits up to 90 s for a service to stop."""
 RUNNING = ("active", "activating", "reloading")
 """States of a unit in which it works or waits for its time."""
 
@@ -35,6 +36,11 @@ def parse_units(units: list[str], listing: str) -> dict[str, str | None]:
         there = fields.get("LoadState") not in ("not-found", None)
         found[unit] = fields.get("ActiveState") if there else None
     return found
+
+
+def change_units(verb: str, units: list[str]) -> None:
+    """``start`` or ``stop`` units."""
+    _systemctl(verb, *units)
 
 
 def read_units(units: list[str]) -> Reading:
@@ -109,9 +115,13 @@ def _reason(wanted: dict[str, str]) -> str:
 
 
 def _systemctl(*argv: str) -> str:
-    done = subprocess.run(
-        ["systemctl", *argv], capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
-    )
+    command = ["systemctl", *argv]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"{' '.join(command)}: no end within {_TIMEOUT_S} s") from error
     if done.returncode != 0:
-        raise OSError(f"systemctl {' '.join(argv)}: {done.stderr.strip()}")
+        raise OSError(f"{' '.join(command)}: {done.stderr.strip()}")
     return done.stdout

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,6 +25,7 @@ READING_S = 300.0
 """Longest time that Ansible may read an inventory, whose programs may ask others (s)."""
 _MEMBERS = f"~^({'|'.join(PARTS)})$"
 _ROOT = Path(__file__).resolve().parents[3]
+_READER = _ROOT / "ansible" / "read_inventory.py"
 _log = logging.getLogger(__name__)
 
 
@@ -45,36 +45,26 @@ def ask_ansible(path: Path) -> tuple[Mapping[str, Any], Logins]:
     Two processes read the inventory at the same time, which takes about a second.  Warnings of
     Ansible are logged.  Raises a usage error for an inventory that Ansible cannot read.
     """
-    source = ("-i", str(path))
-    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        words = (str(_READER), name, str(path), _MEMBERS)
         events = folder / "events"
-        listing = pool.submit(
-            _run, path, folder / "list", "ansible-inventory", "--list", *source
-        )
-        task = (
-            "ansible",
-            _MEMBERS,
-            "--module-name",
-            "leaselab_login",
-            *source,
-            "--args",
-            "stats=true",
-        )
-        playing = pool.submit(_run, path, folder / "play", *task, LEASELAB_EVENTS=str(events))
-        listed, played = listing.result(), playing.result()
+        done = _run(path, folder / "both", "python", *words, LEASELAB_EVENTS=str(events))
         lines = events.read_text("utf-8").splitlines() if events.exists() else []
+        printed = {file.name: file.read_text("utf-8", "replace") for file in folder.iterdir()}
     logins = _logins(map(json.loads, lines))
-    for text in (*_warnings(listed.stderr), *_warnings(played.stderr)):
+    errors = {part: printed.get(f"{part}.err", "") for part in ("both", "list", "play")}
+    for text in (warning for part in errors.values() for warning in _warnings(part)):
         _warn(path, text)
-    for done in (listed, played):
-        if done.returncode != 0 and not logins.failures:
+    codes = {"both": done.returncode, **(json.loads(done.stdout) if done.stdout else {})}
+    for part, code in codes.items():
+        if code != 0 and not logins.failures:
             raise usage_error(
-                f"Ansible cannot read this inventory: {' '.join(done.stderr.split())}",
+                f"Ansible cannot read this inventory: {' '.join(errors[part].split())}",
                 where=str(path),
                 todo=f"correct what `ansible-inventory -i {path} --list` complains of",
             )
-    return json.loads(listed.stdout), logins
+    return json.loads(printed["list"]), logins
 
 
 def _run(
