@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, usage_error
 
 
 class OwnForm:
@@ -12,6 +12,7 @@ class OwnForm:
 
     def __init__(self, without: Sequence[str]) -> None:
         self._without = tuple(without)
+        self._refused: dict[str, tuple[str, str]] = {}
         self.changes: list[str] = []
         """Each with its path, once."""
         self.left_out: list[str] = []
@@ -23,19 +24,16 @@ class OwnForm:
             self.changes.append(change)
 
     def leave_out(self, word: str, why: str, where: str) -> None:
-        """Leave a part of the file out; a usage error where the user did not ask for that."""
+        """Leave a part of the file out; `check_used` refuses it if the user did not ask."""
         if word not in self._without:
-            raise usage_error(
-                f"the lab cannot have this: {why}",
-                where=where,
-                found=word,
-                todo=f"measure the file without it: --without {word}",
-            )
-        if word not in self.left_out:
+            self._refused.setdefault(word, (why, where))
+        elif word not in self.left_out:
             self.left_out.append(word)
 
     def check_used(self) -> None:
-        """Raise a usage error for a word to which no part of the file belongs."""
+        """Raise a usage error for parts to leave out, and for a word to which none belongs."""
+        if self._refused:
+            raise self._refusal()
         unused = [word for word in self._without if word not in self.left_out]
         if unused:
             raise usage_error(
@@ -43,3 +41,14 @@ class OwnForm:
                 where=f"--without {unused[0]}",
                 wanted=", ".join(sorted(self.left_out)) or "no --without",
             )
+
+    def _refusal(self) -> LeaselabError:
+        (word, (why, where)), *others = self._refused.items()
+        also = ", ".join(f"{word} ({where}: {why})" for word, (why, where) in others)
+        words = " ".join(f"--without {word}" for word in self._refused)
+        return usage_error(
+            f"the lab cannot have this: {why}",
+            where=where,
+            found=word,
+            todo=f"measure the file without it{also and f' and {also}'}: {words}",
+        )
