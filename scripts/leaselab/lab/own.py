@@ -109,7 +109,8 @@ def read_own(
         raise usage_error(
             "the server would answer no client",
             where=str(files.file),
-            found="; ".join(own.unserved[:3]) or "no subnet and no zone",
+            found="; ".join(own.unserved[:3])
+            or " without ".join(["no subnet and no zone", *own.left_out]),
             wanted="a subnet with a pool or with reservations, or a primary zone",
         )
     return own

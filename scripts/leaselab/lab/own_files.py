@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leaselab.lab.plain_file import check_plain, content_of
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 MOST_BYTES = 16 * 1024 * 1024
 """Size of a file in a language of its own."""
@@ -16,6 +16,14 @@ _DEEPEST = 20
 """Files between the main file and the last that is included."""
 _MOST_FILES = 1000
 """Files that one configuration may read; one that includes itself reads more."""
+
+
+class UnreadError(LeaselabError):
+    """A file or folder that a configuration names is not here, or cannot be read."""
+
+    def __init__(self, what: str, where: str, **fields: str) -> None:
+        """A usage error."""
+        super().__init__(Outcome.USAGE, what, where, **fields)
 
 
 class OwnFiles:
@@ -54,9 +62,9 @@ class OwnFiles:
             with contextlib.suppress(OSError, ValueError):  # names that no file can have
                 path.stat()
                 return path
-        raise usage_error(
+        raise UnreadError(
             "a file that it names is not here",
-            where=where,
+            where,
             found=name[:200] or "no name",
             todo="name a folder that has the configuration and its files: --config FOLDER",
         )
@@ -90,9 +98,9 @@ class OwnFiles:
             return content_of(path, MOST_BYTES, "too large").decode(), str(path)
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise usage_error(
+            raise UnreadError(
                 f"included file not read: {why}",
-                where=where,
+                where,
                 found=str(path),
                 wanted=f"a file of text that you may read, {MOST_BYTES} bytes at most",
             ) from error
@@ -112,9 +120,9 @@ class OwnFiles:
                     check_plain(check)
                     names.append(str(Path(folder) / entry.name))
         except OSError as error:
-            raise usage_error(
+            raise UnreadError(
                 f"folder not read: {error.strerror}",
-                where=where,
+                where,
                 found=str(path),
                 wanted="a folder that you may read",
             ) from error
