@@ -322,6 +322,26 @@ def test_files_that_are_not_here_are_left_out_when_asked(tmp_path):
     assert "/nowhere/b.key: not read, and left out" in own.changes
 
 
+def test_a_file_in_latin_1_is_read_and_a_byte_order_mark_said(tmp_path):
+    of(tmp_path)
+    file = tmp_path / "small.conf"
+    text = file.read_bytes()
+    file.write_bytes(b"# caf\xe9, \x93new\x94\n" + text)
+    own = read_own(file)
+    assert own.changes[-1] == f"{file}: UTF-8 instead of Windows-1252 or Latin-1"
+    assert own.kinds
+    file.write_bytes(b"\xef\xbb\xbf" + text)
+    with pytest.raises(LeaselabError, match=r"small.conf:1: begins with a byte-order mark"):
+        read_own(file)
+
+
+def test_an_absolute_name_is_looked_for_beside_the_file(tmp_path):
+    """Where two files of one folder are servers' own, neither can be named by the folder."""
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys/more.conf").write_text("range 10.0.0.220 10.0.0.229;", encoding="utf-8")
+    assert of(tmp_path, 'include "/etc/dhcp/keys/more.conf";').addresses == 210
+
+
 def test_keys_of_other_hosts_are_in_no_file_of_the_lab(tmp_path):
     top = 'key "k" { algorithm hmac-md5; secret c2VjcmV0; }; omapi-key k;'
     own = of(tmp_path, top=top)
