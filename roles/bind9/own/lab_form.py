@@ -33,7 +33,9 @@ _LABS = {
         *("notify", "also-notify", "dnssec-validation", "trust-anchors", "managed-keys"),
         *("trusted-keys", "forward", "tcp-listen-queue", "parental-agents", "checkds"),
     ),
-    "none, as no such query comes": ("tls", "http", "querylog", "dnstap", "dnstap-output"),
+    "none, as no such query comes": (
+        *("tls", "http", "querylog", "dnstap", "dnstap-output", "update-policy"),
+    ),
     "none, as the lab's zones are not written": ("ixfr-from-differences", "masterfile-style"),
 }
 _HOLDS = {name: what for what, names in _LABS.items() for name in names}
