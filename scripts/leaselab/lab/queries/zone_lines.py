@@ -87,6 +87,9 @@ def _generated(words: list[str]) -> Iterator[str]:
     if last < first or not step or (last - first) // step >= _MOST or len(words) < 4:
         raise ValueError(f"not a range of {_MOST} at the most, and a record")
     record = " ".join(words[1:])
+    if record.endswith('"'):  # BIND reads the text in quotes as it stands
+        begin, _, quoted = record[:-1].partition('"')
+        record = begin + quoted
     for number in range(first, last + 1, step):
         yield _NUMBER.sub(partial(_written, number=number), record) + "\n"
 
