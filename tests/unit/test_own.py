@@ -316,6 +316,35 @@ def test_clients_have_the_reservations():
     assert "by flex-id" in reported
 
 
+def test_reservations_that_give_a_class_are_in_all_pools_for_it_by_their_sizes(tmp_path):
+    pools = ("10.0.1.0/28", "10.0.2.0/27")
+    beside = [
+        {
+            "id": at,
+            "subnet": f"10.0.{at}.0/24",
+            "pools": [{"pool": pool, "client-class": "vip"}],
+        }
+        for at, pool in enumerate(pools, 1)
+    ]
+    hosts = [
+        {"hw-address": f"00:01:02:03:04:{at:02x}", "client-classes": ["vip"]}
+        for at in range(30)
+    ]
+    top = f'"client-classes": [{{"name": "vip"}}], "reservations": {json.dumps(hosts)},'
+    made = of(
+        tmp_path,
+        top=top
+        + ' "shared-networks": '
+        + json.dumps([{"name": str(one["id"]), "subnet4": [one]} for one in beside])
+        + ",",
+    )
+    assert [(kind["name"], kind["clients"]) for kind in kinds(made, "reserved")] == [
+        ("10.0.1.0/24, reserved", 8),
+        ("10.0.2.0/24, reserved", 16),
+    ]
+    assert any("6 reservations of no subnet are beyond half" in why for why in made.unserved)
+
+
 def test_reservations_of_no_subnet_are_where_their_pools_and_addresses_are(tmp_path):
     """Those beyond half of the pools that admit them are counted; their class is known."""
     hosts = [

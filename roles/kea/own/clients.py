@@ -169,8 +169,8 @@ class Clients:
         return any(all(set(guard) & set(own) for guard in guards) for own in hosts)
 
     def _of_global_reservations(self):
-        """Those of no subnet: in that of their address, or in pools for all, by their sizes."""
-        held, roaming = {}, []
+        """Those of no subnet: where their address is, or in pools for them, by their sizes."""
+        held, wanting, rooms = {}, {}, {frozenset(): [_room(place) for place in self._places]}
         for match in self._global:
             word = match.value.get("ip-address") or "".join(
                 match.value.get("ip-addresses", ())[:1]
@@ -179,32 +179,25 @@ class Clients:
             place = next(
                 (one for one in self._places if address and address in one.prefix), None
             )
-            place = place or self._wanting(match)
             if place is None:
-                roaming.append(match)
+                own = frozenset(match.value.get("client-classes", ()))
+                if own not in rooms:
+                    rooms[own] = [_room_for(one, own) for one in self._places]
+                wanting.setdefault(own if any(rooms[own]) else frozenset(), []).append(match)
             else:
                 held.setdefault(place.spot, (place, []))[1].append(match)
-        rooms = [0 if place.first_guard else _room(place) for place in self._places]
-        chosen = divided(len(roaming), rooms)
-        for at, match in zip(chosen, roaming, strict=False):
-            place = self._places[at]
-            held.setdefault(place.spot, (place, []))[1].append(match)
+        for own, matches in wanting.items():
+            chosen = divided(len(matches), rooms[own])
+            for at, match in zip(chosen, matches, strict=False):
+                place = self._places[at]
+                held.setdefault(place.spot, (place, []))[1].append(match)
+            for match in matches[len(chosen) :][:1]:
+                self._say(
+                    f"{match.spot}: {len(matches) - len(chosen)} reservations of no subnet are "
+                    "beyond half of the pools that admit them"
+                )
         for place, matches in held.values():
             self._reserved(place, matches)
-        for match in roaming[len(chosen) :][:1]:
-            self._say(
-                f"{match.spot}: {len(roaming) - len(chosen)} reservations of no subnet are "
-                "beyond half of the pools that admit them"
-            )
-
-    def _wanting(self, match):
-        """The first subnet with a pool for classes that a reservation gives; None for none."""
-        own = set(match.value.get("client-classes", ()))
-        for place in self._places:
-            for guards, size, _ in place.pools:
-                if size and guards and all(own & set(guard) for guard in guards):
-                    return place
-        return None
 
     def _reserved(self, place, reservations):
         listed, alone = {"macs": [], "duids": []}, []
@@ -325,7 +318,19 @@ class Clients:
 
 def _room(place):
     """How many clients with a reservation may come for a subnet's pools: half of them."""
+    if place.first_guard:
+        return 0
     pools = [(size, guards) for guards, size, _ in place.pools if set(guards) <= {("KNOWN",)}]
     # A client without a reservation has one address of a pool at least, if it is for such.
     most = [size if guards else max(0, size - 1) for size, guards in pools]
     return min(math.ceil(sum(size for size, _ in pools) * POOL_USE_LIMIT), sum(most))
+
+
+def _room_for(place, own):
+    """How many come for a subnet's pools of classes that a reservation gives: half of them."""
+    sizes = (
+        size
+        for guards, size, _ in place.pools
+        if guards and all(own & set(guard) for guard in guards)
+    )
+    return math.ceil(sum(sizes) * POOL_USE_LIMIT)
