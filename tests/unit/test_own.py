@@ -335,7 +335,7 @@ def test_reservations_that_give_a_class_are_in_all_pools_for_it_by_their_sizes(t
         tmp_path,
         top=top
         + ' "shared-networks": '
-        + json.dumps([{"name": str(one["id"]), "subnet4": [one]} for one in beside])
+        + json.dumps([{"name": str(net["id"]), "subnet4": [net]} for net in beside])
         + ",",
     )
     assert [(kind["name"], kind["clients"]) for kind in kinds(made, "reserved")] == [
