@@ -100,16 +100,20 @@ class Capture:
     def ask(self, at, payload, source="192.0.2.7", target="192.0.2.53", ports=(40_000, 53)):
         self.add(at, datagram(payload, source, target, ports))
 
-    def pcap(self):
-        head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, self.link)
+    def pcap(self, most=262144):
+        """The file; of each packet are `most` bytes."""
+        head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, most, self.link)
+        packets = ((at, frame[:most], len(frame)) for at, frame in self.frames)
         return head + b"".join(
-            struct.pack("<IIII", int(at), round(at % 1 * 1e6), len(frame), len(frame)) + frame
-            for at, frame in self.frames
+            struct.pack("<IIII", int(at), round(at % 1 * 1e6), len(held), size) + held
+            for at, held, size in packets
         )
 
-    def pcapng(self):
+    def pcapng(self, *others):
+        """The file; interfaces of `others`, by their links, have no packets."""
         blocks = [block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
-        blocks.append(block(1, struct.pack("<HHI", self.link, 0, 262144)))
+        links = (self.link, *others)
+        blocks += [block(1, struct.pack("<HHI", link, 0, 262144)) for link in links]
         for at, frame in self.frames:
             ticks = round(at * 1e6)
             sizes = (0, ticks >> 32, ticks & 0xFFFFFFFF, len(frame), len(frame))

@@ -1,5 +1,6 @@
 """``leaselab clients``, and ``--clients FILE`` of the commands that measure."""
 
+import gzip
 import json
 import random
 import subprocess
@@ -105,6 +106,24 @@ def test_what_is_wrong_is_counted_and_skipped(tmp_path, capsys):
     }
     assert file["dhcpv4"]["clients"] == 1
     assert "2 fragments" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (gzip.compress(captures.house().pcap()), "not a capture: unknown file format (wanted "
+         "pcap or pcapng); unpack it: gunzip a.pcap"),
+        (b"\x28\xb5\x2f\xfd1234", "; unpack it: unzstd a.pcap"),
+        (b"hello, I am a text", "(wanted pcap or pcapng)\n"),
+        (captures.house().pcapng(captures.SLL), "a.pcap: its packets are not read: an "
+         "interface has a type 113 different from the type of the first interface; save the "),
+        (captures.house().pcap(96), "; capture whole packets: tcpdump -s 0"),
+    ],
+)  # fmt: skip
+def test_what_is_no_capture_of_dhcp_is_refused_with_what_to_do(content, said, tmp_path, capsys):
+    (tmp_path / "a.pcap").write_bytes(content)
+    assert main(["clients", f"{tmp_path}/a.pcap"]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_messages_that_relays_pass_on_are_not_sent_again(tmp_path):

@@ -285,7 +285,7 @@ def test_what_cannot_be_asked_is_refused(words, text, said, file, capsys):
             "z.zone:11: $INCLUDE is not read",
         ),
         (f"$ORIGIN a.\n{ZONE}$INCLUDE b\n", "named-compilezone -o FILE a. /"),
-        (f"$ORIGIN a.\n{ZONE}$generate 1-9 a$ A 1.2.3.4\n", "z.zone:11: $GENERATE"),
+        (f"$ORIGIN a.\n{ZONE}$generate 9-1 a$ A 1.2.3.4\n", "z.zone:11: $GENERATE"),
         ("$ORIGIN a.\n@ NS b\n", "z.zone:2: a zone file has one SOA"),
         (f"$ORIGIN a.\n{ZONE}b. SOA a b 1 1 1 1 1\n", "z.zone:11: a zone file has one SOA"),
         ("a. SOA ( b c 1 1 1 1\n", "z.zone:1: a parenthesis without an end"),

@@ -97,6 +97,17 @@ def test_a_client_sends_what_a_class_tests(tmp_path, test, expected):
         ("option[16].exists", [16, "hex:00007ed900086c656173656c6162"]),
         ("option[17].exists", [17, "hex:00007ed9"]),
         ("option[39].exists", [39, "hex:00086c656173656c616200"]),
+        ("option[15].exists", [15, "hex:00086c656173656c6162"]),
+        ("substring(option[15].hex,2,4) == 'iPXE'", [15, "hex:000869505845656c6162"]),
+        (
+            "substring(option[16].hex,6,9) == 'HTTP-boot'",
+            [16, "hex:00007ed90009485454502d626f6f74"],
+        ),
+        (
+            "substring(option[16].hex,0,4) == 0x00000de9",
+            [16, "hex:00000de900086c656173656c6162"],
+        ),
+        ("option[16].text == 'x' or option[15].hex == 0x000161", [15, "hex:000161"]),
     ],
 )
 def test_a_client_of_dhcpv6_sends_the_vendor_option_of_a_class(tmp_path, test, expected):
@@ -106,6 +117,69 @@ def test_a_client_of_dhcpv6_sends_the_vendor_option_of_a_class(tmp_path, test, e
 def test_what_the_exchange_itself_sends_is_no_class_of_clients(tmp_path):
     with pytest.raises(LeaselabError, match=r"cannot be worked out: option\[25\]"):
         in_class(tmp_path, "option[25].exists", family=6)
+
+
+def test_clients_of_a_class_by_what_is_asked_for_are_where_that_is_to_be_had(tmp_path):
+    top = '"client-classes": [{"name": "router", "test": "option[25].exists"}],'
+    pool = (
+        '"pd-pools": [{"prefix": "2001:db8:0:8000::", "prefix-len": 52, "delegated-len": 64}],'
+    )
+    made = of(tmp_path, pool, top, family=6)
+    assert [kind["want"] for kind in kinds(made, "router")] == ["both"]
+    assert all(code != 25 for kind in made.kinds for code, _ in kind["options"])
+    assert not made.unserved
+
+
+def test_a_class_whose_clients_are_dropped_or_served_elsewhere_is_said_so(tmp_path):
+    classes = {
+        "bad": "option[60].hex == 'bad'",
+        "DROP": "member('bad')",
+        "here": "pkt4.giaddr == 10.0.0.1",
+    }
+    rows = [{"name": name, "test": test} for name, test in classes.items()]
+    beside = '{"id": 2, "subnet": "10.0.1.0/24", "pools": [{"pool": "10.0.1.0/28"}]}'
+    made = of(
+        tmp_path,
+        top=f'"client-classes": {json.dumps(rows)}, "shared-networks": '
+        f'[{{"name": "n", "subnet4": [{beside}]}}],',
+    )
+    assert kinds(made, "here")
+    [why] = made.unserved
+    assert why.endswith("class bad: its clients are dropped")
+
+
+def test_clients_whose_identifier_is_replaced_differ_in_what_replaces_it(tmp_path):
+    hook = {
+        "library": "libdhcp_flex_id.so",
+        "parameters": {
+            "identifier-expression": "concat(relay4[1].hex,relay4[2].hex)",
+            "replace-client-id": True,
+        },
+    }
+    classes = [
+        {"name": "port", "test": "substring(relay4[1].hex,0,3) == 'BIZ'"},
+        {"name": "one", "test": "relay4[1].hex == 'a' and relay4[2].hex == 'b'"},
+    ]
+    rows = f'"hooks-libraries": {json.dumps([hook])}, "client-classes": {json.dumps(classes)},'
+    made = of(tmp_path, '"reservations": [{"hw-address": "00:01:02:03:04:05"}],', rows)
+    agents = {kind["name"].partition(", ")[2]: kind["agent"] for kind in made.kinds}
+    usual = [2, "hex:6c656173656c61622d"]
+    assert agents == {
+        "": [[1, "text:leaselab-{client}"], usual],
+        "port": [[1, "text:BIZselab-{client}"], usual],
+        "one": [[1, "hex:61"], [2, "hex:62"]],
+        "reserved": [[1, "text:leaselab-{client}"], usual],
+    }
+    assert [kind["clients"] for kind in kinds(made, "one")] == [1]
+
+
+def test_reservations_that_have_no_client_are_counted(tmp_path):
+    hosts = [{"duid": f"00:03:00:01:00:00:00:00:{number:04x}"} for number in range(1030)]
+    made = of(tmp_path, f'"reservations": {json.dumps(hosts)},')
+    reserved = kinds(made, "reserved")
+    assert len(reserved) == 1024
+    assert reserved[1]["options"][-1] == [61, "hex:ff0000000100030001000000000001"]
+    assert made.unserved[0].endswith("10.0.0.0/24: 6 more reservations have no client")
 
 
 def test_a_reservation_that_gives_a_class_comes_where_a_pool_is_for_it(tmp_path):
@@ -203,7 +277,8 @@ def test_reservations_by_a_flexible_identifier_have_clients_that_send_it(tmp_pat
     subnet = '"reservations": [{"flex-id": "\'a1\'", "ip-address": "10.0.0.5"}],'
     for expression, expected in (
         ("substring(relay4[2].hex,0,2)", [[2, "hex:6131"]]),
-        ("concat(relay4[1].hex,relay4[2].hex)", None),
+        ("concat(relay4[1].hex,relay4[2].hex)", [[1, "hex:61"], [2, "hex:31"]]),
+        ("concat(relay4[1].hex,concat('/',relay4[2].hex))", None),
         ("pkt4.mac", None),
         ("nothing", None),
     ):
@@ -239,6 +314,35 @@ def test_clients_have_the_reservations():
     assert reserved[1]["agent"] == [[1, "hex:706f72742d37"]]
     [reported] = [line for line in own("campus").unserved if "reservation" in line]
     assert "by flex-id" in reported
+
+
+def test_reservations_that_give_a_class_are_in_all_pools_for_it_by_their_sizes(tmp_path):
+    pools = ("10.0.1.0/28", "10.0.2.0/27")
+    beside = [
+        {
+            "id": at,
+            "subnet": f"10.0.{at}.0/24",
+            "pools": [{"pool": pool, "client-class": "vip"}],
+        }
+        for at, pool in enumerate(pools, 1)
+    ]
+    hosts = [
+        {"hw-address": f"00:01:02:03:04:{at:02x}", "client-classes": ["vip"]}
+        for at in range(30)
+    ]
+    top = f'"client-classes": [{{"name": "vip"}}], "reservations": {json.dumps(hosts)},'
+    made = of(
+        tmp_path,
+        top=top
+        + ' "shared-networks": '
+        + json.dumps([{"name": str(net["id"]), "subnet4": [net]} for net in beside])
+        + ",",
+    )
+    assert [(kind["name"], kind["clients"]) for kind in kinds(made, "reserved")] == [
+        ("10.0.1.0/24, reserved", 8),
+        ("10.0.2.0/24, reserved", 16),
+    ]
+    assert any("6 reservations of no subnet are beyond half" in why for why in made.unserved)
 
 
 def test_reservations_of_no_subnet_are_where_their_pools_and_addresses_are(tmp_path):
@@ -316,6 +420,16 @@ def test_what_the_lab_cannot_have_is_refused_with_its_line_or_left_out(tmp_path,
     made = read_own(tmp_path / "small.conf", [word])
     assert made.left_out == [word]
     assert 'updates": true' not in json.dumps(made.server)
+
+
+def test_all_that_the_lab_cannot_have_is_said_at_once(tmp_path):
+    hooks = [{"library": f"libdhcp_{stem}.so"} for stem in ("ha", "radius")]
+    with pytest.raises(LeaselabError) as refusal:
+        of(tmp_path, top=f'"hooks-libraries": {json.dumps(hooks)}, "hosts-database": {{}},')
+    words = ["hook:ha", "hook:radius", "hosts-database"]
+    assert str(refusal.value).endswith(": --without " + " --without ".join(words))
+    assert str(refusal.value).count("small.conf:1:") == 3
+    assert read_own(tmp_path / "small.conf", words).left_out == words
 
 
 def test_a_word_that_leaves_out_nothing_is_refused(tmp_path):

@@ -77,7 +77,12 @@ def test_whom_nothing_answers_is_named_with_the_line():
         ("match if exists user-class;", ("options", [77, b"leaselab"])),
         (
             'match if (option user-class = "a and b") and exists agent.remote-id;',
-            ("agent", [2, b"leaselab"]),
+            ("agent", [2, "text:leaselab-{client}"]),
+        ),
+        ('match if lcase(option host-name) = "kiosk";', ("options", [12, b"kiosk"])),
+        (
+            'match if lcase(substring(option vendor-class-identifier, 0, 3)) = "stb";',
+            ("options", [60, b"stb"]),
         ),
         (
             'match if exists user-class and option user-class = "iPXE";',
@@ -90,7 +95,8 @@ def test_a_client_sends_what_a_class_tests(tmp_path, test, sent):
     key, (code, value) = sent
     own = of(tmp_path, top=f'class "it" {{ {test} }}')
     member, plain = own.kinds
-    assert [code, f"hex:{value.hex()}"] in member[key]
+    value = value if isinstance(value, str) else f"hex:{value.hex()}"
+    assert [code, value] in member[key]
     assert (member["name"], member["clients"], plain["clients"]) == ("10.0.0.0/24, it", 50, 50)
     assert own.unserved == []
 
@@ -196,8 +202,8 @@ host d {{ hardware ethernet 0:1:2:3:4:6; fixed-address 10.0.0.6; }}"""
     assert [line.partition(": ")[2] for line in own.unserved] == [
         f"10.0.0.0/24: its pool is for other clients, by '{word} unknown-clients' of line 1",
         "host c: no client is known to have it",
-        'class "a": no client was worked out for its test',
-        'class "b": no client was worked out for its test',
+        'class "a": its clients are ignored',
+        'class "b": its clients are ignored',
     ]
 
 
@@ -303,6 +309,62 @@ def test_included_files_are_read_beside_it(tmp_path):
     assert of(tmp_path, 'include "more.conf";').addresses == 210
     (tmp_path / "more.conf").write_text('include "more.conf";', encoding="utf-8")
     assert "included too deeply" in refusal(tmp_path, 'include "more.conf";')
+
+
+def test_files_that_are_not_here_are_left_out_when_asked(tmp_path):
+    top = 'include "/nowhere/a.key";\ninclude "/nowhere/b.key";'
+    assert ":1: a file that it names is not here (found /nowhere/a.key, and 1 more such); " in (
+        reported := refusal(tmp_path, top=top)
+    )
+    assert reported.endswith("--config FOLDER, or leave it out: --without unread-files")
+    own = of(tmp_path, top=top, without=["unread-files"])
+    assert own.left_out == ["unread-files"]
+    assert "/nowhere/b.key: not read, and left out" in own.changes
+
+
+def test_a_file_in_latin_1_is_read_and_a_byte_order_mark_said(tmp_path):
+    of(tmp_path)
+    file = tmp_path / "small.conf"
+    text = file.read_bytes()
+    file.write_bytes(b"# caf\xe9, \x93new\x94\n" + text)
+    own = read_own(file)
+    assert own.changes[-1] == f"{file}: UTF-8 instead of Windows-1252 or Latin-1"
+    assert own.kinds
+    file.write_bytes(b"\xef\xbb\xbf" + text)
+    with pytest.raises(LeaselabError, match=r"small.conf:1: begins with a byte-order mark"):
+        read_own(file)
+
+
+def test_an_absolute_name_is_looked_for_beside_the_file(tmp_path):
+    """Where two files of one folder are servers' own, neither can be named by the folder."""
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys/more.conf").write_text("range 10.0.0.220 10.0.0.229;", encoding="utf-8")
+    assert of(tmp_path, 'include "/etc/dhcp/keys/more.conf";').addresses == 210
+
+
+def test_keys_of_other_hosts_are_in_no_file_of_the_lab(tmp_path):
+    top = 'key "k" { algorithm hmac-md5; secret c2VjcmV0; }; omapi-key k;'
+    own = of(tmp_path, top=top)
+    assert own.server["text"].startswith("subnet")
+    assert "key: none, as no other host is contacted" in own.changes
+
+
+def test_subclasses_of_an_identifier_or_an_address_have_clients(tmp_path):
+    top = """class "it" { match pick-first-value (option dhcp-client-identifier, hardware); }
+subclass "it" 1:0:0:5e:0:53:7;"""
+    member, _ = of(tmp_path, top=top).kinds
+    assert member["macs"] == ["00:00:5e:00:53:07"]
+
+
+def test_a_reservation_by_what_the_relay_says_has_a_client(tmp_path):
+    top = 'host a { host-identifier option agent.circuit-id "p1"; fixed-address 10.0.0.5; }'
+    reserved = of(tmp_path, top=top).kinds[-1]
+    assert reserved["agent"] == [[5, "hex:0a000001"], [1, "hex:7031"]]
+    top = "".join(
+        f'host h{at} {{ option dhcp-client-identifier "{at}"; fixed-address 10.0.0.5; }}\n'
+        for at in range(1030)
+    )
+    assert of(tmp_path, top=top).unserved == ["10.0.0.0/24: 6 more reservations have no client"]
 
 
 def test_nothing_is_left_out_that_is_not_there(tmp_path):

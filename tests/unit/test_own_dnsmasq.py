@@ -4,6 +4,7 @@ import pytest
 from tests.own import DATA, catalogue_in, measurable, refusals_of
 
 from leaselab.lab.own import read_own
+from leaselab.model.errors import LeaselabError
 
 RANGE = "dhcp-range=10.0.0.10,10.0.0.209,255.255.255.0,1h"
 
@@ -200,6 +201,17 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, line, reported):
     if "more than" in reported:
         reported = "files are included too deeply"
     assert reported in refusal(tmp_path, line)
+
+
+def test_files_that_are_not_here_are_left_out_when_asked(tmp_path):
+    lines = ("conf-file=/nowhere/a", "conf-dir=/nowhere/d", "dhcp-hostsfile=/nowhere/h")
+    file = tmp_path / "dnsmasq.conf"
+    file.write_text("\n".join([*lines, "dhcp-range=10.0.0.1,10.0.0.9,"]), encoding="utf-8")
+    with pytest.raises(LeaselabError, match=r"found /nowhere/a, and 2 more such"):
+        read_own(file)
+    own = read_own(file, ["unread-files"])
+    assert own.left_out == ["unread-files"]
+    assert "/nowhere" not in own.server["text"]
 
 
 def test_the_file_is_a_scenario_that_the_lab_can_measure(tmp_path):

@@ -315,6 +315,21 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, top, reported):
     assert reported in refusal(tmp_path, top)
 
 
+def test_zones_and_includes_whose_files_are_not_here_are_left_out_when_asked(tmp_path):
+    top = (
+        'zone "a" { type master; file "none"; };\ninclude "/nowhere/x*"; include "/nowhere/y";'
+    )
+    assert "(found /nowhere, and 2 more such)" in refusal(tmp_path, top)
+    own = of(tmp_path, top, without=["unread-files"])
+    assert list(own.zones) == ["example.net."]
+    assert own.left_out == ["unread-files"]
+    assert "none: not read, and left out" in own.changes
+
+
+def test_a_name_of_several_lines_is_said_in_one(tmp_path):
+    assert "small.conf:1: zone a b: " in refusal(tmp_path, 'zone "a\nb" { type slave; };')
+
+
 def test_a_file_without_zones_says_that_nothing_is_asked(tmp_path):
     file = tmp_path / "named.conf"
     file.write_text("options { recursion yes; };", encoding="utf-8")

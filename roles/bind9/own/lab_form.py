@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import partial
 
 from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
@@ -32,7 +33,9 @@ _LABS = {
         *("notify", "also-notify", "dnssec-validation", "trust-anchors", "managed-keys"),
         *("trusted-keys", "forward", "tcp-listen-queue", "parental-agents", "checkds"),
     ),
-    "none, as no such query comes": ("tls", "http", "querylog", "dnstap", "dnstap-output"),
+    "none, as no such query comes": (
+        *("tls", "http", "querylog", "dnstap", "dnstap-output", "update-policy"),
+    ),
     "none, as the lab's zones are not written": ("ixfr-from-differences", "masterfile-style"),
 }
 _HOLDS = {name: what for what, names in _LABS.items() for name in names}
@@ -99,9 +102,10 @@ class LabForm(OwnForm):
         """The statements, with those of included files in their place."""
         for one in statements:
             if one.name == "include" and one.value:
+                included = partial(self._files.included, depth=depth)
                 for name in self._meant(one):
-                    text, path = self._files.included(name, one.spot, depth)
-                    yield from self._included(parsed(text, path), depth + 1)
+                    if (held := self.unless_unread(included, name, one.spot)) is not None:
+                        yield from self._included(parsed(*held), depth + 1)
             elif one.inner is not None:
                 yield one.having(self._included(one.inner, depth))
             else:
@@ -112,7 +116,9 @@ class LabForm(OwnForm):
         folder, _, last = one.value.rpartition("/")
         if not set(last) & set("*?"):
             return [one.value]
-        names = self._files.names(folder or ".", one.spot)
+        names = self.unless_unread(self._files.names, folder or ".", one.spot)
+        if names is None:
+            return []
         matching = [name for name in names if fnmatchcase(name.rpartition("/")[2], last)]
         if not matching:
             raise usage_error(
@@ -141,7 +147,7 @@ class LabForm(OwnForm):
             if not path and self._measured:
                 raise usage_error(
                     "a zone beside views",
-                    where=f"{one.spot}: zone {one.value[:80]}",
+                    where=f"{one.spot}: zone {_shown(one)}",
                     wanted="all zones in views, as named wants it",
                 )
             yield from self._zone(one)
@@ -161,7 +167,7 @@ class LabForm(OwnForm):
         if one is self._measured:
             yield one.having(self._kept(one.inner, "view."))
             return
-        self.change(f"view {one.value[:80]}: its zones stay, and no client of the lab is of it")
+        self.change(f"view {_shown(one)}: its zones stay, and no client of the lab is of it")
         inner = [held for held in one.inner if held.name not in MATCHES]
         yield one.having([_NONE, *self._kept(inner, "view.")])
 
@@ -184,7 +190,7 @@ class LabForm(OwnForm):
         if kind in _LABS_ZONES:
             self.change(f"zone of type {kind}: {_LABS_ZONES[kind]}")
             return
-        spot = f"{one.spot}: zone {one.value[:80]}"
+        spot = f"{one.spot}: zone {_shown(one)}"
         classes = [word.lower() for word in one.words[2:] if isinstance(word, str)]
         if classes not in ([], ["in"]):
             self.leave_out("class", "only queries of class IN come", spot)
@@ -207,8 +213,11 @@ class LabForm(OwnForm):
         nobody = asked is not None and [held.name for held in asked.inner or ()] == ["none"]
         if nobody:
             self.change("zone.allow-query none: nobody asks for its names")
-        path = str(self._files.path(file.value, file.spot, self._folder))
-        self._place(name, spot, path, is_asked=not nobody)
+        place = partial(self._files.path, within=self._folder)
+        path = self.unless_unread(place, file.value, file.spot)
+        if path is None:
+            return
+        self._place(name, spot, str(path), is_asked=not nobody)
         self.change("zone.file: a copy in a folder of the lab")
         yield one.having(self._kept(one.inner, "zone."))
 
@@ -217,7 +226,7 @@ class LabForm(OwnForm):
         if (view, name) not in self._seen:
             raise usage_error(
                 "the zone is in no such view",
-                where=f"{one.spot}: zone {one.value[:80]}",
+                where=f"{one.spot}: zone {_shown(one)}",
                 found=f"in-view {view[:80]}",
                 wanted="a view before it that has the zone",
             )
@@ -249,3 +258,8 @@ class LabForm(OwnForm):
                 yield one.having(file if held.name == "file" else held for held in one.inner)
             else:
                 yield one
+
+
+def _shown(one):
+    """The name of a zone or view, in one line."""
+    return " ".join(one.value.split())[:80]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import partial
 
 from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
@@ -98,9 +99,10 @@ class LabForm(OwnForm):
                 names = self._of_folder(line)
             if line.name not in ("conf-file", "conf-dir"):
                 yield line
+            included = partial(self._files.included, depth=depth)
             for name in names:
-                text, path = self._files.included(name, line.where, depth)
-                yield from self._included(lines_of(text, path), depth + 1)
+                if (held := self.unless_unread(included, name, line.where)) is not None:
+                    yield from self._included(lines_of(*held), depth + 1)
 
     def _of_folder(self, line):
         """Names of the files of a folder that dnsmasq would read."""
@@ -108,7 +110,7 @@ class LabForm(OwnForm):
         wanted = tuple(word[1:] for word in endings if word.startswith("*"))
         refused = tuple(word for word in endings if word and not word.startswith("*"))
         names = []
-        for name in self._files.names(folder, line.where):
+        for name in self.unless_unread(self._files.names, folder, line.where) or ():
             own = name.rpartition("/")[2]
             is_backup = own.endswith("~") or own.startswith(".") or own[0] == own[-1] == "#"
             if is_backup or (wanted and not own.endswith(wanted)):
@@ -153,10 +155,16 @@ class LabForm(OwnForm):
 
     def _carried(self, line):
         """Lines that name copies of the files of a line."""
-        is_folder = line.name.endswith("dir") or self._files.is_folder(line.value, line.where)
-        names = self._of_folder(line) if is_folder else [line.value]
-        for name in names:
-            text, path = self._files.text(name, line.where)
+        is_folder = line.name.endswith("dir") or self.unless_unread(
+            self._files.is_folder, line.value, line.where
+        )
+        if is_folder is None:
+            return
+        for name in self._of_folder(line) if is_folder else [line.value]:
+            held = self.unless_unread(self._files.text, name, line.where)
+            if held is None:
+                continue
+            text, path = held
             copy = hashlib.sha256(text.encode()).hexdigest()[:16]
             self.files[copy] = text
             if line.name in _HOSTS:

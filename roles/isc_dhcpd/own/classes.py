@@ -13,7 +13,7 @@ _CODES = {
     "dhcp-client-identifier": 61,
     "pxe-system-type": 93,
 }
-_AGENT = {"agent.circuit-id": 1, "agent.remote-id": 2, "agent.subscriber-id": 6}
+AGENT = {"agent.circuit-id": 1, "agent.remote-id": 2, "agent.subscriber-id": 6}
 _FIELD = r"(?P<field>hardware|option\s+[\w.-]+)"
 _TESTS = (
     re.compile(rf"{_FIELD}\s*=\s*(?P<value>\S.*)"),
@@ -22,12 +22,21 @@ _TESTS = (
         r"(?P<value>\S.*)"
     ),
     re.compile(
+        rf"[lu]case\s*\(\s*substring\s*\(\s*{_FIELD}\s*,\s*(?P<at>\d+)\s*,\s*(?P<length>\d+)"
+        r"\s*\)\s*\)\s*=\s*(?P<value>\S.*)"
+    ),
+    re.compile(rf"[lu]case\s*\(\s*{_FIELD}\s*\)\s*=\s*(?P<value>\S.*)"),
+    re.compile(
         r'binary-to-ascii\s*\(\s*16\s*,\s*8\s*,\s*"(?P<between>[:.-])"\s*,\s*substring\s*'
         rf"\(\s*{_FIELD}\s*,\s*(?P<at>\d+)\s*,\s*(?P<length>\d+)\s*\)\s*\)\s*=\s*"
         r'(?P<value>"[^"]*")'
     ),
 )
 _SUB = re.compile(rf"{_FIELD}|substring\s*\(\s*{_FIELD.replace('field', 'part')}\s*,\s*0\s*,.*")
+_EITHER = re.compile(
+    r"pick-first-value\s*\(\s*option\s+dhcp-client-identifier\s*,\s*hardware\s*\)"
+)
+"""What tests the hardware address of clients that send no identifier."""
 _DIGITS = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2})*")
 _MAC_BYTES = 6
 _LIMITS = ("lease", "spawn")
@@ -51,7 +60,11 @@ def classes_of(statements):
     known, by_field = {}, {}
     for one in every_one:
         name = one.words[1].strip('"') if len(one.words) > 1 else ""
-        tests = [" ".join(held.words[1:]) for held in one.inner or () if held.name == "match"]
+        tests = [
+            _EITHER.sub("hardware", " ".join(held.words[1:]))
+            for held in one.inner or ()
+            if held.name == "match"
+        ]
         if one.name == "class":
             known.setdefault(name, None)
             if is_ignored(one) or any(held.name in _LIMITS for held in one.inner or ()):
@@ -96,6 +109,8 @@ def _has(options, others):
 def _sent_for(test):
     """What a client sends for one comparison, or for one field that has to be there."""
     if match := re.fullmatch(r"exists\s+([\w.-]+)", test):
+        if match[1] in AGENT:  # each client has its own
+            return {"agent": [[AGENT[match[1]], "text:leaselab-{client}"]]}
         return _having(f"option {match[1]}", 0, '"leaselab"')
     for form in _TESTS:
         if match := form.fullmatch(test):
@@ -128,8 +143,8 @@ def _having(field, at, word):
     if field == "hardware":
         return _hardware(at, value)
     filled = f"hex:{(b'.' * at + value).hex()}"
-    if name in _AGENT:
-        return {"agent": [[_AGENT[name], filled]]}
+    if name in AGENT:
+        return {"agent": [[AGENT[name], filled]]}
     return {"options": [[_CODES[name], filled]]} if name in _CODES else None
 
 

@@ -13,7 +13,7 @@ from leaselab.lab.own_kinds import MOST_ADDRESSES, Kinds, divided, pool_share, r
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import POOL_USE_LIMIT
 
-from .classes import REFUSE, classes_of, is_ignored, members
+from .classes import AGENT, REFUSE, classes_of, is_ignored, members
 from .statements import every
 
 _MAC = re.compile(r"(?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2}", re.IGNORECASE)
@@ -22,6 +22,7 @@ _UNKNOWN = ("unknown", "unknown-clients")
 _KNOWN = ("known", "known-clients")
 _SOME = (*_KNOWN, "members", "all", "authenticated", "unauthenticated")
 _POOLS = ("pool", "pool6")
+_NOT_WORKED_OUT = "no client was worked out for its test"
 
 
 class Place:
@@ -107,14 +108,18 @@ class Clients(Kinds):
         for place in self._places:
             self._of_pools(place, share)
         self._of_hosts(hosts)
+        ignored = {
+            "".join(one.words[1:2]).strip('"')
+            for one in every(statements)
+            if one.name in ("class", "subclass") and is_ignored(one)
+        }
         for one in every(statements):
             if one.name == "range6" and "temporary" in one.words:
                 self.say(f"{one.spot}: {' '.join(one.words)}: no client asks for one of these")
-            if one.name == "class" and not self._classes.get(
-                "".join(one.words[1:2]).strip('"')
-            ):
-                words = " ".join(one.words)
-                self.say(f"{one.spot}: {words}: no client was worked out for its test")
+            name = "".join(one.words[1:2]).strip('"')
+            if one.name == "class" and not self._classes.get(name):
+                why = "its clients are ignored" if name in ignored else _NOT_WORKED_OUT
+                self.say(f"{one.spot}: {' '.join(one.words)}: {why}")
         self.size = self.addresses(wanted)
 
     def _free(self, ranges):
@@ -221,6 +226,8 @@ class Clients(Kinds):
                 return "options", [61, f"hex:{_bytes(words[-1]).hex()}"]
             if words[:3] == ("host-identifier", "option", "dhcp6.client-id"):
                 return "duids", _bytes(words[-1]).hex()
+            if words[:2] == ("host-identifier", "option") and words[2:3] and words[2] in AGENT:
+                return "agent", [AGENT[words[2]], f"hex:{_bytes(words[-1]).hex()}"]
         return None
 
     def _place(self, word):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
@@ -14,6 +16,7 @@ _LABS = {
         "a file of the lab",
     ),
     **dict.fromkeys(("omapi-port", "omapi-key"), "none, as the lab does not use OMAPI"),
+    "key": "none, as no other host is contacted",
     **dict.fromkeys(("local-port", "local-address", "server-identifier"), "the lab's own"),
     "interface": "the test network",
 }
@@ -34,12 +37,25 @@ class LabForm(OwnForm):
     def __init__(self, statements, without, files):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
         super().__init__(without)
-        statements = tuple(_included(statements, files, 0))
+        self._files = files
+        statements = tuple(self._included(statements, 0))
         self.family = self._family(statements)
         self.statements = self._kept(statements)
         if self.family == 4 and not any("ping" in change for change in self.changes):
             self.changes.append("ping-check: no client is pinged")
         self.check_used()
+
+    def _included(self, statements, depth):
+        """Yield the statements, with those of included files in their place."""
+        for statement in statements:
+            if statement.name != "include":
+                inner = statement.inner and tuple(self._included(statement.inner, depth))
+                yield statement._replace(inner=inner)
+                continue
+            name = "".join(statement.words[1:]).strip('"')
+            included = partial(self._files.included, depth=depth)
+            if (held := self.unless_unread(included, name, statement.spot)) is not None:
+                yield from self._included(parsed(*held), depth + 1)
 
     def _family(self, statements):
         """The one family of its subnets."""
@@ -89,18 +105,6 @@ class LabForm(OwnForm):
             return False
         self.leave_out(word, _WHY[word], f"{one.spot}: {one.name}")
         return True
-
-
-def _included(statements, files, depth):
-    """Yield the statements, with those of included files in their place."""
-    for statement in statements:
-        if statement.name != "include":
-            inner = statement.inner and tuple(_included(statement.inner, files, depth))
-            yield statement._replace(inner=inner)
-            continue
-        name = "".join(statement.words[1:]).strip('"')
-        text, path = files.included(name, statement.spot, depth)
-        yield from _included(parsed(text, path), files, depth + 1)
 
 
 def _spoken(one):

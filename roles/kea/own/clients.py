@@ -12,9 +12,12 @@ from leaselab.lab.own_kinds import MOST_LISTED, divided, pool_share
 from leaselab.model.pool import POOL_USE_LIMIT
 
 from .expressions import Classes, Unknown
+from .identities import FlexibleId, codes_of, hex_of, identity_of
 from .subnets import Near, Place
 
 MOST_KINDS = 4096
+_MOST_ALONE = MOST_KINDS // 4
+"""Clients of one subnet that have a kind each."""
 _TRIED = 64
 """Combinations of classes of one pool that are tried."""
 _ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}
@@ -37,7 +40,7 @@ class Clients:
         self.family, self.kinds, self.unserved, self.addresses = family, [], [], 0
         self._configuration, self._used, self._issued = configuration, 0, 0
         self._filling = filling
-        self._unworked, self._named = {}, set()
+        self._unworked, self._named, self._served, self._beyond = {}, set(), set(), {}
         classes = list(configuration.at("client-classes[*]"))
         tested = [
             (one.get("name", ""), one.get("test", ""))
@@ -46,6 +49,7 @@ class Clients:
         ]
         self._classes = Classes(tested, family)
         self._spots = {one.value.get("name", ""): one.spot for one in classes}
+        self._flexible = FlexibleId(configuration, self._classes)
         self._places = list(self._of_file())
         self._global = list(configuration.at("reservations[*]"))
         self._near = Near(self._places, family)
@@ -92,7 +96,7 @@ class Clients:
                 continue
             clients = max(1, math.floor(size * self._share))
             try:
-                way = self._way(place, guards)
+                way = self._way(place, guards, want)
             except Unknown:
                 if self._is_reserved(place, guards):
                     continue  # they come as such
@@ -117,7 +121,8 @@ class Clients:
         ways = []
         for name in self._next(*self._variants):
             try:
-                ways.append((name, self._way(place, (*guards, (name,)))))
+                ways.append((name, self._way(place, (*guards, (name,)), want)))
+                self._served.add(name)
             except Unknown:
                 self._unworked.setdefault(name, None)
         each = max(1, clients // 2 // len(ways)) if ways and clients > 1 else 0
@@ -126,7 +131,7 @@ class Clients:
         for name, of_class in ways:
             self._add(place, of_class, {"clients": each, "want": want}, ((name,),))
 
-    def _way(self, place, guards):
+    def _way(self, place, guards, want):
         """The packet of a client that gets an address of a place from a pool with guards."""
         last = Unknown("no class")
         for tried, names in enumerate(product(*guards)):
@@ -134,21 +139,24 @@ class Clients:
                 break
             every = tuple(dict.fromkeys(names or place.first_guard))
             try:
-                return self._classes.way(every, place.packet(), partial(self._hits, place))
+                usual = {**place.packet(want), **self._flexible.usual}
+                return self._classes.way(every, usual, partial(self._hits, place))
             except Unknown as why:
                 last = why
         raise last
 
     def _hits(self, place, found):
         """Whether a client of a place with these classes is served from there."""
-        if "DROP" in found:
-            return False
-        chosen = self._selected(place, found)
-        return chosen is place or (
+        chosen = None if "DROP" in found else self._selected(place, found)
+        hits = chosen is place or (
             chosen is not None
             and chosen.network is not None
             and chosen.network == place.network
         )
+        if not hits:
+            why = "are dropped" if "DROP" in found else "are of no subnet that serves them"
+            self._beyond |= dict.fromkeys(found, f"its clients {why}")
+        return hits
 
     def _selected(self, place, found):
         """The subnet that Kea takes for a relay's client, as its `selectSubnet` does."""
@@ -161,8 +169,8 @@ class Clients:
         return any(all(set(guard) & set(own) for guard in guards) for own in hosts)
 
     def _of_global_reservations(self):
-        """Those of no subnet: in that of their address, or in pools for all, by their sizes."""
-        held, roaming = {}, []
+        """Those of no subnet: where their address is, or in pools for them, by their sizes."""
+        held, wanting, rooms = {}, {}, {frozenset(): [_room(place) for place in self._places]}
         for match in self._global:
             word = match.value.get("ip-address") or "".join(
                 match.value.get("ip-addresses", ())[:1]
@@ -171,80 +179,55 @@ class Clients:
             place = next(
                 (one for one in self._places if address and address in one.prefix), None
             )
-            place = place or self._wanting(match)
             if place is None:
-                roaming.append(match)
+                own = frozenset(match.value.get("client-classes", ()))
+                if own not in rooms:
+                    rooms[own] = [_room_for(one, own) for one in self._places]
+                wanting.setdefault(own if any(rooms[own]) else frozenset(), []).append(match)
             else:
                 held.setdefault(place.spot, (place, []))[1].append(match)
-        rooms = [0 if place.first_guard else _room(place) for place in self._places]
-        chosen = divided(len(roaming), rooms)
-        for at, match in zip(chosen, roaming, strict=False):
-            place = self._places[at]
-            held.setdefault(place.spot, (place, []))[1].append(match)
+        for own, matches in wanting.items():
+            chosen = divided(len(matches), rooms[own])
+            for at, match in zip(chosen, matches, strict=False):
+                place = self._places[at]
+                held.setdefault(place.spot, (place, []))[1].append(match)
+            for match in matches[len(chosen) :][:1]:
+                self._say(
+                    f"{match.spot}: {len(matches) - len(chosen)} reservations of no subnet are "
+                    "beyond half of the pools that admit them"
+                )
         for place, matches in held.values():
             self._reserved(place, matches)
-        for match in roaming[len(chosen) :][:1]:
-            self._say(
-                f"{match.spot}: {len(roaming) - len(chosen)} reservations of no subnet are "
-                "beyond half of the pools that admit them"
-            )
-
-    def _wanting(self, match):
-        """The first subnet with a pool for classes that a reservation gives; None for none."""
-        own = set(match.value.get("client-classes", ()))
-        for place in self._places:
-            for guards, size, _ in place.pools:
-                if size and guards and all(own & set(guard) for guard in guards):
-                    return place
-        return None
 
     def _reserved(self, place, reservations):
-        by_key = {"hw-address": [], "duid": []}
-        alone = []
+        listed, alone = {"macs": [], "duids": []}, []
         for match in reservations:
-            host = match.value
-            if "hw-address" in host and len(_bytes(host["hw-address"])) == 6:
-                by_key["hw-address"].append(_bytes(host["hw-address"]).hex(":"))
-            elif "duid" in host and self.family == 6:
-                by_key["duid"].append(_bytes(host["duid"]).hex())
-            elif "client-id" in host and self.family == 4:
-                alone.append({"options": [[61, _hex(_bytes(host["client-id"]))]]})
-            elif "circuit-id" in host and self.family == 4:
-                alone.append({"agent": [[1, _hex(_bytes(host["circuit-id"]))]]})
-            elif "flex-id" in host and (own := self._by_flex_id(place, host["flex-id"])):
+            own = identity_of(match.value, self.family) or self._flexible.of(match.value, place)
+            if isinstance(own, tuple):
+                listed[own[0]].append(own[1])
+            elif own:
                 alone.append(own)
             else:
-                known = sorted(set(host) & {"flex-id", "duid", "hw-address"}) or [
-                    "no identifier"
-                ]
-                self._say(f"{match.spot}: no client has this reservation, by {known[0]}")
-        if not (any(by_key.values()) or alone):
+                known = sorted(set(match.value) & {"flex-id", "hw-address"})
+                by = known[0] if known else "no identifier"
+                self._say(f"{match.spot}: no client has this reservation, by {by}")
+        if not (any(listed.values()) or alone):
             return
+        want = place.pools[0][2] if place.pools else "address"
         try:
-            way = self._way(place, ())
+            way = self._way(place, (), want)
         except Unknown:
             self._not_served(place, "its reserved clients are in no class that it serves")
             return
-        want = place.pools[0][2] if place.pools else "address"
-        for key, values in by_key.items():
+        for word, values in listed.items():
             if values:
-                listed = values[:MOST_LISTED]
-                word = "macs" if key == "hw-address" else "duids"
-                own = {"clients": len(listed), word: listed}
+                own = {"clients": len(values[:MOST_LISTED]), word: values[:MOST_LISTED]}
                 self._add(place, way, {"want": want, **own}, _RESERVED)
-        for own in alone[: MOST_KINDS // 4]:
+        for own in alone[:_MOST_ALONE]:
             self._add(place, way, {"clients": 1, "want": want, **own}, _RESERVED)
-
-    def _by_flex_id(self, place, value):
-        """What a client has whose flexible identifier has a value; None if unknown."""
-        for match in self._configuration.at(
-            "hooks-libraries[*].parameters.identifier-expression"
-        ):
-            usual = place.packet()
-            packet = self._classes.sent(match.value, _bytes(value), usual)
-            if packet and all(packet[field] == usual[field] for field in usual):
-                return {"agent": _codes(packet, "agent"), "options": _codes(packet, "option")}
-        return None
+        every = [(alone, _MOST_ALONE), *((values, MOST_LISTED) for values in listed.values())]
+        if more := sum(len(values[most:]) for values, most in every):
+            self._say(f"{place.spot}: {place.prefix}: {more} more reservations have no client")
 
     def _add(self, place, way, own, guards=()):
         """Add a kind of clients: `way` is their packet and what that was asked for.
@@ -261,11 +244,13 @@ class Clients:
         }
         if "macs" not in own and "duids" not in own:
             kind |= self._identities(asked, packet, own["clients"])
-        codes = {"agent": _codes(sent, "agent"), "options": _codes(sent, "option")}
+        codes = {"agent": codes_of(sent, "agent"), "options": codes_of(sent, "option")}
         if "option[61]" in asked and self.family == 4:
             kind, codes["options"][61] = self._by_client_id(
                 kind, packet["option[61]"], asked["option[61]"]
             )
+        if not self._flexible.differ(codes, asked, own):
+            kind["clients"] = 1
         for key, every in codes.items():
             every |= dict(own.get(key, ()))
             if every:
@@ -305,23 +290,26 @@ class Clients:
         whole = any(piece != "any" and piece[2] for piece in pieces)
         if not whole and value.isascii() and value.decode("latin-1").isprintable():
             return kind, f"text:{value.decode()}{{client}}"
-        return {**kind, "clients": 1}, _hex(value)
+        return {**kind, "clients": 1}, hex_of(value)
 
     def _not_served(self, place, why, guards=()):
         reason = f"{place.spot}: {place.prefix}: {why}"
         for name in sorted({name for guard in guards for name in guard}):
             self._named.add(name)
             if name in self._spots:
-                reason += f" ({name}, {self._spots[name]}: {self._classes.why_not(name)})"
+                reason += f" ({name}, {self._spots[name]}: {self._why_not(name)})"
             else:
                 reason += f" ({name}: it is not defined)"
         self._say(reason)
 
     def _unreadable(self):
         for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
-            if name in self._named:
-                continue
-            self._say(f"{self._spots[name]}: class {name}: {self._classes.why_not(name)}")
+            if name not in self._named | self._served:
+                self._say(f"{self._spots[name]}: class {name}: {self._why_not(name)}")
+
+    def _why_not(self, name):
+        why = self._classes.why_not(name) or self._beyond.get(name)
+        return why or "its test cannot be worked out"
 
     def _say(self, reason):
         if reason not in self.unserved:
@@ -330,29 +318,19 @@ class Clients:
 
 def _room(place):
     """How many clients with a reservation may come for a subnet's pools: half of them."""
+    if place.first_guard:
+        return 0
     pools = [(size, guards) for guards, size, _ in place.pools if set(guards) <= {("KNOWN",)}]
     # A client without a reservation has one address of a pool at least, if it is for such.
     most = [size if guards else max(0, size - 1) for size, guards in pools]
     return min(math.ceil(sum(size for size, _ in pools) * POOL_USE_LIMIT), sum(most))
 
 
-def _bytes(value):
-    if value.startswith("'") or not set(value.lower()) <= set("0123456789abcdefx:- "):
-        return value.strip("'").encode()
-    parts = [part for part in value.removeprefix("0x").replace("-", ":").split(":") if part]
-    digits = "".join(part.zfill(len(part) + len(part) % 2) for part in parts)
-    return bytes.fromhex(digits)
-
-
-def _codes(packet, of):
-    """What a packet has of options or of the relay's, by code."""
-    fields = {
-        field.removesuffix("]").partition("[")[2]: value
-        for field, value in packet.items()
-        if field.startswith(f"{of}[")
-    }
-    return {int(code): _hex(value) for code, value in fields.items()}
-
-
-def _hex(value):
-    return "hex:" + value.hex()
+def _room_for(place, own):
+    """How many come for a subnet's pools of classes that a reservation gives: half of them."""
+    sizes = (
+        size
+        for guards, size, _ in place.pools
+        if guards and all(own & set(guard) for guard in guards)
+    )
+    return math.ceil(sum(sizes) * POOL_USE_LIMIT)

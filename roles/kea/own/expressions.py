@@ -13,6 +13,7 @@ from pathlib import Path
 
 from leaselab.lab.roles import load_module
 
+from .subnets import ASKED_FOR
 from .texts import Unknown, constant, part_of, sent_for, worked_out
 from .vendor import ANYBODY, field_of, with_vendor_options
 
@@ -27,14 +28,17 @@ _THERE = {
         125: _ENTERPRISE + b"\0",
     },
     6: {
+        15: b"\0\x08leaselab",
         16: _ENTERPRISE + b"\0\x08leaselab",
         17: _ENTERPRISE,
         39: b"\0\x08leaselab\0",
     },
 }
 """Values of options that have to be there, where Kea drops a message with one out of form."""
-_EXCHANGE = {4: {50, 53, 54, 82, 118}, 6: {2, 3, 4, 8, 9, 13, 25}}
+_EXCHANGE = {4: {50, 53, 54, 82, 118}, 6: {2, 4, 8, 9, 13}}
 """Options that are not a client's to choose: its exchange or its relay has them."""
+_LENGTHS = {4: {124: (4, 1)}, 6: {15: (0, 2), 16: (4, 2)}}
+"""Options with data of a length that is before them: its place and size."""
 LLT = b"\0\1\0\1\x2c\0\0\0\2\0\0\0\0\0"
 """A DUID of link layer and time (RFC 8415, 11.2)."""
 _ALTERNATIVES = 32
@@ -68,7 +72,7 @@ class Classes:
 
     def __init__(self, classes, family):
         self.family = family
-        self.tests, self.unread = {}, {}
+        self.tests, self.unread, self._refused = {}, {}, {}
         for name, test in classes:
             try:
                 self.tests[name] = grammar().kea_condition(test) if test else None
@@ -109,8 +113,8 @@ class Classes:
                 found = self.of(packet, known="KNOWN" in names)
                 if set(names) <= found and fits(found):
                     return packet, asked
-            except Unknown:
-                continue
+            except Unknown as why:
+                self._refused[names[-1]] = str(why)
         raise Unknown(" and ".join(names))
 
     def sent(self, expression, value, place):
@@ -118,37 +122,60 @@ class Classes:
         try:
             _, text, _ = grammar().kea_condition(f"{expression} == ''")
             asked = next(self._sent(text, value, ()), None)
-            return None if asked is None else self.packet(asked, place)
+            packet = None if asked is None else self.packet(asked, place)
+            return packet and (packet if self._value(text, packet, ()) == value else None)
         except (ValueError, Unknown):
             return None
 
+    def fields(self, expression):
+        """The fields of a packet that an expression reads; none if it cannot be worked out."""
+        try:
+            return list(
+                dict.fromkeys(self._fields(grammar().kea_condition(f"{expression} == ''")))
+            )
+        except (ValueError, Unknown):
+            return []
+
+    def _fields(self, node):
+        if node[0] == "field":
+            yield self._field(node[1])
+            return
+        for part in node[1:]:
+            if isinstance(part, tuple | list):
+                yield from self._fields(part)
+
     def why_not(self, name):
-        """Why no client is known that would be in a class; empty for no one reason."""
+        """Why no client is known that would be in a class; empty where one is."""
         if name in self.tests and self.tests[name] is None:
             return "it has no test: a hook or a reservation sets it"
         try:
             self._of_class(name, ())
         except Unknown as why:
             return f"its test cannot be worked out: {why}"
-        return "its test cannot be worked out"
+        if name in self._refused:
+            return f"its test cannot be worked out: {self._refused[name]}"
+        return ""
 
     def packet(self, asked, place):
         """The packet of a client at a place that sends what is asked of it."""
         packet = dict(place)
         for field, parts in asked.items():
             if ANY in parts:
-                code = re.fullmatch(r"option\[(\d+)\]", field)
-                known = _THERE[self.family] if code else {}
-                packet.setdefault(field, known.get(int(code[1]) if code else 0, b"leaselab"))
+                packet.setdefault(field, _THERE[self.family].get(_code(field), b"leaselab"))
         for field, parts in asked.items():
             pieces = [part for part in parts if part != ANY]
             if pieces:
-                usual = place.get(field, b"")
-                if field == "duid" and any(at + len(value) > 10 for at, value, _ in pieces):
+                usual = place.get(field) or _THERE[self.family].get(_code(field), b"")
+                if any(whole for *_, whole in pieces):
+                    usual = b""
+                elif field == "duid" and any(at + len(value) > 10 for at, value, _ in pieces):
                     usual = LLT
                 packet[field] = _filled(pieces, usual)
-                if field == "relay" and packet[field] != usual:
-                    raise Unknown(field)
+                if place_and_size := _LENGTHS[self.family].get(_code(field)):
+                    packet[field] = _with_length(field, packet[field], pieces, *place_and_size)
+        for field in ("relay", *ASKED_FOR["both"]):
+            if packet.get(field) != place.get(field):
+                raise Unknown(field)
         return with_vendor_options(packet, self.family)
 
     def _of_class(self, name, within):
@@ -203,25 +230,40 @@ class Classes:
                 ways = list(islice(self._ways(parts[0], holds, within), _ALTERNATIVES))
                 for both in product(self._sent(branch, value, within), ways):
                     yield _joined(both)
+        elif kind == "concat":
+            yield from self._sent_in_two(parts, value, within)
         elif kind == "split":
             between, number = self._value(parts[1], {}, ())[:1], int(parts[2][1])
             if between and between not in value and 0 < number <= _ALTERNATIVES:
                 whole = between.join([*[b"x"] * (number - 1), value])
                 yield from self._sent(parts[0], whole, within)
         elif kind == "substring":
-            start, length = int(parts[1][1]), parts[2][1]
-            if start < 0:
-                size = {"mac": 6, "pkt4.mac": 6}.get(parts[0][1], -start)
-                start = max(0, size + start)
-            if length != "all" and int(length) < len(value):
-                return
-            for asked in self._sent(parts[0], value, within):
-                yield {
-                    name: [(at + start, piece, False) for at, piece, _ in pieces]
-                    for name, pieces in asked.items()
-                }
+            yield from self._sent_within(parts, value, within)
         elif (inner := sent_for(kind, value)) is not None:
             yield from self._sent(parts[0], inner, within)
+
+    def _sent_in_two(self, parts, value, within):
+        """As `_sent`, of two texts that are joined: each has a part of the value."""
+        for at in range(1, len(value)):
+            ways = (
+                list(islice(self._sent(part, held, within), _ALTERNATIVES))
+                for part, held in zip(parts, (value[:at], value[at:]), strict=True)
+            )
+            yield from (_joined(both) for both in product(*ways))
+
+    def _sent_within(self, parts, value, within):
+        """As `_sent`, of a substring."""
+        start, length = int(parts[1][1]), parts[2][1]
+        if start < 0:
+            size = {"mac": 6, "pkt4.mac": 6}.get(parts[0][1], -start)
+            start = max(0, size + start)
+        if length != "all" and int(length) < len(value):
+            return
+        for asked in self._sent(parts[0], value, within):
+            yield {
+                name: [(at + start, piece, False) for at, piece, _ in pieces]
+                for name, pieces in asked.items()
+            }
 
     def _holds(self, test, packet, found):
         kind, *parts = test
@@ -274,10 +316,29 @@ class Classes:
             return "duid" if of_six else "mac"
         if plain in ("pkt4.giaddr", "relay6[0].linkaddr"):
             return "relay"
-        code = re.fullmatch(r"option\[(\d+)\]", plain)
-        if code and int(code[1]) not in _EXCHANGE[self.family]:
+        if (code := _code(plain)) and code not in _EXCHANGE[self.family]:
             return plain
         return field_of(plain)
+
+
+def _code(field):
+    """The number of an option of a packet; 0 for another field."""
+    match = re.fullmatch(r"option\[(\d+)\]", field)
+    return int(match[1]) if match else 0
+
+
+def _with_length(field, value, pieces, place, size):
+    """An option whose length of data, in a place of so many bytes, is that of its value.
+
+    Raises Unknown where a class wants another.
+    """
+    begin = place + size
+    if all(at >= begin or at + len(piece) <= place for at, piece, _ in pieces):
+        length = max(0, len(value) - begin).to_bytes(size, "big")
+        return value[:place] + length + value[begin:]
+    if value[place:begin] != max(0, len(value) - begin).to_bytes(size, "big"):
+        raise Unknown(field)
+    return value
 
 
 def _joined(parts):

@@ -7,6 +7,12 @@ import ipaddress
 from leaselab.lab.configuration import ends_of
 from leaselab.lab.own_kinds import MOST_ADDRESSES
 
+ASKED_FOR = {
+    "address": ("option[3]",),
+    "prefix": ("option[25]",),
+    "both": ("option[3]", "option[25]"),
+}
+"""Options of DHCPv6 by which a client asks for something."""
 _MAC = bytes.fromhex("000c01000000")
 
 
@@ -89,11 +95,12 @@ class Place:
         """Whether a client with these classes may be of this subnet."""
         return all(set(guard) & found for guard in self.guards)
 
-    def packet(self):
-        """What its relay says of every client, and what names one."""
+    def packet(self, want="address"):
+        """What its relay says of every client, what names one, and what it asks for."""
         packet = {"relay": self.relay.packed}
         if self.relay.version == 6:
             packet["duid"] = b"\0\3\0\1" + _MAC
+            packet |= dict.fromkeys(ASKED_FOR[want], b"")
             if self.interface_id:
                 packet["agent[18]"] = self.interface_id
             return packet

@@ -239,7 +239,9 @@ def one_with_load(args: argparse.Namespace, scenario: str | None) -> str:
 
 def _lines(name: str, own: Own) -> list[str]:
     """What the scenario is, in lines: what is left out comes first."""
-    kinds = Counter({str(kind["name"]): int(kind["clients"]) for kind in own.kinds})
+    kinds: Counter[str] = Counter()
+    for kind in own.kinds:
+        kinds[str(kind["name"])] += int(kind["clients"])
     lists = {
         "left out": own.left_out,
         "changed": own.changes,

@@ -25,9 +25,8 @@ from leaselab.lab.configuration import Configuration, refused, servers
 from leaselab.lab.kept_scenarios import keep, keep_bytes, write_family
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.leases import Filling, Leases
-from leaselab.lab.own_files import MOST_BYTES, OwnFiles
+from leaselab.lab.own_files import OwnFiles
 from leaselab.lab.own_kinds import MOST_CLIENTS
-from leaselab.lab.plain_file import content_of
 from leaselab.lab.queries.load import OF_DATA
 from leaselab.lab.queries.of_zones import queries_of
 from leaselab.lab.queries.zones import keep_zones, zone_of
@@ -40,6 +39,8 @@ _OTHERS = re.compile("[^a-z0-9]+")
 """What the name of a file may have and that of a scenario not."""
 _JSON = re.compile(r'(?:\s|(?:#|//)[^\n]*|/\*.*?\*/)*+[{\[<]|.*"Dhcp[46]"', re.DOTALL)
 """How the text of a configuration in commented JSON begins, or what it has."""
+_MARKS, _UTF_16 = "\ufeff", ("\xff\xfe", "\xfe\xff")
+"""How a text begins that has a byte-order mark."""
 _WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """What is raised where a configuration has a value of another type than its server's."""
 
@@ -109,7 +110,8 @@ def read_own(
         raise usage_error(
             "the server would answer no client",
             where=str(files.file),
-            found="; ".join(own.unserved[:3]) or "no subnet and no zone",
+            found="; ".join(own.unserved[:3])
+            or " without ".join(["no subnet and no zone", *own.left_out]),
             wanted="a subnet with a pool or with reservations, or a primary zone",
         )
     return own
@@ -140,11 +142,17 @@ def _of_text(
     """Read a file in the language of a role that recognises its text; None where none does."""
     file = files.file
     try:
-        text = content_of(file, MOST_BYTES, "too large").decode()
+        text = files.decoded(file)
     except (OSError, UnicodeDecodeError):
         return None  # the reader of JSON says why
-    if _JSON.match(text):
+    if _JSON.match(text.lstrip(_MARKS)) or text.startswith(_UTF_16):
         return None
+    if text.startswith(_MARKS):
+        raise usage_error(
+            "begins with a byte-order mark, which its server does not take",
+            where=f"{file}:1",
+            todo="save it as UTF-8 without one",
+        )
     of_text = {
         kind: package for kind, package in _packages().items() if hasattr(package, "RECOGNISED")
     }
@@ -153,7 +161,11 @@ def _of_text(
     for kind in [*named, *seen][:1]:
         words = _with_view(kind, view)
         read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases, **words)
-        return build(Own, {"kind": kind, **read}, str(file))
+        recoded = [
+            f"{path}: UTF-8 instead of Windows-1252 or Latin-1" for path in files.recoded
+        ]
+        changes = [*read["changes"], *recoded]
+        return build(Own, {"kind": kind, **read, "changes": changes}, str(file))
     raise usage_error(
         "of no language of configurations that the lab knows",
         where=str(file),

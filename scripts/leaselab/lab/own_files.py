@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leaselab.lab.plain_file import check_plain, content_of
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 MOST_BYTES = 16 * 1024 * 1024
 """Size of a file in a language of its own."""
@@ -18,11 +18,19 @@ _MOST_FILES = 1000
 """Files that one configuration may read; one that includes itself reads more."""
 
 
+class UnreadError(LeaselabError):
+    """A file or folder that a configuration names is not here, or cannot be read."""
+
+    def __init__(self, what: str, where: str, **fields: str) -> None:
+        """A usage error."""
+        super().__init__(Outcome.USAGE, what, where, **fields)
+
+
 class OwnFiles:
     """The main file of a configuration, and those that it names.
 
-    With a folder, absolute names are looked for in it: ``/etc/bind/db.a`` as
-    ``etc/bind/db.a``, ``bind/db.a`` or ``db.a`` there.
+    Absolute names are looked for in a folder: ``/etc/bind/db.a`` as ``etc/bind/db.a``,
+    ``bind/db.a`` or ``db.a`` there.  Of a file's those that are in no such place are.
     """
 
     def __init__(self, named: Path, names: Sequence[str]) -> None:
@@ -30,6 +38,8 @@ class OwnFiles:
         self.folder = named if named.is_dir() else None
         self.file = self._main(named, names) if self.folder else named
         self._left = _MOST_FILES
+        self.recoded: list[str] = []
+        """Files that were read as Windows-1252, as they are not UTF-8."""
 
     @staticmethod
     def _main(folder: Path, names: Sequence[str]) -> Path:
@@ -40,8 +50,19 @@ class OwnFiles:
                 where=str(folder),
                 found=", ".join(str(path.relative_to(folder)) for path in held) or "none",
                 wanted=f"one file of {', '.join(sorted(names))}",
+                todo="name the file itself",
             )
         return held[0]
+
+    def decoded(self, path: Path) -> str:
+        """Return the text of a file; raises OSError, and UnicodeDecodeError for no text."""
+        content = content_of(path, MOST_BYTES, "too large")
+        try:
+            return content.decode()
+        except UnicodeDecodeError:
+            text = content.decode("cp1252")
+            self.recoded.append(str(path))
+            return text
 
     def path(self, name: str, where: str, within: str = "") -> Path:
         """Return the path of a file or folder that the configuration names.
@@ -54,9 +75,9 @@ class OwnFiles:
             with contextlib.suppress(OSError, ValueError):  # names that no file can have
                 path.stat()
                 return path
-        raise usage_error(
+        raise UnreadError(
             "a file that it names is not here",
-            where=where,
+            where,
             found=name[:200] or "no name",
             todo="name a folder that has the configuration and its files: --config FOLDER",
         )
@@ -65,10 +86,9 @@ class OwnFiles:
         """Where a name may lead, the best first."""
         if not path.is_absolute():
             return [self.file.parent / path, *([self.folder / path] if self.folder else [])]
-        if not self.folder:
-            return [path]
-        parts = path.parts[1:]
-        return [self.folder.joinpath(*parts[at:]) for at in range(len(parts))]
+        parts, folder = path.parts[1:], self.folder or self.file.parent
+        tails = [folder.joinpath(*parts[at:]) for at in range(len(parts))]
+        return tails if self.folder else [path, *tails]
 
     def included(self, name: str, where: str, depth: int) -> tuple[str, str]:
         """Return as `text`; the file is included at this depth, which has a limit."""
@@ -87,12 +107,12 @@ class OwnFiles:
         try:
             if self._left < 0:
                 raise OSError(errno.EFBIG, f"more than {_MOST_FILES} files")
-            return content_of(path, MOST_BYTES, "too large").decode(), str(path)
+            return self.decoded(path), str(path)
         except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise usage_error(
+            why = error.strerror if isinstance(error, OSError) else "not a text"
+            raise UnreadError(
                 f"included file not read: {why}",
-                where=where,
+                where,
                 found=str(path),
                 wanted=f"a file of text that you may read, {MOST_BYTES} bytes at most",
             ) from error
@@ -112,9 +132,9 @@ class OwnFiles:
                     check_plain(check)
                     names.append(str(Path(folder) / entry.name))
         except OSError as error:
-            raise usage_error(
+            raise UnreadError(
                 f"folder not read: {error.strerror}",
-                where=where,
+                where,
                 found=str(path),
                 wanted="a folder that you may read",
             ) from error

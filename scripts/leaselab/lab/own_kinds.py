@@ -20,6 +20,8 @@ _ALONE = 1024
 """Clients of a subnet that have a kind each."""
 _ASKED = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}
 """Options that clients ask for: mask, routers, DNS and the like."""
+_SENT = ("options", "agent")
+"""What clients send of their own, and their relay of them."""
 _LINK_SELECTION = 5
 """Sub-option of option 82 that names the subnet (RFC 3527): the relay has the lab's address."""
 
@@ -61,7 +63,7 @@ class Kinds:
         self.kinds.append(kind)
 
     def reserve(self, place: Place, word: str, value: object, own: Mapping[str, Any]) -> None:
-        """Note a client with a reservation: `word` (macs, duids, options) is what it has.
+        """Note a client with a reservation: `word` (macs, duids, _SENT) is what it has.
 
         `own` is what clients of its kind have as well; `add_reserved` adds what was noted.
         """
@@ -71,13 +73,12 @@ class Kinds:
     def add_reserved(self) -> None:
         """Add the kinds of clients that have the reservations."""
         for (_, word, _), (place, values, own) in self._reserved.items():
+            more = len(values) - (_ALONE if word in _SENT else MOST_LISTED)
+            if more > 0:
+                self.say(f"{place.prefix}: {more} more reservations have no client")
             for part in _parts(word, values):
-                options = [*own.get("options", ()), *(part if word == "options" else ())]
-                listed = {} if word == "options" else {word: part}
-                with_options = {"options": options} if options else {}
-                self.add(
-                    place, {**own, "clients": len(part), **with_options, **listed}, "reserved"
-                )
+                has = [*own.get(word, ()), *part] if word in _SENT else part
+                self.add(place, {**own, "clients": len(part), word: has}, "reserved")
 
     def say(self, reason: str) -> None:
         """Note a part of the file whose clients get no answer, once."""
@@ -106,7 +107,7 @@ def divided(clients: int, rooms: Sequence[int]) -> list[int]:
 
 def _parts(word: str, values: list[Any]) -> Iterable[list[Any]]:
     """Clients of one kind: those that differ in an option have a kind each."""
-    if word == "options":
+    if word in _SENT:
         return ([value] for value in values[:_ALONE])
     return [values[:MOST_LISTED]]
 

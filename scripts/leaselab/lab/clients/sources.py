@@ -14,7 +14,7 @@ from typing import IO
 
 from leaselab.lab.clients.census import Census
 from leaselab.lab.clients.file import Clients
-from leaselab.lab.clients.frames import LINKS, datagram_of
+from leaselab.lab.clients.frames import LINKS, TRUNCATED, datagram_of
 from leaselab.lab.clients.messages import MALFORMED, Message, message_of
 from leaselab.lab.clients.population import traffic_of
 from leaselab.lab.plain_file import LONGEST_LINE, check_plain, lines_of, not_read, text_of
@@ -52,6 +52,7 @@ class Reader:
                 where="leaselab clients",
                 found=others or "no packet",
                 wanted="a capture of a relay's or a server's side, ports 67 or 547",
+                todo="capture whole packets: tcpdump -s 0" if TRUNCATED in skipped else "",
             )
         notes = [f"{count} captures {what}" for what, count in self.notes.items()]
         return Clients(skipped=skipped, notes=notes, dhcpv4=of[4], dhcpv6=of[6])
@@ -86,14 +87,21 @@ class Packets:
     def __init__(self, path: Path) -> None:
         """Open the capture."""
         self.link, self._library, self._opened = _opened(path)
-        self._is_empty = not path.stat().st_size
+        self._path = path
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
         try:
             for header, data in self._opened:
                 yield header.ts, data  # type: ignore[attr-defined]
-        except self._library.Error:
-            self.is_whole = self._is_empty
+        except self._library.Error as error:
+            why = str(error.args[-1])
+            if "interface" in why:  # libpcap reads those of one type of link
+                raise usage_error(
+                    f"its packets are not read: {why}",
+                    where=str(self._path),
+                    todo="save the packets of each interface as a capture of its own",
+                ) from error
+            self.is_whole = not self._path.stat().st_size
 
 
 def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]]:
@@ -114,7 +122,10 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
         raise not_read(path, error) from error
     except cypcap.Error as error:
         raise usage_error(
-            f"not a capture: {error.args[-1]}", where=str(path), wanted="pcap or pcapng"
+            f"not a capture: {error.args[-1]}",
+            where=str(path),
+            wanted="pcap or pcapng",
+            todo=_packed(path),
         ) from error
     if link not in LINKS:
         raise usage_error(
@@ -124,6 +135,18 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
             wanted="Ethernet, Linux cooked, or raw IP",
         )
     return link, cypcap, opened
+
+
+_PACKED = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zXZ": "unxz"}
+"""How files begin that a program has packed, and the program that unpacks them."""
+
+
+def _packed(path: Path) -> str:
+    """What to do with a file that is packed; empty for another."""
+    with path.open("rb") as file:
+        begin = file.read(8)
+    programs = (program for mark, program in _PACKED.items() if begin.startswith(mark))
+    return next((f"unpack it: {program} {path.name}" for program in programs), "")
 
 
 _LEASES = b"address,"

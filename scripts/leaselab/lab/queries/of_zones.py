@@ -42,7 +42,7 @@ def queries_of(zones: Sequence[Zone]) -> list[str]:
 def _of(zone: Zone) -> Iterator[str]:
     """The queries of a zone; names and types that are none are left out."""
     origin = owner = zone.name
-    for _, tokens, is_blank in entries(zone.path):
+    for _, tokens, is_blank in entries(zone.path, zone.name):
         if tokens[0].startswith("$"):
             if tokens[0].upper() == "$ORIGIN" and len(tokens) > 1:
                 origin = _absolute(tokens[1], origin)

@@ -11,8 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from leaselab.lab.plain_file import check_plain, not_read
+from leaselab.lab.plain_file import not_read
 from leaselab.lab.queries.names import labels_of, name_of
+from leaselab.lab.queries.zone_lines import lines_in_full, text_in_full
 from leaselab.model.errors import usage_error
 
 if TYPE_CHECKING:
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;.*|[()]|(?:\\.|[^\s();"\\])+|\S')
 _BEFORE = re.compile(r"[0-9][0-9smhdw]*|in|ch|hs", re.IGNORECASE)
-_REFUSED = ("$INCLUDE", "$GENERATE")
 _ORIGIN, _SOA = "$ORIGIN", "SOA"
-_PLAIN = re.compile(rb"[a-z0-9_-]+")
-"""A label of a zone's name that every server's configuration takes as it is."""
+_PLAIN = re.compile(rb"[a-z0-9_-]+|[0-9]+/[0-9]+")
+"""A label of a zone's name that every server's configuration takes as it is (RFC 2317)."""
 
 _MADE_S = 1_700_000_000
 """When the kept files were written, the same always (s since 1970): a zone file of the time 0
@@ -45,8 +45,7 @@ def read_zone(word: str) -> Zone:
     """Read ``[NAME=]FILE``; the name is that of its SOA record where it is not given.
 
     The records are counted, and their servers read them: they say what else is wrong.  Raises
-    a usage error for what is no zone file, for one whose zone is not known, and for files that
-    it includes or records that it generates.
+    a usage error for what is no zone file, and for one whose zone is not known.
     """
     given, _, file = word.rpartition("=")
     return zone_of(given, Path(file), "--zone")
@@ -64,7 +63,7 @@ def zone_of(given: str, path: Path, where: str) -> Zone:
             wanted="the name of a zone, such as example.com",
         ) from error
     name, records = origin, 0
-    for number, tokens, is_blank in entries(path):
+    for number, tokens, is_blank in entries(path, origin):
         if tokens[0].startswith("$"):
             origin = _directive(path, number, tokens, origin)
             continue
@@ -106,7 +105,7 @@ def keep_zones(folder: Path, zones: Sequence[Zone], beside: Sequence[Zone] = ())
     with tarfile.open(part, mode="w") as archive:
         listed = ""
         for number, zone in enumerate([*ordered, *beside]):
-            content = zone.path.read_bytes()
+            content = text_in_full(zone.path, zone.name)
             listed += f"{zone.name}\t{number}.zone\n" if number < len(ordered) else ""
             hashed.update(f"{zone.name}\0".encode() + content)
             _add(archive, f"{number}.zone", content)
@@ -126,27 +125,25 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     archive.addfile(entry, io.BytesIO(content))
 
 
-def entries(path: Path) -> Iterator[tuple[int, list[str], bool]]:
+def entries(path: Path, origin: str = "") -> Iterator[tuple[int, list[str], bool]]:
     """The entries of a zone file: first line, words, and whether the line begins blank."""
     tokens: list[str] = []
     depth = first = 0
     is_blank = False
     try:
-        check_plain(path)
-        with path.open(encoding="latin-1") as lines:
-            for number, line in enumerate(lines, 1):
-                if not tokens and not depth:
-                    first, is_blank = number, line[:1].isspace()
-                for word in _TOKEN.findall(line):
-                    if word == '"':
-                        raise _wrong(path, number, "a text without an end", [line])
-                    depth += (word == "(") - (word == ")")
-                    tokens += [word] if word[0] not in "();" else []
-                if depth < 0:
-                    raise _wrong(path, number, "more is closed than opened", [line])
-                if tokens and not depth:
-                    yield first, tokens, is_blank
-                    tokens = []
+        for number, line in lines_in_full(path, origin):
+            if not tokens and not depth:
+                first, is_blank = number, line[:1].isspace()
+            for word in _TOKEN.findall(line):
+                if word == '"':
+                    raise _wrong(path, number, "a text without an end", [line])
+                depth += (word == "(") - (word == ")")
+                tokens += [word] if word[0] not in "();" else []
+            if depth < 0:
+                raise _wrong(path, number, "more is closed than opened", [line])
+            if tokens and not depth:
+                yield first, tokens, is_blank
+                tokens = []
     except OSError as error:
         raise not_read(path, error) from error
     if depth:
@@ -155,12 +152,7 @@ def entries(path: Path) -> Iterator[tuple[int, list[str], bool]]:
 
 def _directive(path: Path, number: int, tokens: Sequence[str], origin: str) -> str:
     """The origin after a directive."""
-    word = tokens[0].upper()
-    if word in _REFUSED:
-        error = _wrong(path, number, f"{word} is not read", tokens)
-        error.todo = f"write it in full: named-compilezone -o FILE {origin or 'ZONE'} {path}"
-        raise error
-    if word != _ORIGIN:
+    if tokens[0].upper() != _ORIGIN:
         return origin
     return _absolute(path, number, (*tokens, "")[1], origin)
 

@@ -1,0 +1,120 @@
+"""The lines of a zone file in full: with those that it includes and generates."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leaselab.lab.plain_file import check_plain
+from leaselab.model.errors import usage_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from leaselab.model.errors import LeaselabError
+
+_INCLUDE, _GENERATE, _ORIGIN = "$INCLUDE", "$GENERATE", "$ORIGIN"
+_RANGE = re.compile(r"(\d{1,10})-(\d{1,10})(?:/(\d{1,10}))?")
+_NUMBER = re.compile(r"\\\$|\$\$|\$(?:\{(-?\d{1,10})(?:,(\d{1,3})(?:,([doxXnN]))?)?\})?")
+_MOST = 1_000_000
+"""Lines that one directive may generate."""
+_DEEPEST = 10
+
+
+def lines_in_full(path: Path, origin: str = "", depth: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a zone file, each with its number in it, or that of its directive.
+
+    `origin` is the zone's name, empty where it is not known.  A file that is included is also
+    looked for in the folders above, as a copied folder has it.  Raises OSError, and a usage
+    error for a directive that cannot be followed.
+    """
+    check_plain(path)
+    with path.open(encoding="latin-1") as lines:
+        for number, line in enumerate(lines, 1):
+            words = line.partition(";")[0].split() if line[:1] == "$" else []
+            word = words[0].upper() if words else ""
+            try:
+                if word == _GENERATE:
+                    yield from ((number, made) for made in _generated(words[1:]))
+                elif word == _INCLUDE:
+                    yield from (
+                        (number, held) for held in _included(path, words, origin, depth)
+                    )
+                else:
+                    yield number, line
+            except (ValueError, LookupError) as error:
+                raise _not_followed(path, number, words, origin, str(error)) from error
+            if word == _ORIGIN and len(words) > 1:
+                origin = _within(words[1], origin)
+
+
+def text_in_full(path: Path, origin: str) -> bytes:
+    """Return the text of a zone file in full; as it is where it has no such directive."""
+    content = path.read_bytes()
+    if not re.search(rb"^\$(?:INCLUDE|GENERATE)\b", content, re.MULTILINE | re.IGNORECASE):
+        return content
+    lines = (
+        line if line[-1:] == "\n" else f"{line}\n" for _, line in lines_in_full(path, origin)
+    )
+    return "".join(lines).encode("latin-1")
+
+
+def _within(name: str, origin: str) -> str:
+    return name if name.endswith(".") else f"{name}.{origin}".replace("..", ".")
+
+
+def _included(path: Path, words: list[str], origin: str, depth: int) -> Iterator[str]:
+    """The lines of an included file, between those that give and restore its origin."""
+    if depth == _DEEPEST:
+        raise ValueError(f"more than {_DEEPEST} files in each other")
+    name = words[1].strip('"')
+    tried = [path.parent / name, *(folder / name.lstrip("/") for folder in path.parents)]
+    held = next((file for file in tried if file.is_file()), None)
+    if held is None:
+        raise ValueError("the file is not here")
+    inner = _within(words[2], origin) if len(words) > 2 else origin
+    yield f"{_ORIGIN} {inner}\n" if len(words) > 2 else "\n"
+    yield from (line for _, line in lines_in_full(held, inner, depth + 1))
+    yield f"\n{_ORIGIN} {origin}\n" if origin else "\n"
+
+
+def _generated(words: list[str]) -> Iterator[str]:
+    """The records of a directive, each with its number (BIND's `$GENERATE`)."""
+    match = _RANGE.fullmatch(words[0])
+    first, last, step = (int(part or 1) for part in match.groups()) if match else (1, 0, 1)
+    if last < first or not step or (last - first) // step >= _MOST or len(words) < 4:
+        raise ValueError(f"not a range of {_MOST} at the most, and a record")
+    record = " ".join(words[1:])
+    if record.endswith('"'):  # BIND reads the text in quotes as it stands
+        begin, _, quoted = record[:-1].partition('"')
+        record = begin + quoted
+    for number in range(first, last + 1, step):
+        yield _NUMBER.sub(partial(_written, number=number), record) + "\n"
+
+
+def _written(match: re.Match[str], number: int) -> str:
+    """What stands for a number: with an offset, a width and a base, or a dollar sign."""
+    if match[0] in ("\\$", "$$"):
+        return "\\$" if match[0] == "\\$" else "$"
+    value, width, base = number + int(match[1] or 0), int(match[2] or 0), match[3] or "d"
+    if value < 0:
+        raise ValueError("a number below 0")
+    if base not in "nN":
+        return format(value, f"0{width}{base}") if width else format(value, base)
+    digits = format(value, "x" if base == "n" else "X")[::-1].ljust((width + 1) // 2, "0")
+    dot = "." if 2 * len(digits) == width else ""  # of an even width BIND writes a last one
+    return ".".join(digits) + dot
+
+
+def _not_followed(
+    path: Path, number: int, words: list[str], origin: str, why: str
+) -> LeaselabError:
+    return usage_error(
+        f"{words[0].upper()} is not read: {why}",
+        where=f"{path}:{number}",
+        found=" ".join(words)[:80],
+        wanted="a zone file",
+        todo=f"write it in full: named-compilezone -o FILE {origin or 'ZONE'} {path}",
+    )

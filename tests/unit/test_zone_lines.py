@@ -1,0 +1,83 @@
+"""A zone file in full: with the files that it includes and the records that it generates."""
+
+import pytest
+
+from leaselab.lab.queries.of_zones import queries_of
+from leaselab.lab.queries.zone_lines import text_in_full
+from leaselab.lab.queries.zones import zone_of
+from leaselab.model.errors import LeaselabError
+
+HEAD = "$TTL 60\n@ SOA a. b. 1 2 3 4 5\n@ NS a.\n"
+
+
+def zone(folder, text):
+    file = folder / "etc/bind/db"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"{HEAD}{text}", encoding="latin-1")
+    return zone_of("example.net", file, "--zone")
+
+
+@pytest.mark.parametrize(
+    ("directive", "records"),
+    [
+        ("1-3 h$ A 192.0.2.$", ["h1 A 192.0.2.1", "h2 A 192.0.2.2", "h3 A 192.0.2.3"]),
+        ("8-12/2 h${-8,3,d} 60 IN A 192.0.2.$", ["h000 60 IN A 192.0.2.8", "h002", "h004"]),
+        ("250-251 ${0,2,x}.a PTR ${1,0,X}.", ["fa.a PTR FB.", "fb.a PTR FC."]),
+        ("0-1 ${0,3,n} PTR $$\\$.", ["0.0 PTR $\\$.", "1.0 PTR $\\$."]),
+        ("16-16 ${0,4,N}a.${0,1,n} TXT x", ["0.1.a.0.1 TXT x"]),
+        ('7-7 a$ MX "10 m$"', ["a7 MX 10 m7"]),
+        ("8-8 o${0,4,o} TXT x", ["o0010 TXT x"]),
+    ],
+)
+def test_records_are_generated_as_bind_does(tmp_path, directive, records):
+    made = zone(tmp_path, f"$GENERATE {directive} ; so\n")
+    lines = text_in_full(made.path, made.name).decode().removeprefix(HEAD).splitlines()
+    assert [line[: len(record)] for line, record in zip(lines, records, strict=True)] == records
+    assert made.records == 2 + len(records)
+
+
+def test_included_files_are_in_their_place_with_their_origin(tmp_path):
+    (tmp_path / "etc/zones").mkdir(parents=True)
+    (tmp_path / "etc/zones/more").write_text("www A 192.0.2.1\n", encoding="ascii")
+    made = zone(
+        tmp_path, '$INCLUDE "/etc/zones/more" sub\n$include ../zones/more\nlast A 192.0.2.1\n'
+    )
+    names = ["example.net. SOA", "example.net. NS"]
+    names += [f"{name}.example.net. A" for name in ("last", "www", "www.sub")]
+    assert sorted(queries_of([made])) == sorted(names)
+    text = text_in_full(made.path, made.name).decode()
+    assert "INCLUDE" not in text.upper()
+    assert "$ORIGIN sub.example.net.\nwww A 192.0.2.1\n\n$ORIGIN example.net.\n" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("$GENERATE 1-9999999 a$ A 192.0.2.1", "$GENERATE is not read: not a range"),
+        ("$GENERATE 1-2/0 a$ A 192.0.2.1", "$GENERATE is not read: not a range"),
+        ("$GENERATE 1-2 a", "$GENERATE is not read: not a range"),
+        ("$GENERATE", "$GENERATE is not read"),
+        ("$GENERATE 1-2 a${-9} A 192.0.2.1", "$GENERATE is not read: a number below 0"),
+        ("$INCLUDE", "$INCLUDE is not read"),
+        ("$INCLUDE nowhere", "$INCLUDE is not read: the file is not here"),
+    ],
+)
+def test_what_cannot_be_followed_is_said_with_its_line(tmp_path, line, why):
+    with pytest.raises(LeaselabError) as refused:
+        zone(tmp_path, f"{line}\n")
+    assert f"db:4: {why}" in str(refused.value)
+    assert str(refused.value).endswith(f"-o FILE example.net. {tmp_path}/etc/bind/db")
+
+
+def test_a_file_that_includes_itself_is_refused(tmp_path):
+    (tmp_path / "again").write_text("\n$INCLUDE again\n", encoding="ascii")
+    with pytest.raises(LeaselabError, match=r"again:2: \$INCLUDE is not read: more than 10"):
+        zone(tmp_path, "$INCLUDE again\n")
+
+
+def test_a_file_without_directives_stays_as_it_is(tmp_path):
+    made = zone(tmp_path, "a TXT \xe9 ; $INCLUDE")
+    assert text_in_full(made.path, made.name) == made.path.read_bytes()
+    with pytest.raises(LeaselabError, match="not a zone: other than letters"):
+        zone_of("a/b", made.path, "--zone")
+    assert zone_of("0/25.2.0.192.in-addr.arpa", made.path, "x").records == 3
