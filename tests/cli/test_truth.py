@@ -69,7 +69,7 @@ def test_shares_are_measured_at_the_load_of_the_scenario(lab, capsys):
     ]
 
 
-def test_all_of_the_family_are_measured_from_whose_settings_something_follows(lab, capsys):
+def test_all_of_the_families_are_measured_from_whose_settings_something_follows(lab, capsys):
     for name in ("leaseload", "perfdhcp", "dnsperf", "kxdpgun"):
         lab.deploy_faults[name] = invalid_measurement("not now")
     assert main(["dev", "bench", "truth", "--json"]) == 1
@@ -79,6 +79,8 @@ def test_all_of_the_family_are_measured_from_whose_settings_something_follows(la
         *("capped", "slow", "stalls", "collapses", "duplicates", "foreign", "warm-up"),
         *("filling", "drops", "refusals", "late", "malformed"),
     }
+    ways = {row["scenario"].split("-")[1] for row in rows}
+    assert ways == {"v4", "v6", "dns", "tcp", "dot", "https", "updates"}
     of_names = {row["generator"] for row in rows if row["scenario"].startswith("responder-dns")}
     assert of_names == {"leaseload", "dnsperf", "kxdpgun"}
     assert {row["why"] for row in rows} == {"not now"}

@@ -25,10 +25,10 @@ AT_TWO = "v6-memfile"
 VARIANTS = {"v6-memfile": "v6-memfile-at2", "v4-dnsmasq-file": "v4-dnsmasq-file.0a1b2c3d4e"}
 PLAYED = (
     *("v4-memfile-mt-hs", "v6-memfile", "v4-mysql-durable", "v4-dnsmasq-file"),
-    *("v4-mysql-apart", "v4-mysql-cluster"),
+    *("v4-mysql-apart", "v4-mysql-cluster", "unbound-fresh-https"),
 )
-SUPPORTING = "v4-mysql-cluster"
-"""The scenario of which this is the partner's host."""
+SUPPORTING = ("v4-mysql-cluster", "unbound-fresh-https")
+"""The scenarios of which this is the partner's host."""
 
 OF_THE_WAY = ("mysql_support_address",)
 """What only the host of the server that asks has: here it is of the scenario before."""
@@ -37,7 +37,7 @@ OF_THE_WAY = ("mysql_support_address",)
 def serving(name):
     """What a scenario has on this host."""
     scenario = SCENARIOS[name]
-    return scenario.support if name == SUPPORTING else scenario.server
+    return scenario.support if name in SUPPORTING else scenario.server
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def handed(tmp_path_factory):
         given = {
             "leaselab_scenario": msgspec.to_builtins(scenario),
             "leaselab_serves": msgspec.to_builtins(serving(name)),
-            "leaselab_supporting": name == SUPPORTING,
+            "leaselab_supporting": name in SUPPORTING,
             "leaselab_beside": scenario.beside,
             "leaselab_relays": ["198.18.0.30"],
             "leaselab_peers": PEERS if scenario.partner else [],
@@ -91,7 +91,8 @@ def handed(tmp_path_factory):
                     "dest": str(folder / f"{name}.json"),
                 },
                 "vars": {
-                    "names": "{{ query('ansible.builtin.varnames', '^(kea|dnsmasq|mysql)_') }}",
+                    "names": "{{ query('ansible.builtin.varnames', pattern) }}",
+                    "pattern": "^(kea|dnsmasq|mysql|nsd)_",
                     "values": "{{ names | map('extract', hostvars[inventory_hostname]) }}",
                 },
             },
@@ -115,11 +116,12 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
     scenario, kind = SCENARIOS[name], serving(name).kind
     declared = options_of(kind, "main")
     support = {}
-    if scenario.support and name != SUPPORTING:
+    if scenario.support and name not in SUPPORTING:
         support = {"kind": scenario.support.kind, "options": scenario.support.options}
     wanted = {
         **serving(name).options,
         **scenario.load,
+        **({"transport": "udp"} if name in SUPPORTING else {}),
         "scenario": name,
         "test_interface": "leaselab2" if name == AT_TWO else "eth1",
         "variant": VARIANTS.get(name, name),
@@ -133,7 +135,7 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
         "beside": list(scenario.beside),
         "support": support,
         "support_address": "198.18.0.20" if scenario.support else "",
-        "client_address": "198.18.0.10" if name == SUPPORTING else "",
+        "client_address": "198.18.0.10" if name in SUPPORTING else "",
         "server": scenario.server.kind,
         "generator": scenario.generator,
     }

@@ -59,6 +59,42 @@ def test_an_answer_reports_its_rcode_and_how_many_records_it_has(dns, server, fl
     assert result == (rcode, 2, 3)
 
 
+NUMBERS = struct.pack("!5I", 4711, 2, 3, 4, 5)
+NAMES = b"\x02ns\xc0\x0c\x01h\xc0\x0c"
+
+
+def soa(owner, kind=6, data=NAMES + NUMBERS):
+    """A record of a type with data, which is at an owner."""
+    return owner + struct.pack("!HHIH", kind, 1, 60, len(data)) + data
+
+
+@pytest.mark.parametrize("owner", [b"\xc0\x0c", b"\x02z1\x04test\x00"])
+def test_a_serial_number_is_that_of_the_zone(dns, server, owner):
+    """Whether the server repeats the name or points to it."""
+
+    def answer(query):
+        return query[:2] + struct.pack("!HHHHH", 0x8400, 1, 1, 0, 0) + query[12:] + soa(owner)
+
+    thread = answering(server, answer)
+    port = server.getsockname()[1]
+    assert dns.serial("127.0.0.1", "z1.test", port=port, seconds=10) == 4711
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("count", "record"),
+    [(0, b""), (1, soa(b"\xc0\x0c", kind=2)), (1, soa(b"\xc0\x0c")[:-1])],
+)
+def test_an_answer_without_a_serial_number_has_none(dns, server, count, record):
+    def answer(query):
+        return query[:2] + struct.pack("!HHHHH", 0x8400, 1, count, 0, 0) + query[12:] + record
+
+    thread = answering(server, answer)
+    with pytest.raises(ValueError, match=r"no SOA of z1\.test"):
+        dns.serial("127.0.0.1", "z1.test", port=server.getsockname()[1], seconds=10)
+    thread.join()
+
+
 @pytest.mark.parametrize("wrong", [b"short", None])
 def test_what_is_no_answer_to_the_query_is_not_taken_for_one(dns, server, wrong):
     """The query itself, sent back, is none either."""

@@ -165,3 +165,31 @@ def test_zones_that_were_not_all_loaded_are_not_served(store, config):
     config["data"] = {"zones": 3, "folder": "/zones"}
     with pytest.raises(store.LabError, match=r"not all zones .*found 2, wanted 3.*/zones$"):
         store.check(config, "zones", 2)
+
+
+@pytest.mark.parametrize("key", ["", "leaselab.test:bGFi"])
+def test_a_zone_is_updated_by_its_key_if_there_is_one(zones, key):
+    config = {"known_name": "tld.test.", "store": {"update_key": key}}
+    first, *others = zones.allowing(config)
+    assert first == ("set-meta", "tld.test", "SOA-EDIT-DNSUPDATE", "INCREASE")
+    of_key = [
+        ("import-tsig-key", "leaselab.test", "hmac-sha256", "bGFi"),
+        ("set-meta", "tld.test", "TSIG-ALLOW-DNSUPDATE", "leaselab.test"),
+    ]
+    assert others == (of_key if key else [])
+
+
+def test_lmdb_files_are_brought_back_as_they_were_made(store, config):
+    """Those of a reader that is gone, too, which were not there."""
+    folder = Path(config["state_folder"])
+    made = folder / "made"
+    made.mkdir(parents=True)
+    for name in ("pdns.lmdb", "pdns.lmdb-0"):
+        (made / name).write_text("as made")
+        (folder / name).write_text("updated")
+    (folder / "pdns.lmdb-lock").write_text("")
+    (folder / "made.json").write_text("{}")
+    store.restore({**config, "made_folder": str(made)})
+    files = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+    assert files == {"pdns.lmdb": "as made", "pdns.lmdb-0": "as made", "made.json": "{}"}
+    assert (made / "pdns.lmdb").read_text() == "as made"

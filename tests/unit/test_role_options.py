@@ -17,6 +17,10 @@ KEA = find_scenario(SCENARIOS, "v4-memfile")
 PDNS = find_scenario(SCENARIOS, "powerdns-lmdb-uncached")
 COLD = find_scenario(SCENARIOS, "powerdns-lmdb-cold")
 RESPONDER = find_scenario(SCENARIOS, "responder-v4-capped")
+NSD = find_scenario(SCENARIOS, "nsd-delegations-size-10000")
+KNOT = find_scenario(SCENARIOS, "knot-delegations-size-10000")
+UNBOUND = find_scenario(SCENARIOS, "unbound-recursive-hot")
+UPDATED = {**PDNS.load, "updates": 1.0}
 SIX = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
 TEN = {**KEA.load, "clients": 10, "first_client": "00:0c:01:02:03:04"}
 MYSQL = find_scenario(SCENARIOS, "v4-mysql")
@@ -123,7 +127,37 @@ def test_scenarios_lie_side_by_side_as_far_as_they_ask_the_same_of_the_hosts():
         (responding(queue=-1), "queue -1,"),
         (responding(capacity=0.0, doubled_by=9), "Found: capacity 0.0, overload holds,"),
         (asking(COLD), "Found: cache cold, cache_ttl_s 0,"),
-        (replace(PDNS, load={**PDNS.load, "data": "delegations"}), "wanted articles or zones"),
+        (
+            replace(PDNS, load={**PDNS.load, "data": "hierarchy"}),
+            "wanted articles or delegations or zones",
+        ),
+        *(
+            (replace(PDNS, load={**PDNS.load, "transport": transport}), f"(found {transport}, ")
+            for transport in ("dot", "https")
+        ),
+        (replace(PDNS, load=UPDATED), "Found: backend lmdb, data articles, cache none."),
+        (
+            replace(
+                asking(PDNS, backend="postgresql"), beside={"postgresql": {}}, load=UPDATED
+            ),
+            "Found: backend postgresql, data articles,",
+        ),
+        (replace(NSD, load={**NSD.load, "transport": "https"}), "wanted udp or tcp or dot"),
+        (
+            replace(NSD, load={**NSD.load, "updates": 0.1}),
+            "nsd does not serve that load (found",
+        ),
+        (replace(KNOT, load={**KNOT.load, "transport": "https"}), "wanted udp or tcp or dot"),
+        (
+            replace(KNOT, load={**KNOT.load, "transport": "dot"}),
+            "dot, connections kept. Wanted:",
+        ),
+        (
+            replace(KNOT, load={**KNOT.load, "updates": 0.1, "data": "zones"}),
+            "Found: data zones. Wanted: delegations.",
+        ),
+        (asking(UNBOUND, open_connections=0), "open_connections 0."),
+        (replace(UNBOUND, load={**UNBOUND.load, "updates": 1.0}), "(found 1.0, wanted 0"),
         (replace(PDNS, load={**PDNS.load, "size": 100_001}), "size 100001"),
         (asking(KEA, backend="memory"), "wanted memfile or mysql or postgresql"),
         (asking(KEA, test_interface="eth1"), "unknown option of kea 'test_interface'"),

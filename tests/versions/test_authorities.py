@@ -9,8 +9,12 @@ from tests.tools import AS_ROOT, run
 
 ZONE = "@ 3600 SOA ns h 1 2 3 4 5\n@ 3600 NS ns\nns 3600 A 192.0.2.1\nwww 3600 A 192.0.2.2\n"
 ZONES = {"folder": "/zones", "zones": 3, "sha256": "abc"}
-SERVERS = [("trixie", "knot", 4), ("trixie", "knot", 6), ("bookworm", "nsd", 6)]
-"""Release, role and family of the queries; no other file of tests has the same root."""
+SERVERS = [
+    ("trixie", "knot", 4, "tcp"),
+    ("trixie", "knot", 6, "dot"),
+    ("bookworm", "nsd", 6, "dot"),
+]
+"""Release, role, family and transport of the queries; no other tests have the same root."""
 OPTIONS = {
     "variant": "three",
     "data": "zones",
@@ -30,8 +34,8 @@ def network():
 @pytest.fixture(scope="module", params=SERVERS, ids=str)
 def deployed(request, network, tmp_path_factory):
     """What a role writes for three zones that are asked over a family."""
-    suite, role, family = request.param
-    host = Rooted(network, suite, [role], role, family=family, **OPTIONS)
+    suite, role, family, transport = request.param
+    host = Rooted(network, suite, [role], role, family=family, transport=transport, **OPTIONS)
     folder = tmp_path_factory.mktemp(role)
     host.write(folder, {f"{role}.conf.j2": "config_file"}, dns_data_zones=ZONES)
     return host
@@ -64,8 +68,16 @@ def test_an_authority_serves_the_zones_of_its_role(host, tmp_path):
         started = json.loads(said)
         assert started["version"][0] in "34"
         assert Path(started["program"]).name in ("knotd", "nsd")
-        report = host.asked(tmp_path, "www.z0000002.test. A", words=["--late", "20"])
-        assert report["counts"]["completed"] == 50
+        own = host.values[f"{host.role}_transport"]
+        # Knot serves nobody while a connection over TLS has asked nothing.
+        kept = [] if (host.role, own) == ("knot", "dot") else [[own]]
+        for transport in (["udp"], *kept, [own, "--fresh"]):
+            words = ["--late", "20", "--transport", *transport]
+            report = host.asked(tmp_path, "www.z0000002.test. A", words=words)
+            assert report["counts"]["completed"] == 50, transport
+        if own != "dot":
+            report = host.asked(tmp_path, "www.z0000002.test. A", words=["--transport", "dot"])
+            assert "refused" in report["connections"]["error"]
         assert json.loads(host.verb("reset")[1]) == {"held": None, "was": None}
     finally:
         ended = host.verb("stop")

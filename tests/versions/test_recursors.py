@@ -15,12 +15,18 @@ ADDRESS6 = "2001:2:0:1::10"
 ON_LOOPBACK = {"test_interface": "lo", "size": SIZE}
 WORDS = ["--recursion", "--late", "20", "--edns", "1232", "--subnets", "10.0.0.0/24*5"]
 """Of leaseload: as clients ask whose network is named."""
+UNBOUND = ["openssl", "unbound"]
+"""What makes its certificate, and the package of the role."""
 RECURSORS = {
-    "4.8 over IPv6": ("bookworm", "pdns-recursor", "recursor.conf.j2", {"family": 6}),
-    "5.2": ("trixie", "pdns-recursor", "recursor.conf.j2", {}),
-    "unbound over IPv6": ("trixie", "unbound", "unbound.conf.j2", {"family": 6}),
+    "4.8 over IPv6": ("bookworm", ["pdns-recursor"], "recursor.conf.j2", {"family": 6}),
+    "5.2": ("trixie", ["pdns-recursor"], "recursor.conf.j2", {}),
+    "unbound 1.17": ("bookworm", UNBOUND, "unbound.conf.j2", {"transport": "https"}),
+    "unbound 1.26 over IPv6": (
+        *("trixie", UNBOUND, "unbound.conf.j2"),
+        {"family": 6, "transport": "dot"},
+    ),
 }
-"""Release, package, template of the configuration, and options of the role."""
+"""Release, packages, template of the configuration, and options of the role."""
 NAMES = [f"www.z{number:07d}.test. A" for number in range(1, 51)]
 
 
@@ -60,9 +66,10 @@ def authority(network, tmp_path_factory):
 @pytest.fixture(scope="module", params=RECURSORS)
 def deployed(request, network, authority, tmp_path_factory):
     """What a role of a recursor writes for a release."""
-    suite, package, template, options = RECURSORS[request.param]
+    suite, packages, template, options = RECURSORS[request.param]
+    package = packages[-1]
     host = Rooted(
-        *(network, suite, [package], package.replace("-", "_")),
+        *(network, suite, packages, package.replace("-", "_")),
         variant="cold",
         test_address=ADDRESSES["recursor"],
         test_address6=ADDRESS6,
@@ -71,8 +78,8 @@ def deployed(request, network, authority, tmp_path_factory):
         **{**ON_LOOPBACK, **options},
     )
     templates = {template: "config_file", "hints.zone.j2": "hints_file"}
-    packages = {"packages": {package: [{"version": f"{request.param.split()[0]}.1-1"}]}}
-    host.write(tmp_path_factory.mktemp("recursor"), templates, ansible_facts=packages)
+    seen = {"packages": {package: [{"version": f"{request.param.split()[0]}.1-1"}]}}
+    host.write(tmp_path_factory.mktemp("recursor"), templates, ansible_facts=seen)
     return host
 
 
@@ -108,6 +115,24 @@ def test_it_answers_names_of_the_hierarchy_and_forgets_them_at_a_reset(recursor,
     assert emptied["held"] == 0
     assert emptied["was"] > 100
     assert json.loads(recursor.verb("stop")[1]) == {"was_running": True}
+
+
+@pytest.mark.parametrize("connections", [[], ["--fresh"]], ids=str)
+def test_it_answers_over_the_transport_of_the_load_after_a_reset_too(
+    recursor, tmp_path, connections
+):
+    transport = recursor.values.get(f"{recursor.role}_transport", "tcp")
+    status, said = recursor.verb("start")
+    assert status == 0, said
+    for word in ("tcp", transport):
+        words = [*WORDS, "--transport", word, *connections]
+        report = recursor.asked(tmp_path, *NAMES, words=words)
+        assert report["connections"]["error"] is None
+        assert report["counts"]["completed"] == 50, word
+        assert json.loads(recursor.verb("reset")[1])["held"] == 0
+    for other in {"dot", "https"} - {transport}:
+        report = recursor.asked(tmp_path, *NAMES, words=[*WORDS, "--transport", other])
+        assert "refused" in report["connections"]["error"]
 
 
 def test_one_without_its_authority_does_not_start(recursor, authority):

@@ -35,7 +35,8 @@ from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
 from leaselab.run.session import Session
 from leaselab.run.task import Task
 
-FAMILY = "responder"
+SCENARIOS = "responder-*"
+"""Those of all families whose server is the responder."""
 OF_DHCP, OF_DNS = (OWN_GENERATOR, "perfdhcp"), (OWN_GENERATOR, "dnsperf", "kxdpgun")
 """Generators that fit a protocol, and need no commit of their own to be built."""
 DEFAULT_SCENARIO = "v4-memfile"
@@ -173,7 +174,7 @@ def add_truth(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "scenario",
         nargs="*",
-        default=[FAMILY],
+        default=[SCENARIOS],
         metavar="SCENARIO|PATTERN",
         help="scenarios of the responder, such as 'responder-v4-*' (default: all from whose "
         "settings something follows)",
@@ -238,8 +239,8 @@ def _chosen(
         raise usage_error(
             "nothing is known to be true of that",
             found=" ".join([*patterns, *(generators or ())]),
-            wanted=f"scenarios of {FAMILY} with a capacity, and generators of their protocol",
-            todo=f"see what there is: leaselab list --scenarios {FAMILY}",
+            wanted=f"scenarios {SCENARIOS} with a capacity, and generators of their protocol",
+            todo=f"see what there is: leaselab list --scenarios '{SCENARIOS}'",
         )
     return chosen
 

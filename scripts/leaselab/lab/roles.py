@@ -32,6 +32,9 @@ OWN_GENERATOR = "leaseload"
 """The generator whose source is a folder of the project (load/)."""
 _TYPES = {"bool": bool, "int": int, "float": float, "str": str, "list": list, "dict": dict}
 
+OF_EVERY_SERVER = {"transport": ("udp", "tcp"), "updates": (0,)}
+"""Values of a load's keys that need nothing of a server; its role declares those that do."""
+
 Options = Mapping[str, Mapping[str, Any]]
 """What is declared of options (type, choices, default), by their names without the role's."""
 
@@ -145,6 +148,15 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
         hosts[role] = _checked(settings, known, f"setting of {role}", where)
     load = {name: value for name, value in scenario.load.items() if name in serving}
     _checked(load, serving, "load", where)
+    for name, usual in OF_EVERY_SERVER.items():
+        value = scenario.load.get(name, usual[0])
+        if name not in serving and value not in usual:
+            raise usage_error(
+                f"{kind} does not serve that load",
+                where=f"{where}: {name}",
+                found=str(value),
+                wanted=" or ".join(map(str, usual)),
+            )
     generating = options_of(scenario.generator, "main")
     asking = {name: value for name, value in scenario.load.items() if name in generating}
     _checked(asking, generating, "load", where)

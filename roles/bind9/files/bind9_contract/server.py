@@ -5,7 +5,6 @@ restarts it with the zones as they were made, as a frozen zone may still be writ
 rndc says so.  On a recursor it flushes the cache and counts what is left in the cache.
 """
 
-import json
 import os
 import re
 import shutil
@@ -13,7 +12,7 @@ import signal
 import time
 from pathlib import Path
 
-from leaselab_contract import dns, process, program, restarted, sampling, server
+from leaselab_contract import dns, process, program, sampling, server, updated
 from leaselab_contract.errors import ContractError
 
 from bind9_contract import statistics
@@ -27,26 +26,17 @@ EMPTY_S = 20.0
 FLUSH_S = 10.0
 RELOAD_POLL_S = 0.02
 _THREADS = re.compile(r"using (\d+) worker thread")
-SERIALS = "serials.json"
-"""File of the serial numbers that copies of zones begin with."""
 _VERSION = re.compile(r"\b\d+\.\d+\.\d+")
 
 
-class Server(restarted.Server):
+class Server(updated.Server):
     """named, as an authority or as a recursor."""
 
-    ENTRIES = "updates"
     VERBS = (*server.Server.VERBS, "reload")
     STOP_S = 60.0
     """Freeing a million zones takes that long."""
 
-    def launch(self):
-        """Start its process, with the zones as they were made where it takes updates."""
-        if self.config.get("made_folder"):
-            self.copy_zones()
-        return super().launch()
-
-    def copy_zones(self):
+    def restore(self):
         """Copy the zones as they were made over its own ones, without journals."""
         folder = Path(self.config["zone_folder"])
         folder.mkdir(exist_ok=True)
@@ -70,10 +60,8 @@ class Server(restarted.Server):
     def check_started(self):
         """Check its zones, and empty its cache of the answers to the readiness check."""
         self.check_zones()
-        if self.config.get("made_folder"):
-            begun = json.dumps(statistics.serials(self.config, EMPTY_S))
-            (Path(self.config["zone_folder"]) / SERIALS).write_text(begun, encoding="utf-8")
-        else:
+        super().check_started()
+        if self.config["role"] == RECURSIVE:
             self.reset()
         return {"worker_threads": self.worker_threads()}
 
@@ -98,16 +86,14 @@ class Server(restarted.Server):
 
     def reset(self):
         """Flush the cache of a recursor, until nothing is left in it; or undo updates."""
-        if self.config.get("made_folder"):
-            return super().reset()
         if self.config["role"] != RECURSIVE:
-            return {"held": None, "was": None}
+            return super().reset()
         deadline = time.monotonic() + EMPTY_S
-        was = self.held()
+        was = self.cached()
         while True:
             rndc = [*map(str, self.config["rndc"]), "flush"]
             program.run(rndc, "rndc flush", FLUSH_S)
-            left = self.held()
+            left = self.cached()
             if not left:
                 return {"held": 0, "was": was}
             if time.monotonic() > deadline:
@@ -116,17 +102,11 @@ class Server(restarted.Server):
                 )
             time.sleep(process.POLL_S)
 
-    def entries(self):
-        """Return how many updates its zones have."""
-        return self.updated(EMPTY_S)
+    def serials(self, seconds):
+        """Return the serial number of each of its zones: an update raises one by one."""
+        return statistics.serials(self.config, seconds)
 
-    def updated(self, seconds):
-        """Return how many updates its zones have: each raises a serial number by one."""
-        begun = json.loads(read(Path(self.config["zone_folder"]) / SERIALS))
-        now = statistics.serials(self.config, seconds)
-        return sum((now[zone] - begun[zone]) % (1 << 32) for zone in begun)
-
-    def held(self):
+    def cached(self):
         """Return how many sets of records are in the cache."""
         return statistics.cached(self.config, statistics.ask(self.config, EMPTY_S))
 
@@ -162,10 +142,10 @@ class Server(restarted.Server):
     def counted(self):
         """Return its counters, and what its cache or its updated zones have."""
         answer = statistics.ask(self.config)
-        held = statistics.cached(self.config, answer)
-        if self.config.get("made_folder"):
-            held = self.updated(statistics.ANSWER_S)
-        return statistics.counters(self.config, answer), held
+        cached = statistics.cached(self.config, answer)
+        return statistics.counters(
+            self.config, answer
+        ), self.held() if cached is None else cached
 
 
 def read(path):

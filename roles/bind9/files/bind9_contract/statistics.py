@@ -41,7 +41,7 @@ def counters(config, answer):
     return counts
 
 
-def serials(config, seconds=ANSWER_S):
+def serials(config, seconds):
     """Return the serial number of each of its zones, by name."""
     zones = ask(config, seconds, "zones")["views"]["_default"]["zones"]
     return {zone["name"]: zone["serial"] for zone in zones}

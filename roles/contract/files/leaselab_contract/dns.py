@@ -11,6 +11,8 @@ TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "MX": 15, "TXT": 16, "AAAA": 28}
 RCODES = ("NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED")
 UDP_BYTES = 4096
 _HEADER = struct.Struct("!HHHHHH")
+_POINTER = 0xC0
+"""A length from here on is a pointer to the rest of a name."""
 _IS_ANSWER, _RECURSION_DESIRED, _RCODE = 0x8000, 0x0100, 0x000F
 _INTERNET = 1
 
@@ -26,12 +28,36 @@ def ask(address, name, kind="SOA", *, port=53, seconds=1.0, recursion=False):
     """
     number = secrets.randbelow(1 << 16)
     query = message(number, name, kind, recursion=recursion)
+    return read(_exchanged(query, address, port, seconds), number)
+
+
+def _exchanged(query, address, port, seconds):
+    """Send a query over UDP; return the answer."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as asking:
         asking.settimeout(seconds)
         asking.connect((address, port))
         asking.send(query)
-        return read(asking.recv(UDP_BYTES), number)
+        return asking.recv(UDP_BYTES)
+
+
+def serial(address, zone, *, port=53, seconds=1.0):
+    """Return the serial number of a zone's SOA; raises as `ask`, ValueError without an SOA."""
+    number = secrets.randbelow(1 << 16)
+    query = message(number, zone, "SOA")
+    answer = _exchanged(query, address, port, seconds)
+    if not read(answer, number).answers:
+        raise ValueError(f"no SOA of {zone}")
+    at = len(query)  # the question is as it was sent
+    while 0 < answer[at] < _POINTER:
+        at += 1 + answer[at]
+    at += 2 if answer[at] else 1
+    kind, size = (int.from_bytes(answer[place : place + 2], "big") for place in (at, at + 8))
+    end = at + 10 + size
+    if kind != TYPES["SOA"] or end > len(answer):
+        raise ValueError(f"no SOA of {zone}")
+    # Behind two names, five numbers end it.
+    return int.from_bytes(answer[end - 20 : end - 16], "big")
 
 
 def check_answers(config, *, recursion=False):

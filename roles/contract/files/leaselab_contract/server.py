@@ -2,13 +2,13 @@
 
 The package of a kind has a class `Server`, which overrides what differs.  Its settings have
 `process`, `interface`, `udp_port`, `files`, `config_file` or `config_files`, what the kind
-needs, and perhaps `commit`, `start_s` (how long a start may take) and `refused_counter` (which
-counts what it refuses).
+needs, and perhaps `commit`, `start_s` (how long a start may take), `refused_counter` (which
+counts what it refuses) and `tls_file` (key and certificate).
 """
 
 import time
 
-from leaselab_contract import address, brake, loaded, process, profile, sampling
+from leaselab_contract import address, brake, certificate, loaded, process, profile, sampling
 from leaselab_contract.errors import ContractError
 
 
@@ -34,6 +34,7 @@ class Server:
     def serve(self):
         """Start what it needs and its process; return what runs."""
         beside = self.prepare()
+        certificate.make(self.config)
         address.wait_until_usable(self.config["interface"])
         child, version = self.launch()
         start_s = child.age_s

@@ -1,21 +1,28 @@
 """The Knot server behind the contract: what differs from other servers.
 
-It holds nothing, so reset does nothing.  It has no counters without its module stats, which
-would cost time for each query.
+It has no counters without its module stats, which would cost time for each query.  What it
+holds of updates are changes of its zone, each of one update or of several.
 """
 
+import shutil
 from pathlib import Path
 
-from leaselab_contract import dns, program, sampling, server
+from leaselab_contract import dns, program, sampling, updated
 from leaselab_contract.errors import ContractError
 
 STATUS_S = 10.0
 
 
-class Server(server.Server):
+class Server(updated.Server):
     """Knot: one process."""
 
+    ENTRIES = "changes of its zone"
     STOP_S = 60.0
+
+    def restore(self):
+        """Remove its journal: it reads its zones from their files."""
+        if Path(self.config["journal_folder"]).exists():
+            shutil.rmtree(self.config["journal_folder"])
 
     def ready(self):
         """Return its version once it answers for its data."""
@@ -30,8 +37,8 @@ class Server(server.Server):
         failed = [line for line in text.splitlines() if " error: " in line]
         if failed:
             raise ContractError(failed[-1])
-        return {}
+        return super().check_started()
 
     def counted(self):
-        """Return no counters; it holds nothing."""
-        return {}, None
+        """Return no counters, and how often its zone has changed."""
+        return {}, self.held()

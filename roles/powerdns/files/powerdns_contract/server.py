@@ -1,10 +1,10 @@
 """The PowerDNS server behind the contract: what differs from other servers.
 
-An authority holds nothing of its clients.  Its caches hold answers: where a point declares
-that they begin empty, reset empties them and counts.
+An authority holds nothing of its clients but updates.  Its caches hold answers: where a point
+declares that they begin empty, reset empties them and counts.
 """
 
-from leaselab_contract import dns, server
+from leaselab_contract import dns, updated
 from leaselab_contract.database import WithDatabase
 from leaselab_contract.errors import ContractError
 
@@ -17,7 +17,7 @@ BEGIN_EMPTY = ("cold", "mixed")
 """What may be declared of caches that a reset has to empty."""
 
 
-class Server(WithDatabase, server.Server):
+class Server(WithDatabase, updated.Server):
     """PowerDNS, with its zones in files of its own or in a database beside it."""
 
     START_S = 60.0
@@ -25,6 +25,10 @@ class Server(WithDatabase, server.Server):
     def prepare(self):
         """Put its zones where it reads them."""
         return store.prepare(self.config)
+
+    def restore(self):
+        """Bring back its LMDB files as they were made."""
+        store.restore(self.config)
 
     def ready(self):
         """Return its version once it answers for its data."""
@@ -50,7 +54,7 @@ class Server(WithDatabase, server.Server):
         )
 
     def counted(self):
-        """Return its counters, and what its caches hold."""
+        """Return its counters, and what its caches or its updated zones hold."""
         known = counters(self.config, ANSWER_S)
-        held = cached(known) if self.config["cache"] != "none" else None
+        held = cached(known) if self.config["cache"] != "none" else self.held()
         return {name: known[name] for name in self.config["counters"]}, held

@@ -58,10 +58,28 @@ def make_lmdb(config, wanted):
     with (folder / "migrated").open("w") as output:
         zones.run([*of_load, "b2b-migrate", "bind", "lmdb"], output)
     check(config, "zones", len(zones.run([*of_server, "list-all-zones"]).split()))
-    for path in folder.glob("*.lmdb*"):
+    if config.get("made_folder"):
+        for command in zones.allowing(config):
+            zones.run([*of_server, *command])
+    files = sorted(folder.glob("*.lmdb*"))
+    for path in files:
         with path.open("rb+") as file:
             os.fsync(file)
+    if config.get("made_folder"):
+        made = Path(config["made_folder"])
+        made.mkdir(mode=0o755)
+        for path in files:
+            path.rename(made / path.name)
     (folder / MADE).write_text(json.dumps(wanted), encoding="ascii")
+
+
+def restore(config):
+    """Bring back the LMDB files as they were made, while no program has them open."""
+    folder = Path(config["state_folder"])
+    for path in folder.glob("*.lmdb*"):
+        path.unlink()
+    for path in Path(config["made_folder"]).iterdir():
+        shutil.copyfile(path, folder / path.name)
 
 
 def recorded(config):

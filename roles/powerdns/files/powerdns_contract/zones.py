@@ -34,6 +34,19 @@ def run(argv, into=subprocess.PIPE):
     return program.run(argv, Path(argv[0]).name, LOAD_S, error=LabError, into=into)
 
 
+def allowing(config):
+    """Yield pdnsutil's commands that allow updates of the zone, by a key if there is one.
+
+    Each update raises the serial number by one.
+    """
+    zone, key = config["known_name"].rstrip("."), config["store"]["update_key"]
+    yield "set-meta", zone, "SOA-EDIT-DNSUPDATE", "INCREASE"
+    if key:
+        name, secret = key.split(":")
+        yield "import-tsig-key", name, "hmac-sha256", secret
+        yield "set-meta", zone, "TSIG-ALLOW-DNSUPDATE", name
+
+
 def rows(document):
     """Yield the zones and records of zone2json's output as COPY takes them, two lists of lines.
 

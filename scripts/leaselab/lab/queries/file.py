@@ -93,7 +93,7 @@ def read_queries(path: Path) -> Queries:
             continue
         try:
             if words[1:2] == ["UPDATE"]:
-                raise ValueError("an update, which scenarios bind9-updates-* alone send")
+                raise ValueError("an update, which scenarios *-updates-* alone send")
             if len(words) == 3 and words[2].startswith("@") and len(times) == len(lines):
                 times.append(_time(words.pop(), times))
             elif times:

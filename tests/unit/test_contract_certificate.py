@@ -1,0 +1,38 @@
+"""The certificate that a contract makes for a server that is asked over TLS."""
+
+import ssl
+
+import pytest
+from tests.contracts import contract_module
+
+
+@pytest.fixture(scope="module")
+def certificate():
+    """The module, found where the contract finds it."""
+    with contract_module("contract", "leaselab_contract.certificate") as certificate:
+        yield certificate
+
+
+def test_key_and_certificate_belong_together_and_are_made_for_each_start(certificate, tmp_path):
+    file = tmp_path / "tls.pem"
+    made = []
+    for _ in range(2):
+        certificate.make({"tls_file": str(file)})
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(file)
+        made.append(file.read_text(encoding="ascii"))
+    assert made[0] != made[1]
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("settings", [{}, {"tls_file": None}])
+def test_a_server_that_is_not_asked_over_tls_needs_no_openssl(
+    certificate, monkeypatch, settings
+):
+    monkeypatch.setattr(certificate, "_MAKE", ("/no/openssl",))
+    certificate.make(settings)
+
+
+def test_a_host_without_openssl_is_to_blame(certificate, monkeypatch, tmp_path):
+    monkeypatch.setattr(certificate, "_MAKE", ("/no/openssl",))
+    with pytest.raises(certificate.LabError, match="openssl is missing; install it"):
+        certificate.make({"tls_file": str(tmp_path / "tls.pem")})
