@@ -71,8 +71,15 @@ def test_what_cannot_be_followed_is_said_with_its_line(tmp_path, line, why):
 
 def test_a_file_that_includes_itself_is_refused(tmp_path):
     (tmp_path / "again").write_text("\n$INCLUDE again\n", encoding="ascii")
-    with pytest.raises(LeaselabError, match=r"again:2: \$INCLUDE is not read: more than 10"):
+    with pytest.raises(LeaselabError, match=r"again:2: \$INCLUDE .* the file includes itself"):
         zone(tmp_path, "$INCLUDE again\n")
+
+
+def test_files_in_each_other_are_read_to_a_depth(tmp_path):
+    for depth in range(11):
+        (tmp_path / f"d{depth}").write_text(f"$INCLUDE d{depth + 1}\n", encoding="ascii")
+    with pytest.raises(LeaselabError, match="more than 10 files in each other"):
+        zone(tmp_path, "$INCLUDE d0\n")
 
 
 def test_a_file_without_directives_stays_as_it_is(tmp_path):

@@ -23,10 +23,13 @@ _MOST = 1_000_000
 _DEEPEST = 10
 
 
-def lines_in_full(path: Path, origin: str = "", depth: int = 0) -> Iterator[tuple[int, str]]:
+def lines_in_full(
+    path: Path, origin: str = "", around: tuple[Path, ...] = ()
+) -> Iterator[tuple[int, str]]:
     """Yield the lines of a zone file, each with its number in it, or that of its directive.
 
-    `origin` is the zone's name, empty where it is not known.  A file that is included is also
+    `origin` is the zone's name, empty where it is not known; `around` are the files that
+    include this one.  A file that is included is also
     looked for in the folders above, as a copied folder has it.  Raises OSError, and a usage
     error for a directive that cannot be followed.
     """
@@ -40,7 +43,7 @@ def lines_in_full(path: Path, origin: str = "", depth: int = 0) -> Iterator[tupl
                     yield from ((number, made) for made in _generated(words[1:]))
                 elif word == _INCLUDE:
                     yield from (
-                        (number, held) for held in _included(path, words, origin, depth)
+                        (number, held) for held in _included((*around, path), words, origin)
                     )
                 else:
                     yield number, line
@@ -65,18 +68,21 @@ def _within(name: str, origin: str) -> str:
     return name if name.endswith(".") else f"{name}.{origin}".replace("..", ".")
 
 
-def _included(path: Path, words: list[str], origin: str, depth: int) -> Iterator[str]:
+def _included(around: tuple[Path, ...], words: list[str], origin: str) -> Iterator[str]:
     """The lines of an included file, between those that give and restore its origin."""
-    if depth == _DEEPEST:
+    path = around[-1]
+    if len(around) > _DEEPEST:
         raise ValueError(f"more than {_DEEPEST} files in each other")
     name = words[1].strip('"')
     tried = [path.parent / name, *(folder / name.lstrip("/") for folder in path.parents)]
     held = next((file for file in tried if file.is_file()), None)
     if held is None:
         raise ValueError("the file is not here")
+    if any(held.samefile(file) for file in around):
+        raise ValueError("the file includes itself")
     inner = _within(words[2], origin) if len(words) > 2 else origin
     yield f"{_ORIGIN} {inner}\n" if len(words) > 2 else "\n"
-    yield from (line for _, line in lines_in_full(held, inner, depth + 1))
+    yield from (line for _, line in lines_in_full(held, inner, around))
     yield f"\n{_ORIGIN} {origin}\n" if origin else "\n"
 
 
