@@ -182,6 +182,24 @@ def test_reservations_that_have_no_client_are_counted(tmp_path):
     assert made.unserved[0].endswith("10.0.0.0/24: 6 more reservations have no client")
 
 
+def test_reservations_of_one_address_are_one_client_at_a_time(tmp_path):
+    """Kea takes them where `ip-reservations-unique` is false."""
+    hosts = [
+        {"hw-address": f"00:00:5e:00:53:{at:02x}", "ip-address": "10.0.0.5"} for at in range(3)
+    ]
+    made = of(tmp_path, f'"reservations": {json.dumps(hosts)},')
+    assert kinds(made, "reserved")[0]["macs"] == ["00:00:5e:00:53:00"]
+    assert "2 reservations have the address of an earlier one" in made.unserved[0]
+
+
+def test_a_client_with_an_address_and_a_prefix_has_two_leases():
+    """Kea counts both; with half of the pool taken a trial would not count."""
+    made = own("isp6")
+    wanted = sum(kind["clients"] for kind in made.kinds if kind.get("want") == "both")
+    assert wanted > 30_000
+    assert made.addresses >= 2 * 2 * wanted
+
+
 def test_a_reservation_that_gives_a_class_comes_where_a_pool_is_for_it(tmp_path):
     file = tmp_path / "small.conf"
     host = '"hw-address": "aa:bb:cc:00:00:0'

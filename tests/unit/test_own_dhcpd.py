@@ -360,11 +360,26 @@ def test_a_reservation_by_what_the_relay_says_has_a_client(tmp_path):
     top = 'host a { host-identifier option agent.circuit-id "p1"; fixed-address 10.0.0.5; }'
     reserved = of(tmp_path, top=top).kinds[-1]
     assert reserved["agent"] == [[5, "hex:0a000001"], [1, "hex:7031"]]
-    top = "".join(
-        f'host h{at} {{ option dhcp-client-identifier "{at}"; fixed-address 10.0.0.5; }}\n'
+    hosts = [
+        f'host h{at} {{ option dhcp-client-identifier "{at}"; '
+        f"fixed-address 10.1.{at // 250}.{at % 250 + 1}; }}"
         for at in range(1030)
+    ]
+    places = "subnet 10.1.0.0 netmask 255.255.0.0 { }"
+    made = of(tmp_path, top="\n".join([places, *hosts]))
+    assert made.unserved == ["10.1.0.0/16: 6 more reservations have no client"]
+
+
+def test_hosts_of_one_address_are_one_client_at_a_time(tmp_path):
+    """A laptop by cable and by radio: two clients at once would have one address."""
+    line = "host {} {{ hardware ethernet 0:1:2:3:4:{}; fixed-address 10.0.0.5; }}"
+    made = of(tmp_path, top="\n".join(line.format(name, at) for at, name in enumerate("abc")))
+    assert made.kinds[-1]["macs"] == ["00:01:02:03:04:00"]
+    (said,) = made.unserved
+    assert said.endswith(
+        ":2: host b: 2 hosts have the address of an earlier one, and one client at a time may "
+        "have it"
     )
-    assert of(tmp_path, top=top).unserved == ["10.0.0.0/24: 6 more reservations have no client"]
 
 
 def test_nothing_is_left_out_that_is_not_there(tmp_path):

@@ -172,15 +172,25 @@ class Clients(Kinds):
 
     def _of_hosts(self, hosts):
         """Clients that have the reservations, each through a relay of its address's subnet."""
+        held, again = set(), []
         for host in hosts:
             address = _address_of(host)
             identity = self._identity_of(host)
+            if identity and address in held:
+                again.append(host)
+                continue
             place, why = self._place(address) if address else (None, "")
             if identity is None or (address and place is None):
                 why = why if identity else "no client is known to have it"
                 self.say(f"{host.spot}: {' '.join(host.words)}: {why}")
             elif place is not None:
+                held.add(address)
                 self.reserve(place, *identity, {})
+        for host in again[:1]:
+            self.say(
+                f"{host.spot}: {' '.join(host.words)}: {len(again)} hosts have the address of "
+                "an earlier one, and one client at a time may have it"
+            )
         self._of_roaming([host for host in self._roaming if self._identity_of(host)])
         self.add_reserved()
 

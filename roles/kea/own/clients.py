@@ -8,7 +8,7 @@ from functools import partial
 from itertools import product
 
 from leaselab.lab.configuration import refused
-from leaselab.lab.own_kinds import MOST_LISTED, divided, pool_share
+from leaselab.lab.own_kinds import MOST_LISTED, divided, leases_of, pool_share
 from leaselab.model.pool import POOL_USE_LIMIT
 
 from .expressions import Classes, Unknown
@@ -62,7 +62,10 @@ class Clients:
         self._of_global_reservations()
         self._unreadable()
         # Where reservations are served, or a pool of one address, no free one is looked for.
-        self.addresses = max(wanted, 2 * sum(kind["clients"] for kind in self.kinds))
+        # Kea counts addresses and prefixes together.
+        pools = (pool for place in self._places for pool in place.pools)
+        offered = sum(leases_of({"clients": size, "want": want}) for _, size, want in pools)
+        self.addresses = max(offered, 2 * sum(map(leases_of, self.kinds)))
 
     def _of_file(self):
         word = f"subnet{self.family}"
@@ -199,9 +202,23 @@ class Clients:
         for place, matches in held.values():
             self._reserved(place, matches)
 
+    def _of_one_address_each(self, reservations):
+        """The reservations without those of an address that an earlier one has."""
+        firsts, again = {}, []
+        for match in reservations:
+            address = match.value.get("ip-address") or match.value.get("ip-addresses")
+            if firsts.setdefault(str(address or match.spot), match) is not match:
+                again.append(match)
+        for match in again[:1]:
+            self._say(
+                f"{match.spot}: {len(again)} reservations have the address of an earlier one, "
+                "and one client at a time may have it"
+            )
+        return firsts.values()
+
     def _reserved(self, place, reservations):
         listed, alone = {"macs": [], "duids": []}, []
-        for match in reservations:
+        for match in self._of_one_address_each(reservations):
             own = identity_of(match.value, self.family) or self._flexible.of(match.value, place)
             if isinstance(own, tuple):
                 listed[own[0]].append(own[1])

@@ -90,6 +90,11 @@ class Kinds:
         return max(wanted, 2 * sum(int(kind["clients"]) for kind in self.kinds))
 
 
+def leases_of(kind: Mapping[str, Any]) -> int:
+    """Return how many leases clients of a kind have: an address and a prefix are two."""
+    return int(kind["clients"]) * (2 if kind.get("want") == "both" else 1)
+
+
 def pool_share(addresses: int, most_clients: int) -> float:
     """Return the share of so many addresses that clients take, by the sizes of the pools."""
     return min(POOL_USE_LIMIT, most_clients / addresses) if addresses else 0.0

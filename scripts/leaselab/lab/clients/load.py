@@ -13,6 +13,7 @@ from leaselab.lab.clients.arrivals import Arrivals
 from leaselab.lab.clients.file import Clients, Traffic
 from leaselab.lab.kept_scenarios import Made, keep, write_like
 from leaselab.lab.own_kinds import MOST_CLIENTS as OF_CONFIGURATION
+from leaselab.lab.own_kinds import leases_of
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import POOL_USE_LIMIT, pool_size
 from leaselab.model.scenario import Scenario
@@ -153,7 +154,7 @@ def _kinds(
 def _relays(kinds: list[dict[str, Any]], addresses: int) -> list[_Relay]:
     """The relays of a configuration, those with the largest pools first.
 
-    Its own clients are fewer than half of large pools, which have so many addresses in all.
+    Its own clients are fewer than half of large pools, which have so many leases in all.
     """
     sizes: Counter[str] = Counter()
     wants: dict[str, set[str]] = {}
@@ -170,7 +171,8 @@ def _relays(kinds: list[dict[str, Any]], addresses: int) -> list[_Relay]:
         wants.setdefault(address, set()).add(kind.get("want", "address"))
         interface = [pair for pair in kind.get("agent", []) if pair[0] == _INTERFACE_ID]
         agents.setdefault(address, interface)
-    room = max(1.0, POOL_USE_LIMIT * addresses / max(OF_CONFIGURATION, sizes.total()))
+    leases = sum(map(leases_of, kinds))
+    room = max(1.0, POOL_USE_LIMIT * addresses / max(OF_CONFIGURATION, leases))
     return [
         _Relay(address, math.floor(size * room), frozenset(wants[address]), agents[address])
         for address, size in sizes.most_common()
