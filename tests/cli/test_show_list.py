@@ -13,10 +13,10 @@ from leaselab.cli.main import main
 from leaselab.model.record import Record
 
 LISTING = """\
-id                                outcome       max rate/s  durability  server
-20261121T123005Z-v4-memfile-0bad  invalid                -  written     kea 2.6.3
-20261121T113005Z-v6-memfile-3f9a  ok                  6006  written     kea 2.6.3 (1a2b3c4d5e)
-20261121T113005Z-v4-memfile-3f9a  ok                  6006  written     kea 2.6.3
+id                                outcome  max rate/s  durability  server
+20261121T123005Z-v4-memfile-0bad  invalid           -  written     kea 2.6.3
+20261121T113005Z-v6-memfile-3f9a  ok             6006  written     kea 2.6.3 (1a2b3c4d5e)
+20261121T113005Z-v4-memfile-3f9a  ok             6006  written     kea 2.6.3
 """
 SOURCES = str(Path(__file__).parents[2] / "scripts")
 
