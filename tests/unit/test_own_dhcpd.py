@@ -377,9 +377,18 @@ def test_hosts_of_one_address_are_one_client_at_a_time(tmp_path):
     assert made.kinds[-1]["macs"] == ["00:01:02:03:04:00"]
     (said,) = made.unserved
     assert said.endswith(
-        ":2: host b: 2 hosts have the address of an earlier one, and one client at a time may "
-        "have it"
+        ":2: host b: the first of 2 hosts with the address of an earlier host, which one "
+        "client at a time may have"
     )
+
+
+def test_a_host_with_an_address_of_a_range_has_no_client(tmp_path):
+    """Dhcpd gives such an address to a client of the range as well."""
+    hosts = "host {0} {{ hardware ethernet 0:1:2:3:4:{1}; fixed-address 10.0.0.{1}; }}"
+    made = of(tmp_path, top="\n".join(hosts.format(f"h{at}", at) for at in (9, 10, 11)))
+    assert made.kinds[-1]["macs"] == ["00:01:02:03:04:09"]
+    (said,) = made.unserved
+    assert ":2: host h10: the first of 2 hosts with an address of a range" in said
 
 
 def test_nothing_is_left_out_that_is_not_there(tmp_path):

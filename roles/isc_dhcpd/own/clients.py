@@ -23,6 +23,8 @@ _KNOWN = ("known", "known-clients")
 _SOME = (*_KNOWN, "members", "all", "authenticated", "unauthenticated")
 _POOLS = ("pool", "pool6")
 _NOT_WORKED_OUT = "no client was worked out for its test"
+_ANOTHER_HOSTS = "the address of an earlier host, which one client at a time may have"
+_OF_RANGE = "an address of a range, which dhcpd also gives to other clients"
 
 
 class Place:
@@ -172,27 +174,37 @@ class Clients(Kinds):
 
     def _of_hosts(self, hosts):
         """Clients that have the reservations, each through a relay of its address's subnet."""
-        held, again = set(), []
+        held, doubled = set(), {_ANOTHER_HOSTS: [], _OF_RANGE: []}
         for host in hosts:
             address = _address_of(host)
             identity = self._identity_of(host)
-            if identity and address in held:
-                again.append(host)
-                continue
             place, why = self._place(address) if address else (None, "")
             if identity is None or (address and place is None):
                 why = why if identity else "no client is known to have it"
                 self.say(f"{host.spot}: {' '.join(host.words)}: {why}")
+            elif address in held:
+                doubled[_ANOTHER_HOSTS].append(host)
+            elif place is not None and self._is_of_range(place, address):
+                doubled[_OF_RANGE].append(host)
             elif place is not None:
                 held.add(address)
                 self.reserve(place, *identity, {})
-        for host in again[:1]:
-            self.say(
-                f"{host.spot}: {' '.join(host.words)}: {len(again)} hosts have the address of "
-                "an earlier one, and one client at a time may have it"
-            )
+        for why, alike in doubled.items():
+            if alike:
+                host = alike[0]
+                count = f"the first of {len(alike)} hosts with {why}"
+                self.say(f"{host.spot}: {' '.join(host.words)}: {count}")
         self._of_roaming([host for host in self._roaming if self._identity_of(host)])
         self.add_reserved()
+
+    def _is_of_range(self, place, address):
+        """Whether dhcpd also gives the address to clients of a range, as it does in DHCPv4."""
+        number = int(ipaddress.ip_address(address))
+        return self.family == 4 and any(
+            held.first <= number <= held.last
+            for ranges, *_ in place.pools
+            for _, held in ranges
+        )
 
     def _of_roaming(self, hosts):
         """Known clients without an address of their own: in pools for them, by their sizes."""
