@@ -356,6 +356,14 @@ subclass "it" 1:0:0:5e:0:53:7;"""
     assert member["macs"] == ["00:00:5e:00:53:07"]
 
 
+def test_a_client_that_a_class_lists_is_in_one_subnet(tmp_path):
+    """In two of a shared network it would have one address twice."""
+    top = """class "it" { match hardware; } subclass "it" 1:0:0:5e:0:53:7;
+subnet 10.1.0.0 netmask 255.255.255.0 { range 10.1.0.10 10.1.0.209; }"""
+    listed = [kind["name"] for kind in of(tmp_path, top=top).kinds if "macs" in kind]
+    assert listed == ["10.1.0.0/24, it"]
+
+
 def test_a_reservation_by_what_the_relay_says_has_a_client(tmp_path):
     top = 'host a { host-identifier option agent.circuit-id "p1"; fixed-address 10.0.0.5; }'
     reserved = of(tmp_path, top=top).kinds[-1]

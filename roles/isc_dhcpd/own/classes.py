@@ -165,12 +165,15 @@ def _bytes(word):
     return bytes.fromhex("".join(part.zfill(2) for part in word.split(":")))
 
 
-def members(own, clients, used):
-    """The keys of a kind of so many clients of a class; `used` were made before."""
+def members(own, clients, used, listed):
+    """The keys of a kind of so many clients of a class.
+
+    `used` clients were made before, and `listed` of those that the class lists: each of these
+    is in one place at a time.
+    """
     if macs := own.get("macs"):
-        first = used % len(macs)
-        listed = [*macs[first:], *macs[:first]][:clients]
-        return {"clients": len(listed), "macs": listed}
+        macs = macs[listed : listed + clients]
+        return {"clients": len(macs), "macs": macs}
     if "mac" not in own:
         return {**own, "clients": clients}
     free = _MAC_BYTES - len(own["mac"])

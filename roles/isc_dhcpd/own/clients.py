@@ -6,6 +6,7 @@ import contextlib
 import ipaddress
 import math
 import re
+from collections import Counter
 from itertools import chain
 
 from leaselab.lab.leases import Filling, Range
@@ -106,7 +107,7 @@ class Clients(Kinds):
         self._spread = [
             name for name, own in self._classes.items() if own and name not in asked
         ]
-        self._used = 0
+        self._used, self._listed = 0, Counter()
         for place in self._places:
             self._of_pools(place, share)
         self._of_hosts(hosts)
@@ -168,9 +169,11 @@ class Clients(Kinds):
 
     def _in_class(self, place, name, clients):
         """Add clients of a class: half of a pool's are in none unless it wants one."""
-        own = members(self._classes[name], clients, self._used)
+        own = members(self._classes[name], clients, self._used, self._listed[name])
         self._used += own["clients"]
-        self.add(place, own, name)
+        self._listed[name] += own["clients"]
+        if own["clients"]:
+            self.add(place, own, name)
 
     def _of_hosts(self, hosts):
         """Clients that have the reservations, each through a relay of its address's subnet."""
