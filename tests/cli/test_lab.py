@@ -1,10 +1,16 @@
 """How `leaselab lab status` reads; tests/lab tries the command for real."""
 
+import re
+from pathlib import Path, PurePath
+
+import yaml
+
 from leaselab.cli.status import status_lines
 from leaselab.lab.inventory import InventoryHost
-from leaselab.lab.status import BenchStatus, HostStatus, read_probe
+from leaselab.lab.status import _PROBE, BenchStatus, HostStatus, read_probe
 from leaselab.model.bench import HostAccess
 
+ROOT = Path(__file__).parents[2]
 ACCESS = HostAccess("sut", "192.0.2.1", "root", "/key", "/known")
 HOST = InventoryHost(ACCESS, ("dhcp_server",), "198.18.0.10", "2001:2:0:1::10")
 AT = "root@192.0.2.1:22"
@@ -45,6 +51,15 @@ def test_a_bench_that_is_up_and_held():
         "    deployed: dnsperf 2.14.0, perfdhcp 2.6.3",
         "lock: held by ana@laptop for a sweep, 61 s old, expires in 29 s",
     ]
+
+
+def test_populations_are_not_where_records_of_generators_are_read():
+    """A host with one was reported as not reachable: it has no name and no version."""
+    text = (ROOT / "roles/leaseload/vars/main.yml").read_text(encoding="utf-8")
+    population = PurePath(yaml.safe_load(text)["leaseload_populations"] + "0.json")
+    (read,) = re.findall(r'"/opt/leaselab/(generators/\*\.json)"', _PROBE)
+    assert population.name == "0.json"
+    assert not population.match(read)
 
 
 def test_a_missing_test_address_is_wrong():
