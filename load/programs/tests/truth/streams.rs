@@ -226,7 +226,10 @@ fn a_connection_that_the_server_closes_is_opened_again() {
         assert!(closed >= 10 && completed >= 50 * closed, "{report}");
         assert!(lost > 0 && completed + lost == 1000, "{report}");
         assert_eq!(count(&report, "/connections/lost"), lost);
-        assert_eq!(report["connections"]["error"], "closed by the server");
+        // Queries that it has not read make its end of the connection a reset.
+        let error = report["connections"]["error"].as_str().unwrap();
+        let ended = ["closed by the server", "Connection reset by peer (os error 104)"];
+        assert!(ended.contains(&error), "{error}");
         assert!(time(&report, "/took_s") < 1.5, "{report}");
     }
 }
