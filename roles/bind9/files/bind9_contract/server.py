@@ -142,10 +142,10 @@ class Server(updated.Server):
     def counted(self):
         """Return its counters, and what its cache or its updated zones have."""
         answer = statistics.ask(self.config)
-        cached = statistics.cached(self.config, answer)
-        return statistics.counters(
-            self.config, answer
-        ), self.held() if cached is None else cached
+        held = statistics.cached(self.config, answer)
+        if held is None:
+            held = self.held()
+        return statistics.counters(self.config, answer), held
 
 
 def read(path):

@@ -65,16 +65,22 @@ def forget_leases(config):
 
 def counters(config):
     """Return (subnet, pool, kind) of each counter of leases; without a pool: of a subnet."""
-    matches = map(_COUNTED.fullmatch, control(config, "statistic-get-all"))
-    numbers = [match.group("subnet", "pool", "kind") for match in matches if match]
+    matches = [match for match, _ in _counted(config)]
+    numbers = [match.group("subnet", "pool", "kind") for match in matches]
     return [(int(subnet), pool and int(pool), kind) for subnet, pool, kind in numbers]
 
 
 def _of_subnets(config, timeout=CONTROL_S):
     """The statistics of the leases of every subnet."""
-    values = control(config, "statistic-get-all", timeout=timeout)
-    matches = map(_COUNTED.fullmatch, values)
-    return {match[0]: values[match[0]] for match in matches if match and match["pool"] is None}
+    counts = _counted(config, timeout)
+    return {match[0]: values for match, values in counts if match["pool"] is None}
+
+
+def _counted(config, timeout=CONTROL_S):
+    """Each statistic of leases: its name's match and its values."""
+    statistics = control(config, "statistic-get-all", timeout=timeout)
+    matches = map(_COUNTED.fullmatch, statistics)
+    return [(match, statistics[match[0]]) for match in matches if match]
 
 
 def config_hash(config):

@@ -29,9 +29,9 @@ def lines_in_full(
     """Yield the lines of a zone file, each with its number in it, or that of its directive.
 
     `origin` is the zone's name, empty where it is not known; `around` are the files that
-    include this one.  A file that is included is also
-    looked for in the folders above, as a copied folder has it.  Raises OSError, and a usage
-    error for a directive that cannot be followed.
+    include this one.  A file that is included is also looked for in the folders above, as a
+    copied folder has it.  Raises OSError, and a usage error for a directive that cannot be
+    followed.
     """
     check_plain(path)
     with path.open(encoding="latin-1") as lines:
