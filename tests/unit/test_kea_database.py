@@ -122,3 +122,15 @@ def test_a_variant_of_an_older_release_has_no_link(database):
     assert database.links({"database": None}) == []
     assert database.links({"database": {"contract": "database"}}) == []
     assert database.links({"database": {"link": {"argv": []}}}) == [{"argv": []}]
+
+
+def test_counters_of_leases_are_of_subnets_and_of_their_pools(monkeypatch):
+    names = (
+        *("subnet[7].assigned-nas", "subnet[7].pool[0].assigned-nas", "subnet[7].total-nas"),
+        *("subnet[12].pd-pool[3].assigned-pds", "pkt6-received", "assigned-nas"),
+    )
+    statistics = {name: [[2, "2026-11-27 10:00:00"]] for name in names}
+    with contract_module("kea", "kea_contract.control") as control:
+        monkeypatch.setattr(control, "control", lambda *_, **__: statistics)
+        assert control.counters({}) == [(7, None, "nas"), (7, 0, "nas"), (12, 3, "pds")]
+        assert control.leases({"leases_statistic": ""}) == 2
