@@ -10,6 +10,10 @@ pub struct AddressBook {
     /// table that grows would stop the traffic.
     pages: HashMap<u32, Box<[Entry]>, BuildHasherDefault<Fold>>,
     others: HashMap<u128, Entry, BuildHasherDefault<Fold>>,
+    /// The last address and prefix of each client that comes back; 0 for none.
+    last: Vec<[u128; 2]>,
+    /// From a client of this book to the next.
+    step: u64,
 }
 
 /// Client and end of its lease (s); free if that is 0.
@@ -28,6 +32,32 @@ impl AddressBook {
         Self {
             pages: HashMap::default(),
             others: HashMap::with_capacity_and_hasher(others, BuildHasherDefault::default()),
+            last: Vec::new(),
+            step: 1,
+        }
+    }
+
+    /// A book of so many clients that come back, each `step`th of all.
+    #[must_use]
+    pub fn of_clients(mut self, clients: usize, step: u64) -> Self {
+        (self.last, self.step) = (vec![[0; 2]; clients], step);
+        self
+    }
+
+    /// A client gets these leases: another one that it had before is free.
+    ///
+    /// A client whose exchanges overlap may be offered two addresses, and take one after the
+    /// other.
+    pub fn move_to(&mut self, client: u64, leases: [u128; 2]) {
+        let Some(last) = self.last.get_mut((client / self.step) as usize) else { return };
+        let before = *last;
+        for (last, lease) in last.iter_mut().zip(leases).filter(|(_, lease)| *lease != 0) {
+            *last = lease;
+        }
+        for (old, new) in before.into_iter().zip(leases) {
+            if old != 0 && new != 0 && old != new && self.entry(old).client == client as u32 {
+                self.free(old);
+            }
         }
     }
 
@@ -109,6 +139,20 @@ impl Hasher for Fold {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_that_moves_to_another_address_leaves_the_one_before() {
+        let mut book = AddressBook::new(0).of_clients(2, 2);
+        book.move_to(1, [5, 9]);
+        assert!(!book.give(5, 1, 0, 100));
+        book.move_to(1, [6, 0]);
+        assert!(!book.give(6, 1, 0, 100));
+        assert!(!book.give(5, 3, 0, 100));
+        // It is of another client now, and stays with it.
+        book.move_to(1, [7, 9]);
+        book.move_to(1, [5, 0]);
+        assert!(book.give(5, 1, 0, 100));
+    }
 
     #[test]
     fn an_address_of_two_clients_is_noticed_unless_it_is_free_again() {

@@ -72,6 +72,7 @@ impl Protocol for Dhcp4 {
             (Kind::Inform, _) => "INFORM-ACK",
             (Kind::Release, _) => "RELEASE",
             (Kind::Decline, _) => "DECLINE",
+            (Kind::Query | Kind::Update, _) => unreachable!("of DNS"),
         }
     }
 
@@ -111,7 +112,7 @@ impl Protocol for Dhcp4 {
                 message.requested = Some(v4(ask.lease.address));
                 message.server_id = server;
             }
-            Kind::New | Kind::Inform => {}
+            _ => {}
         }
         let (mut room, mut agent) = (Vec::new(), Vec::new());
         if let Some(population) = &self.population {

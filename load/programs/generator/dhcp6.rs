@@ -145,6 +145,7 @@ impl Protocol for Dhcp6 {
             (Kind::Inform, _) => "INFORMATION-REQUEST-REPLY",
             (Kind::Release, _) => "RELEASE-REPLY",
             (Kind::Decline, _) => "DECLINE-REPLY",
+            (Kind::Query | Kind::Update, _) => unreachable!("of DNS"),
         }
     }
 
@@ -162,6 +163,7 @@ impl Protocol for Dhcp6 {
             (Kind::Inform, _) => dhcp6::Kind::InformationRequest,
             (Kind::Release, _) => dhcp6::Kind::Release,
             (Kind::Decline, _) => dhcp6::Kind::Decline,
+            (Kind::Query | Kind::Update, _) => unreachable!("of DNS"),
         };
         let kind = self.population.as_ref().map(|population| population.of(ask.client).0);
         let (wants_address, wants_prefix) = self.wants(ask.client);

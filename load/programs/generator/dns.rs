@@ -91,8 +91,12 @@ impl Protocol for Dns {
         16
     }
 
-    fn stage(&self, _: Kind, _: bool) -> &'static str {
-        "QUERY-ANSWER"
+    fn kind(&self, _: Kind, client: u64) -> Kind {
+        if dns::is_update(self.query(client)) { Kind::Update } else { Kind::Query }
+    }
+
+    fn stage(&self, kind: Kind, _: bool) -> &'static str {
+        if kind == Kind::Update { "UPDATE-ANSWER" } else { "QUERY-ANSWER" }
     }
 
     fn is_answered(&self, _: Kind) -> bool {
@@ -158,7 +162,7 @@ mod tests {
         protocol.subnets = vec![vec![1, 2, 3]];
         let written = |client| {
             let lease = crate::clients::Lease::default();
-            let (kind, id, is_second, elapsed, lane) = (Kind::New, 7, false, 0, 0);
+            let (kind, id, is_second, elapsed, lane) = (Kind::Query, 7, false, 0, 0);
             let ask = Ask { kind, id, client, lease: &lease, is_second, elapsed, lane };
             let mut bytes = Vec::new();
             protocol.write(&ask, &mut bytes);
@@ -169,6 +173,8 @@ mod tests {
         assert_eq!(first.len(), second.len());
         assert!(first.ends_with(&[0, 4, 0, 0, 0, 0]) && second.ends_with(&[0, 4, 0, 0, 0, 2]));
         assert!(query.ends_with(&[1, 2, 3]));
+        let kinds = [0, 1, 2].map(|client| protocol.kind(Kind::New, client));
+        assert_eq!(kinds, [Kind::Update, Kind::Query, Kind::Update]);
         for wrong in ["h.y. UPDATE z.", "h.z. UPDATE", "h.z. UPDATE z. 1.2.3.4"] {
             assert!(Dns::from_lines(wrong, false, None).is_err(), "{wrong}");
         }
@@ -183,7 +189,7 @@ mod tests {
             bytes.clear();
             let lease = crate::clients::Lease::default();
             let ask = Ask {
-                kind: Kind::New,
+                kind: Kind::Query,
                 id: 0x1234,
                 client,
                 lease: &lease,

@@ -11,6 +11,7 @@ impl<P: Protocol> Exchanges<P> {
     pub(crate) fn note_given(&mut self, client: u64, lease: &Lease, at: u64) {
         let now_s = self.second_of(at);
         let until_s = now_s.saturating_add(lease.valid_s);
+        self.book.move_to(client, [lease.address, lease.prefix]);
         for given in [lease.address, lease.prefix] {
             if given != 0 && self.book.give(given, client, now_s, until_s) {
                 self.tally.events.duplicates += 1;
@@ -40,7 +41,8 @@ impl<P: Protocol> Exchanges<P> {
         if latency > self.offer.load.late && !exchange.is_overdue {
             self.offer.fail();
         }
-        if !matches!(exchange.kind, Kind::Release | Kind::Decline | Kind::Inform) {
+        let has_none = matches!(exchange.kind, Kind::Release | Kind::Decline | Kind::Inform);
+        if !has_none && !exchange.kind.is_dns() {
             self.clients.hold(exchange.client, exchange.lease);
         }
         self.tally.ended(exchange.kind, since_start);
@@ -131,7 +133,7 @@ impl<P: Protocol> Exchanges<P> {
         let exchange = *self.ring.at(number);
         let stage = self.protocol.stage(exchange.kind, exchange.state == State::Second);
         self.tally.stages.entry(stage).or_default().lost += 1;
-        self.tally.of(exchange.kind).lost += 1;
+        self.tally.of(exchange.kind).counts.lost += 1;
         if exchange.kind.needs_lease() && exchange.kind != Kind::Release {
             self.clients.wait(exchange.client);
         }
@@ -164,7 +166,7 @@ impl<P: Protocol> Exchanges<P> {
             let exchange = *self.ring.at(number);
             if exchange.state != State::Over {
                 if is_early && !exchange.is_overdue {
-                    self.tally.of(exchange.kind).open += 1;
+                    self.tally.of(exchange.kind).counts.open += 1;
                     self.end(number);
                 } else {
                     self.lose(number);

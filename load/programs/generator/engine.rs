@@ -234,7 +234,7 @@ impl<P: Protocol> Engine<P> {
         let tally = &self.exchanges.tally;
         let last_reply = self.exchanges.start + tally.largest.last_reply;
         // A server that takes longer than that has shown it during the traffic.
-        let patience = load.quiet.max(2 * tally.whole.max());
+        let patience = load.quiet.max(2 * tally.longest());
         (now > over.max(last_reply) + patience).then_some(End::Waited)
     }
 

@@ -150,6 +150,7 @@ impl<P: Protocol> Exchanges<P> {
         while self.ring.is_full() {
             self.forget();
         }
+        let kind = self.protocol.kind(kind, client);
         self.tally.due(kind, due.saturating_sub(self.start));
         let exchange =
             Exchange { client, lease, due, kind, state: State::First, ..Exchange::default() };
@@ -338,7 +339,7 @@ impl<P: Protocol> Exchanges<P> {
             }
             Meaning::Refused(word) => {
                 *self.tally.refused.entry(word).or_default() += 1;
-                self.tally.of(exchange.kind).refused += 1;
+                self.tally.of(exchange.kind).counts.refused += 1;
                 self.tally.ended(exchange.kind, at.saturating_sub(self.start));
                 self.end(number);
                 if self.offer.load.lease_clock {

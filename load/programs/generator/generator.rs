@@ -55,7 +55,8 @@ impl<P: Protocol> Generator<P> {
                 Target::Dhcp6 { .. } => asked.load.planned().max(clients.share() as f64),
                 _ => 0.0,
             };
-            let book = AddressBook::new(others.min(MOST_ROOM) as usize);
+            let book = AddressBook::new(others.min(MOST_ROOM) as usize)
+                .of_clients(clients.share() as usize, threads);
             receive_buffer = receive_buffer
                 .into_iter()
                 .chain(ways.iter().filter_map(Way::receive_buffer))

@@ -7,7 +7,7 @@ use crate::clients::Lease;
 /// The action of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
-    /// A lease in four messages; the only kind of DNS, where it is a query.
+    /// A lease in four messages.
     New,
     /// A lease in two messages (rapid commit).
     Rapid,
@@ -23,10 +23,14 @@ pub enum Kind {
     Release,
     /// To decline an address in use elsewhere.
     Decline,
+    /// A query (DNS).
+    Query,
+    /// A change of a zone (DNS).
+    Update,
 }
 
 impl Kind {
-    /// All of them, by the words of the command line.
+    /// Those of clients of DHCP, by the words of the command line.
     pub const WORDS: [(&'static str, Self); 8] = [
         ("new", Self::New),
         ("rapid", Self::Rapid),
@@ -41,13 +45,23 @@ impl Kind {
     /// Its word on the command line and in the report.
     #[must_use]
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| *word)
+        match self {
+            Self::Query => "query",
+            Self::Update => "update",
+            _ => Self::WORDS.iter().find(|(_, kind)| *kind == self).map_or("", |item| item.0),
+        }
+    }
+
+    /// Whether it is of DNS, whose clients have no leases.
+    #[must_use]
+    pub fn is_dns(self) -> bool {
+        matches!(self, Self::Query | Self::Update)
     }
 
     /// Whether a client needs a lease to begin it.
     #[must_use]
     pub fn needs_lease(self) -> bool {
-        !matches!(self, Self::New | Self::Rapid | Self::Inform)
+        !matches!(self, Self::New | Self::Rapid | Self::Inform) && !self.is_dns()
     }
 
     /// Whether a client has a lease after it.
@@ -107,6 +121,11 @@ pub struct Ask<'a> {
 pub trait Protocol: Send {
     /// Bits of a transaction id that distinguish exchanges of one lane.
     fn id_bits(&self) -> u32;
+
+    /// What an exchange is, of which a load says that it is `kind`.
+    fn kind(&self, kind: Kind, _client: u64) -> Kind {
+        kind
+    }
 
     /// The name of a stage: a message and its answer.
     fn stage(&self, kind: Kind, is_second: bool) -> &'static str;

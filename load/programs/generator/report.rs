@@ -9,7 +9,7 @@ use crate::cli::{Asked, Target, Transport};
 use crate::engine::End;
 use crate::load::Load;
 use crate::schedule::Arrivals;
-use crate::tally::{Latencies, Tally};
+use crate::tally::{Ends, Latencies, Tally};
 
 /// Share of a load that may be sent later than `--lag`.
 const BEHIND: f64 = 0.01;
@@ -48,7 +48,8 @@ pub struct Outcome {
 #[must_use]
 pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
     let tally = &outcome.tally;
-    let counts = tally.counts();
+    let all = tally.all();
+    let counts = all.counts;
     let traffic = traffic(load, outcome);
     let behind = 1.0 - tally.lag.0.quantile_below(load.lag);
     let mut document = json!({
@@ -83,7 +84,7 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
         "behind_share": behind.max(0.0),
         "counts": named(&counts.named()),
         "kinds": tally.kinds.iter()
-            .map(|(kind, counts)| (kind.word().to_owned(), named(&counts.named())))
+            .map(|(kind, ends)| (kind.word().to_owned(), of_kind(ends)))
             .collect::<Map<_, _>>(),
         "refused": tally.refused,
         "replies": tally.replies.iter().map(|(word, replies)| ((*word).to_owned(), json!({
@@ -97,7 +98,7 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
             "lost": stage.lost,
             "latency": of_latency(&stage.latency),
         })).collect::<Vec<_>>(),
-        "whole": of_latency(&tally.whole),
+        "whole": of_latency(&all.whole),
         "send_lag": of_latency(&tally.lag),
         "seconds": tally.seconds.iter().map(|second| json!({
             "attempted": second.attempted,
@@ -124,10 +125,6 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
                 "p99_s": at(0.99),
             })
         }).collect::<Vec<_>>(),
-        "early_mean_s": (!tally.early.0.is_empty())
-            .then(|| tally.early.0.mean() / SECOND as f64),
-        "early_spread_s": (!tally.early.0.is_empty())
-            .then(|| tally.early.0.stdev() / SECOND as f64),
         "bin_s": seconds(load.bin),
         "bins": tally.bins,
         "receive_buffer_bytes": outcome.receive_buffer,
@@ -148,7 +145,28 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
     for (name, count) in tally.events.named() {
         document[name] = count.into();
     }
+    put_queue(&mut document, &all);
     document
+}
+
+/// What came of one kind of exchanges.
+fn of_kind(ends: &Ends) -> Value {
+    let mut kind = named(&ends.counts.named());
+    let whole = &ends.whole.0;
+    let at =
+        |quantile| (!whole.is_empty()).then(|| seconds(whole.value_at_quantile(quantile)));
+    kind["p50_s"] = at(0.5).into();
+    kind["p99_s"] = at(0.99).into();
+    put_queue(&mut kind, ends);
+    kind
+}
+
+/// What says whether a queue was left as the traffic ended.
+fn put_queue(into: &mut Value, Ends { after_traffic, early: Latencies(early), .. }: &Ends) {
+    let known = !early.is_empty();
+    into["after_traffic"] = (*after_traffic).into();
+    into["early_mean_s"] = known.then(|| early.mean() / SECOND as f64).into();
+    into["early_spread_s"] = known.then(|| early.stdev() / SECOND as f64).into();
 }
 
 /// The clock of the replies' times.

@@ -58,8 +58,6 @@ counters! {
 counters! {
     /// Counts of other events.
     Events {
-        /// Exchanges that were completed in time, but after the traffic.
-        after_traffic,
         /// Addresses and prefixes given to a client while another one has them.
         duplicates,
         /// Replies without an exchange: another transaction id, or another client.
@@ -170,6 +168,28 @@ pub struct Stage {
     pub latency: Latencies,
 }
 
+/// What came of the exchanges of one kind.
+#[derive(Clone, Debug, Default)]
+pub struct Ends {
+    /// How many, by outcome.
+    pub counts: Counts,
+    /// Those that were completed in time, but after the traffic.
+    pub after_traffic: u64,
+    /// From the first message to the last answer.
+    pub whole: Latencies,
+    /// The same, for exchanges due in the first tenth of the traffic.
+    pub early: Latencies,
+}
+
+impl Ends {
+    fn add(&mut self, other: &Self) {
+        self.counts.combine(&other.counts, std::ops::Add::add);
+        self.after_traffic += other.after_traffic;
+        self.whole.add(&other.whole);
+        self.early.add(&other.early);
+    }
+}
+
 /// Replies of one type.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Replies {
@@ -237,15 +257,11 @@ pub struct Part {
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// By the clients' actions.
-    pub kinds: BTreeMap<Kind, Counts>,
+    pub kinds: BTreeMap<Kind, Ends>,
     /// By the names of stages.
     pub stages: BTreeMap<&'static str, Stage>,
-    /// From the first message to the last answer.
-    pub whole: Latencies,
     /// From when a first message was due to when it was sent.
     pub lag: Latencies,
-    /// The same as `whole`, for exchanges due in the first tenth of the traffic.
-    pub early: Latencies,
     /// Completed exchanges by intervals of the requested length.
     pub bins: Vec<u32>,
     /// Second by second.
@@ -277,12 +293,26 @@ impl Tally {
     #[must_use]
     pub fn counts(&self) -> Counts {
         let mut all = Counts::default();
-        self.kinds.values().for_each(|counts| all.combine(counts, std::ops::Add::add));
+        self.kinds.values().for_each(|kind| all.combine(&kind.counts, std::ops::Add::add));
         all
     }
 
-    /// The counts of a kind, to be changed.
-    pub fn of(&mut self, kind: Kind) -> &mut Counts {
+    /// The same with their latencies.
+    #[must_use]
+    pub fn all(&self) -> Ends {
+        let mut all = Ends::default();
+        self.kinds.values().for_each(|kind| all.add(kind));
+        all
+    }
+
+    /// The longest time of an exchange (ns); 0 without any.
+    #[must_use]
+    pub fn longest(&self) -> u64 {
+        self.kinds.values().map(|kind| kind.whole.max()).max().unwrap_or(0)
+    }
+
+    /// What came of a kind, to be changed.
+    pub fn of(&mut self, kind: Kind) -> &mut Ends {
         self.kinds.entry(kind).or_default()
     }
 
@@ -298,7 +328,7 @@ impl Tally {
 
     /// A first message was sent, `sent` after the start of the load, due at `due`.
     pub fn sent(&mut self, kind: Kind, due: u64, sent: u64, offer: &Offer) {
-        self.of(kind).attempted += 1;
+        self.of(kind).counts.attempted += 1;
         self.part(offer.step_at(due)).attempted += 1;
         let lag = sent.saturating_sub(due);
         self.lag.record(lag);
@@ -327,22 +357,21 @@ impl Tally {
 
     /// An exchange that was due at `due` was completed at `at`, both since the start.
     pub fn completed(&mut self, kind: Kind, due: u64, at: u64, latency: u64, offer: &Offer) {
-        self.whole.record(latency.max(1));
-        let part = self.part(offer.step_at(due));
-        part.latency.get_or_insert_with(small_histogram).saturating_record(latency.max(1));
-        if latency > offer.load.late {
-            part.late += 1;
-            self.of(kind).late += 1;
-        } else {
-            part.completed += 1;
-            self.of(kind).completed += 1;
-            self.second(at).completed += 1;
-            self.events.after_traffic += u64::from(at > offer.traffic);
-        }
+        let is_late = latency > offer.load.late;
+        let ends = self.of(kind);
+        ends.whole.record(latency.max(1));
         // A server that keeps up differs from one that empties its queue after the traffic.
         if due < offer.traffic / 10 {
-            self.early.record(latency.max(1));
+            ends.early.record(latency.max(1));
         }
+        ends.counts.late += u64::from(is_late);
+        ends.counts.completed += u64::from(!is_late);
+        ends.after_traffic += u64::from(!is_late && at > offer.traffic);
+        let part = self.part(offer.step_at(due));
+        part.latency.get_or_insert_with(small_histogram).saturating_record(latency.max(1));
+        part.late += u64::from(is_late);
+        part.completed += u64::from(!is_late);
+        self.second(at).completed += u64::from(!is_late);
         if let Some(bin) = at.checked_div(offer.load.bin) {
             let bin = (bin as usize).min(MOST_BINS);
             if self.bins.len() <= bin {
@@ -372,8 +401,8 @@ impl Tally {
 
     /// Add the counts of another thread.
     pub fn absorb(&mut self, other: &Self) {
-        for (kind, counts) in &other.kinds {
-            self.of(*kind).combine(counts, std::ops::Add::add);
+        for (kind, ends) in &other.kinds {
+            self.of(*kind).add(ends);
         }
         for (name, stage) in &other.stages {
             let mine = self.stages.entry(name).or_default();
@@ -382,9 +411,7 @@ impl Tally {
             mine.lost += stage.lost;
             mine.latency.add(&stage.latency);
         }
-        self.whole.add(&other.whole);
         self.lag.add(&other.lag);
-        self.early.add(&other.early);
         self.events.combine(&other.events, std::ops::Add::add);
         self.largest.combine(&other.largest, u64::max);
         self.largest_batch = self.largest_batch.max(other.largest_batch);
@@ -437,4 +464,38 @@ impl Tally {
 
 fn small_histogram() -> Box<Histogram<u32>> {
     Box::new(Histogram::new_with_bounds(1000, LONGEST, 2).expect("bounds are in order"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Load;
+    use crate::words::Words;
+
+    #[test]
+    fn what_a_queue_holds_is_counted_of_its_own_kind() {
+        let words = ["dns", "--rate", "10", "--seconds", "1", "--late", "0.5"];
+        let (words, _) = Words::read(words.map(Into::into)).unwrap();
+        let offer = Offer::new(Load::read(&words).unwrap());
+        let mut tally = Tally::default();
+        for (kind, due, latency) in [
+            (Kind::Query, 0, SECOND / 1000),
+            (Kind::Update, 0, SECOND / 10),
+            (Kind::Update, SECOND * 9 / 10, SECOND / 4),
+            (Kind::Update, SECOND * 9 / 10, SECOND),
+        ] {
+            tally.completed(kind, due, due + latency, latency, &offer);
+        }
+        let mut both = Tally::default();
+        both.absorb(&tally);
+        both.absorb(&tally);
+        let ends = |kind| both.kinds.get(&kind).expect("counted");
+        let (queries, updates) = (ends(Kind::Query), ends(Kind::Update));
+        assert_eq!([queries.counts.completed, queries.after_traffic], [2, 0]);
+        assert_eq!([updates.counts.completed, updates.after_traffic], [4, 2]);
+        assert_eq!([updates.counts.late, both.counts().late], [2, 2]);
+        assert_eq!([queries.early.0.len(), updates.early.0.len()], [2, 2]);
+        assert_eq!([both.all().whole.0.len(), both.all().after_traffic], [8, 2]);
+        assert!(both.longest() >= SECOND && queries.whole.max() < SECOND / 500);
+    }
 }

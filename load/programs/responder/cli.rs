@@ -306,11 +306,15 @@ impl Words {
             _ => self.pair("delay", '-', LONGEST_MS)?.unwrap_or((0.0, 0.0)),
         };
         if delay.0 > delay.1 {
-            return Err("--delay: the least is more than the most".into());
+            return Err(
+                "--delay: found LEAST above MOST, expected LEAST of at most MOST".into()
+            );
         }
         let stall = self.pair("stall", '@', LONGEST_MS)?;
         if stall.is_some_and(|(length, every)| length >= every) {
-            return Err("--stall: it would never serve".into());
+            return Err(
+                "--stall: found LENGTH not below EVERY, expected LENGTH below EVERY".into()
+            );
         }
         let (slower, until) = self.pair("warm-up", '@', 1000.0)?.unwrap_or((1.0, 0.0));
         Ok(Settings {

@@ -95,6 +95,14 @@ fn updates_and_queries_of_one_file_are_answered_as_what_they_are() {
         assert_eq!(count(&report, "/counts/completed"), 200, "{transport}: {report}");
         // Of a query header, question and one address; of an update a header alone.
         assert_eq!(count(&report, "/replies/NOERROR/bytes"), 100 * (12 + 15 + 16) + 100 * 12);
+        for (kind, stage) in [("query", "QUERY-ANSWER"), ("update", "UPDATE-ANSWER")] {
+            let kind = &report["kinds"][kind];
+            assert_eq!([count(kind, "/attempted"), count(kind, "/completed")], [100, 100]);
+            let stages = report["stages"].as_array().expect("a list");
+            let stage = stages.iter().find(|known| known["name"] == stage).expect("counted");
+            assert_eq!(count(stage, "/latency/count"), 100);
+            assert!(time(kind, "/p99_s") >= time(kind, "/p50_s"), "{report}");
+        }
     }
 }
 
@@ -112,7 +120,7 @@ fn queries_come_as_they_were_recorded_twice_as_fast() {
     sums_up(&report);
     assert_eq!(count(&report, "/counts/completed"), 14, "{report}");
     let seconds = report["seconds"].as_array().expect("seconds");
-    let due: Vec<_> = seconds.iter().map(|one| count(one, "/kinds/new/due")).collect();
+    let due: Vec<_> = seconds.iter().map(|one| count(one, "/kinds/query/due")).collect();
     assert_eq!(due[..4], [3, 7, 3, 1], "{report}");
 }
 
