@@ -59,6 +59,18 @@ def datagram(payload, source, target, ports, **broken):
     return head + source.packed + target.packed + udp
 
 
+def segment(payload, number, flags=0x18, ports=(40_000, 53), ends=("192.0.2.7", "192.0.2.53")):
+    """An IP packet of TCP."""
+    tcp = struct.pack("!HHIIBBHHH", *ports, number % 2**32, 0, 0x60, flags, 1024, 0, 0)
+    tcp += bytes(4) + payload
+    source, target = map(ipaddress.ip_address, ends)
+    if source.version == 6:
+        head = struct.pack("!IHBB", 6 << 28, len(tcp), 6, 64)
+    else:
+        head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0, 64, 6, 0)
+    return head + source.packed + target.packed + tcp
+
+
 def framed(packet, link=ETHERNET, vlans=()):
     protocol = 0x86DD if packet[0] >> 4 == 6 else 0x0800
     if link == RAW:
@@ -69,6 +81,47 @@ def framed(packet, link=ETHERNET, vlans=()):
         return struct.pack("!HHIHBB8s", protocol, 0, 2, 1, 0, 6, b"\2\0\0\0\0\1") + packet
     tags = b"".join(struct.pack("!HH", 0x8100, vlan) for vlan in vlans)
     return b"\2\0\0\0\0\2\2\0\0\0\0\1" + tags + struct.pack("!H", protocol) + packet
+
+
+def _outer(kind, payload):
+    """A packet that carries another between the ends of a tunnel."""
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 1, 0, 64, kind, 0)
+    return head + b"\x0a\0\0\1\x0a\0\0\2" + payload
+
+
+def _tagged(protocol, payload):
+    return b"\2\0\0\0\0\2\2\0\0\0\0\1" + struct.pack("!H", protocol) + payload
+
+
+def _gre(flags, protocol, head, payload):
+    return framed(_outer(47, struct.pack("!HH", flags, protocol) + head + payload))
+
+
+def _vxlan(payload):
+    udp = struct.pack("!HHHH", 4000, 4789, 16 + len(payload), 0) + b"\x08" + bytes(7)
+    return framed(_outer(17, udp + payload))
+
+
+def _is_six(packet):
+    return packet[0] >> 4 == 6
+
+
+TUNNELS = {
+    "QinQ": lambda ip: framed(ip, vlans=(5, 6, 7)),
+    "PPPoE": lambda ip: _tagged(
+        0x8864, b"\x11\0\0\1\0\0\0" + (b"\x57" if _is_six(ip) else b"\x21") + ip
+    ),
+    "MPLS": lambda ip: _tagged(0x8847, b"\0\1\0\x40\0\2\1\x40" + ip),
+    "pseudowire": lambda ip: _tagged(0x8847, b"\0\2\1\x40" + bytes(4) + framed(ip)),
+    "IP": lambda ip: framed(_outer(41 if _is_six(ip) else 4, ip)),
+    "GRE": lambda ip: _gre(0, 0x86DD if _is_six(ip) else 0x0800, b"", ip),
+    "GRE with a key": lambda ip: _gre(0x2000, 0x6558, bytes(4), framed(ip, vlans=(5,))),
+    "ERSPAN I": lambda ip: _gre(0, 0x88BE, b"", framed(ip)),
+    "ERSPAN II": lambda ip: _gre(0x1000, 0x88BE, bytes(12), framed(ip)),
+    "ERSPAN III": lambda ip: _gre(0x1000, 0x22EB, bytes(15) + b"\1" + bytes(8), framed(ip)),
+    "VXLAN": lambda ip: _vxlan(framed(ip)),
+}
+"""Frames around a packet, by what carries it."""
 
 
 @dataclass

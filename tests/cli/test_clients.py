@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,51 @@ def test_every_kind_of_link_is_read(link, tmp_path):
     assert counted(tmp_path, captures.isp(link).pcap()) == counted(
         tmp_path, captures.isp().pcap()
     )
+
+
+@pytest.mark.parametrize("tunnel", captures.TUNNELS)
+def test_what_a_tunnel_or_a_copying_switch_carries_is_read(tunnel, tmp_path):
+    capture = captures.isp(captures.RAW)
+    first = counted(tmp_path, capture.pcap())
+    capture.frames = [(at, captures.TUNNELS[tunnel](packet)) for at, packet in capture.frames]
+    capture.link = captures.ETHERNET
+    assert counted(tmp_path, capture.pcap()) == first
+    (tmp_path / "a.pcap").write_bytes(capture.pcap(50))
+    assert main(["clients", f"{tmp_path}/a.pcap"]) == 2
+
+
+def test_tunnels_in_tunnels_are_read_to_a_depth(tmp_path):
+    for depth, status in ((3, 0), (4, 2)):
+        capture = captures.house()
+        frames = []
+        for at, frame in capture.frames:
+            for _ in range(depth):
+                frame = captures.TUNNELS["VXLAN"](frame[14:])  # noqa: PLW2901  # one in another
+            frames.append((at, frame))
+        capture.frames = frames
+        (tmp_path / "a.pcap").write_bytes(capture.pcap())
+        assert main(["clients", f"{tmp_path}/a.pcap"]) == status
+
+
+def test_a_capture_comes_from_standard_input(tmp_path):
+    (tmp_path / "a.pcap").write_bytes(captures.house().pcap())
+    words = [sys.executable, "-m", "leaselab", "clients"]
+    of_file = subprocess.run([*words, f"{tmp_path}/a.pcap"], capture_output=True, check=True)
+    with (tmp_path / "a.pcap").open("rb") as file:
+        of_stdin = subprocess.run([*words, "-"], stdin=file, capture_output=True, check=True)
+    assert of_stdin.stdout == of_file.stdout
+    refused = subprocess.run([*words, "-"], input=b"no", capture_output=True, check=False)
+    assert refused.returncode == 2
+    assert b"leaselab: -: not a capture" in refused.stderr
+
+
+def test_why_a_capture_was_not_read_to_its_end_is_said(tmp_path, capsys):
+    whole = captures.house().pcapng()
+    block = struct.pack("<II", 6, 1 << 30) + bytes(40)
+    for end, said in ((b"\6\0", "within a packet"), (block, "early (pcapng block size")):
+        file = counted(tmp_path, whole + end)
+        assert file["dhcpv4"]["clients"] == 3
+        assert f"1 captures end {said}" in capsys.readouterr().err
 
 
 def test_subscribers_have_option_82_of_their_own_and_prefixes(tmp_path):
@@ -135,6 +181,47 @@ def test_messages_that_relays_pass_on_are_not_sent_again(tmp_path):
     capture.from_relay4(DAY + 4, passed, "10.0.0.1")
     traffic = counted(tmp_path, capture.pcap())["dhcpv4"]
     assert (traffic["exchanges"], traffic["resent"], traffic["relays"]) == (1, 0.5, 1)
+
+
+def test_a_message_of_several_interfaces_of_a_capture_was_sent_once(tmp_path):
+    capture = Capture()
+    for kind, at in ((1, 0), (3, 0.01)):
+        options = [*captures.PHONE, (54, bytes(4))]
+        message = captures.message4(kind, captures.mac(1), 1, options, "10.0.0.1")
+        for more in (0, 2e-5, 4e-5):
+            capture.from_relay4(DAY + at + more, message, "10.0.0.1")
+    capture.from_relay4(DAY + 4, message, "10.0.0.1")
+    traffic = counted(tmp_path, capture.pcap())["dhcpv4"]
+    assert (traffic["exchanges"], traffic["resent"]) == (1, round(1 / 3, 4))
+    assert "4 messages were seen again: relays passed them on, or copies" in traffic["notes"]
+
+
+def test_the_relay_is_the_subnet_that_link_selection_names(tmp_path):
+    capture = Capture()
+    for number in range(12):
+        link = bytes([10, number % 4, 0, 1]) if number < 10 else b"\x0a"
+        agent = [(1, b"port"), (5, link)]
+        message = captures.message4(
+            1, captures.mac(number), number, captures.PHONE, "192.0.2.1", agent=agent
+        )
+        capture.from_relay4(DAY + number, message, "192.0.2.1")
+    traffic = counted(tmp_path, capture.pcap())["dhcpv4"]
+    assert traffic["relays"] == 5
+    assert sorted(kind["clients"] for kind in traffic["kinds"]) == [2, 2, 2, 3, 3]
+    assert not [note for note in traffic["notes"] if "option 5" in note]
+
+
+def test_option_82_of_a_switch_stays_without_a_relay(tmp_path):
+    capture = Capture()
+    for number in range(6):
+        agent = [(1, b"port-%d" % number), (2, b"switch")]
+        own = captures.mac(number)
+        message = captures.message4(1, own, number, captures.PHONE, agent=agent)
+        capture.broadcast4(DAY + number, message)
+    traffic = counted(tmp_path, capture.pcap())["dhcpv4"]
+    [kind] = traffic["kinds"]
+    assert traffic["relays"] == 0
+    assert kind["agent"] == [[1, "text:circuit-0-{client}"], [2, "text:remote-0"]]
 
 
 MARKS = [b"MARK%02d" % number for number in range(60)]
@@ -282,6 +369,49 @@ def file(tmp_path):
     return str(tmp_path / "c.yml")
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("clients: 40", f"clients: 1{'0' * 400}", "dhcpv4: not a number of what was counted"),
+        ("clients: 40", "clients: -1", "dhcpv4: not a number of what was counted (found -1,"),
+        ("seconds: 1839.0", "seconds: .nan", "not a number of what was counted (found nan,"),
+        ("minutes: [40", "minutes: [-40", "not a number of what was counted (found -40,"),
+        ("resent: 0.0", "resent: '0'", "dhcpv4: resent: value of another type (found str,"),
+        ("clients: 20\n", "clients: 0\n", "dhcpv4: kinds[0].clients: not a number of clie"),
+        ("clients: 20\n", "clients: 20\n    colour: red\n", "kinds[0]: unknown key 'colour'"),
+        (
+            "[60, 'hex:64",
+            "[60, 'hex:6",
+            "dhcpv4: kinds[0].options[0]: not an option (found 60,",
+        ),
+        ("[60, 'hex:64", "[999, 'hex:64", "wanted a code from 1 to 254, and text:… or hex:…)"),
+        (
+            "'text:circuit-2-",
+            "'circuit-2-",
+            "dhcpv4: kinds[1].agent[0]: not an option (found 1,",
+        ),
+        ("[60, 'hex", "['60', 'hex", "kinds[0]: options[0][0]: value of another type"),
+        ("240.0.0.2", "240.0.0.999", "dhcpv4: kinds[1].relay: not a relay (found 240.0.0.999,"),
+        (
+            "240.0.0.1",
+            "2001:db8::1",
+            "not a relay (found 2001:db8::1, wanted an address of IPv4",
+        ),
+        ("want: both", "want: all", "dhcpv6: kinds[0]: want: "),
+    ],
+)
+def test_a_value_of_the_file_that_is_wrong_is_refused_with_its_place(  # noqa: PLR0917
+    old, new, said, lab, file, capsys
+):
+    text = Path(file).read_text(encoding="utf-8")
+    assert old in text
+    Path(file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    for family in ("v4", "v6"):
+        assert main(["run", f"{family}-memfile", "--clients", file]) == 2
+        assert said in capsys.readouterr().err
+    assert not list((lab.checkout / ".leaselab/own").glob("*.yml"))
+
+
 def test_a_result_names_the_file_and_is_of_another_scenario(lab, file, capsys):
     for words in ((), ("--scale", "2")):
         command = ["run", "v4-memfile", "--clients", file, *words, "--runs", "3"]
@@ -324,6 +454,42 @@ def test_more_clients_come_to_large_pools_than_a_configuration_has_of_its_own(
     assert "are cut to" not in capsys.readouterr().err
 
 
+def test_clients_of_a_capture_come_to_pools_that_are_open_to_all(lab, tmp_path, capsys):
+    """Reservations and pools for a class have no room for them."""
+    pool = [{"pool": "10.0.0.1 - 10.0.0.100"}]
+    hosts = [
+        {
+            "hw-address": f"00:0c:29:aa:{n // 250:02x}:{n % 250:02x}",
+            "ip-address": f"10.0.{1 + n // 250}.{n % 250}",
+        }
+        for n in range(500)
+    ]
+    subnets = [
+        {"id": 1, "subnet": "10.0.0.0/16", "pools": pool, "reservations": hosts},
+        {"id": 2, "subnet": "10.1.0.0/24", "client-class": "phone",
+         "pools": [{"pool": "10.1.0.1 - 10.1.0.200"}]},
+        {"id": 3, "subnet": "10.2.0.0/24", "reservations": [
+            {"hw-address": "00:0c:29:bb:00:01", "ip-address": "10.2.0.1"}]},
+    ]  # fmt: skip
+    phone = {"name": "phone", "test": "option[60].hex == 'phone'"}
+    server = {"client-classes": [phone], "subnet4": subnets}
+    file = tmp_path / "kea-dhcp4.conf"
+    command = ["run", "--config", str(file), "--clients", f"{tmp_path}/c.yml", "--runs", "3"]
+    counted(tmp_path, captures.campus().pcap())
+    file.write_text(json.dumps({"Dhcp4": server}))
+    assert main([*command, "--scale", "10"]) == 0
+    (row,) = lab.store.index.every("*")
+    assert lab.store.load(row["id"]).scenario.load["clients"] <= 50
+    said = capsys.readouterr().err
+    assert "are cut to 50: half of its pools" in said
+    assert (
+        "10.1.0.0/24, 10.2.0.0/24: only for reservations or classes, no client is there" in said
+    )
+    file.write_text(json.dumps({"Dhcp4": {**server, "subnet4": subnets[1:]}}))
+    assert main(command) == 2
+    assert "no subnet of the file takes clients of a capture" in capsys.readouterr().err
+
+
 REPLAY = ("--procedure", "replay")
 
 
@@ -359,8 +525,8 @@ def test_clients_with_the_clocks_of_their_leases_replay_what_is_new(lab, file, c
     ("words", "said"),
     [
         (["run", "--scale", "2"], "--clients"),
-        (["run", "--clients", "FILE", "--minutes", "5"], "--procedure replay beside it"),
-        (["run", *REPLAY, "--lease-clock"], "--clients and --procedure replay beside it"),
+        (["run", "--clients", "FILE", "--minutes", "5"], "--procedure replay as well"),
+        (["run", *REPLAY, "--lease-clock"], "--clients and --procedure replay as well"),
         (["run", "--clients", "FILE", *REPLAY, "--rate", "5"], "has no such parameter"),
         (
             ["run", "v4-memfile", "--generator", "perfdhcp", *REPLAY],
@@ -368,10 +534,10 @@ def test_clients_with_the_clocks_of_their_leases_replay_what_is_new(lab, file, c
         ),
         (["run", "--clients", "/nowhere"], "cannot be read"),
         (["run", "--clients", ISP], "isp.conf"),
-        (["run", "bind9-zones", "--clients", "FILE"], "no clients of DHCP"),
+        (["run", "bind9-zones", "--clients", "FILE"], "not a DHCP scenario"),
         (["run", "v4-mysql-hs", "--clients", "FILE"], "pair"),
         (["compare", "a", "b", "--clients", "FILE"], "--live"),
-        (["capacity", "--clients", "FILE"], "one family"),
+        (["capacity", "--clients", "FILE"], "one address family only"),
         (["capacity", "--clients", "10"], "--lease-s is missing"),
     ],
 )

@@ -167,6 +167,8 @@ def test_own_zones_are_kept_as_the_role_makes_its_own(lab, file):
     load = scenario.load
     assert (load["data"], load["size"], load["last_zone"]) == ("own", 12, "example.com.")
     assert "size" not in scenario.factors
+    # Beside the scenario that it is made of, it has a row of its own.
+    assert scenario.factors["queries"] == f"queries {scenario.name.rpartition('-')[2]}"
     with tarfile.open(lab.checkout / OWN / f"{load['zone_files']}.tar") as archive:
         names = archive.getnames()
         listed = archive.extractfile("zones.tsv").read().decode()
@@ -231,7 +233,7 @@ TIMED = [SCENARIO, "--queries", "FILE", "--scale", "1"]
     ("words", "text", "said"),
     [
         (["run", SCENARIO, "--names", "zipf"], ONE, "--queries"),
-        (["run", "v4-memfile", "--queries", "FILE"], ONE, "asks no queries"),
+        (["run", "v4-memfile", "--queries", "FILE"], ONE, "not a DNS scenario"),
         (["run", SCENARIO, "--queries", "/nowhere"], ONE, "a file that you may"),
         (["run", SCENARIO, "--queries", "FILE", "--dnssec-ok"], ONE, "--edns"),
         (["run", SCENARIO, "--queries", "FILE", "--clients", "c.yml"], ONE, "one of them"),
@@ -241,7 +243,7 @@ TIMED = [SCENARIO, "--queries", "FILE", "--scale", "1"]
         (["run", "bind9-zones-size-10000-threads-1", "--queries", "FILE"], ONE, "1 of 1"),
         (["run", "unbound-recursive-cold", "--queries", "FILE"], ONE + ONE, "q.txt:2"),
         (["run", "unbound-recursive-mixed", "--queries", "FILE", "--zone", "z"], ONE, "z: "),
-        (["run", SCENARIO, "--scale", "2"], ONE, "--clients or --queries beside it"),
+        (["run", SCENARIO, "--scale", "2"], ONE, "--clients or --queries as well"),
         (
             ["run", SCENARIO, "--queries", "FILE", "--scale", "2"],
             ONE,
@@ -267,6 +269,13 @@ TIMED = [SCENARIO, "--queries", "FILE", "--scale", "1"]
             f"{TWO}t.tld.test UPDATE tld.test @3\n",
             "q.txt:3: not a query: an update",
         ),
+        (["run", SCENARIO, "--queries", "FILE"], "a.tld.test 28\n", "number is TYPE28"),
+        (["run", SCENARIO, "--queries", "FILE"], "tld.test TYPE\xb2\n", "no type of records"),
+        (["run", SCENARIO, "--queries", "FILE"], "a\\300.test A\n", "\\000 to \\255"),
+        (["run", SCENARIO, "--queries", "FILE"], "a\\25.test A\n", "\\000 to \\255"),
+        (["run", SCENARIO, "--queries", "FILE"], "a.test CH A\n", "3 words"),
+        (["run", SCENARIO, "--queries", "FILE"], "\xff\xfea", "UTF-16; save it as UTF-8"),
+        (["run", SCENARIO, "--queries", "FILE"], "\x1f\x8b\x08", "unpack it: gunzip q.txt"),
         (["run", SCENARIO, "--queries", "FILE"], "tld.test AXFR\n", "no type of records"),
         (["run", SCENARIO, "--queries", "FILE"], "t\xe4ld.test A\n", "not ASCII"),
         (["run", SCENARIO, "--queries", "FILE"], f"{'a' * 64}.test A\n", "64 bytes"),
@@ -281,6 +290,20 @@ def test_what_cannot_be_asked_is_refused(words, text, said, file, capsys):
 
 
 @pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a A ; the site\nb AAAA # and\r\n", ["a. A", "b. AAAA"]),
+        ("\xef\xbb\xbfa A\n", ["a. A"]),
+        ("a IN A\nb in aaaa\n", ["a. A", "b. AAAA"]),
+        ("a\\.b\\032c\\d A\n", ["a\\046b\\032cd. A"]),
+        ("a A6\na Hip\na dlv\n", ["a. TYPE38", "a. TYPE55", "a. TYPE32769"]),
+    ],
+)
+def test_what_tools_and_people_write_is_read(text, lines, file):
+    assert read_queries(Path(file("q.txt", text))).lines == lines
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         (ZONE, "z.zone: the file does not say of which zone"),
@@ -290,13 +313,21 @@ def test_what_cannot_be_asked_is_refused(words, text, said, file, capsys):
         ),
         (f"$ORIGIN a.\n{ZONE}$INCLUDE b\n", "named-compilezone -o FILE a. /"),
         (f"$ORIGIN a.\n{ZONE}$generate 9-1 a$ A 1.2.3.4\n", "z.zone:11: $GENERATE"),
-        ("$ORIGIN a.\n@ NS b\n", "z.zone:2: a zone file has one SOA"),
-        (f"$ORIGIN a.\n{ZONE}b. SOA a b 1 1 1 1 1\n", "z.zone:11: a zone file has one SOA"),
+        ("$ORIGIN a.\n@ NS b\n", "z.zone: no SOA record in it (found 1 records"),
+        (f"$ORIGIN a.\n{ZONE}b. SOA a b 1 1 1 1 1\n", "z.zone:11: its SOA record is that"),
+        (
+            "$ORIGIN a.\na. SOA b c 1 1 1 1 1\na SOA b c 1 1 1 1 1\n",
+            "(found a.a., wanted a.); end",
+        ),
+        (
+            "\x1f\x8b\x08",
+            "z.zone: no SOA record in it (found 1 records, wanted a zone file); unp",
+        ),
         ("a. SOA ( b c 1 1 1 1\n", "z.zone:1: a parenthesis without an end"),
-        ("a. SOA b c 1 1 1 1 1 )\n", "z.zone:1: more is closed"),
+        ("a. SOA b c 1 1 1 1 1 )\n", "z.zone:1: a closing parenthesis"),
         ('a. SOA b c 1 1 1 1 1\nd TXT "x\n', "z.zone:2: a text without an end"),
         ("a/b. SOA b c 1 1 1 1 1\n", "z.zone:1: not a name of a zone"),
-        ("; nothing\n", "z.zone: no record"),
+        ("; nothing\n", "z.zone: no SOA record in it (found 0 records"),
     ],
 )
 @pytest.mark.usefixtures("lab")
@@ -311,7 +342,7 @@ def test_a_zone_is_not_given_twice_and_not_under_another_name(file, capsys):
     zone, asked = file("z.zone", f"$ORIGIN tld.test.\n{ZONE}"), file("q.txt", ONE)
     for words, said in (
         (("--zone", zone, "--zone", zone), "zone tld.test. is named twice"),
-        (("--zone", f"b.test={zone}"), "its zone is tld.test."),
+        (("--zone", f"b.test={zone}"), "another zone (found tld.test., wanted b.test.)"),
         (("--zone", f"b..test={zone}"), "--zone: not a zone"),
     ):
         assert main(["run", SCENARIO, "--queries", asked, *words]) == 2

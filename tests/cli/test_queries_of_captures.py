@@ -11,9 +11,11 @@ from tests.captures import DAY, Capture, mutated
 from tests.mutations import tries
 
 from leaselab.cli.main import main
+from leaselab.lab.clients.frames import Datagram, Segment
 from leaselab.lab.queries import capture as reading
 from leaselab.lab.queries.capture import Names, Read
 from leaselab.lab.queries.file import read_queries
+from leaselab.lab.queries.streams import Streams
 from leaselab.model.errors import LeaselabError
 
 MUTATED = tries(1000)
@@ -79,6 +81,111 @@ def test_what_was_there_and_what_was_skipped_is_said(tmp_path, capsys):
     assert "5 queries: 2 A, 1 MX, 1 TYPE257, 1 HTTPS" in printed
     assert "with EDNS 40.0% (--edns), with DO 20.0% (--dnssec-ok)" in printed
     assert "4 other messages of port 53, 1 answers, 1 malformed, 1 other protocols" in printed
+
+
+def streamed(*parts, start=2**32 - 5, **more):
+    """A capture of segments of one connection: where each is, and what it carries."""
+    capture = Capture()
+    capture.add(DAY, captures.segment(b"", start - 1, 2, **more))
+    for place, part in parts:
+        capture.add(DAY, captures.segment(part, start + place, **more))
+    return capture
+
+
+A_TCP, B_TCP = (
+    struct.pack("!H", len(each)) + each for each in map(query, ("a.test", "b.test"))
+)
+BOTH = A_TCP + B_TCP
+
+
+@pytest.mark.parametrize(
+    ("parts", "names"),
+    [
+        ([(0, BOTH)], "ab"),
+        ([(0, A_TCP), (len(A_TCP), B_TCP)], "ab"),
+        ([(place, BOTH[place : place + 1]) for place in range(len(BOTH))], "ab"),
+        ([(0, BOTH[:1]), (1, BOTH[1:30]), (30, BOTH[30:])], "ab"),
+        ([(0, BOTH[:9]), (0, BOTH[:9]), (3, BOTH[3:])], "ab"),  # sent again
+        ([(0, A_TCP[:9]), (len(A_TCP), B_TCP)], "b"),  # one is missing
+        ([(0, b"\xff\xff" + bytes(50)), (52, B_TCP)], "b"),  # no query
+        ([(0, A_TCP), (-(1 << 30), B_TCP)], "ab"),  # another connection
+    ],
+)
+@pytest.mark.parametrize("ends", [("192.0.2.7", "192.0.2.53"), ("2001:db8::7", "2001:db8::53")])
+def test_queries_over_tcp_are_put_together(parts, names, ends, tmp_path, capsys):
+    capture = streamed(*parts, ends=ends)
+    capture.add(DAY, captures.segment(A_TCP, 7, ports=(53, 40_000), ends=ends[::-1]))
+    assert read(tmp_path, capture.pcap(), "--keep", ".") == [
+        f"{name}.test. A" for name in names
+    ]
+    assert "over TCP 100.0%" in capsys.readouterr().err
+    assert read(tmp_path, morning().pcap())
+    assert "over TCP 0.0%" in capsys.readouterr().err
+
+
+def test_segments_that_end_no_query_are_counted(tmp_path, capsys):
+    capture = streamed((0, A_TCP[:5]), (5, A_TCP[5:]))
+    capture.add(DAY, captures.segment(b"", 9, ports=(40_001, 853)))
+    read(tmp_path, capture.pcap())
+    printed = capsys.readouterr().err
+    assert "2 segments of TCP that end no query, 1 other protocols" in printed
+
+
+def test_connections_that_stay_open_take_no_more_memory():
+    streams = Streams()
+    for port in range(5000):
+        for number, part in ((0, A_TCP[:9]), (9, A_TCP[9:20])):
+            held = Datagram(4, b"a", b"b", part, Segment((port, 53), number, begins=False))
+            assert streams.add(held) == []
+    last = [
+        streams.add(Datagram(4, b"a", b"b", A_TCP[20:], Segment((port, 53), 20, begins=False)))
+        for port in (0, 4999)
+    ]
+    assert last == [[], [query("a.test")]]
+
+
+RESOLVER, AUTHORITY, CLIENT = "192.0.2.53", "203.0.113.53", "192.0.2.7"
+
+
+def resolved(client=CLIENT, resolver=RESOLVER):
+    """A client's query, that of its resolver, and both answers; then another query."""
+    capture = Capture()
+    capture.ask(DAY - 0.5, query("own.test", edns=0), resolver, AUTHORITY)
+    capture.ask(DAY, query("a.test"), client, resolver)
+    capture.ask(DAY + 0.1, query("a.test", edns=0), resolver, AUTHORITY)
+    capture.ask(DAY + 0.2, query("a", flags=0x8180), AUTHORITY, resolver, (53, 40_000))
+    capture.ask(DAY + 0.3, query("a", flags=0x8180), resolver, client, (53, 40_000))
+    capture.ask(DAY + 2, query("b.test"), client, resolver)
+    return capture
+
+
+def test_queries_that_a_resolver_sends_itself_are_left_out(tmp_path, capsys):
+    lines = read(tmp_path, resolved().pcap(), "--keep", ".", "--times")
+    assert lines == ["a.test. A @0.000000", "b.test. A @2.000000"]
+    printed = capsys.readouterr().err
+    assert "2 queries: 2 A\n  with EDNS 0.0%" in printed
+    assert "  2 are left out: their senders answered others\n" in printed
+
+
+def test_a_resolver_that_answers_over_tcp_alone_is_one(tmp_path):
+    capture = streamed((0, A_TCP))
+    capture.ask(DAY, query("a.test", MX), "192.0.2.53", AUTHORITY)
+    capture.add(DAY, captures.segment(A_TCP, 7, ports=(53, 40_000), ends=(RESOLVER, CLIENT)))
+    assert read(tmp_path, capture.pcap(), "--keep", ".") == ["a.test. A"]
+
+
+def test_a_host_that_asks_itself_is_a_client(tmp_path):
+    host = "127.0.0.1"
+    lines = read(tmp_path, resolved(host, host).pcap(), "--keep", ".")
+    assert lines == [f"{name}.test. A" for name in ("own", "a", "a", "b")]
+
+
+def test_a_capture_of_a_servers_own_queries_has_none(tmp_path, capsys):
+    capture = resolved()
+    capture.frames = [capture.frames[at] for at in (0, 4)]
+    (tmp_path / "a").write_bytes(capture.pcap())
+    assert main(["queries", f"{tmp_path}/a"]) == 2
+    assert "no query in it (found 1 queries of servers, 1 answers" in capsys.readouterr().err
 
 
 def test_the_shape_of_names_stays_and_what_they_share(tmp_path):
@@ -182,10 +289,11 @@ def outcome(path):
         read_so_far.add(path)
     except LeaselabError as error:
         return error.outcome.value
-    if not read_so_far.queries:
+    counted = read_so_far.counted()
+    if not counted.queries:
         return 2
-    path.with_name("q").write_bytes(read_so_far.text)
-    assert read_queries(path.with_name("q")).lines == read_so_far.text.decode().splitlines()
+    path.with_name("q").write_bytes(counted.text)
+    assert read_queries(path.with_name("q")).lines == counted.text.decode().splitlines()
     return 0
 
 
@@ -194,7 +302,7 @@ def test_a_mutated_capture_is_read_or_refused(tmp_path, capsys):
     dice = random.Random(36)  # noqa: S311  # no secret
     originals = [morning().pcap(), morning().pcapng(), morning(captures.SLL2).pcapng()]
     few = Capture(captures.RAW, (), morning(captures.RAW).frames[:1])
-    originals += [few.pcap(), few.pcapng()]
+    originals += [few.pcap(), few.pcapng(), streamed((0, BOTH[:9]), (9, BOTH[9:])).pcap()]
     path, seen = tmp_path / "m", set()
     for number in range(MUTATED):
         path.write_bytes(mutated(originals[number % len(originals)], dice))

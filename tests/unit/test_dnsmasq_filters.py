@@ -28,3 +28,11 @@ SPEC.loader.exec_module(dnsmasq)
 )
 def test_a_pool_is_written_as_dnsmasq_wants_it(pool, subnet, expected):
     assert dnsmasq.dnsmasq_range(pool, subnet) == expected
+
+
+def test_a_refusal_has_the_line_instead_of_its_number():
+    said = "\ndnsmasq: bad option at line 2 of /etc/leaselab-dnsmasq-candidate.conf\n"
+    text = "no-ping\nnonsense=5\n"
+    assert dnsmasq.dnsmasq_named_line(said, text) == "dnsmasq: bad option: nonsense=5"
+    other = "dnsmasq: bad hex constant at line 2 of /var/lib/files/1f00"
+    assert dnsmasq.dnsmasq_named_line(other, text) == other

@@ -121,3 +121,25 @@ def test_reservations_are_written_to_a_database_some_at_a_time():
     named = kea.kea_host_rows(reserved(1, 0.0, scope="global"), "postgresql", 0)
     assert named.startswith("\\connect kea\n")
     assert "('\\x020000000000', 0, 0, NULL, 'host-0');" in named
+
+
+@pytest.mark.parametrize(
+    ("place", "path"),
+    [
+        ("/etc/kea/a.json:6:13", "Dhcp4.subnet4[1]"),
+        ("/etc/kea/a.json:7.17-21", "Dhcp4.subnet4[1]"),
+        ("/etc/kea/a.json:8.31-40", "Dhcp4.subnet4[1].pools[1]"),
+        ("/etc/kea/a.json:2.14", "Dhcp4"),
+        ("/usr/lib/libdhcp_a.so", "/usr/lib/libdhcp_a.so"),
+    ],
+)
+def test_a_refusal_names_a_path_for_a_place_in_a_file_of_the_lab(place, path):
+    text = """{
+    "Dhcp4": {
+        "a": "{[,",
+        "subnet4": [
+            {},
+            {
+                "id": 1,
+                "pools":  [{}, {}] } ] } }"""
+    assert kea.kea_named_place(f"wrong ({place})", text) == f"wrong ({path})"

@@ -89,6 +89,11 @@ def test_kea_admins_words_for_states_are_known(house):
     ]
 
 
+def test_a_client_cannot_hide_the_leases_behind_its_own(house):
+    lines = [line(100).replace(",0,0,", ',0,0,"', 1), *map(line, range(101, 105))]
+    assert str(house(*lines).filling) == "5 fill it"
+
+
 def test_clients_take_half_of_what_is_free(house):
     empty, used = read_own(DATA / "house.conf"), house(*map(line, range(100, 200)))
     assert (empty.clients, used.clients) == (75, 25)
@@ -141,7 +146,7 @@ def refused(call):
 def test_what_fills_nothing_is_refused(tmp_path, house):
     assert "no file of leases" in refused(lambda: house("nothing", head=""))
     message = refused(lambda: house("10.9.0.1,,,3600,1795003600,1,0,0,,0"))
-    assert "no lease is of this configuration" in message
+    assert "no lease belongs to this configuration" in message
     assert "1 in no subnet" in message
     assert "cannot be read" in refused(lambda: read_leases([tmp_path / "none"]))
     file, dump = tmp_path / "kept.conf", tmp_path / "dump"

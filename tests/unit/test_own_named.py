@@ -75,6 +75,22 @@ def test_secrets_stay_where_they_are():
     assert "key.secret: another, which protects nothing" in own.changes
 
 
+def test_no_secret_of_any_statement_stays(tmp_path):
+    top = """options { cookie-secret "4d61726b"; tkey-gssapi-keytab "/etc/4d61726b"; };
+    key k { algorithm hmac-sha256; secret "4d61726b"; };
+    view v { key w { algorithm hmac-sha256; secret "4d61726b"; }; ZONE };"""
+    own = read(tmp_path, top.replace("ZONE", ZONE.replace("MORE", "")))
+    assert "4d61726b" not in str(own)
+    assert "options.cookie-secret: one that named makes, as this one is secret" in own.changes
+
+
+def test_what_newer_releases_refuse_and_do_anyway_is_left_out(tmp_path):
+    own = of(tmp_path, "options { dnssec-enable yes; dnssec-lookaside auto; };")
+    assert "dnssec-" not in own.server["text"]
+    assert "options.dnssec-enable: none, as it is always so since BIND 9.16" in own.changes
+    assert "dnssec-enable no;" in of(tmp_path, "options { dnssec-enable no; };").server["text"]
+
+
 def test_the_file_is_a_scenario_that_asks_for_what_its_zones_have(catalogue):
     scenario = measurable(DATA / "names", catalogue)
     assert scenario.load["last_zone"] == "example.org."
@@ -126,6 +142,8 @@ def test_another_zone_makes_another_scenario(catalogue, tmp_path):
         ("secondary", 'zone "a" { type slave; masters { 192.0.2.1; }; };', ""),
         ("forward", 'zone "a" { type forward; forwarders { 192.0.2.1; }; };', ""),
         ("mirror", 'zone "." { type mirror; };', ""),
+        ("redirect", 'zone "." { type redirect; file "x"; };', ""),
+        ("stub", 'zone "a" { type stub; masters { 192.0.2.1; }; };', ""),
         ("forwarders", "options { forwarders { 192.0.2.1; }; };", ""),
         ("catalog-zones", "options { catalog-zones { zone a; }; };", ""),
         ("rate-limit", "options { rate-limit { responses-per-second 5; }; };", ""),
@@ -245,6 +263,46 @@ def test_a_zone_that_another_view_lost_is_in_no_view(tmp_path):
     assert "zone.in-view: none where the other view has no such zone" in own.changes
 
 
+@pytest.mark.parametrize("scope", ["options", "view a"])
+def test_a_policy_has_no_zone_that_was_left_out(tmp_path, scope):
+    policy = (
+        'response-policy { zone "RPZ.example" policy given; zone "kept"; } break-dnssec no;'
+    )
+    lost = 'zone "rpz.example" { type secondary; primaries { 192.0.2.1; }; file "x"; };'
+    zones = f'{lost} zone "kept" {{ type primary; file "db.net"; }}; {ZONE.replace("MORE", "")}'
+    of_scope = {
+        "options": f"options {{ {policy} }}; {zones}",
+        "view a": f"view a {{ {policy} {zones} }};",
+    }
+    for text, kept in (
+        (of_scope[scope], 'response-policy { zone "kept"; } break-dnssec no;'),
+        (of_scope[scope].replace('zone "kept"; }', "}"), ""),
+    ):
+        own = read(tmp_path, text, ["secondary"])
+        said = "response-policy: none of zone RPZ.example, which is left out"
+        assert said in own.changes
+        written = " ".join(own.server["text"].split())
+        assert kept in written
+        assert ("response-policy" in written) == bool(kept)
+
+
+@pytest.mark.parametrize("keys", ["keys { Gone.; };", "keys gone;"])
+def test_a_server_has_no_key_that_is_not_here(tmp_path, keys):
+    top = f"""include "/nowhere/gone.key";
+    key "here" {{ algorithm hmac-sha256; secret "YQ=="; }};
+    server 192.0.2.1 {{ edns no; {keys} }}; server 192.0.2.2 {{ keys {{ "HERE"; }}; }};"""
+    own = of(tmp_path, top, without=["unread-files"])
+    assert "server.keys: none, as key gone is not here" in own.changes
+    written = " ".join(own.server["text"].split())
+    assert 'server 192.0.2.1 { edns no; }; server 192.0.2.2 { keys { "HERE"; }; };' in written
+
+
+def test_that_queries_are_not_logged_is_said(tmp_path):
+    own = of(tmp_path, "options { querylog yes; dnstap { all; }; };")
+    for name in ("querylog", "dnstap"):
+        assert f"options.{name}: off: queries are not logged, unlike yours" in own.changes
+
+
 def test_a_zone_that_nobody_may_ask_is_not_asked(tmp_path):
     policy = 'zone "rpz" { type primary; file "db.net"; allow-query { none; }; };'
     own = of(tmp_path, policy)
@@ -299,10 +357,50 @@ def test_what_has_no_effect_is_not_refused(tmp_path):
     [
         ("};", "small.conf:1: not a named.conf: a } that belongs to no statement"),
         ("options {", "not a named.conf: the file ends within a statement"),
+        (
+            '\noptions { version "x }; ',
+            "small.conf:3: not a named.conf: a text in quotes without",
+        ),
+        ("\n\n/* options { };", "small.conf:3: not a named.conf: a comment without an end"),
+        ("options { }", "small.conf:2: not a named.conf: a ; is missing before zone"),
+        (
+            "options { version none }\n;",
+            "small.conf:1: not a named.conf: a ; is missing before }",
+        ),
+        (
+            'options { directory "."\nrecursion no; };',
+            "small.conf:1: not a named.conf: a ; is m",
+        ),
+        ("options { listen-on { any; } recursion no; };", "a ; is missing before recursion"),
+        ('zone "a" { type primary file "db.net"; };', "a ; is missing before file"),
+        (
+            'zone "a" { type primary; file "db.net" notify no; };',
+            "a ; is missing before notify",
+        ),
+        (
+            "acl a { any; } acl b { any; };",
+            "small.conf:1: not a named.conf: a ; is missing befo",
+        ),
+        ('zone { type primary; file "db.net"; };', "not a name of a zone: no name"),
+        (
+            'zone "m\xfcnchen" { type primary; file "db.net"; };',
+            "that is not ASCII: write xn--",
+        ),
+        ('zone "a b" { type primary; file "db.net"; };', "small.conf:1: zone a b: not a name"),
+        ('zone "a" { type native; file "db.net"; };', "that BIND 9 has not (found native, wan"),
+        (
+            'zone "a" { file "db.net"; };',
+            "that BIND 9 has not (found no type, wanted type prim",
+        ),
+        (
+            'zone "a" { type primary; file "/dev/zero"; };',
+            "small.conf:1: not a plain file (fou",
+        ),
+        ('zone "a" { type primary; file "."; };', "small.conf:1: not a plain file (found"),
         ("/* a\n*/ ;", "small.conf:2: not a named.conf: a ; that belongs to no statement"),
         ('include "none";', "small.conf:1: a file that it names is not here"),
         ('include "small.conf";', "files are included too deeply"),
-        ('zone "a" { type master; };', "small.conf:1: zone a: a zone without a text file"),
+        ('zone "a" { type master; };', "small.conf:1: zone a: a zone without a file"),
         (
             'zone "a" { type master; file "none"; };',
             "small.conf:1: a file that it names is not",
@@ -319,19 +417,119 @@ def test_zones_and_includes_whose_files_are_not_here_are_left_out_when_asked(tmp
     top = (
         'zone "a" { type master; file "none"; };\ninclude "/nowhere/x*"; include "/nowhere/y";'
     )
-    assert "(found /nowhere, and 2 more such)" in refusal(tmp_path, top)
+    reported = refusal(tmp_path, top)
+    assert ":2: a file that it names is not here (found /nowhere; " in reported
+    assert "small.conf:2: /nowhere/y; " in reported
+    assert "small.conf:1: none)" in reported
     own = of(tmp_path, top, without=["unread-files"])
     assert list(own.zones) == ["example.net."]
     assert own.left_out == ["unread-files"]
     assert "none: not read, and left out" in own.changes
 
 
+def test_all_zone_files_that_are_wrong_are_said_at_once(tmp_path):
+    top = ""
+    for name in "ab":
+        (tmp_path / name).write_text(f"@ SOA a. b. 1 1 1 1 1\n NS {name}.\n$INCLUDE gone\n")
+        top += f'zone "{name}.net" {{ type master; file "{name}"; }};\n'
+    own = of(tmp_path, top)
+    with pytest.raises(LeaselabError, match=r"a:3: .INCLUDE is not .*; .*b:3: .INCLUDE is"):
+        write_own(own, tmp_path / "small.conf", catalogue_in(tmp_path))
+
+
+def test_a_zone_in_another_form_than_text_is_left_out_when_asked(tmp_path):
+    top = 'zone "a" { type master; file "db.a"; masterfile-format raw; };'
+    assert "no text; named-compilezone -F text writes one" in refusal(tmp_path, top)
+    assert list(of(tmp_path, top, without=["raw"]).zones) == ["example.net."]
+
+
 def test_a_name_of_several_lines_is_said_in_one(tmp_path):
     assert "small.conf:1: zone a b: " in refusal(tmp_path, 'zone "a\nb" { type slave; };')
+
+
+def test_more_may_follow_braces_where_named_has_it(tmp_path):
+    top = """options {
+        response-policy { zone "rpz"; } qname-wait-recurse no;
+        catalog-zones { zone "c" default-masters { 192.0.2.1; } in-memory yes; };
+    }; controls { inet * port 953 allow { any; } keys { "k"; }; };
+    zone "rpz" { type primary; file "db.net"; };"""
+    own = of(tmp_path, top, without=["catalog-zones"])
+    assert 'response-policy { zone "rpz"; } qname-wait-recurse no;' in " ".join(
+        own.server["text"].split()
+    )
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        'zone "a"\n{ // ours\n type primary; file "db.net"; };',
+        'zone a IN { file "db.net"; type primary; };',
+        "logging { };",
+        "acl a { any; };",
+    ],
+)
+def test_it_is_recognised_by_any_of_its_statements(tmp_path, begin):
+    text = f'{begin}\nzone "example.net" {{ file "db.net"; type primary; }};'
+    assert read(tmp_path, text).kind == "bind9"
+
+
+@pytest.mark.parametrize("comment", [b"M\xfcller", b"\x93\xfa\x96\x7b \x81\x40 \x8d\x90"])
+def test_comments_have_any_bytes(tmp_path, comment):
+    (tmp_path / "db.net").write_text(RECORDS, encoding="utf-8")
+    file = tmp_path / "named.conf"
+    file.write_bytes(b"// " + comment + b"\n" + ZONE.replace("MORE", "").encode())
+    own = read_own(file)
+    assert list(own.zones) == ["example.net."]
+    assert f"{file}: UTF-8 instead of Windows-1252 or Latin-1" in own.changes
+
+
+@pytest.mark.parametrize("content", ["acl a { any; };".encode("utf-16"), b"acl a {\0 any; };"])
+def test_an_included_file_that_is_no_text_is_refused(tmp_path, content):
+    (tmp_path / "acls").write_bytes(content)
+    reported = refusal(tmp_path, 'include "acls";')
+    assert "small.conf:1: included file not read: not a text: it has a byte 0" in reported
+
+
+def test_a_file_of_a_copied_machine_has_its_files_above(tmp_path):
+    zone = ZONE.replace("MORE", "")
+    for name, text in (
+        ("etc/dhcpd.conf", ""),
+        ("etc/named.conf", f'options {{ directory "/var/named"; }}; {zone}'),
+        ("var/named/db.net", RECORDS),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(LeaselabError, match=r"of one configuration .*; name the file itself"):
+        read_own(tmp_path)
+    own = read_own(tmp_path / "etc/named.conf")
+    assert own.zones == {"example.net.": str(tmp_path / "var/named/db.net")}
+
+
+@pytest.mark.parametrize(
+    "named", ["zones/local.conf", "zones/*.conf", "/etc/b/zones/local.conf"]
+)
+def test_a_relative_include_is_in_the_directory_named_before_it(tmp_path, named):
+    """`before.conf` is beside the file, as no directory was named then."""
+    zone = ZONE.replace("MORE", "").replace("net", "NAME")
+    include = f'include "before.conf"; options {{ directory "/etc/b"; }}; include "{named}";'
+    for name, text in (
+        ("etc/named.conf", include),
+        ("etc/before.conf", zone.replace("NAME", "before")),
+        ("etc/b/before.conf", "};"),
+        ("etc/b/zones/local.conf", zone.replace("NAME", "local")),
+        ("etc/b/db.before", RECORDS),
+        ("etc/b/db.local", RECORDS),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    own = read_own(tmp_path)
+    assert list(own.zones) == ["example.before.", "example.local."]
 
 
 def test_a_file_without_zones_says_that_nothing_is_asked(tmp_path):
     file = tmp_path / "named.conf"
     file.write_text("options { recursion yes; };", encoding="utf-8")
-    with pytest.raises(LeaselabError, match=r"no zone.*or a primary zone"):
+    with pytest.raises(
+        LeaselabError, match=r"no primary zone, wanted a primary zone\); for a resolver see"
+    ):
         read_own(file)

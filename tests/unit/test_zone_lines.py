@@ -1,10 +1,12 @@
 """A zone file in full: with the files that it includes and the records that it generates."""
 
+import os
+
 import pytest
 
 from leaselab.lab.queries.of_zones import queries_of
 from leaselab.lab.queries.zone_lines import text_in_full
-from leaselab.lab.queries.zones import zone_of
+from leaselab.lab.queries.zones import keep_zones, kept_zones, read_zone, zone_of
 from leaselab.model.errors import LeaselabError
 
 HEAD = "$TTL 60\n@ SOA a. b. 1 2 3 4 5\n@ NS a.\n"
@@ -27,6 +29,9 @@ def zone(folder, text):
         ("16-16 ${0,4,N}a.${0,1,n} TXT x", ["0.1.a.0.1 TXT x"]),
         ('7-7 a$ MX "10 m$"', ["a7 MX 10 m7"]),
         ("8-8 o${0,4,o} TXT x", ["o0010 TXT x"]),
+        ("8-8 ${-9}.${-9,5} TXT x", ["-1.-0001 TXT x"]),
+        ("8-8 ${-10,0,n}.${-9,2,X} TXT x", ["e.f.f.f.f.f.f.f.FFFFFFFF TXT x"]),
+        ('8-8 a$ TXT "x;y"', ["a8 TXT x;y"]),
     ],
 )
 def test_records_are_generated_as_bind_does(tmp_path, directive, records):
@@ -57,7 +62,6 @@ def test_included_files_are_in_their_place_with_their_origin(tmp_path):
         ("$GENERATE 1-2/0 a$ A 192.0.2.1", "$GENERATE is not read: not a range"),
         ("$GENERATE 1-2 a", "$GENERATE is not read: not a range"),
         ("$GENERATE", "$GENERATE is not read"),
-        ("$GENERATE 1-2 a${-9} A 192.0.2.1", "$GENERATE is not read: a number below 0"),
         ("$INCLUDE", "$INCLUDE is not read"),
         ("$INCLUDE nowhere", "$INCLUDE is not read: the file is not here"),
     ],
@@ -82,9 +86,83 @@ def test_files_in_each_other_are_read_to_a_depth(tmp_path):
         zone(tmp_path, "$INCLUDE d0\n")
 
 
+def test_a_dump_of_a_zone_is_read_whatever_its_order(tmp_path):
+    lines = ["example.net. 60 IN NS ns.example.net.", "ns.example.net. 60 CLASS1 A 192.0.2.1"]
+    soa = "example.net. 60 IN SOA a. b. 1 2 3 4 5"
+    for text in ([*lines, soa], [soa, *lines, soa]):
+        (tmp_path / "db").write_text("\n".join([*text, ""]), encoding="ascii")
+        made = read_zone(str(tmp_path / "db"))
+        assert (made.name, made.records) == ("example.net.", len(text))
+        assert sorted(queries_of([made])) == [
+            "example.net. NS",
+            "example.net. SOA",
+            "ns.example.net. A",
+        ]
+
+
+def test_an_included_file_may_have_a_blank_in_its_name(tmp_path):
+    (tmp_path / "etc/bind").mkdir(parents=True)
+    (tmp_path / "etc/bind/of ours").write_text("www A 192.0.2.1\n", encoding="ascii")
+    made = zone(tmp_path, '$INCLUDE "of ours" sub ; of "ours"\n')
+    assert "www.sub.example.net. A" in queries_of([made])
+
+
+def test_what_is_outside_the_zone_is_not_asked(tmp_path):
+    made = zone(
+        tmp_path,
+        "www.example.org. A 192.0.2.1\nanexample.net. A 192.0.2.1\nnet. NS a.\n"
+        "$ORIGIN @\nwww A 192.0.2.1\n$ORIGIN sub\n@ A 192.0.2.1\n$ORIGIN .\nx A 192.0.2.1\n",
+    )
+    names = ("example.net. NS", "example.net. SOA", "sub.example.net. A", "www.example.net. A")
+    assert sorted(queries_of([made])) == list(names)
+
+
+def test_types_of_all_records_are_asked(tmp_path):
+    words = (
+        "A6",
+        "APL",
+        "EUI48",
+        "HIP",
+        "IPSECKEY",
+        "KX",
+        "L32",
+        "NSAP",
+        "PX",
+        "RESINFO",
+        "X25",
+    )
+    made = zone(tmp_path, "".join(f"a {word} 1\n" for word in words))
+    codes = (38, 42, 108, 55, 45, 36, 105, 22, 26, 261, 19)
+    asked = {query for query in queries_of([made]) if query.startswith("a.")}
+    assert asked == {f"a.example.net. TYPE{code}" for code in codes}
+
+
 def test_a_file_without_directives_stays_as_it_is(tmp_path):
     made = zone(tmp_path, "a TXT \xe9 ; $INCLUDE")
     assert text_in_full(made.path, made.name) == made.path.read_bytes()
     with pytest.raises(LeaselabError, match="not a zone: other than letters"):
         zone_of("a/b", made.path, "--zone")
     assert zone_of("0/25.2.0.192.in-addr.arpa", made.path, "x").records == 3
+
+
+def test_two_commands_keep_their_zones_at_once(tmp_path):
+    """The second is done while the first has written half of its archive."""
+    made, kept = zone(tmp_path, "a A 192.0.2.1\n"), tmp_path / "kept"
+    kept.mkdir()
+
+    def beside():
+        if not os.fork():
+            keep_zones(kept, [made._replace(name="example.org")])
+            os._exit(0)
+        assert os.wait()[1] == 0
+        return 3
+
+    class Slow(type(made)):
+        records = property(lambda _: beside())
+
+    name = keep_zones(kept, [Slow(*made)])
+    assert kept_zones(kept, name) == {"example.net."}
+    assert len(list(kept.iterdir())) == 2
+    with pytest.raises(FileNotFoundError):
+        keep_zones(kept, [made._replace(path=tmp_path / "gone")])
+    assert len(list(kept.iterdir())) == 2

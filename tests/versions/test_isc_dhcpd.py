@@ -8,6 +8,7 @@ from functools import cache
 
 import pytest
 from tests.contracts import ROLES
+from tests.foreign import load_file
 from tests.own import clients_of
 from tests.rooted import LOADS, cabled, offered, render, template
 from tests.tools import run, unpacked
@@ -213,3 +214,21 @@ def test_a_file_that_it_refuses_is_the_reason_given(deployed, hosts):
     assert status == 1
     assert "semicolon expected" in output
     assert len(output.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("inner", "wrong"),
+    [
+        ("range 10.0.0.8 10.0.1.9;", "bad range, address 10.0.1.9 not in subnet 10.0.0.0"),
+        ('\n option nope "x";\n', 'unknown option dhcp.nope: option nope "x"'),
+    ],
+)
+def test_a_refusal_has_the_line_that_dhcpd_does_not_take(tmp_path, inner, wrong):
+    file = tmp_path / "dhcpd.conf"
+    file.write_text(f"subnet 10.0.0.0 netmask 255.255.255.0 {{ {inner} }}\n")
+    program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
+    status, said = run(program, "-4", "-t", "-cf", file)
+    assert status != 0
+    filters = load_file("isc_dhcpd_filters", ROLE / "filter_plugins/isc_dhcpd.py")
+    assert filters.isc_dhcpd_refusal(said).startswith(wrong)
+    assert "Internet Systems" not in filters.isc_dhcpd_refusal(said)

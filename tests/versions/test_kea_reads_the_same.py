@@ -5,6 +5,7 @@ language; what else it complains about, such as hooks that are not there, is not
 """
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -15,12 +16,16 @@ from tests.tools import AS_ROOT, kea_examples, run, unpacked_kea
 
 from leaselab.lab.advice import Given, advise
 from leaselab.lab.commented_json import read_commented_json
-from leaselab.lab.known_costs import known_costs
+from leaselab.lab.known_costs import known_costs, numbers
+from leaselab.lab.own import read_own
+from leaselab.lab.roles import read_yaml
 from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
 FILTERS = load_file("kea_advice", ROOT / "roles/kea/filter_plugins/kea_advice.py")
+RELEASES_OF = load_file("kea_filters", ROOT / "roles/kea/filter_plugins/kea.py")
+ADVICE = read_yaml(ROOT / "roles/kea/vars/advice.yml")["kea_advice"]
 VERSIONS = {"bookworm": (2, 2), "trixie": (2, 6, 3), "sid": (3, 0, 4)}
 RELEASES = tuple(VERSIONS)
 SEEDS = range(tries(30))
@@ -184,6 +189,45 @@ def test_a_release_has_the_keywords_that_are_declared_of_it(suite, version):
     has = {
         word: f'"{word}"'.encode() in programs or f"\0{word}\0".encode() in programs
         for word in since | until
+        if not word.startswith("].")
     }
-    assert has == since | until
+    assert has == {word: (since | until)[word] for word in has}
     assert {True, False} == set(has.values())
+
+
+SUBNET = '{%s "subnet": "10.0.0.0/24", %s "pools": [ { "pool": "10.0.0.8 - 10.0.0.99" } ] }'
+RELEASED = {
+    "": ('"id": 1,', ""),
+    "Kea before 2.6: a subnet without id (": ("", ""),
+    "Kea 2.7.5 or newer: client-classes (": ('"id": 1,', '"client-classes": [ "ALL" ],'),
+    "Kea 2.7.4 or newer: evaluate-additional-classes (": (
+        '"id": 1,',
+        '"evaluate-additional-classes": [ "ALL" ],',
+    ),
+}
+"""What is said of a subnet, by the release that takes it."""
+WORDS = re.compile(r"Kea (?:before ([\d.]+)|([\d.]+) or newer)")
+
+
+@pytest.mark.parametrize(("suite", "version"), VERSIONS.items())
+def test_a_release_takes_what_is_said_to_be_for_it(tmp_path, suite, version):
+    texts = [
+        f'{{ "Dhcp4": {{ "subnet4": [ {SUBNET % parts} ] }} }}'.encode()
+        for parts in RELEASED.values()
+    ]
+    (folder := tmp_path / "asked").mkdir()
+    file = tmp_path / "kea.conf"
+    answers = kea_says(suite, 4, texts, folder)
+    for said, text, answer in zip(RELEASED, texts, answers, strict=True):
+        taken = "refused" not in answer
+        file.write_bytes(text)
+        assert "".join(read_own(file).releases).startswith(said)
+        gone, first = WORDS.match(said).groups() if said else ("", "")
+        below = gone and version >= numbers(gone)
+        assert taken == (not below and (not first or version >= numbers(first))), answer
+        sentence = RELEASES_OF.kea_release_for(answer, ADVICE)
+        assert bool(sentence) == (not taken)
+        assert taken or (gone or first) in sentence
+        named = RELEASES_OF.kea_named_place(answer, text.decode())
+        assert taken or "Dhcp4.subnet4[0]" in named
+        assert taken or "/etc/kea" not in named

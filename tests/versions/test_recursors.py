@@ -17,13 +17,15 @@ WORDS = ["--recursion", "--late", "20", "--edns", "1232", "--subnets", "10.0.0.0
 """Of leaseload: as clients ask whose network is named."""
 UNBOUND = ["openssl", "unbound"]
 """What makes its certificate, and the package of the role."""
+ROOMY = {"open_connections": 100}
+"""Of them 50 are open at most: Unbound closes slow ones where most of its own 10 are."""
 RECURSORS = {
     "4.8 over IPv6": ("bookworm", ["pdns-recursor"], "recursor.conf.j2", {"family": 6}),
     "5.2": ("trixie", ["pdns-recursor"], "recursor.conf.j2", {}),
-    "unbound 1.17": ("bookworm", UNBOUND, "unbound.conf.j2", {"transport": "https"}),
+    "unbound 1.17": ("bookworm", UNBOUND, "unbound.conf.j2", {"transport": "https", **ROOMY}),
     "unbound 1.26 over IPv6": (
         *("trixie", UNBOUND, "unbound.conf.j2"),
-        {"family": 6, "transport": "dot"},
+        {"family": 6, "transport": "dot", **ROOMY},
     ),
 }
 """Release, packages, template of the configuration, and options of the role."""

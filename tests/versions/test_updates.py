@@ -19,13 +19,14 @@ POWERDNS = (
     *("trixie", ["pdns-server", "pdns-backend-lmdb", "pdns-backend-bind"], "powerdns"),
     {"pdns.conf.j2": "config_file", "load.conf.j2": "load_file"},
 )
+ROOM = {"max_queue_length": 100_000}
 SERVERS = {
     "bind9 by key and over HTTPS": (*BIND, SIGNS, {"transport": "https", "found": "9.18.0"}),
     "bind9": (*BIND, "", {"transport": "udp", "found": "9.18.0"}),
     "knot by key": (*KNOT, SIGNS, {}),
     "knot": (*KNOT, "", {}),
-    "powerdns by key": (*POWERDNS, SIGNS, {}),
-    "powerdns": (*POWERDNS, "", {}),
+    "powerdns by key": (*POWERDNS, SIGNS, {"queue_limit_ms": 500, **ROOM}),
+    "powerdns": (*POWERDNS, "", ROOM),
 }
 """Release, packages, role, templates, key of updates, and options; no other file of tests has
 the same roots."""
@@ -113,6 +114,24 @@ def test_updates_are_carried_out_and_a_reset_takes_them_back(host, tmp_path):
         "powerdns": {"dnsupdate-queries": 50, "dnsupdate-answers": 50, "dnsupdate-refused": 0},
     }
     assert counts.get(host.role, {}).items() <= sample["counters"].items()
+
+
+def test_updates_beyond_what_it_syncs_are_counted_apart(host, tmp_path):
+    """PowerDNS answers in time by its limit of half a second; by its own, late in the end."""
+    key = key_of(host)
+    words = ["--tsig", key] if key else []
+    words += ["--rate", "9000", "--seconds", "3", "--late", "1", "--grace", "3"]
+    report = host.asked(tmp_path, LINES[0], "ns.tld.test. A", words=words)
+    kinds = report["kinds"]
+    begun = [kinds[kind]["attempted"] for kind in ("query", "update")]
+    assert abs(begun[0] - begun[1]) <= 1
+    assert sum(begun) == report["counts"]["attempted"]
+    assert kinds["update"]["completed"] > 0
+    if host.role == "powerdns":
+        (sample,) = map(json.loads, host.verb("sample")[1].splitlines())
+        assert sample["counters"]["timedout-packets"] > 0
+        has_limit = "powerdns_queue_limit_ms" in host.values
+        assert (report["whole"]["p90_s"] < 1.0) == has_limit
 
 
 def test_a_zone_begins_without_what_an_earlier_start_was_given(host, tmp_path):

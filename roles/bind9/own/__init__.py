@@ -11,8 +11,9 @@ from .lab_form import LabForm
 
 FILES = ("named.conf",)
 RECOGNISED = re.compile(
-    r'^[ \t]*(?:options\s*\{|view[ \t]+"?[^\s"{};]+"?[ \t]+(?:\w+[ \t]+)?\{|'
-    r'zone[ \t]+"?[^\s"{};]+"?[ \t]+(?:IN[ \t]+)?\{\s*type\s)',
+    r"^[ \t]*(?:options\s*\{|logging\s*\{|acl\s+[^\s{};]+\s*\{|"
+    r'view\s+"?[^\s"{};]+"?\s+(?:\w+\s+)?\{|'
+    r'zone\s+"?[^\s"{};]+"?\s+(?:IN\s+)?\{[^{}]{0,2000}?\b(?:type|file)\s)',
     re.MULTILINE | re.IGNORECASE,
 )
 

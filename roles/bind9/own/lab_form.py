@@ -5,9 +5,12 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from functools import partial
 
+from leaselab.lab.own_files import UnreadError
 from leaselab.lab.own_form import OwnForm
+from leaselab.lab.queries.names import zone_name
 from leaselab.model.errors import usage_error
 
+from .keys import keys_of, names_of
 from .statements import Statement, parsed, text_of
 from .views import MATCHES, measured_view, of_class_in
 
@@ -32,12 +35,19 @@ _LABS = {
     "none, as no other host is contacted": (
         *("notify", "also-notify", "dnssec-validation", "trust-anchors", "managed-keys"),
         *("trusted-keys", "forward", "tcp-listen-queue", "parental-agents", "checkds"),
+        *("dnssec-lookaside",),
     ),
     "none, as no such query comes": (
-        *("tls", "http", "querylog", "dnstap", "dnstap-output", "update-policy"),
+        *("tls", "http", "update-policy"),
+        *("tkey-gssapi-credential", "tkey-gssapi-keytab", "tkey-domain", "tkey-dhkey"),
     ),
+    "off: queries are not logged, unlike yours": ("querylog", "dnstap", "dnstap-output"),
+    "one that named makes, as this one is secret": ("cookie-secret",),
     "none, as the lab's zones are not written": ("ixfr-from-differences", "masterfile-style"),
 }
+_BLOCKS = {"logging", "controls", "statistics-channels"}
+_SINGLE = {*_LABS["the lab's own"]} - _BLOCKS
+"""Statements of one value: what follows it is another whose ; is missing before it."""
 _HOLDS = {name: what for what, names in _LABS.items() for name in names}
 """Statements that the lab leaves out, by what holds instead."""
 _SIGNING = ("dnssec-policy", "it signs zones with keys that are not here")
@@ -51,8 +61,16 @@ _SPOKEN = {
     "auto-dnssec": _SIGNING,
 }
 _WITHOUT_EFFECT = {"inline-signing": ("no",), "auto-dnssec": ("off",)}
+_SINCE = {("dnssec-enable", "yes"): "none, as it is always so since BIND 9.16"}
+"""Statements that newer releases refuse, and what holds instead."""
 _PRIMARY = ("primary", "master")
-_TYPES = {"slave": "secondary"}
+_TYPES = {
+    **dict.fromkeys(("secondary", "slave", "stub"), "its data come from another host"),
+    **dict.fromkeys(("mirror", "forward", "static-stub"), "its data come from another host"),
+    "redirect": "it answers what other hosts do not",
+    "delegation-only": "it judges answers of other hosts",
+}
+"""Types of zones that the lab leaves out, and why."""
 _LABS_ZONES = {"hint": "none, as no root is asked"}
 _NONE = Statement(("match-clients", (Statement(("none",), ""),)), "")
 _NOBODYS = '"bGVhc2VsYWItaGFzLWl0cy1vd24ta2V5LWZvci10aGlz"'
@@ -68,10 +86,10 @@ class LabForm(OwnForm):
         """
         super().__init__(without)
         self._files, self._paths, self.zones, self._seen = files, {}, {}, set()
+        self._folder, self._lost = "", set()
         read = list(self._included(parsed(text, where), 0))
         options = [one for held in read if held.name == "options" for one in held.inner or ()]
-        named = [one.value for one in options if one.name == "directory"]
-        self._folder = named[0] if named else ""
+        self._keys = set(keys_of(read))
         views = [one for one in read if one.name == "view" and one.inner is not None]
         views = [view for view in views if of_class_in(view)]
         acls = {one.value: one.inner or () for one in read if one.name == "acl"}
@@ -88,8 +106,10 @@ class LabForm(OwnForm):
         self._number = {key: at for at, key in enumerate(numbered)}
         lab = Statement((OPTIONS,), where)
         self.statements = [
-            Statement(("options", (lab, *self._kept(options, "options."))), where),
-            *self._with_files(kept, ""),
+            Statement(
+                ("options", (lab, *self._mended(self._kept(options, "options."), ""))), where
+            ),
+            *self._mended(kept, ""),
         ]
         self.check_used()
 
@@ -99,10 +119,15 @@ class LabForm(OwnForm):
         return text_of(self.statements).replace(f"{OPTIONS};", OPTIONS)
 
     def _included(self, statements, depth):
-        """The statements, with those of included files in their place."""
+        """The statements, with those of included files in their place.
+
+        Relative names are those in the directory that was last named.
+        """
         for one in statements:
+            if one.name == "directory":
+                self._folder = one.value
             if one.name == "include" and one.value:
-                included = partial(self._files.included, depth=depth)
+                included = partial(self._files.included, depth=depth, within=self._folder)
                 for name in self._meant(one):
                     if (held := self.unless_unread(included, name, one.spot)) is not None:
                         yield from self._included(parsed(*held), depth + 1)
@@ -116,16 +141,16 @@ class LabForm(OwnForm):
         folder, _, last = one.value.rpartition("/")
         if not set(last) & set("*?"):
             return [one.value]
-        names = self.unless_unread(self._files.names, folder or ".", one.spot)
-        if names is None:
-            return []
-        matching = [name for name in names if fnmatchcase(name.rpartition("/")[2], last)]
+        matching = partial(self._matching, last)
+        return self.unless_unread(matching, folder or ".", one.spot) or []
+
+    def _matching(self, pattern, folder, spot):
+        """The names of the files of a folder that have a pattern; raises where none has."""
+        names = self._files.names(folder, spot, self._folder)
+        matching = [name for name in names if fnmatchcase(name.rpartition("/")[2], pattern)]
         if not matching:
-            raise usage_error(
-                "no file has a name of this pattern",
-                where=one.spot,
-                found=one.value[:200],
-                wanted="one file at least",
+            raise UnreadError(
+                "no file has a name of this pattern", spot, found=f"{folder}/{pattern}"[:200]
             )
         return matching
 
@@ -142,7 +167,11 @@ class LabForm(OwnForm):
         if word and not is_empty and one.value not in _WITHOUT_EFFECT.get(name, ()):
             self.leave_out(word, why, f"{one.spot}: {name}")
         elif name in _HOLDS:
+            if name in _SINGLE:
+                one.check_single()
             self.change(f"{path}{name}: {_HOLDS[name]}")
+        elif (name, one.value) in _SINCE:
+            self.change(f"{path}{name}: {_SINCE[name, one.value]}")
         elif name == "zone" and path in ("", "view."):
             if not path and self._measured:
                 raise usage_error(
@@ -150,11 +179,16 @@ class LabForm(OwnForm):
                     where=f"{one.spot}: zone {_shown(one)}",
                     wanted="all zones in views, as named wants it",
                 )
-            yield from self._zone(one)
+            made = list(self._zone(one))
+            if not made:
+                self._lost.add((self._view.value if self._view else "", _name(one)))
+            yield from made
         elif name == "view" and one.inner is not None:
             yield from self._of_view(one)
         elif name == "key" and one.inner is not None and not path.startswith("zone"):
             yield one.having(self._secret(held) for held in one.inner)
+        elif name == "server" and one.inner is not None:
+            yield one.having(held for held in one.inner if self._is_known(held))
         elif not word:
             yield one
 
@@ -171,6 +205,13 @@ class LabForm(OwnForm):
         inner = [held for held in one.inner if held.name not in MATCHES]
         yield one.having([_NONE, *self._kept(inner, "view.")])
 
+    def _is_known(self, one):
+        """Whether a line of a server names no key that is missing."""
+        missing = set(names_of(one)) - self._keys if one.name == "keys" else ()
+        for name in sorted(missing):
+            self.change(f"server.keys: none, as key {' '.join(name.split())[:80]} is not here")
+        return not missing
+
     def _secret(self, one):
         """A line of a key, with a secret that is nobody's."""
         if one.name != "secret":
@@ -181,11 +222,14 @@ class LabForm(OwnForm):
     def _zone(self, one):
         """Yield a zone, if it is one of those with a file."""
         inner = {held.name: held for held in one.inner or ()}
-        name = one.value.lower().rstrip(".") + "."
+        name = _name(one)
         if "in-view" in inner:
             yield from self._shared(one, name, inner["in-view"].value)
             return
         self._seen.add((self._view.value if self._view else "", name))
+        for held in ("type", "file"):
+            if held in inner:
+                inner[held].check_single()
         kind = inner["type"].value.lower() if "type" in inner else ""
         if kind in _LABS_ZONES:
             self.change(f"zone of type {kind}: {_LABS_ZONES[kind]}")
@@ -196,24 +240,32 @@ class LabForm(OwnForm):
             self.leave_out("class", "only queries of class IN come", spot)
             return
         if kind not in _PRIMARY:
-            word = _TYPES.get(kind, kind) or "type"
-            self.leave_out(word, "its data come from another host", spot)
+            if kind not in _TYPES:
+                raise usage_error(
+                    "a zone of a type that BIND 9 has not",
+                    where=spot,
+                    found=kind or "no type",
+                    wanted="type primary",
+                )
+            self.leave_out("secondary" if kind == "slave" else kind, _TYPES[kind], spot)
             return
+        _check_name(one, spot)
         raw = inner.get("masterfile-format")
-        if "file" not in inner or (raw is not None and raw.value != "text"):
+        if raw is not None and raw.value != "text":
+            self.leave_out(
+                "raw", "its file is no text; named-compilezone -F text writes one", spot
+            )
+            return
+        if "file" not in inner:
             raise usage_error(
-                "a zone without a text file",
-                where=spot,
-                found="no file" if raw is None else f"masterfile-format {raw.value[:20]}",
-                wanted='file "NAME"; in the usual form of zones',
-                todo="write it as text with named-compilezone -F text",
+                "a zone without a file", where=spot, found="no file", wanted='file "NAME";'
             )
         file = inner["file"]
         asked = inner.get("allow-query")
         nobody = asked is not None and [held.name for held in asked.inner or ()] == ["none"]
         if nobody:
             self.change("zone.allow-query none: nobody asks for its names")
-        place = partial(self._files.path, within=self._folder)
+        place = partial(self._files.plain, within=self._folder)
         path = self.unless_unread(place, file.value, file.spot)
         if path is None:
             return
@@ -247,17 +299,44 @@ class LabForm(OwnForm):
         if is_asked and self._view is self._measured:
             self.zones[name] = path
 
-    def _with_files(self, statements, view):
-        """Statements of a view whose zones have the lab's files."""
+    def _mended(self, statements, view):
+        """Statements of a view whose zones have the lab's files, without what was left out."""
         for one in statements:
             if one.name == "view" and one.inner is not None:
-                yield one.having(self._with_files(one.inner, one.value))
+                yield one.having(self._mended(one.inner, one.value))
+            elif one.name == "response-policy" and one.inner is not None:
+                yield from self._policy(one, view)
             elif one.name == "zone" and any(held.name == "file" for held in one.inner or ()):
-                number = self._number[view, one.value.lower().rstrip(".") + "."]
+                number = self._number[view, _name(one)]
                 file = Statement(("file", f'"{ZONES}/{number}.zone"'), one.spot)
                 yield one.having(file if held.name == "file" else held for held in one.inner)
             else:
                 yield one
+
+    def _policy(self, one, view):
+        """Yield a policy of the zones that are left; outside views it is that of all."""
+        lost = {name for held, name in self._lost if view in ("", held)}
+        kept = [held for held in one.inner if _name(held) not in lost]
+        for held in one.inner:
+            if held not in kept:
+                self.change(f"response-policy: none of zone {_shown(held)}, which is left out")
+        if kept or not one.inner:
+            yield one.having(kept)
+
+
+def _name(zone):
+    """The name of a zone, with its last dot."""
+    return zone.value.lower().rstrip(".") + "."
+
+
+def _check_name(zone, spot):
+    """Raise a usage error where a zone has no name that the lab can ask for."""
+    try:
+        zone_name(zone.value)
+    except ValueError as error:
+        raise usage_error(
+            f"not a name of a zone: {error}", where=spot, wanted='a name, as "example.com"'
+        ) from error
 
 
 def _shown(one):

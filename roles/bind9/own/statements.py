@@ -12,6 +12,15 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _DEEPEST = 50
+_OPEN = re.compile(r'/\*(?!.*\*/)|"(?:[^"\\]|\\.)*\Z', re.DOTALL)
+"""A comment or a text without an end, as the expression above has it."""
+_ENDS_WITH_BRACES = {
+    *("acl", "controls", "http", "key", "logging", "options", "server", "tls", "view", "zone"),
+    *("statistics-channels", "listen-on", "listen-on-v6", "allow-query", "allow-query-on"),
+    *("blackhole", "sortlist", "match-clients", "match-destinations", "trust-anchors"),
+    *("managed-keys", "trusted-keys"),
+}
+"""Statements of which nothing follows their braces: they are read here, or left out."""
 
 
 class Statement(NamedTuple):
@@ -40,6 +49,11 @@ class Statement(NamedTuple):
         at = next(at for at, word in enumerate(self.words) if isinstance(word, tuple))
         return self._replace(words=(*self.words[:at], tuple(inner), *self.words[at + 1 :]))
 
+    def check_single(self):
+        """Raise a usage error where it has more than a name and a value."""
+        if len(self.words) > 2:
+            raise _unended(self.words[2], self.spot)
+
 
 def plain(word):
     """A word without its quotes, empty for braces."""
@@ -52,6 +66,9 @@ def parsed(text, path):
     for match in _TOKEN.finditer(text):
         line += text.count("\n", at, match.start())
         at = match.start()
+        if _OPEN.match(match.group()):
+            what = "comment" if match.group()[0] == "/" else "text in quotes"
+            raise _wrong(f"a {what} without an end", f"{path}:{line}")
         if not match.group().startswith(("#", "//", "/*")):
             pieces.append((match.group(), f"{path}:{line}"))
     pieces.reverse()
@@ -69,10 +86,14 @@ def _statements(pieces, last, depth):
         if piece == ";" and words:
             made.append(Statement(tuple(words), begun))
             words = []
+        elif piece not in ("{", "}", ";") and _is_ended(words):
+            raise _unended(piece, spot)
         elif piece == "{":
             words.append(_statements(pieces, spot, depth + 1))
         elif piece == "}" and depth and not words:
             return tuple(made)
+        elif piece == "}" and words:
+            raise _unended(piece, spot)
         elif piece in (";", "}"):
             raise _wrong(f"a {piece} that belongs to no statement", spot)
         else:
@@ -80,6 +101,20 @@ def _statements(pieces, last, depth):
     if words or depth:
         raise _wrong("the file ends within a statement", begun)
     return tuple(made)
+
+
+def _is_ended(words):
+    """Whether words are a statement to which no other belongs."""
+    if not words or not isinstance(words[-1], tuple) or not isinstance(words[0], str):
+        return False
+    # In the list of catalog zones more follows the hosts of each.
+    is_listed = any(isinstance(word, str) and word[:8] == "default-" for word in words)
+    return words[0].lower() in _ENDS_WITH_BRACES and not is_listed
+
+
+def _unended(word, spot):
+    shown = plain(word)[:40] or "{"
+    return _wrong(f"a ; is missing before {' '.join(shown.split())}", spot)
 
 
 def _wrong(what, spot):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 
 
 def dnsmasq_range(pool, subnet):
@@ -16,8 +17,18 @@ def dnsmasq_range(pool, subnet):
     return f"{first},{last},{network.netmask if network.version == 4 else network.prefixlen}"
 
 
+def dnsmasq_named_line(refusal, text):
+    """Return what dnsmasq says of a configuration, with the line itself for its number."""
+    lines = text.splitlines()
+    return re.sub(
+        r" at line (\d+) of \S+\.conf",
+        lambda match: f": {lines[int(match[1]) - 1]}",
+        refusal.strip(),
+    )
+
+
 class FilterModule:
     """Filters of role dnsmasq."""
 
     def filters(self):
-        return {"dnsmasq_range": dnsmasq_range}
+        return {"dnsmasq_named_line": dnsmasq_named_line, "dnsmasq_range": dnsmasq_range}

@@ -2,57 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import re
-from typing import NamedTuple
+from itertools import islice
 
 from leaselab.lab.own_kinds import Kinds, relay_in
 from leaselab.model.pool import POOL_USE_LIMIT
 
+from .classes import ANY, MACS, Class, class_of, hex_of, match, tags_of
+from .hosts import Host, Makers
 from .lines import range_of, tag_of
 
 MOST_KINDS = 4096
 _LEASE_MAX = 1000
 """Leases that dnsmasq holds where its file does not say how many."""
-_TEXTS = {
-    "dhcp-vendorclass": {4: ("options", 60), 6: ("options", 16)},
-    "dhcp-userclass": {4: ("options", 77), 6: ("options", 15)},
-    "dhcp-circuitid": {4: ("agent", 1), 6: ("agent", 18)},
-    "dhcp-remoteid": {4: ("agent", 2), 6: ("agent", 37)},
-    "dhcp-subscrid": {4: ("agent", 6), 6: ("agent", 38)},
-}
-"""Where what a class tests is, by the family."""
-_OF_HOST = ("set:", "net:")
-"""What a tag has before it that a dhcp-host sets."""
-_UNWORKED = ("dhcp-match", "dhcp-name-match")
-_ARCHITECTURE = 93
-_MATCHED = {"client-arch": _ARCHITECTURE, "vendor-class": 60, "user-class": 77, "hostname": 12}
-_MAC = re.compile(r"(?:[0-9a-f]{1,2}-)?((?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2})", re.IGNORECASE)
-_PATTERN = re.compile(
-    r"(?:[0-9a-f]{1,2}-)?((?:(?:[0-9a-f]{1,2}|\*):){5}(?:[0-9a-f]{1,2}|\*))", re.IGNORECASE
-)
-_LIFETIME = re.compile(r"[0-9]+[smhdw]?|infinite", re.IGNORECASE)
-
-
-class Class(NamedTuple):
-    """What sets a tag: a field of a client's message and its value."""
-
-    tag: str
-    where: tuple[str, int]
-    """``options`` or ``agent`` and a code; ``macs`` and 0."""
-    value: bytes | str
-    name: str
-    more: tuple[str, ...] = ()
-    """Other tags that come with it."""
-
-    def holds(self, packet):
-        """Whether a packet has it: a vendor's or user's class is a part of an option."""
-        value = packet.get(self.where)
-        if value is None or self.where[0] == "macs":
-            return value == self.value
-        is_part = self.name.startswith(("dhcp-vendorclass", "dhcp-userclass"))
-        return self.value in value if is_part else value == self.value
 
 
 class Place:
@@ -61,13 +24,32 @@ class Place:
     def __init__(self, held, routers):
         self.held, self.prefix = held, held.prefix
         self.relay = relay_in(held.prefix, routers)
+        self._reserved = set()
+        self.room = self.taken = 0
+        """Clients that may get its free addresses, and those of them with a dhcp-host."""
+
+    def reserve(self, address):
+        """Note an address that only one client gets."""
+        low, high = self.held.ends
+        if self.held.size and low <= int(address) <= high:
+            self._reserved.add(address)
+
+    @property
+    def free(self):
+        """How many addresses any client may get."""
+        return self.held.size - len(self._reserved)
+
+    @property
+    def left(self):
+        """Clients that may get its addresses, but those with a dhcp-host."""
+        return self.room - self.taken
 
 
 class Clients(Kinds):
     """Kinds of clients that dnsmasq answers, and clients that it would not answer."""
 
     def __init__(self, lines, hosts, family, most):
-        """At most `most` clients take half of the addresses, by the sizes of ranges."""
+        """At most `most` clients take half of the free addresses, by the sizes of ranges."""
         super().__init__(family)
         routers = [
             word
@@ -78,42 +60,93 @@ class Clients(Kinds):
         ]
         ranges = [range_of(line) for line in lines if line.name == "dhcp-range"]
         self._places = [Place(held, routers) for held in ranges]
-        self._rules = [
-            (_tags(line.words[1:]), line.words[0].removeprefix("set:"))
-            for line in lines
-            if line.name == "tag-if" and line.words
-        ]
-        self._ignored = [_tags(line.words) for line in lines if line.name == "dhcp-ignore"]
+        self._rules = [_rule(line.words) for line in lines if line.name == "tag-if"]
+        self._ignored = [tags_of(line.words) for line in lines if line.name == "dhcp-ignore"]
         self._classes = [made for line in lines for made in self._class(line)]
-        self._classes += [made for line in hosts for made in _of_makers(line)]
-        self._used = 0
-        open_ = [place for place in self._places if place.held.size]
-        wanted = sum(place.held.size for place in open_)
-        held = min(wanted, self._lease_max(lines))
+        of_hosts = [Host(line, family) for line in hosts]
+        self._makers = Makers(of_hosts if family == 4 else [])
+        self._ways = self._classes + [
+            Class((*host.tags[1:], *host.tags)[0], MACS, host.maker, host.line.name)
+            for host in of_hosts
+            if host.maker
+        ]
+        self._macs = {}
+        """The hardware addresses that are left of each pattern."""
+        leases = _lease_max(lines)
+        without, reserved = self._of_hosts(of_hosts, leases)
+        wanted = sum(place.free for place in self._places)
+        held = min(wanted, leases - reserved)
         share = min(POOL_USE_LIMIT * held, most) / wanted if wanted else 0
         for place in self._places:
-            self._of_range(place, share)
-        for line in hosts:
-            self._of_host(line)
+            if place.free and share:
+                place.room = math.floor(place.free * share) or 1
+        self._of_hosts_without(without)
+        for place in self._places:
+            self._of_range(place)
         self.add_reserved()
         self.size = self.addresses(held)
 
-    def _lease_max(self, lines):
-        given = [line.value for line in lines if line.name == "dhcp-lease-max"]
-        return int(given[-1]) if given and re.fullmatch("[0-9]{1,9}", given[-1]) else _LEASE_MAX
+    def _of_hosts(self, hosts, leases):
+        """Note clients with a reserved address, at most as many as there are leases.
 
-    def _of_range(self, place, share):
+        Return those without an address, each with the ranges that may give it one, and the
+        number of the others.
+        """
+        without, reserved, left_out = [], 0, 0
+        for host in hosts:
+            placed = [(place, host.address(place.prefix)) for place in self._places]
+            for place, address in placed:
+                if address is not None:
+                    place.reserve(address)
+            if not host.has_client:
+                continue
+            places = [
+                place
+                for place, address in placed
+                if (address if host.addresses else place.held.size)
+                and self._is_served(place, {}, host)
+            ]
+            if host.identity is None or not places:
+                known = host.identity is not None
+                why = "in no range" if known else "no client is known to have it"
+                self.say(f"{host.line.where}: {host.line.name} {host.line.value[:60]}: {why}")
+            elif not host.addresses:
+                without.append((host, places))
+            elif reserved == leases:
+                left_out += 1
+            else:
+                reserved += 1
+                self.reserve(places[0], *host.identity, {})
+        if left_out:
+            self.say(f"dhcp-lease-max {leases}: no lease for {left_out} more reservations")
+        return without, reserved
+
+    def _of_hosts_without(self, hosts):
+        """Have clients with a reservation and no address take room of ranges."""
+        left_out = []
+        for host, places in hosts:
+            place = max(places, key=lambda held: held.left)
+            if place.left:
+                place.taken += 1
+                self.reserve(place, *host.identity, {})
+            else:
+                left_out.append(host.line.where)
+        if left_out:
+            more = f" and {len(left_out) - 1} more" if left_out[1:] else ""
+            self.say(f"{left_out[0]}{more}: no room in half of the ranges' free addresses")
+
+    def _of_range(self, place):
         """Half of a range's clients are in no class, unless it wants one."""
-        held = place.held
-        clients = (math.floor(held.size * share) or 1) if held.size else 0
+        held, clients = place.held, place.left
+        if not place.room and not held.is_static:
+            self.say(f"{held.line.where}: {held.prefix}: {_why_not(place)}")
         if not clients:
-            if not held.is_static:
-                self.say(f"{held.line.where}: {held.prefix}: it gives no addresses")
             return
         plain = self._is_served(place, {})
-        ways = [one for one in self._next() if self._is_served(place, _packet(one))]
+        ways = [one for one in self._next() if self._is_served(place, one.packet)]
         if not (plain or ways):
-            needed = " and ".join(held.filter) or "a tag that is not ignored"
+            needed = " and ".join(held.filter)
+            needed = needed or "a tag that is not ignored, or a dhcp-host of its own"
             self.say(f"{held.line.where}: {held.prefix}: a client of it needs {needed}")
             return
         alone = clients if not ways else (clients + 1) // 2 if plain else 0
@@ -122,187 +155,63 @@ class Clients(Kinds):
         ways = ways[: clients - alone]
         for number, one in enumerate(ways):
             each = (clients - alone) // len(ways) + (number < (clients - alone) % len(ways))
-            self.add(place, _own(one, each, self._used), one.tag)
-            self._used += each
+            if own := self._own(one, each):
+                self.add(place, own, one.tag)
+
+    def _own(self, one, clients):
+        """What so many clients of a class have; None where none is left of it."""
+        if one.where != MACS:
+            kind, code = one.where
+            return {"clients": clients, kind: [[code, hex_of(one.value)]]}
+        left = self._macs.setdefault(one.value, self._makers.within(one.value))
+        macs = list(islice(left, clients))
+        return {"clients": len(macs), "macs": macs} if macs else None
 
     def _next(self):
         """The classes that clients of a range may be in, fewer where there are many ranges."""
-        return self._classes[: max(1, MOST_KINDS // max(1, len(self._places)))]
+        return self._ways[: max(1, MOST_KINDS // max(1, len(self._places)))]
 
-    def _is_served(self, place, packet, own=()):
-        """Whether a client with such a message gets an address of a range.
+    def _is_served(self, place, packet, host=None):
+        """Whether a client gets an address of a range: by its message, or by its dhcp-host.
 
         The tag that a range itself sets is not set yet when dnsmasq decides that.
         """
-        held = [one for one in self._classes if one.holds(packet)]
-        tags = {tag for one in held for tag in (one.tag, *one.more)} | set(own)
-        for _ in self._rules:
-            more = {tag for wanted, tag in self._rules if _match(wanted, tags)} - tags
-            if not more:
-                break
-            tags |= more
-        if any(_match(wanted, tags) for wanted in self._ignored):
+        tags = {one.tag for one in self._classes if one.holds(packet)}
+        host = host or self._makers.host(packet.get(MACS, ANY), tags)
+        if host is not None:
+            tags.update(host.tags)
+        for wanted, more in self._rules:
+            tags |= more if match(wanted, tags) else set()
+        if (host and host.is_ignored) or any(match(wanted, tags) for wanted in self._ignored):
             return False
-        return _match(place.held.filter, tags)
+        return match(place.held.filter, tags)
 
     def _class(self, line):
         """Yield the class that a line defines; note one whose test is not worked out."""
-        words = line.words
-        tag = tag_of(words[0], ("set:",)) or words[0] if words else ""
-        where, value = None, None
-        if line.name in _TEXTS and len(words) > 1:
-            where = _TEXTS[line.name][self.family]
-            value = _value(line.name, words[1:], self.family)
-        elif line.name == "dhcp-mac" and len(words) > 1 and _PATTERN.fullmatch(words[1]):
-            value = _PATTERN.fullmatch(words[1])[1].lower()
-            where = ("macs", 0) if self.family == 4 else None
-        elif line.name == "dhcp-match" and self.family == 4 and len(words) > 1:
-            code = words[1].removeprefix("option:")
-            code = _MATCHED.get(code, int(code) if re.fullmatch("[0-9]{1,3}", code) else None)
-            where, value = ("options", code), _matched(code, words[2:])
-            where = where if code and code < 255 else None
-        elif line.name not in (*_UNWORKED, "dhcp-mac", *_TEXTS):
-            return
-        if where is None or value is None:
-            self.say(f"{line.where}: {line.name} {tag}: no client was worked out for its test")
-            return
-        yield Class(tag, where, value, f"{line.name} {tag}")
-
-    def _of_host(self, line):
-        """A client that has a reservation, through a relay of its address's subnet."""
-        if any(_of_makers(line)):
-            return
-        tags, identity, addresses, names = ["known"], None, [], []
-        for word in line.words:
-            if tag := tag_of(word, _OF_HOST):
-                tags.append(tag)
-            elif word == "ignore":
-                return
-            elif tag_of(word):
-                continue
-            elif word.startswith("id:"):
-                identity = identity or self._by_id(word.removeprefix("id:"))
-            elif match := _MAC.fullmatch(word):
-                mac = ":".join(part.zfill(2) for part in match[1].lower().split(":"))
-                identity = identity or (("macs", mac) if self.family == 4 else None)
-            else:
-                try:
-                    addresses.append(ipaddress.ip_address(word.strip("[]")))
-                except ValueError:
-                    names += [] if _LIFETIME.fullmatch(word) or "*" in word else [word]
-        if identity is None and names and self.family == 4:
-            identity = ("options", [12, _hex(names[0].encode())])
-        mine = [one for one in addresses if one.version == self.family]
-        if addresses and not mine:
-            return
-        places = [
-            place
-            for place in self._places
-            if (mine[0] in place.prefix if mine else place.held.size)
-            and self._is_served(place, {}, tags)
-        ]
-        if identity is None or not places:
-            why = "no client is known to have it" if identity is None else "in no range"
-            self.say(f"{line.where}: {line.name} {line.value[:60]}: {why}")
-            return
-        self.reserve(places[0], *identity, {})
-
-    def _by_id(self, word):
-        if word == "*":
-            return None
-        digits = _digits(word)
-        if self.family == 6:
-            return ("duids", digits.hex()) if digits else None
-        return "options", [61, _hex(digits or word.encode())]
+        made = class_of(line, self.family)
+        if isinstance(made, Class):
+            yield made
+        elif made is not None:
+            self.say(f"{line.where}: {line.name} {made}: no client was worked out for its test")
 
 
-def _of_makers(line):
-    """Yield the class of the clients of a dhcp-host by a pattern of hardware addresses."""
-    tags = [tag for word in line.words if (tag := tag_of(word, _OF_HOST))]
-    patterns = [word for word in line.words if "*" in word and _PATTERN.fullmatch(word)]
-    others = len(line.words) - len(tags) - len(patterns)
-    if len(patterns) == 1 and not others:
-        value = _PATTERN.fullmatch(patterns[0])[1].lower()
-        first, *more = [*tags, "known"]
-        yield Class(first, ("macs", 0), value, line.name, tuple(more))
+def _lease_max(lines):
+    """How many leases there may be."""
+    given = [line.value for line in lines if line.name == "dhcp-lease-max"]
+    return int(given[-1]) if given and re.fullmatch("[0-9]{1,9}", given[-1]) else _LEASE_MAX
 
 
-def _tags(words):
-    return [tag_of(word, ("tag:", "net:")) or word for word in words if word]
+def _rule(words):
+    """The tags that a tag-if wants, and those that it sets."""
+    sets = {tag for word in words if (tag := tag_of(word, ("set:",)))}
+    return [tag for word in words if (tag := tag_of(word, ("tag:",)))], sets
 
 
-def _match(wanted, tags):
-    """Whether all wanted tags are there, and none that is not to be."""
-    return all(
-        (tag[1:] not in tags) if tag[:1] in ("!", "#") else tag in tags for tag in wanted
-    )
-
-
-def _packet(one):
-    return {one.where: one.value}
-
-
-def _own(one, clients, used):
-    """What the clients of a class have."""
-    kind, code = one.where
-    if kind != "macs":
-        return {"clients": clients, kind: [[code, _hex(one.value)]]}
-    free = one.value.count("*")
-    count = min(clients, 256**free)
-    macs = []
-    for number in range(used, used + count):
-        digits = iter((number % 256**free).to_bytes(free, "big"))
-        parts = one.value.split(":")
-        macs.append(
-            ":".join(f"{next(digits):02x}" if part == "*" else part.zfill(2) for part in parts)
-        )
-    return {"clients": count, "macs": macs}
-
-
-def _value(name, words, family):
-    """The bytes that a class tests; None where they are not worked out."""
-    enterprise = 0
-    if words[0].startswith("enterprise:"):
-        number = words[0].removeprefix("enterprise:")
-        enterprise = int(number) if re.fullmatch("[0-9]{1,9}", number) else 0
-        words = words[1:]
-    text = ",".join(words)
-    is_text = name in ("dhcp-vendorclass", "dhcp-userclass")
-    value = text.encode() if is_text else _digits(text) or text.encode()
-    if not 0 < len(value) < 256:
-        return None
-    if family == 6 and is_text:
-        value = len(value).to_bytes(2, "big") + value
-    if family == 6 and name == "dhcp-vendorclass":
-        value = enterprise.to_bytes(4, "big") + value
-    if family == 6 and name == "dhcp-remoteid":
-        value = enterprise.to_bytes(4, "big") + value
-    return value
-
-
-def _matched(code, words):
-    """The bytes of an option that a dhcp-match tests; None where they are not worked out."""
-    if not words or len(words) > 1:
-        return b"leaselab" if not words and code != _ARCHITECTURE else None
-    word = words[0]
-    if code == _ARCHITECTURE:
-        known = re.fullmatch("[0-9]{1,5}", word) and int(word) < 65536
-        return int(word).to_bytes(2, "big") if known else None
-    if ":" in word or "*" in word or word.isdecimal() or not word.isascii():
-        return None
-    return word.encode() or None
-
-
-def _digits(word):
-    """The bytes of hexadecimal digits, with colons or without; None for another word."""
-    if not re.fullmatch("[0-9a-fA-F:]+", word):
-        return None
-    parts = word.split(":") if ":" in word else [word]
-    try:
-        return bytes.fromhex("".join(part.zfill(len(part) + len(part) % 2) for part in parts))
-    except ValueError:
-        return None
-
-
-def _hex(value):
-    return f"hex:{value.hex()}"
+def _why_not(place):
+    """Why no client gets an address of a range."""
+    if place.free:
+        return "clients with reservations have all leases"
+    if place.held.size:
+        return "clients with reservations have all its addresses"
+    is_proxy = "proxy" in place.held.others
+    return "another server gives its addresses (proxy)" if is_proxy else "it gives no addresses"

@@ -6,7 +6,6 @@ import hashlib
 from functools import partial
 
 from leaselab.lab.own_form import OwnForm
-from leaselab.model.errors import usage_error
 
 from .lines import Line, lines_of, range_of, tag_of
 
@@ -62,9 +61,11 @@ class LabForm(OwnForm):
         super().__init__(without)
         self._files, self.files, self.hosts = files, {}, []
         read = list(self._included(lines_of(text, where), 0))
-        self._interfaces = {line.value for line in read if line.name == "interface"}
+        self._interfaces = {
+            word for line in read if line.name == "interface" for word in line.words
+        }
         self.ranges = [range_of(line) for line in read if line.name == "dhcp-range"]
-        self.family = self._family(where, without)
+        self.family = self._family(without)
         self.lines = [kept for line in read for kept in self._kept(line)]
         self.hosts += [line for line in self.lines if line.name == "dhcp-host"]
         for change in (
@@ -119,22 +120,17 @@ class LabForm(OwnForm):
                 names.append(name)
         return names
 
-    def _family(self, where, without):
+    def _family(self, without):
         """The one family of its ranges that is measured."""
         families = sorted({held.family for held in self.ranges if held.size or held.is_static})
         if len(families) < 2:
             return families[0] if families else 4
         words = [f"dhcpv{family}" for family in families]
-        asked = [word for word in words if word in without]
-        if len(asked) != 1:
-            raise usage_error(
-                "ranges of both families, and one is measured",
-                where=next(held for held in self.ranges if held.family == 6).line.where,
-                found=", ".join(asked) or where,
-                todo=f"leave one out: --without {' or --without '.join(words)}",
-            )
-        self.leave_out(asked[0], "", where)
-        return families[1 - words.index(asked[0])]
+        asked = next((word for word in words if word in without), words[1])
+        six = next(held for held in self.ranges if held.family == 6)
+        why = "one family is measured: this one where dhcpv4 is left out instead"
+        self.leave_out(asked, why, six.line.where)
+        return families[1 - words.index(asked)]
 
     def _kept(self, line):
         """Yield what stays of a line."""

@@ -74,10 +74,15 @@ class Range:
         """Raises ValueError and LookupError for what is none."""
         self.line, self.filter = line, []
         words = line.words
+        others = 0
         while words and not _is_address(words[0]):
             word = words.pop(0)
             if tag_of(word):
                 self.filter.append(tag_of(word))
+            else:
+                others += 1
+        if others > 1:  # it sets one tag
+            raise ValueError("a range without an address")
         ends = [
             ipaddress.ip_address(word)
             for word in words[:2]
@@ -90,7 +95,7 @@ class Range:
         self.prefix = self._prefix(ends)
         if not all(end in self.prefix for end in ends):
             raise ValueError("a range beyond its subnet")
-        low, high = sorted(map(int, (ends[0], ends[-1])))
+        low, high = self.ends = sorted(map(int, (ends[0], ends[-1])))
         self.size = high - low + 1 if len(ends) > 1 else 0
         self.is_static = "static" in words
 

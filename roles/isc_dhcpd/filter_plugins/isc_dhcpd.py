@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
+import re
 
 
 def _ends(pool):
@@ -33,6 +35,18 @@ def isc_dhcpd_subnet(subnet):
     return f"subnet {network.network_address} netmask {network.netmask}"
 
 
+def isc_dhcpd_refusal(said):
+    """Return what dhcpd says is wrong in a configuration, each with the text of its line."""
+    lines = [line.strip() for line in said.splitlines()]
+    wrong = [
+        f"{match[1].rstrip('.')}: {text}"
+        for line, text in itertools.pairwise([*lines, ""])
+        if (match := re.search(r" line \d+: (.+)", line))
+    ]
+    whole = said.partition("www.isc.org/software/dhcp/")[2] or said
+    return "; ".join(wrong[:5]) or " ".join(whole.partition("If you think")[0].split())
+
+
 class FilterModule:
     """Filters of role isc_dhcpd."""
 
@@ -41,5 +55,6 @@ class FilterModule:
         return {
             "isc_dhcpd_addresses": isc_dhcpd_addresses,
             "isc_dhcpd_range": isc_dhcpd_range,
+            "isc_dhcpd_refusal": isc_dhcpd_refusal,
             "isc_dhcpd_subnet": isc_dhcpd_subnet,
         }

@@ -14,7 +14,7 @@ from .statements import parsed, text_of
 FILES = ("dhcpd.conf", "dhcpd6.conf")
 RECOGNISED = re.compile(
     r"^[^\S\n]*(?:(?:subnet6?|shared-network)\s+\S+[^;]*\{|default-lease-time\s+\d+\s*;)",
-    re.MULTILINE,
+    re.MULTILINE | re.IGNORECASE,
 )
 
 

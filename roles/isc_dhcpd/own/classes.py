@@ -1,183 +1,241 @@
-"""What a client sends so that it is in a class of a dhcpd.conf, where that is known."""
+"""The classes of a dhcpd.conf: which clients are in them, and what clients send to be so."""
 
 from __future__ import annotations
 
 import re
+from itertools import islice, product
 
-from .statements import every
+from leaselab.lab.own_kinds import joined, numbered
 
-_CODES = {
-    "vendor-class-identifier": 60,
-    "user-class": 77,
-    "host-name": 12,
-    "dhcp-client-identifier": 61,
-    "pxe-system-type": 93,
-}
-AGENT = {"agent.circuit-id": 1, "agent.remote-id": 2, "agent.subscriber-id": 6}
-_FIELD = r"(?P<field>hardware|option\s+[\w.-]+)"
-_TESTS = (
-    re.compile(rf"{_FIELD}\s*=\s*(?P<value>\S.*)"),
-    re.compile(
-        rf"substring\s*\(\s*{_FIELD}\s*,\s*(?P<at>\d+)\s*,\s*(?P<length>\d+)\s*\)\s*=\s*"
-        r"(?P<value>\S.*)"
-    ),
-    re.compile(
-        rf"[lu]case\s*\(\s*substring\s*\(\s*{_FIELD}\s*,\s*(?P<at>\d+)\s*,\s*(?P<length>\d+)"
-        r"\s*\)\s*\)\s*=\s*(?P<value>\S.*)"
-    ),
-    re.compile(rf"[lu]case\s*\(\s*{_FIELD}\s*\)\s*=\s*(?P<value>\S.*)"),
-    re.compile(
-        r'binary-to-ascii\s*\(\s*16\s*,\s*8\s*,\s*"(?P<between>[:.-])"\s*,\s*substring\s*'
-        rf"\(\s*{_FIELD}\s*,\s*(?P<at>\d+)\s*,\s*(?P<length>\d+)\s*\)\s*\)\s*=\s*"
-        r'(?P<value>"[^"]*")'
-    ),
+from .expressions import (
+    ALTERNATIVES,
+    ANY,
+    HARDWARE,
+    Reader,
+    Unknown,
+    fields_of,
+    holds,
+    is_padded,
+    sent,
+    value,
+    ways,
 )
-_SUB = re.compile(rf"{_FIELD}|substring\s*\(\s*{_FIELD.replace('field', 'part')}\s*,\s*0\s*,.*")
-_EITHER = re.compile(
-    r"pick-first-value\s*\(\s*option\s+dhcp-client-identifier\s*,\s*hardware\s*\)"
-)
-"""What tests the hardware address of clients that send no identifier."""
-_DIGITS = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2})*")
+from .statements import bytes_of, every
+
+_CLIENT_ID = ("options", 61)
 _MAC_BYTES = 6
-_LIMITS = ("lease", "spawn")
-"""Statements by which a class has few leases."""
+_ETHERNET = b"\1"
+FIRST_MAC = 0x000C01020304
+"""Address of the first client that leaseload gives one itself."""
+_USUAL_MAC = bytes([2, 0, 0, 0, 0, 0])
+"""Where a class tests a part of the address, the others begin with this."""
+SENT = ("options", "agent")
+"""What a form has of what clients and their relays send."""
+_IF = re.compile(r"if(?![\w-])", re.IGNORECASE)
+_SPAWN = ("spawn", "with")
 REFUSE = ("deny", "ignore")
 
 
 def is_ignored(statement):
     """Whether messages of what a statement is about are not answered."""
-    return any(
-        one.name in REFUSE and one.words[1:2] == ("booting",) for one in statement.inner or ()
-    )
+    rules = booting(statement.inner)
+    return bool(rules) and rules[-1].name in REFUSE
+
+
+def booting(statements):
+    """The rules on whether messages are answered; the last one holds."""
+    return [
+        one
+        for one in statements or ()
+        if one.name in ("allow", *REFUSE) and one.words[1:2] == ("booting",)
+    ]
+
+
+def packet_of(own, number=0, mac=None):
+    """The message of a client of a kind: its number, and its address where one is listed."""
+    address = bytes.fromhex(mac.replace(":", "")) if mac else (FIRST_MAC + number).to_bytes(6)
+    packet = {HARDWARE: _ETHERNET + address}
+    for kind in SENT:
+        for code, text in own.get(kind, ()):
+            form, _, data = text.partition(":")
+            is_text = form == "text"
+            packet[kind, code] = (
+                data.replace("{client}", str(number)).encode()
+                if is_text
+                else bytes.fromhex(data)
+            )
+    return packet
+
+
+class Class:
+    """A class: its statement, its test, and the values of its subclasses."""
+
+    def __init__(self, statement, reader):
+        self.statement, self._reader = statement, reader
+        self.test = self.field = self.limit = None
+        self.is_ignored, self._spawns = is_ignored(statement), False
+        self._values = {}
+        for one in statement.inner or ():
+            text = " ".join(one.words[1:])
+            if one.name == "match" and (condition := _IF.match(text)):
+                self.test = reader.read(text[condition.end() :])
+            elif one.name == "match":
+                self.field = reader.read(text)
+            elif one.words[:2] == _SPAWN:
+                self.field, self._spawns = reader.read(" ".join(one.words[2:])), True
+            elif one.name == "lease" and one.words[-1].isdecimal():
+                self.limit = int(one.words[-1])
+
+    def add(self, statement):
+        """Note a subclass, by the value that clients have."""
+        data = bytes_of(statement.words[2]) if statement.words[2:] else None
+        if data is not None:
+            self._values[data] = is_ignored(statement)
+
+    def own_value(self, packet):
+        """What tells the subclass of a packet, each with a limit of its own; empty for none."""
+        return b"" if self.field is None else value(self.field, packet) or b""
+
+    def within(self, packet):
+        """Whether a packet is in the class, and whether its client is ignored.
+
+        Raises Unknown where that is not known.
+        """
+        is_none = self.test is None and self.field is None
+        if is_none or (self.test is not None and not holds(self.test, packet)):
+            return False, False
+        if self.field is None:
+            return True, self.is_ignored
+        data = self.own_value(packet)
+        is_in = data in self._values or (self._spawns and bool(data))
+        return is_in, is_in and (self.is_ignored or self._values.get(data, False))
+
+    def forms(self):
+        """Yield what clients in the class have, as `form_of`: of each subclass one."""
+        if self.is_ignored or (self.limit is not None and self.field is None):
+            return
+        tests = [{}] if self.test is None else list(islice(ways(self.test), ALTERNATIVES))
+        for every_way in [[{}]] if self.field is None else self._of_fields():
+            made = (form_of(joined(both)) for both in product(tests, every_way))
+            usable = (form for form in made if form is not None and self._is_in(form))
+            yield from islice(usable, 1)
+
+    def _of_fields(self):
+        """Yield for each subclass the ways to be in it, and for those that are spawned."""
+        for data, has_ignored in self._values.items():
+            if not has_ignored:
+                yield list(islice(sent(self.field, data), ALTERNATIVES))
+        if self._spawns:
+            read = (field for field in fields_of(self.field) if isinstance(field, tuple))
+            yield [{field: [ANY] for field in read if field != HARDWARE}]
+
+    def forms_outside(self):
+        """Yield what clients may have that are not in the class, as `form_of`."""
+        for asked in islice(ways(self.test, False) if self.test else (), ALTERNATIVES):
+            if asked and (form := form_of(asked)):
+                yield form
+
+    def _is_in(self, form):
+        try:
+            return self.within(packet_of(form, mac=next(iter(_macs(form, 1, 0)), None)))[0]
+        except Unknown:
+            return False
+
+    @property
+    def has_ignored(self):
+        """Whether its clients are ignored, or some of them."""
+        return self.is_ignored or any(self._values.values())
+
+    @property
+    def is_padded(self):
+        """Whether its test is of a text that dhcpd writes in another form."""
+        return self.test is not None and is_padded(self.test)
 
 
 def classes_of(statements):
-    """What clients of each class have, by its name: keys of a kind; None where not known.
-
-    Clients of a class that are not answered are not known either.
-    """
-    every_one = [one for one in every(statements) if one.name in ("class", "subclass")]
-    known, by_field = {}, {}
-    for one in every_one:
+    """The classes of a file by their names."""
+    reader = Reader(_defined(statements))
+    classes = {}
+    for one in every(statements):
         name = one.words[1].strip('"') if len(one.words) > 1 else ""
-        tests = [
-            _EITHER.sub("hardware", " ".join(held.words[1:]))
-            for held in one.inner or ()
-            if held.name == "match"
-        ]
         if one.name == "class":
-            known.setdefault(name, None)
-            if is_ignored(one) or any(held.name in _LIMITS for held in one.inner or ()):
-                continue
-            if tests and tests[0].startswith("if "):
-                known[name] = _sent(tests[0].removeprefix("if "))
-            elif tests and (match := _SUB.fullmatch(tests[0])):
-                by_field[name] = match["field"] or match["part"]
-        elif name in by_field and len(one.words) > 2 and not is_ignored(one):
-            own = _having(by_field[name], 0, one.words[2]) or {}
-            if len(own.get("mac", "")) == _MAC_BYTES:
-                own = {"macs": [own["mac"].hex(":")]}
-            known[name] = known.get(name) or own
-            if "macs" in own and own is not known[name]:
-                known[name].get("macs", []).extend(own["macs"])
-    return known
+            classes.setdefault(name, Class(one, reader))
+        elif one.name == "subclass" and name in classes:
+            classes[name].add(one)
+    return classes
 
 
-def _sent(test):
-    """What a client sends for a test: the first of several of which one is enough."""
-    first = _parts(test, "or")[0]
-    joined = {}
-    # What only has to be there comes last: often another part says what it is.
-    parts = sorted(_parts(first, "and"), key=lambda part: part.startswith("exists"))
-    for part in parts:
-        own = _sent(part[1:-1]) if part[:1] == "(" else _sent_for(part)
-        if own is None or ("mac" in own and "mac" in joined):
-            return None
-        for key, value in own.items():
-            held = joined.get(key, ())
-            if not (key != "mac" and part.startswith("exists") and _has(held, value)):
-                joined[key] = value if key == "mac" else [*held, *value]
-    codes = [code for key in ("options", "agent") for code, _ in joined.get(key, ())]
-    return joined if len(codes) == len(set(codes)) else None
+def _defined(statements):
+    """Yield the options that a file defines: their names, and their codes."""
+    for one in every(statements):
+        first, name, code, number, *_ = (*one.words, "", "", "", "")
+        is_one = first == "option" and code == "code" and "." not in name
+        if is_one and number.isdecimal():
+            yield name.lower(), int(number)
 
 
-def _has(options, others):
-    """Whether options have one of the codes of others."""
-    return bool({code for code, _ in options} & {code for code, _ in others})
+def form_of(asked):
+    """What a client has that sends what is asked: options, agent, and bytes of its address.
 
-
-def _sent_for(test):
-    """What a client sends for one comparison, or for one field that has to be there."""
-    if match := re.fullmatch(r"exists\s+([\w.-]+)", test):
-        if match[1] in AGENT:  # each client has its own
-            return {"agent": [[AGENT[match[1]], "text:leaselab-{client}"]]}
-        return _having(f"option {match[1]}", 0, '"leaselab"')
-    for form in _TESTS:
-        if match := form.fullmatch(test):
-            parts = match.groupdict()
-            value = parts["value"]
-            if "between" in parts:
-                value = value.strip('"').replace(parts["between"], ":")
-            return _having(parts["field"], int(parts.get("at") or 0), value)
-    return None
-
-
-def _parts(test, word):
-    """The parts of a test between a word that stands outside quotes and parentheses."""
-    parts, depth = [[]], 0
-    for piece in re.findall(r'"[^"]*"|[()]|[^\s()"]+|\s+', test.strip()):
-        depth += (piece == "(") - (piece == ")")
-        if piece == word and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(piece)
-    return ["".join(pieces).strip() for pieces in parts]
-
-
-def _having(field, at, word):
-    """What a client has whose field has a value from some byte on."""
-    value = _bytes(word.strip())
-    name = field.partition("option")[2].strip()
-    if value is None or not 0 < len(value) < 200 or at > 64:
-        return None
-    if field == "hardware":
-        return _hardware(at, value)
-    filled = f"hex:{(b'.' * at + value).hex()}"
-    if name in AGENT:
-        return {"agent": [[AGENT[name], filled]]}
-    return {"options": [[_CODES[name], filled]]} if name in _CODES else None
-
-
-def _hardware(at, value):
-    """Hardware addresses that begin with a value: their type is before their first byte."""
-    digits = value[1:] if at == 0 else value
-    if at > 1 or (at == 0 and value[0] != 1) or not 0 < len(digits) <= _MAC_BYTES:
-        return None
-    return {"mac": digits}
-
-
-def _bytes(word):
-    """Text in quotes, or hexadecimal digits with colons; None for another word."""
-    if len(word) > 1 and word[0] == word[-1] == '"':
-        return word[1:-1].encode()
-    if not _DIGITS.fullmatch(word):
-        return None
-    return bytes.fromhex("".join(part.zfill(2) for part in word.split(":")))
-
-
-def members(own, clients, used, listed):
-    """The keys of a kind of so many clients of a class.
-
-    `used` clients were made before, and `listed` of those that the class lists: each of these
-    is in one place at a time.
+    With it is the identity that makes it one client alone, empty for none.  None where there
+    is none such.  A field that tells clients apart has the client's number, unless all of it
+    is asked for.
     """
-    if macs := own.get("macs"):
-        macs = macs[listed : listed + clients]
-        return {"clients": len(macs), "macs": macs}
-    if "mac" not in own:
+    form = {}
+    for field, pieces in asked.items():
+        kind, code = field
+        known = [piece for piece in pieces if piece != ANY]
+        size = max((at + len(data) for at, data, _ in known), default=0)
+        if field == HARDWARE:
+            held = {
+                at + one - 1: byte for at, data, _ in known for one, byte in enumerate(data)
+            }
+            if size > _MAC_BYTES + 1 or held.pop(-1, 1) != _ETHERNET[0]:
+                return None
+            form["address"] = held
+            continue
+        if known and not 0 < size < 200:
+            return None
+        filled = bytearray(b"." * size if known else b"leaselab")
+        for at, data, _ in known:
+            filled[at : at + len(data)] = data
+        is_own = kind == "agent" or field == _CLIENT_ID
+        is_whole = any(whole for *_, whole in known)
+        if is_own and not is_whole and filled.isascii():
+            dash = "" if known else "-"
+            text = f"text:{filled.decode()}{dash}{{client}}"
+        else:
+            text = f"hex:{filled.hex()}"
+        form.setdefault(kind, []).append([code, text])
+    return form | {"identity": _identity_of(form)}
+
+
+def _identity_of(form):
+    """The identifier or address of the one client that has a form; empty where many have."""
+    for code, text in form.get("options", ()):
+        if ("options", code) == _CLIENT_ID and text.startswith("hex:"):
+            return text
+    address = form.get("address", {})
+    if len(address) < _MAC_BYTES:
+        return ""
+    return bytes(address[at] for at in range(_MAC_BYTES)).hex(":")
+
+
+def members(form, clients, used):
+    """The keys of a kind of so many clients with a form; `used` were made before."""
+    own = {key: form[key] for key in SENT if key in form}
+    if "address" not in form:
         return {**own, "clients": clients}
-    free = _MAC_BYTES - len(own["mac"])
-    count = min(clients, 256**free)
-    numbers = (number % 256**free for number in range(used, used + count))
-    macs = [(own["mac"] + number.to_bytes(free, "big")).hex(":") for number in numbers]
-    return {"clients": count, "macs": macs}
+    macs = list(_macs(form, clients, used))
+    return {**own, "clients": len(macs), "macs": macs}
+
+
+def _macs(form, clients, used):
+    """Yield hardware addresses that have the bytes of a form, as many as there are."""
+    known = form.get("address")
+    if known is None:
+        return
+    free = [at for at in reversed(range(1, _MAC_BYTES)) if at not in known][:4]
+    base = bytes(known.get(at, byte) for at, byte in enumerate(_USUAL_MAC))
+    numbers = range(used, used + min(clients, 256 ** len(free)))
+    yield from (mac.hex(":") for mac in numbered(base, free, numbers))

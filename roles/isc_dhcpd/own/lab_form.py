@@ -19,6 +19,8 @@ _LABS = {
     "key": "none, as no other host is contacted",
     **dict.fromkeys(("local-port", "local-address", "server-identifier"), "the lab's own"),
     "interface": "the test network",
+    "dhcp-cache-threshold": "0, as clients come back sooner than they would renew",
+    "min-secs": "0, as clients take the first answer that they get",
 }
 """Statements that the lab leaves out, by what holds instead."""
 _WHY = {
@@ -43,6 +45,8 @@ class LabForm(OwnForm):
         self.statements = self._kept(statements)
         if self.family == 4 and not any("ping" in change for change in self.changes):
             self.changes.append("ping-check: no client is pinged")
+        if not any("cache" in change for change in self.changes):
+            self.changes.append(f"dhcp-cache-threshold: {_LABS['dhcp-cache-threshold']}")
         self.check_used()
 
     def _included(self, statements, depth):

@@ -8,6 +8,10 @@ from typing import NamedTuple
 from leaselab.model.errors import usage_error
 
 _TOKEN = re.compile(r'#[^\n]*|"(?:[^"\\]|\\.)*"|[{};,]|[^\s{};,"#]+|\S')
+_QUAD = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){3}")
+_DIGITS = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2})*")
+_ESCAPE = re.compile(r"(\\(?:[0-3][0-7]{2}|x[0-9a-fA-F]{2}|.))", re.DOTALL)
+_CONTROLS = {"t": b"\t", "r": b"\r", "n": b"\n", "b": b"\b", "0": b"\0"}
 _DEEPEST = 100
 _VALUE = ("=", "of")
 """Words after which braces are those of a value, such as of an option's definition."""
@@ -39,9 +43,16 @@ def parsed(text, where):
         line += text.count("\n", at, match.start())
         at = match.start()
         if not match.group().startswith("#"):
-            pieces.append((match.group(), line))
+            pieces.append((_decimal(match.group()), line))
     pieces.reverse()
     return _statements(pieces, where, 0)
+
+
+def _decimal(piece):
+    """An address without zeros before its numbers, which are decimal to dhcpd."""
+    if not _QUAD.fullmatch(piece):
+        return piece
+    return ".".join(number.lstrip("0") or "0" for number in piece.split("."))
 
 
 def _statements(pieces, where, depth):
@@ -104,6 +115,26 @@ def text_of(statements, indent=""):
                 f"{indent}{words} {{\n{text_of(statement.inner, indent + '  ')}{indent}}}\n"
             )
     return "".join(lines)
+
+
+def bytes_of(word):
+    """The bytes of text in quotes, or of hexadecimal digits with colons; None for none."""
+    if len(word) > 1 and word[0] == word[-1] == '"':
+        return b"".join(map(_unescaped, _ESCAPE.split(word[1:-1])))
+    if not _DIGITS.fullmatch(word):
+        return None
+    return bytes.fromhex("".join(part.zfill(2) for part in word.split(":")))
+
+
+def _unescaped(part):
+    """The bytes of an escape of a text, or of what is between two."""
+    if not part.startswith("\\"):
+        return part.encode()
+    if part[1:2] == "x" and part[2:]:
+        return bytes.fromhex(part[2:])
+    if part[1].isdecimal() and part[2:]:
+        return bytes([int(part[1:], 8)])
+    return _CONTROLS.get(part[1], part[1].encode())
 
 
 def every(statements):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
+import itertools
+import json
+import re
 
 OTHERS = {4: ("100.64.0.0/10", 28), 6: ("2001:2:1::/48", 64)}
 """The network that holds the subnets without clients, and the length of their prefixes."""
@@ -141,6 +144,60 @@ def kea_lab_form(given, here):
     }
 
 
+def kea_release_for(refusal, advice):
+    """Return a sentence on the releases that take what Kea refuses; empty where not known.
+
+    `advice` is what the role declares of configurations.
+    """
+    if "missing parameter 'id'" in refusal:
+        return "Kea before 2.6 numbers subnets itself; give each an id."
+    match = re.search(r'unexpected keyword "([^"]+)"', refusal)
+    if match is None:
+        return ""
+    named = {match[1], f"].{match[1]}"}
+    for release, words in advice["since"].items():
+        if named & set(words):
+            return f"Kea {release} and newer have {match[1]}."
+    for release, words in advice["until"].items():
+        if named & set(words):
+            return f"Kea before {release} has {match[1]}."
+    return ""
+
+
+def kea_named_place(refusal, text):
+    """Return what Kea says of a configuration, with paths for places in its text."""
+    lines = text.splitlines(keepends=True)
+
+    def path(match):
+        line, column = int(match[1]), int(match[2])
+        return _path_at(text, sum(map(len, lines[: line - 1])) + column)
+
+    return re.sub(r"/[^\s:()\[\]]+:(\d+)[.:](\d+)(?:-\d+)?", path, refusal)
+
+
+def _path_at(text, end):
+    """The path of what begins at or before the end of some characters of JSON."""
+    path, key, name = [], "", ""
+    for match in re.finditer(r'"(?:[^"\\]|\\.)*"|[][{},:]', text[:end]):
+        mark = match.group()
+        if mark in "{[":
+            path.append([name, -1 if mark == "{" else 0])
+            name = ""
+        elif mark in "}]":
+            name = path.pop()[0] if path else ""
+        elif mark == ":":
+            name = key
+        elif mark == "," and path:
+            path[-1][1] += path[-1][1] >= 0
+            name = ""
+        elif mark.startswith('"'):
+            key = json.loads(mark)
+    words = ""
+    for (_, at), (inner, _) in itertools.pairwise([*path, [name, -1]]):
+        words += f"[{at}]" if at >= 0 else f".{inner}" if inner else ""
+    return words.removeprefix(".")
+
+
 def _at_interface(value, interface):
     """The same with the name of the interface where a sign stands for it."""
     if isinstance(value, dict):
@@ -176,4 +233,6 @@ class FilterModule:
             "kea_reservations": kea_reservations,
             "kea_host_rows": kea_host_rows,
             "kea_lab_form": kea_lab_form,
+            "kea_named_place": kea_named_place,
+            "kea_release_for": kea_release_for,
         }

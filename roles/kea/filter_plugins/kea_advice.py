@@ -304,7 +304,9 @@ class _Expression:
             steps.append(self._take("word") + self._index())
         if steps[-1] == "exists":
             return ("exists", ".".join(steps[:-1]))
-        if steps[-1] in ("hex", "text"):
+        if steps[-1] == "text":
+            return ("field", ".".join(steps[:-1]), "text")
+        if steps[-1] == "hex":
             steps.pop()
         return ("field", ".".join(steps))
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 from .clients import Clients
 from .filling import fill
 from .lab_form import LabForm
+from .releases import releases
 
 FILES = ("kea-dhcp4.conf", "kea-dhcp6.conf")
 
 
-def read(configuration, without, most_clients, leases):
+def read(configuration, without, most_clients, leases, unread):
     """Return what a configuration is as a server of the lab, as `leaselab.lab.own` has it.
 
-    `without` are the words for what is to be left out of it; `leases` fill it, None for none.
-    Raises a usage error for what the lab cannot have.
+    `without` are the words for what is to be left out of it; `leases` fill it, None for none;
+    `unread` are the errors of files that it includes and that are not here.  Raises a usage
+    error for what the lab cannot have.
     """
-    form = LabForm(configuration, without)
+    form = LabForm(configuration, without, unread)
     filling = fill(form, leases, configuration.whole.spot) if leases else None
     clients = Clients(configuration, form, most_clients, filling)
     load = "dhcpv4" if form.family == 4 else "dhcpv6"
@@ -33,4 +35,5 @@ def read(configuration, without, most_clients, leases):
         "addresses": clients.addresses,
         "unserved": clients.unserved,
         "filling": filling,
+        "releases": releases(configuration, form.server),
     }

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 from functools import partial
-from itertools import product
+from itertools import islice, product
 
 from leaselab.lab.configuration import refused
-from leaselab.lab.own_kinds import MOST_LISTED, divided, leases_of, pool_share
+from leaselab.lab.own_kinds import MOST_LISTED, RESERVED, divided, leases_of, pool_share
 from leaselab.model.pool import POOL_USE_LIMIT
 
 from .expressions import Classes, Unknown
-from .identities import FlexibleId, codes_of, hex_of, identity_of
-from .subnets import Near, Place
+from .hosts import Hosts
+from .identities import FlexibleId, identity_of
+from .kinds import Kinds
+from .limits import Limits
+from .subnets import Near, Place, reserved_of
 
 MOST_KINDS = 4096
 _MOST_ALONE = MOST_KINDS // 4
 """Clients of one subnet that have a kind each."""
 _TRIED = 64
 """Combinations of classes of one pool that are tried."""
-_ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}
-"""Options that clients ask for unless a class wants others: mask, routers, DNS and the like."""
-_RESERVED = (("reserved",),)
+_RESERVED = ((RESERVED,),)
 _OF_MOST = {("UNKNOWN",), ("ALL",)}
 """Classes of Kea's own in which all clients without a reservation are."""
 _LATER = ("only-if-required", "only-in-additional-list")
@@ -36,295 +36,312 @@ class Clients:
 
         `filling` has the leases that there are, None without any.
         """
-        family = form.family
-        self.family, self.kinds, self.unserved, self.addresses = family, [], [], 0
-        self._configuration, self._used, self._issued = configuration, 0, 0
-        self._filling = filling
+        self.family, self.unserved = form.family, []
+        self._configuration, self._used, self._filling = configuration, 0, filling
         self._unworked, self._named, self._served, self._beyond = {}, set(), set(), {}
         classes = list(configuration.at("client-classes[*]"))
-        tested = [
-            (one.get("name", ""), one.get("test", ""))
-            for one in form.server.get("client-classes", [])
-            if not any(one.get(key) for key in _LATER)
-        ]
-        self._classes = Classes(tested, family)
+        held = {True: [], False: []}
+        for one in form.server.get("client-classes", []):
+            held[any(one.get(key) for key in _LATER)].append(one)
+        tested = [(one.get("name", ""), one.get("test", "")) for one in held[False]]
+        self._later = {one.get("name", "") for one in held[True]}
         self._spots = {one.value.get("name", ""): one.spot for one in classes}
-        self._flexible = FlexibleId(configuration, self._classes)
         self._places = list(self._of_file())
-        self._global = list(configuration.at("reservations[*]"))
-        self._near = Near(self._places, family)
-        wanted = sum(size for place in self._places for _, size, _ in place.pools)
-        self._share = pool_share(wanted, most)
-        self._variants = self._spread()
-        for place in self._places:
-            self._of_pools(place)
-            self._reserved(place, place.reservations)
-        self._of_global_reservations()
+        hosts = Hosts(configuration, self.family, self._say)
+        self._hosts = {place.spot: hosts.of(place) for place in self._places}
+        self._global, self._of_global = hosts.of_all(self._places)
+        self._anywhere = {host.reserved for host in self._global}
+        every = [*self._global, *(host for own in self._hosts.values() for host in own)]
+        given = {name for host in every for name in host.reserved.classes}
+        self._classes = Classes(tested, self.family, given)
+        self._flexible = FlexibleId(configuration, self._classes)
+        self._limits = Limits(configuration, form.server)
+        self._near = Near(self._places, self.family)
+        pools = [pool for place in self._places for pool in place.pools]
+        self._share = pool_share(sum(pool.size for pool in pools), most)
+        self._most = max(1, MOST_KINDS // max(1, len(pools)))
+        self._kinds = Kinds(self.family, self._flexible)
+        self.kinds = self._all()
         self._unreadable()
+        for reason in self._limits.reasons():
+            self._say(reason)
         # Where reservations are served, or a pool of one address, no free one is looked for.
         # Kea counts addresses and prefixes together.
-        pools = (pool for place in self._places for pool in place.pools)
-        offered = sum(leases_of({"clients": size, "want": want}) for _, size, want in pools)
+        offered = sum(leases_of({"clients": pool.size, "want": pool.want}) for pool in pools)
         self.addresses = max(offered, 2 * sum(map(leases_of, self.kinds)))
 
     def _of_file(self):
         word = f"subnet{self.family}"
+        reserved = list(reserved_of(self._configuration.whole.value))
         for match in self._configuration.at(f"{word}[*]", f"shared-networks[*].{word}[*]"):
             try:
-                yield Place(match, self.family, self._filling)
+                yield Place(match, self.family, reserved, self._filling)
             except (KeyError, ValueError) as error:
-                raise refused(match) from error
+                wrong = refused(match)
+                if isinstance(error, KeyError):
+                    wrong.found = f"no {error.args[0]}"
+                raise wrong from error
 
-    def _spread(self):
-        """Classes that no pool asks for, as far as a client can be in them, in turn."""
-        asked = {name for place in self._places for name in place.asked}
-        names = [
-            name
-            for name, test in self._classes.tests.items()
-            if test is not None and name not in asked and name != "DROP"
-        ]
-        most = max(1, MOST_KINDS // max(1, len(self._places)))
-        return names, most
+    def _all(self):
+        """The kinds of clients of all pools, and of all reservations."""
+        for place in self._places:
+            for pool in place.pools:
+                pool.ways = self._alternatives(place, pool)
+        # Clients with a reservation are part of a pool's half, and of its limits.
+        for place, hosts in self._placed():
+            self._reserved(place, hosts)
+        reserved, self._kinds.every = self._kinds.every, []
+        self._spread = self._classes_to_spread()
+        for place in self._places:
+            self._of_pools(place)
+        return [*self._kinds.every, *reserved]
+
+    def _alternatives(self, place, pool):
+        try:
+            return list(islice(self._ways(place, pool.guards, pool.want), self._most))
+        except Unknown:
+            return []
+
+    def _classes_to_spread(self):
+        """Classes that no pool asks for, and whether they come where pools ask for others.
+
+        They do where no pool is for all clients, as far as they do not come there anyway.
+        """
+        pools = [pool for place in self._places for pool in place.pools]
+        everywhere = not any(pool.ways and pool.size and _is_for_all(pool) for pool in pools)
+        other = {name for place in self._places for name in place.asked} | {"DROP"}
+        if everywhere:
+            other |= {name for pool in pools for way in pool.ways for name in way[2]}
+        tests = self._classes.tests.items()
+        return [name for name, test in tests if test and name not in other], everywhere
 
     def _of_pools(self, place):
         if not place.pools and not place.reservations:
             self._not_served(place, "it has no pool")
-        for guards, size, want in place.pools:
-            if ("KNOWN",) in guards:
-                if not (place.reservations or self._global):
+        for pool in place.pools:
+            if not pool.ways and ("KNOWN",) in pool.guards:
+                if not (self._hosts[place.spot] or self._global):
                     self._not_served(place, "its pool is for clients with reservations")
-                continue
-            if not size:
+            elif not pool.size:
                 self._not_served(place, "its pool has no free address")
-                continue
-            clients = max(1, math.floor(size * self._share))
-            try:
-                way = self._way(place, guards, want)
-            except Unknown:
-                if self._is_reserved(place, guards):
-                    continue  # they come as such
-                needed = " and ".join(" or ".join(guard) for guard in guards)
-                if not guards:
+            elif pool.ways:
+                self._of_pool(place, pool)
+            elif not any(self._admits(place, pool, own) for own in self._reserved_at(place)):
+                needed = " and ".join(" or ".join(guard) for guard in pool.guards)
+                if not pool.guards:
                     needed = "another relay, or a class that is not dropped"
-                self._not_served(place, f"a client of its pool needs {needed}", guards)
-                continue
-            if set(guards) - _OF_MOST:
-                self._add(place, way, {"clients": clients, "want": want}, guards)
-                continue
-            self._divide(place, way, clients, want, guards)
+                self._not_served(place, f"a client of its pool needs {needed}", pool.guards)
 
-    def _next(self, names, most):
-        """The next classes, each place with others where there are many."""
-        chosen = [names[(self._used + at) % len(names)] for at in range(min(most, len(names)))]
-        self._used += len(chosen)
-        return chosen
+    def _of_pool(self, place, pool):
+        """Divide a pool's clients among its alternatives, and half of them among classes."""
+        clients = max(1, math.floor(pool.size * self._share) - pool.hosts)
+        clients = self._limits.take((place.spot,), pool.want, clients)
+        open_, (names, everywhere) = _is_for_all(pool), self._spread
+        ways = self._in_classes(place, pool, names) if open_ or everywhere else []
+        ways = ways[: clients // 2]
+        each = max(1, clients // 2 // len(ways)) if ways else 0
+        plain = pool.ways[: clients - each * len(ways)]
+        for at, way in enumerate(plain):
+            own = (clients - each * len(ways) - at - 1) // len(plain) + 1
+            self._add(place, way, {"clients": own, "want": pool.want}, pool.guards)
+        guards = () if open_ else pool.guards
+        for name, way in ways:
+            own = {"clients": each, "want": pool.want}
+            self._add(place, way, own, (*guards, (name,)))
 
-    def _divide(self, place, way, clients, want, guards):
-        """Put half of a pool's clients in no class, and divide the others among classes."""
+    def _in_classes(self, place, pool, names):
+        """What a pool's clients send that are in the next classes, each pool's in others."""
         ways = []
-        for name in self._next(*self._variants):
+        chosen = [names[(self._used + at) % len(names)] for at in range(len(names))]
+        for name in chosen[: self._most]:
+            self._used += 1
             try:
-                ways.append((name, self._way(place, (*guards, (name,)), want)))
-                self._served.add(name)
+                guards = (*pool.guards, (name,))
+                ways.append((name, next(self._ways(place, guards, pool.want))))
             except Unknown:
                 self._unworked.setdefault(name, None)
-        each = max(1, clients // 2 // len(ways)) if ways and clients > 1 else 0
-        ways = ways[: clients // 2] if each else []
-        self._add(place, way, {"clients": clients - each * len(ways), "want": want}, guards)
-        for name, of_class in ways:
-            self._add(place, of_class, {"clients": each, "want": want}, ((name,),))
+        return ways
 
-    def _way(self, place, guards, want):
-        """The packet of a client that gets an address of a place from a pool with guards."""
-        last = Unknown("no class")
-        for tried, names in enumerate(product(*guards)):
-            if tried == _TRIED:
-                break
-            every = tuple(dict.fromkeys(names or place.first_guard))
+    def _ways(self, place, guards, want, reserved=None):
+        """Yield the packets of a place's clients that are in classes, as `Classes.ways` does.
+
+        `guards` are the classes, of each list one.
+        """
+        last, sent = Unknown("no class"), []
+        usual = {**place.packet(want), **self._flexible.usual}
+        for names in islice(product(*guards), _TRIED):
+            every, fits = tuple(dict.fromkeys(names)), partial(self._hits, place)
             try:
-                usual = {**place.packet(want), **self._flexible.usual}
-                return self._classes.way(every, usual, partial(self._hits, place))
+                for way in self._classes.ways(every, usual, fits, reserved):
+                    if way[0] not in sent:
+                        sent.append(way[0])
+                        yield way
             except Unknown as why:
                 last = why
-        raise last
+        if not sent:
+            raise last
 
-    def _hits(self, place, found):
-        """Whether a client of a place with these classes is served from there."""
-        chosen = None if "DROP" in found else self._selected(place, found)
+    def _hits(self, place, before, found):
+        """Whether a place serves its client that has some classes before and after lookup."""
+        dropped = "DROP" in before | found
+        chosen = None if dropped else self._selected(place, before)
         hits = chosen is place or (
             chosen is not None
             and chosen.network is not None
             and chosen.network == place.network
         )
         if not hits:
-            why = "are dropped" if "DROP" in found else "are of no subnet that serves them"
-            self._beyond |= dict.fromkeys(found, f"its clients {why}")
+            late = place.admits(found) and not place.admits(before)
+            why = "of no subnet that serves them"
+            why = "known only after Kea has chosen the subnet" if late else why
+            why = "dropped" if dropped else why
+            self._beyond |= dict.fromkeys(found, f"its clients are {why}")
         return hits
 
     def _selected(self, place, found):
         """The subnet that Kea takes for a relay's client, as its `selectSubnet` does."""
         return next((one for one in self._near.of(place) if one.admits(found)), None)
 
-    def _is_reserved(self, place, guards):
-        """Whether clients with a reservation are in the classes that a pool asks for."""
-        hosts = [match.value.get("client-classes", ()) for match in place.reservations]
-        hosts += [match.value.get("client-classes", ()) for match in self._global]
-        return any(all(set(guard) & set(own) for guard in guards) for own in hosts)
+    def _admits(self, place, pool, reserved):
+        """Whether clients with a reservation may have what a pool has."""
+        try:
+            return bool(next(self._ways(place, pool.guards, pool.want, reserved)))
+        except Unknown:
+            return False
 
-    def _of_global_reservations(self):
-        """Those of no subnet: where their address is, or in pools for them, by their sizes."""
-        held, wanting, rooms = {}, {}, {frozenset(): [_room(place) for place in self._places]}
-        for match in self._global:
-            word = match.value.get("ip-address") or "".join(
-                match.value.get("ip-addresses", ())[:1]
-            )
-            address = ipaddress.ip_address(word) if word else None
-            place = next(
-                (one for one in self._places if address and address in one.prefix), None
-            )
-            if place is None:
-                own = frozenset(match.value.get("client-classes", ()))
-                if own not in rooms:
-                    rooms[own] = [_room_for(one, own) for one in self._places]
-                wanting.setdefault(own if any(rooms[own]) else frozenset(), []).append(match)
+    def _reserved_at(self, place):
+        """What Kea knows of clients with reservations that may come at a place, by these."""
+        own = {host.reserved for host in self._hosts[place.spot]}
+        return own | self._anywhere if place in self._of_global else own
+
+    def _placed(self):
+        """Yield places and their reservations, each with the pool of its lease or None.
+
+        Those of no subnet are where their address is, or in pools for them, by their sizes.
+        """
+        placed, wanting = {place: [] for place in self._places}, {}
+        for place in self._places:
+            for host in self._hosts[place.spot]:
+                if host.want:
+                    placed[place].append((host, None))
+                else:
+                    wanting.setdefault((place, host.reserved), []).append(host)
+        for host in self._global:
+            homes = (place for place in self._of_global if host.address in place.prefix)
+            home = next(homes, None) if host.address else None
+            if home or host.want == "prefix":
+                placed[home or self._of_global[0]].append((host, None))
             else:
-                held.setdefault(place.spot, (place, []))[1].append(match)
-        for own, matches in wanting.items():
-            chosen = divided(len(matches), rooms[own])
-            for at, match in zip(chosen, matches, strict=False):
-                place = self._places[at]
-                held.setdefault(place.spot, (place, []))[1].append(match)
-            for match in matches[len(chosen) :][:1]:
-                self._say(
-                    f"{match.spot}: {len(matches) - len(chosen)} reservations of no subnet are "
-                    "beyond half of the pools that admit them"
-                )
-        for place, matches in held.values():
-            self._reserved(place, matches)
+                wanting.setdefault((None, host.reserved), []).append(host)
+        for (place, reserved), hosts in wanting.items():
+            rooms = self._rooms([place] if place else self._of_global, reserved)
+            chosen = divided(len(hosts), [room for *_, room in rooms])
+            for number, host in zip(chosen, hosts, strict=False):
+                at, pool, _ = rooms[number]
+                pool.hosts += 1
+                placed[at].append((host, pool))
+            if more := hosts[len(chosen) :]:
+                of = "without an address" if place else "of no subnet"
+                why = "beyond half of the pools that admit them" if rooms else "in no pool"
+                self._say(f"{more[0].spot}: {len(more)} reservations {of} are {why}")
+        return placed.items()
 
-    def _of_one_address_each(self, reservations):
+    def _rooms(self, places, reserved):
+        """Pools for clients with a reservation, each with its place and how many may come.
+
+        Where pools ask for a class that the reservation gives, they are these.
+        """
+        rooms = {True: [], False: []}
+        for place in places:
+            for pool in place.pools:
+                if self._admits(place, pool, reserved):
+                    own = any(reserved.classes & set(guard) for guard in pool.guards)
+                    rooms[own].append((place, pool, _room(pool)))
+        return rooms[any(room for *_, room in rooms[True])]
+
+    def _of_one_address_each(self, hosts):
         """The reservations without those of an address that an earlier one has."""
         firsts, again = {}, []
-        for match in reservations:
-            address = match.value.get("ip-address") or match.value.get("ip-addresses")
-            if firsts.setdefault(str(address or match.spot), match) is not match:
-                again.append(match)
-        for match in again[:1]:
+        for host, pool in hosts:
+            own = host.value
+            has = own.get("ip-address") or own.get("ip-addresses") or own.get("prefixes")
+            if firsts.setdefault(str(has or host.spot), (host, pool))[0] is not host:
+                again.append(host)
+        for host in again[:1]:
             self._say(
-                f"{match.spot}: {len(again)} reservations have the address of an earlier one, "
+                f"{host.spot}: {len(again)} reservations have the address of an earlier one, "
                 "and one client at a time may have it"
             )
         return firsts.values()
 
-    def _reserved(self, place, reservations):
-        listed, alone = {"macs": [], "duids": []}, []
-        for match in self._of_one_address_each(reservations):
-            own = identity_of(match.value, self.family) or self._flexible.of(match.value, place)
-            if isinstance(own, tuple):
-                listed[own[0]].append(own[1])
-            elif own:
-                alone.append(own)
+    def _reserved(self, place, hosts):
+        """Add the clients that have reservations of a place."""
+        groups, left, more = {}, _MOST_ALONE, 0
+        for host, pool in self._of_one_address_each(hosts):
+            own = identity_of(host.value, self.family) or self._flexible.of(host.value, place)
+            if own:
+                of = (pool.guards, pool.want) if pool else (tuple(place.guards), host.want)
+                groups.setdefault((host.reserved, *of), []).append(own)
             else:
-                known = sorted(set(match.value) & {"flex-id", "hw-address"})
+                known = sorted(set(host.value) & {"flex-id", "hw-address"})
                 by = known[0] if known else "no identifier"
-                self._say(f"{match.spot}: no client has this reservation, by {by}")
-        if not (any(listed.values()) or alone):
-            return
-        want = place.pools[0][2] if place.pools else "address"
-        try:
-            way = self._way(place, (), want)
-        except Unknown:
-            self._not_served(place, "its reserved clients are in no class that it serves")
-            return
-        for word, values in listed.items():
-            if values:
-                own = {"clients": len(values[:MOST_LISTED]), word: values[:MOST_LISTED]}
-                self._add(place, way, {"want": want, **own}, _RESERVED)
-        for own in alone[:_MOST_ALONE]:
-            self._add(place, way, {"clients": 1, "want": want, **own}, _RESERVED)
-        every = [(alone, _MOST_ALONE), *((values, MOST_LISTED) for values in listed.values())]
-        if more := sum(len(values[most:]) for values, most in every):
+                self._say(f"{host.spot}: no client has this reservation, by {by}")
+        for (reserved, guards, want), owns in groups.items():
+            try:
+                way = next(self._ways(place, guards, want, reserved))
+            except Unknown:
+                self._not_served(place, "its reserved clients are in no class that it serves")
+                continue
+            count = self._limits.take((place.spot,), want, len(owns))
+            alone = [own for own in owns[:count] if not isinstance(own, tuple)]
+            listed = [own for own in owns[:count] if isinstance(own, tuple)]
+            for word in ("macs", "duids"):
+                values = [value for of, value in listed if of == word]
+                more += len(values[MOST_LISTED:])
+                if values := values[:MOST_LISTED]:
+                    own = {"clients": len(values), word: values, "want": want}
+                    self._add(place, way, own, _RESERVED)
+            for own in alone[:left]:
+                self._add(place, way, {"clients": 1, "want": want, **own}, _RESERVED)
+            more, left = more + len(alone[left:]), left - len(alone[:left])
+        if more:
             self._say(f"{place.spot}: {place.prefix}: {more} more reservations have no client")
 
-    def _add(self, place, way, own, guards=()):
-        """Add a kind of clients: `way` is their packet and what that was asked for.
-
-        `own` is what its clients have instead of what the packet says.
-        """
-        packet, asked = way
-        code, value = _ASKED[self.family]
-        sent = {**packet, code: packet.get(code, value)}
-        kind = {
-            "name": ", ".join([str(place.prefix), *(" or ".join(guard) for guard in guards)]),
-            "clients": own["clients"],
-            "relay": str(place.relay),
-        }
-        if "macs" not in own and "duids" not in own:
-            kind |= self._identities(asked, packet, own["clients"])
-        codes = {"agent": codes_of(sent, "agent"), "options": codes_of(sent, "option")}
-        if "option[61]" in asked and self.family == 4:
-            kind, codes["options"][61] = self._by_client_id(
-                kind, packet["option[61]"], asked["option[61]"]
-            )
-        if not self._flexible.differ(codes, asked, own):
-            kind["clients"] = 1
-        for key, every in codes.items():
-            every |= dict(own.get(key, ()))
-            if every:
-                kind[key] = [[code, value] for code, value in every.items()]
-        kind |= {key: own[key] for key in ("macs", "duids") if key in own}
-        if own["want"] != "address":
-            kind["want"] = own["want"]
-        self.kinds.append(kind)
-
-    def _identities(self, asked, packet, clients):
-        """Who the clients of a kind are, and how many, where its class asks for that."""
-        field = "mac" if self.family == 4 else "duid"
-        if field not in asked:
-            return {}
-        pieces = [piece for piece in asked[field] if piece != "any"]
-        known = {at + one for at, value, _ in pieces for one in range(len(value))}
-        size = len(packet[field])
-        # A DUID begins with its type, a hardware address with whose it is.
-        first = size if any(whole for *_, whole in pieces) else 1 if field == "mac" else 4
-        free = [at for at in reversed(range(first, size)) if at not in known][:4]
-        count = min(clients, 256 ** len(free), MOST_LISTED)
-        values = []
-        for number in range(count):
-            value = bytearray(packet[field])
-            own = (self._issued + number) % 256 ** len(free)
-            for at, digit in zip(free, own.to_bytes(len(free), "little"), strict=True):
-                value[at] = digit
-            values.append(bytes(value))
-        self._issued += count
-        if field == "mac":
-            return {"clients": count, "macs": [value.hex(":") for value in values]}
-        return {"clients": count, "duids": [value.hex() for value in values]}
-
-    @staticmethod
-    def _by_client_id(kind, value, pieces):
-        """A kind whose class tests the client identifier, with that of its clients."""
-        whole = any(piece != "any" and piece[2] for piece in pieces)
-        if not whole and value.isascii() and value.decode("latin-1").isprintable():
-            return kind, f"text:{value.decode()}{{client}}"
-        return {**kind, "clients": 1}, hex_of(value)
+    def _add(self, place, way, own, guards):
+        """Add a kind of clients as `Kinds.add` does, as far as its classes are not limited."""
+        clients = self._limits.take(way[2], own["want"], own["clients"])
+        if clients:
+            self._served |= way[2]
+            listed = {key: own[key][:clients] for key in ("macs", "duids") if key in own}
+            self._kinds.add(place, way, {**own, **listed, "clients": clients}, guards)
 
     def _not_served(self, place, why, guards=()):
         reason = f"{place.spot}: {place.prefix}: {why}"
         for name in sorted({name for guard in guards for name in guard}):
             self._named.add(name)
-            if name in self._spots:
-                reason += f" ({name}, {self._spots[name]}: {self._why_not(name)})"
-            else:
-                reason += f" ({name}: it is not defined)"
+            at = f", {self._spots[name]}" if name in self._spots else ""
+            reason += f" ({name}{at}: {self._why_not(name)})"
         self._say(reason)
 
     def _unreadable(self):
         for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
             if name not in self._named | self._served:
                 self._say(f"{self._spots[name]}: class {name}: {self._why_not(name)}")
+        said = self._named | self._served | {*self._unworked, *self._classes.unread}
+        pools = (pool for place in self._places for pool in place.pools)
+        if any(pool.ways and pool.size for pool in pools):
+            for name in self._spread[0]:
+                if name not in said:
+                    self._say(f"{self._spots[name]}: class {name}: no pool has room for it")
 
     def _why_not(self, name):
+        if name.startswith("SPAWN_"):
+            return "a template class spawns it"
+        if name not in self._spots:
+            of = "it is of clients with reservations" if name == "KNOWN" else ""
+            return self._beyond.get(name) or of or "it is not defined"
+        if name in self._later:
+            return "it is worked out only after the subnet and the pool"
         why = self._classes.why_not(name) or self._beyond.get(name)
         return why or "its test cannot be worked out"
 
@@ -333,21 +350,12 @@ class Clients:
             self.unserved.append(reason)
 
 
-def _room(place):
-    """How many clients with a reservation may come for a subnet's pools: half of them."""
-    if place.first_guard:
-        return 0
-    pools = [(size, guards) for guards, size, _ in place.pools if set(guards) <= {("KNOWN",)}]
-    # A client without a reservation has one address of a pool at least, if it is for such.
-    most = [size if guards else max(0, size - 1) for size, guards in pools]
-    return min(math.ceil(sum(size for size, _ in pools) * POOL_USE_LIMIT), sum(most))
+def _is_for_all(pool):
+    """Whether a pool is for all clients without a reservation."""
+    return set(pool.guards) <= _OF_MOST
 
 
-def _room_for(place, own):
-    """How many come for a subnet's pools of classes that a reservation gives: half of them."""
-    sizes = (
-        size
-        for guards, size, _ in place.pools
-        if guards and all(own & set(guard) for guard in guards)
-    )
-    return math.ceil(sum(sizes) * POOL_USE_LIMIT)
+def _room(pool):
+    """How many clients with a reservation may come for a pool: half, with one of the others."""
+    others = 1 if pool.ways else 0
+    return max(0, math.ceil(pool.size * POOL_USE_LIMIT) - pool.hosts - others)

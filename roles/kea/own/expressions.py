@@ -7,40 +7,21 @@ or ``agent[1]``.  What cannot be worked out raises `Unknown`, and is never guess
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache
 from itertools import islice, product
 from pathlib import Path
+from typing import NamedTuple
 
+from leaselab.lab.own_kinds import joined
 from leaselab.lab.roles import load_module
 
-from .subnets import ASKED_FOR
+from .packets import ANY, code_of, packet_of
 from .texts import Unknown, constant, part_of, sent_for, worked_out
-from .vendor import ANYBODY, field_of, with_vendor_options
+from .vendor import field_of, vendor_class, vendor_class_field
 
-ANY = "any"
-"""Of a field that only has to be there."""
-_ENTERPRISE = ANYBODY.to_bytes(4, "big")
-_THERE = {
-    4: {
-        81: b"\0\0\0leaselab",
-        119: b"\x08leaselab\0",
-        124: _ENTERPRISE + b"\x08leaselab",
-        125: _ENTERPRISE + b"\0",
-    },
-    6: {
-        15: b"\0\x08leaselab",
-        16: _ENTERPRISE + b"\0\x08leaselab",
-        17: _ENTERPRISE,
-        39: b"\0\x08leaselab\0",
-    },
-}
-"""Values of options that have to be there, where Kea drops a message with one out of form."""
 _EXCHANGE = {4: {50, 53, 54, 82, 118}, 6: {2, 4, 8, 9, 13}}
 """Options that are not a client's to choose: its exchange or its relay has them."""
-_LENGTHS = {4: {124: (4, 1)}, 6: {15: (0, 2), 16: (4, 2)}}
-"""Options with data of a length that is before them: its place and size."""
-LLT = b"\0\1\0\1\x2c\0\0\0\2\0\0\0\0\0"
-"""A DUID of link layer and time (RFC 8415, 11.2)."""
 _ALTERNATIVES = 32
 """Ways to fall into a class that are tried."""
 _NAMES = {
@@ -57,8 +38,25 @@ _NAMES = {
         "client-arch-type": 61,
     },
 }  # fmt: skip
-_OF_KINDS = {"UNKNOWN": True, "KNOWN": False, "ALL": True}
-"""Classes that Kea itself puts clients in: whether one without reservation is in them."""
+_TEXTS = {
+    4: {12, 14, 15, 17, 18, 40, 47, 56, 60, 62, 64, 66, 67, 86, 87, 98, 100, 101, 113, 114},
+    6: {41, 42, 59, 103},
+}
+"""Options that are texts to Kea."""
+_TEXTS_OF_RELAYS = {6}
+_OWN_CODES = 224
+"""First code of DHCPv4 that a site may give a type of its own (RFC 3942)."""
+_VENDOR_CLASS = "VENDOR_CLASS_"
+_BY_LOOKUP = {"KNOWN", "UNKNOWN"}
+"""Classes that Kea itself puts clients in when it has looked for their reservation."""
+
+
+class Reserved(NamedTuple):
+    """What Kea knows of a client by its reservation before it chooses a pool."""
+
+    classes: frozenset = frozenset()
+    early: bool = False
+    """Whether it knows that before it chooses the subnet, too."""
 
 
 def grammar():
@@ -70,59 +68,100 @@ def grammar():
 class Classes:
     """The classes of a server, in their order."""
 
-    def __init__(self, classes, family):
-        self.family = family
-        self.tests, self.unread, self._refused = {}, {}, {}
+    def __init__(self, classes, family, given=()):
+        """`given` are names of those that reservations give."""
+        self.family, self._given = family, set(given)
+        self.tests, self.unread, self._refused, self._late = {}, {}, {}, set()
         for name, test in classes:
             try:
                 self.tests[name] = grammar().kea_condition(test) if test else None
             except ValueError:
                 self.unread[name] = test
+                continue
+            if not {*_members(self.tests[name])}.isdisjoint(_BY_LOOKUP | self._late):
+                self._late.add(name)
 
-    def of(self, packet, *, known=False, given=()):
-        """Return the classes that a packet is in; `known`: its client has a reservation.
+    def of(self, packet, reserved=None):
+        """Return the classes by which Kea chooses a pool for a packet.
 
-        Those whose test cannot be worked out are left out, and kept in `unread`.
+        `reserved` is what it knows by a reservation, None without one.  Classes whose test
+        cannot be worked out are left out, and kept in `unread`.
         """
-        found = {
-            name for name, without in _OF_KINDS.items() if without != known or name == "ALL"
-        }
-        found |= set(given)
-        if vendor := packet.get("option[60]"):
-            found.add("VENDOR_CLASS_" + vendor.decode("latin-1"))
+        if reserved is None:
+            return self._found(packet, {"ALL", "UNKNOWN"}, ())
+        return self._found(packet, {"ALL", "KNOWN", *reserved.classes}, ())
+
+    def before(self, packet, reserved=None):
+        """Those by which it chooses the subnet: most reservations are looked up afterwards."""
+        if reserved is not None and reserved.early:
+            return self.of(packet, reserved)
+        return self._found(packet, {"ALL"}, self._late)
+
+    def _found(self, packet, found, without):
+        if vendor := vendor_class(packet, self.family):
+            found.add(_VENDOR_CLASS + vendor.decode("latin-1"))
         for name, test in self.tests.items():
             try:
-                if test is not None and self._holds(test, packet, found):
+                if (
+                    test is not None
+                    and name not in without
+                    and self._holds(test, packet, found)
+                ):
                     found.add(name)
             except Unknown:
                 self.unread.setdefault(name, test)
         return found
 
-    def way(self, names, place, fits):
-        """Return the packet of a client at a place that is in all of some classes.
+    def ways(self, names, place, fits, reserved=None):
+        """Yield packets of clients at a place that are in all of some classes.
 
-        With it comes what it was asked to send: pieces of fields, each its place, its bytes,
-        and whether they are all of it.  `fits` says of a packet's classes whether they will do.
-        Raises Unknown where no packet can be worked out.
+        With each come what it was asked to have, pieces of fields (each its place, its bytes,
+        and whether they are all of it), and its classes.  `fits` says of its classes before
+        and after the lookup whether they will do.  Raises Unknown where there is no packet.
         """
-        every = [self._of_class(name, ()) for name in names]
+        given = reserved.classes if reserved else ()
+        every = [self._of_class(name, ()) for name in names if name not in given]
+        held = set()
         for parts in islice(product(*every), _ALTERNATIVES):
             try:
-                asked = _joined(parts)
-                packet = self.packet(asked, place)
-                found = self.of(packet, known="KNOWN" in names)
-                if set(names) <= found and fits(found):
-                    return packet, asked
+                asked = joined(parts)
+                packet = packet_of(asked, place, self.family)
+                found = self.of(packet, reserved)
+                if set(names) <= found and fits(self.before(packet, reserved), found):
+                    # Of packets for which the same comparisons hold, one is enough.
+                    holding = frozenset(self._holding(names, packet, found, ()))
+                    if holding not in held:
+                        held.add(holding)
+                        yield packet, asked, found
             except Unknown as why:
                 self._refused[names[-1]] = str(why)
-        raise Unknown(" and ".join(names))
+        if not held:
+            raise Unknown(" and ".join(names))
+
+    def _holding(self, names, packet, found, within):
+        """Yield the comparisons of some classes that hold for a packet."""
+        nodes = [self.tests.get(name) for name in names if name not in within]
+        for node in filter(None, nodes):
+            yield from self._holding_below(node, packet, found, (*within, *names))
+
+    def _holding_below(self, node, packet, found, within):
+        kind, *parts = node
+        if kind in ("not", "and", "or"):
+            for part in parts:
+                yield from self._holding_below(part, packet, found, within)
+        elif kind == "member":
+            yield from self._holding(parts, packet, found, within)
+        else:
+            with suppress(Unknown):
+                if self._holds(node, packet, found):
+                    yield repr(node)
 
     def sent(self, expression, value, place):
         """What a client at a place sends so that an expression has a value; None if unknown."""
         try:
             _, text, _ = grammar().kea_condition(f"{expression} == ''")
             asked = next(self._sent(text, value, ()), None)
-            packet = None if asked is None else self.packet(asked, place)
+            packet = None if asked is None else packet_of(asked, place, self.family)
             return packet and (packet if self._value(text, packet, ()) == value else None)
         except (ValueError, Unknown):
             return None
@@ -146,7 +185,9 @@ class Classes:
 
     def why_not(self, name):
         """Why no client is known that would be in a class; empty where one is."""
-        if name in self.tests and self.tests[name] is None:
+        if name not in self.tests:
+            return "its test is not an expression"
+        if self.tests[name] is None:
             return "it has no test: a hook or a reservation sets it"
         try:
             self._of_class(name, ())
@@ -156,36 +197,17 @@ class Classes:
             return f"its test cannot be worked out: {self._refused[name]}"
         return ""
 
-    def packet(self, asked, place):
-        """The packet of a client at a place that sends what is asked of it."""
-        packet = dict(place)
-        for field, parts in asked.items():
-            if ANY in parts:
-                packet.setdefault(field, _THERE[self.family].get(_code(field), b"leaselab"))
-        for field, parts in asked.items():
-            pieces = [part for part in parts if part != ANY]
-            if pieces:
-                usual = place.get(field) or _THERE[self.family].get(_code(field), b"")
-                if any(whole for *_, whole in pieces):
-                    usual = b""
-                elif field == "duid" and any(at + len(value) > 10 for at, value, _ in pieces):
-                    usual = LLT
-                packet[field] = _filled(pieces, usual)
-                if place_and_size := _LENGTHS[self.family].get(_code(field)):
-                    packet[field] = _with_length(field, packet[field], pieces, *place_and_size)
-        for field in ("relay", *ASKED_FOR["both"]):
-            if packet.get(field) != place.get(field):
-                raise Unknown(field)
-        return with_vendor_options(packet, self.family)
-
     def _of_class(self, name, within):
         if name in within:
             raise Unknown(name)
-        if name in _OF_KINDS:
+        if name in _BY_LOOKUP | {"ALL"}:
             return [{}]
-        if name.startswith("VENDOR_CLASS_"):
-            return [{"option[60]": [(0, name.removeprefix("VENDOR_CLASS_").encode(), True)]}]
+        if name.startswith(_VENDOR_CLASS):
+            value = name.removeprefix(_VENDOR_CLASS).encode()
+            return [{vendor_class_field(self.family): [(0, value, True)]}]
         test = self.tests.get(name)
+        if test is None and name in self._given:
+            return [{}]  # whether its reservation gives it is looked at then
         if test is None:
             raise Unknown(name)
         return list(islice(self._ways(test, True, (*within, name)), _ALTERNATIVES))
@@ -202,7 +224,7 @@ class Classes:
                     for part in parts
                 ]
                 for combined in product(*every):
-                    yield _joined(combined)
+                    yield joined(combined)
             else:
                 for part in parts:
                     yield from self._ways(part, holds, within)
@@ -224,12 +246,13 @@ class Classes:
         if constant(text) is not None:
             yield from [{}] if constant(text) == value else []
         elif kind == "field":
-            yield {self._field(parts[0]): [(0, value, True)]}
+            if not self._is_log(*parts):
+                yield {self._field(parts[0]): [(0, value, True)]}
         elif kind.endswith("ifelse"):
             for branch, holds in ((parts[1], True), (parts[2], False)):
                 ways = list(islice(self._ways(parts[0], holds, within), _ALTERNATIVES))
                 for both in product(self._sent(branch, value, within), ways):
-                    yield _joined(both)
+                    yield joined(both)
         elif kind == "concat":
             yield from self._sent_in_two(parts, value, within)
         elif kind == "split":
@@ -249,7 +272,7 @@ class Classes:
                 list(islice(self._sent(part, held, within), _ALTERNATIVES))
                 for part, held in zip(parts, (value[:at], value[at:]), strict=True)
             )
-            yield from (_joined(both) for both in product(*ways))
+            yield from (joined(both) for both in product(*ways))
 
     def _sent_within(self, parts, value, within):
         """As `_sent`, of a substring."""
@@ -285,7 +308,10 @@ class Classes:
         if (value := constant(text)) is not None:
             return value
         if kind == "field":
-            return packet.get(self._field(parts[0]), b"")
+            value = packet.get(self._field(parts[0]), b"")
+            if value and self._is_log(*parts):
+                raise Unknown(".".join(parts))
+            return value
         if kind == "concat":
             return b"".join(self._value(part, packet, found) for part in parts)
         if kind.endswith("ifelse"):
@@ -296,6 +322,19 @@ class Classes:
             return part_of(inner, int(parts[1][1]), parts[2][1])
         between = self._value(parts[1], packet, found) if parts[1:] else b""
         return worked_out(kind, inner, between, *parts[2:])
+
+    @cache  # noqa: B019  # as long as one file is read
+    def _is_log(self, field, form=""):
+        """Whether what a test reads of an option is how Kea's log shows it.
+
+        That is the text of an option to which Kea gives another type.
+        """
+        field = self._field(field) if form == "text" else ""
+        kind, _, code = field.removesuffix("]").partition("[")
+        if kind == "agent":
+            return int(code) not in _TEXTS_OF_RELAYS
+        known = _TEXTS[self.family]
+        return kind == "option" and int(code) not in known and int(code) < _OWN_CODES
 
     @cache  # noqa: B019  # as long as one file is read
     def _field(self, field):
@@ -316,46 +355,16 @@ class Classes:
             return "duid" if of_six else "mac"
         if plain in ("pkt4.giaddr", "relay6[0].linkaddr"):
             return "relay"
-        if (code := _code(plain)) and code not in _EXCHANGE[self.family]:
+        if (code := code_of(plain)) and code not in _EXCHANGE[self.family]:
             return plain
         return field_of(plain)
 
 
-def _code(field):
-    """The number of an option of a packet; 0 for another field."""
-    match = re.fullmatch(r"option\[(\d+)\]", field)
-    return int(match[1]) if match else 0
-
-
-def _with_length(field, value, pieces, place, size):
-    """An option whose length of data, in a place of so many bytes, is that of its value.
-
-    Raises Unknown where a class wants another.
-    """
-    begin = place + size
-    if all(at >= begin or at + len(piece) <= place for at, piece, _ in pieces):
-        length = max(0, len(value) - begin).to_bytes(size, "big")
-        return value[:place] + length + value[begin:]
-    if value[place:begin] != max(0, len(value) - begin).to_bytes(size, "big"):
-        raise Unknown(field)
-    return value
-
-
-def _joined(parts):
-    joined = {}
-    for part in parts:
-        for field, pieces in part.items():
-            joined.setdefault(field, []).extend(pieces)
-    return joined
-
-
-def _filled(pieces, usual):
-    """Put pieces in their places over the usual bytes of a field."""
-    size = max(at + len(value) for at, value, _ in pieces)
-    if size > 1024:
-        raise Unknown("a field that is too long")
-    # Only what names a client has bytes of its own beside those.
-    filled = bytearray(usual.ljust(size, b"\0"))
-    for at, value, _ in pieces:
-        filled[at : at + len(value)] = value
-    return bytes(filled)
+def _members(node):
+    """Yield the classes that a test names."""
+    if node and node[0] == "member":
+        yield node[1]
+        return
+    for part in node or ():
+        if isinstance(part, tuple | list):
+            yield from _members(part)

@@ -8,6 +8,8 @@ from itertools import count
 from leaselab.lab.leases import Filling, Range
 from leaselab.model.errors import usage_error
 
+from .subnets import reserved_words
+
 
 def fill(form, leases, spot):
     """Return those of some leases with which the lab fills a server.
@@ -22,12 +24,12 @@ def fill(form, leases, spot):
             found="false",
             wanted="true, or no --leases",
         )
-    word, ranges, reserved = f"subnet{form.family}", [], list(_addresses(form.server))
+    word, ranges, reserved = f"subnet{form.family}", [], list(reserved_words(form.server))
     networks = (form.server, *form.server.get("shared-networks", []))
     subnets = [subnet for network in networks for subnet in network.get(word, [])]
     _number(form, subnets, word)
     for subnet in subnets:
-        reserved += _addresses(subnet)
+        reserved += reserved_words(subnet)
         held = [(subnet["subnet"], None)]
         if form.family == 6:
             held += [
@@ -49,10 +51,3 @@ def _number(form, subnets, word):
         subnet["id"] = number
     if without:
         form.changes.append(f"{word}[*].id: numbers where there is none, for the leases")
-
-
-def _addresses(level):
-    """The addresses and prefixes that are reserved."""
-    for host in level.get("reservations", []):
-        alone = [host["ip-address"]] if "ip-address" in host else []
-        yield from [*alone, *host.get("ip-addresses", []), *host.get("prefixes", [])]

@@ -11,7 +11,8 @@ INTERFACE = "@interface@"
 """Stands for the interface of the test network, which role kea puts in."""
 HOOKS = {
     *("bootp", "cb_cmds", "class_cmds", "flex_id", "flex_option", "host_cache", "host_cmds"),
-    *("lease_cmds", "limits", "mysql", "perfmon", "pgsql", "stat_cmds", "subnet_cmds"),
+    *("lease_cmds", "lease_query", "limits", "mysql", "perfmon", "pgsql", "stat_cmds"),
+    "subnet_cmds",
 }
 """Hooks that contact no host beyond the lab; the role checks whether this Kea has them."""
 _WHY = {
@@ -33,12 +34,15 @@ _DATABASES = {"mysql": "mysql", "postgresql": "postgresql"}
 class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
-    def __init__(self, configuration, without):
+    def __init__(self, configuration, without, unread):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
         super().__init__(without)
         self._configuration, self.beside = configuration, {}
+        for error in unread:
+            self.leave_unread(error, error.found, error.where)
         self.family = int(configuration.name.removeprefix("Dhcp"))
         self.server = _plain(configuration.whole.value)
+        self._beside()
         self._hooks()
         self._databases()
         self._speaking()
@@ -72,6 +76,16 @@ class LabForm(OwnForm):
     def _leave_part(self, word, match, why):
         """Leave out a part, as the user asked; raises where the user did not."""
         self.leave_out(word, why, f"{match.spot}: {match.path}")
+
+    def _beside(self):
+        """Take the loggers from beside the server, where they were before 1.8."""
+        for match in self._configuration.at("/*"):
+            if match.path == "Logging" and "loggers" in match.value:
+                held = self.server.setdefault("loggers", [])
+                held += _plain(match.value["loggers"])
+                self.change("Logging.loggers: those of the server, as in Kea since 1.8")
+            elif match.path != self._configuration.whole.path and isinstance(match.value, dict):
+                self.change(f"{match.path}: none, as it is of another program")
 
     def _hooks(self):
         kept = []
@@ -170,7 +184,7 @@ class LabForm(OwnForm):
             self._changed(match, "", f"{match.value}: the test network")
 
     def _logging(self):
-        for match in self._configuration.at("loggers[*]"):
+        for match in self._configuration.at("loggers[*]", "/Logging.loggers[*]"):
             if {"output-options", "output_options"} & match.value.keys():
                 self._changed(match, "output-options", "a file of the lab")
         for one in self.server.get("loggers", []):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
 
-from leaselab.lab.configuration import ends_of
+from leaselab.lab.configuration import Level, ends_of
+from leaselab.lab.known_costs import known_costs
 from leaselab.lab.own_kinds import MOST_ADDRESSES
 
 ASKED_FOR = {
@@ -16,13 +19,29 @@ ASKED_FOR = {
 _MAC = bytes.fromhex("000c01000000")
 
 
+@dataclass
+class Pool:
+    """Pools of a subnet that ask for the same classes and have the same kind of lease."""
+
+    guards: tuple
+    """The classes that it asks for, of each list one; those of its subnet first."""
+    size: int
+    """How many leases are free, at most `MOST_ADDRESSES`."""
+    want: str
+    ways: list = field(default_factory=list)
+    """What clients without a reservation send for one, by alternatives; none where nothing."""
+    hosts: int = 0
+    """How many clients with a reservation have one."""
+
+
 class Place:
     """A subnet: where its clients come from, and what it has for them."""
 
-    def __init__(self, match, family, filling=None):
+    def __init__(self, match, family, reserved, filling=None):
         """Raises KeyError and ValueError for what no server takes.
 
-        `filling` has the leases that there are, None without any.
+        `reserved` are the numbers of addresses that reservations of no subnet have; `filling`
+        has the leases that there are, None without any.
         """
         around, in_network = match.around, len(match.around) > 1
         self.spot, self.ident = match.spot, match.value.get("id", 0)
@@ -36,20 +55,25 @@ class Place:
             for level in levels
             for address in _relays(level.value.get("relay", {}))
         ]
-        self.interface_id = _text(match.value.get("interface-id", ""))
-        if not self.interface_id and in_network:
-            self.interface_id = _text(around[0].value.get("interface-id", ""))
+        # Kea takes it literally, digits of `0x...` and quotes too.
+        named = (level.value.get("interface-id", "") for level in levels)
+        self.interface_id = next(filter(None, named), "").encode()
         self.guards = [guard for level in levels for guard in _guards(level.value)]
-        self.first_guard = tuple(guard[0] for guard in self.guards)
+        level = Level(match, known_costs()["kea"].replaced)
+        self.in_subnet = level.get("reservations-in-subnet", True)
+        self.in_global = level.get("reservations-global", False)
         self.relay = self.relays[0] if self.relays else self._inside(match.value)
         hosts = match.value.get("reservations", [])
         self.reservations = [
             match._replace(value=host, spot=spot)
             for host, spot in zip(hosts, getattr(hosts, "spots", ()), strict=True)
         ]
+        in_pools = self.in_subnet and not level.get("reservations-out-of-pool", False)
+        held = {*(reserved_of(match.value) if in_pools else ())}
+        self._reserved = sorted(held.union(reserved if self.in_global else ()))
         self._filling = filling
         self.pools = list(self._pools(match.value, family))
-        self.asked = {name for guards, *_ in self.pools for guard in guards for name in guard}
+        self.asked = {name for pool in self.pools for guard in pool.guards for name in guard}
 
     def _inside(self, subnet):
         """Address of a relay that stands in the subnet: its router's, or the first."""
@@ -65,7 +89,7 @@ class Place:
         return self.prefix[1] if self.prefix.num_addresses > 1 else self.prefix[0]
 
     def _pools(self, subnet, family):
-        """Yield guards, free size and what is asked for, once for pools of the same guards."""
+        """Yield the pools, those of the same guards as one."""
         sizes = {}
         for pool in subnet.get("pools", []):
             key = ("address", tuple(map(tuple, [*self.guards, *_guards(pool)])))
@@ -84,12 +108,14 @@ class Place:
             if want == "prefix" and ("address", guards) in sizes:
                 continue
             if both is not None:
-                yield guards, min(size, both, MOST_ADDRESSES), "both"
+                yield Pool(guards, min(size, both, MOST_ADDRESSES), "both")
             else:
-                yield guards, min(size, MOST_ADDRESSES), want
+                yield Pool(guards, min(size, MOST_ADDRESSES), want)
 
     def _free(self, size, first, last):
-        return size - self._filling.within(first, last) if self._filling else size
+        reserved = bisect_right(self._reserved, last) - bisect_left(self._reserved, first)
+        leased = self._filling.within(first, last) if self._filling else 0
+        return max(0, size - reserved - leased)
 
     def admits(self, found):
         """Whether a client with these classes may be of this subnet."""
@@ -138,6 +164,19 @@ class Near:
         return [*named, *relayed, *around]
 
 
+def reserved_of(level):
+    """The numbers of the first addresses of what reservations have; raises ValueError."""
+    for word in reserved_words(level):
+        yield int(ipaddress.ip_network(word, strict=False).network_address)
+
+
+def reserved_words(level):
+    """The addresses and prefixes that reservations have."""
+    for host in level.get("reservations", []):
+        alone = [host["ip-address"]] if "ip-address" in host else []
+        yield from [*alone, *host.get("ip-addresses", []), *host.get("prefixes", [])]
+
+
 def _relays(relay):
     given = relay.get("ip-addresses", [])
     return [*given, *([relay["ip-address"]] if "ip-address" in relay else [])]
@@ -149,10 +188,3 @@ def _guards(value):
     guards = [*([(single,)] if single else []), *([several] if several else [])]
     # Those of a pair are left out with it.
     return [guard for guard in guards if not any(name.startswith("HA_") for name in guard)]
-
-
-def _text(value):
-    """The bytes of a value that may be digits, ``0x...``, or text in quotes."""
-    if value[:2].lower() == "0x":
-        return bytes.fromhex(value[2:])
-    return value.strip("'").encode()

@@ -13,8 +13,8 @@ _CODES = {
     ("vendor-class", 6): 16,
 }
 _FIELD = re.compile(
-    r"vendor(?:\.enterprise|\[(?:\d{1,9}|\*)\]|\[\d{1,9}\]\.option\[\d{1,5}\])"
-    r"|vendor-class(?:\.enterprise|\[(?:\d{1,9}|\*)\]|\[\d{1,9}\]\.data(?:\[0\])?)"
+    r"vendor(?:\.enterprise|\[(?:\d{1,9}|\*)\](?:\.option\[\d{1,5}\])?)"
+    r"|vendor-class(?:\.enterprise|\[(?:\d{1,9}|\*)\](?:\.data(?:\[0\])?)?)"
 )
 ANYBODY = 32473
 """Number of an enterprise in examples (RFC 5612)."""
@@ -24,7 +24,25 @@ def field_of(name):
     """The name of a part of a vendor option in a packet; raises Unknown for what is none."""
     if not _FIELD.fullmatch(name):
         raise Unknown(name)
-    return name.removesuffix("[0]")
+    # Without an index data are the first; enterprise 0 is any, as * is.
+    first = re.sub(r"\.data\[0\]$", ".data", name)
+    return re.sub(r"^(vendor|vendor-class)\[0\]", r"\1[*]", first)
+
+
+def vendor_class(packet, family):
+    """The value by which Kea makes a class ``VENDOR_CLASS_...``; empty without one.
+
+    It is the first data of DHCPv6's vendor class.
+    """
+    if family == 4:
+        return packet.get("option[60]", b"")
+    value = packet.get("option[16]", b"")
+    return value[6 : 6 + int.from_bytes(value[4:6], "big")]
+
+
+def vendor_class_field(family):
+    """The field that is such a value."""
+    return "option[60]" if family == 4 else "vendor-class[*].data"
 
 
 def with_vendor_options(packet, family):
@@ -48,25 +66,26 @@ def _option(packet, own, name, family, code):
     body = (_body if name == "vendor" else _data)(parts, family)
     enterprise = number.to_bytes(4, "big")
     length = len(body).to_bytes(1, "big") if family == 4 else b""
-    return {
-        f"option[{code}]": enterprise + length + body,
-        f"{name}.enterprise": enterprise,
-        f"{name}[{number}]": body,
-        f"{name}[*]": body,
-    }
+    made = {f"option[{code}]": enterprise + length + body, f"{name}.enterprise": enterprise}
+    for of in (f"{name}[{number}]", f"{name}[*]"):
+        made[of] = body
+        for part, value in parts.items():
+            made[of + (".data" if name == "vendor-class" else f".option[{part}]")] = value
+    return made
 
 
 def _parts(packet, own, name):
     """The one enterprise of a vendor option, and the values of its parts by their codes."""
     numbers, parts = set(), {}
     for field in own:
-        number, *code = re.findall(r"\d+", field) or [""]
+        number = re.match(rf"{name}\[(\d+)\]", field)
+        code = re.search(r"\.option\[(\d+)\]$", field)
         if field == f"{name}.enterprise":
             numbers.add(int.from_bytes(packet[field], "big"))
         elif number:
-            numbers.add(int(number))
-        if code or not field.endswith(("]", "enterprise")):
-            parts[int(code[0]) if code else 0] = packet[field]
+            numbers.add(int(number[1]))
+        if code or field.endswith(".data"):
+            parts[int(code[1]) if code else 0] = packet[field]
     [number] = numbers or {ANYBODY}
     return number, parts
 

@@ -8,8 +8,9 @@ checkout's builds, so that a result names the very file that was measured.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
 from types import ModuleType
@@ -22,19 +23,25 @@ from leaselab.lab.build import build
 from leaselab.lab.catalog import LOADS, OWN
 from leaselab.lab.commented_json import Document, read_commented_json
 from leaselab.lab.configuration import Configuration, refused, servers
+from leaselab.lab.json_tokens import Places, below
 from leaselab.lab.kept_scenarios import keep, keep_bytes, write_family
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.leases import Filling, Leases
-from leaselab.lab.own_files import OwnFiles
+from leaselab.lab.own_files import OwnFiles, UnreadError
+from leaselab.lab.own_form import with_others
 from leaselab.lab.own_kinds import MOST_CLIENTS
 from leaselab.lab.queries.load import OF_DATA
 from leaselab.lab.queries.of_zones import queries_of
-from leaselab.lab.queries.zones import keep_zones, zone_of
+from leaselab.lab.queries.zones import Zone, keep_zones, zone_of
 from leaselab.lab.roles import ROLES, load_module
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.procedure import AT_START
 
 _OF_DNS = {"loss_ratio": 0.005, "late_s": 1.0, "wait_s": 2.0}
 """Parameters of the procedure, as those of other scenarios of DNS servers."""
+_SERVED_RATE, _LONGEST_S = 500, 20
+"""Rate at which each client of DHCP is served once, after each start (exchanges/s), and the
+longest time for that (s)."""
 _OTHERS = re.compile("[^a-z0-9]+")
 """What the name of a file may have and that of a scenario not."""
 _JSON = re.compile(r'(?:\s|(?:#|//)[^\n]*|/\*.*?\*/)*+[{\[<]|.*"Dhcp[46]"', re.DOTALL)
@@ -68,12 +75,16 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Kinds of clients, as leaseload reads them."""
     addresses: int = 0
     """Addresses that its pools have for them."""
+    refuses: bool = False
+    """Whether the server refuses some clients by chance: each counts as a loss."""
     zones: dict[str, str] = {}
     """Files of the zones that it serves, by their names with a last dot."""
     zones_beside: list[tuple[str, str]] = []
     """Zones that it has and nobody asks for, each with its file."""
     unserved: list[str] = []
     """Parts whose clients would get no answer, and why, each with its place in the file."""
+    releases: list[str] = []
+    """Which releases of its server take it, each with what not all of them have."""
     filling: Filling | None = None
     """The leases with which the server begins; None for none."""
 
@@ -102,19 +113,27 @@ def read_own(
     files = OwnFiles(file, _names())
     own = _of_text(files, without, leases, view)
     if own is None:
-        own = _of_json(files.file, without, leases, root or files.folder)
+        places = below(root) if root else files.place
+        own = _of_json(files.file, without, leases, places)
         _with_view(own.kind, view)
     if leases is not None:
         _check_filled(own, files.file)
     if not own.kinds and not own.zones:
-        raise usage_error(
-            "the server would answer no client",
-            where=str(files.file),
-            found="; ".join(own.unserved[:3])
-            or " without ".join(["no subnet and no zone", *own.left_out]),
-            wanted="a subnet with a pool or with reservations, or a primary zone",
-        )
+        raise _without_clients(own, files.file)
     return own
+
+
+def _without_clients(own: Own, file: Path) -> LeaselabError:
+    """Return the error for a configuration whose server nobody can ask for anything."""
+    dns = own.load == "dns-zones"
+    nothing = "no primary zone" if dns else "no subnet"
+    return usage_error(
+        "the server would answer no client",
+        where=str(file),
+        found="; ".join(own.unserved[:3]) or " without ".join([nothing, *own.left_out]),
+        wanted="a primary zone" if dns else "a subnet with a pool or with reservations",
+        todo="for a resolver see leaselab list --scenarios '*-recursive*'" if dns else "",
+    )
 
 
 def _check_filled(own: Own, file: Path) -> None:
@@ -129,7 +148,7 @@ def _check_filled(own: Own, file: Path) -> None:
         )
     if not own.filling.lines:
         raise usage_error(
-            "no lease is of this configuration",
+            "no lease belongs to this configuration",
             where="--leases",
             found=str(own.filling),
             wanted=f"leases of subnets of {file}",
@@ -143,7 +162,7 @@ def _of_text(
     file = files.file
     try:
         text = files.decoded(file)
-    except (OSError, UnicodeDecodeError):
+    except OSError:
         return None  # the reader of JSON says why
     if _JSON.match(text.lstrip(_MARKS)) or text.startswith(_UTF_16):
         return None
@@ -167,7 +186,7 @@ def _of_text(
         changes = [*read["changes"], *recoded]
         return build(Own, {"kind": kind, **read, "changes": changes}, str(file))
     raise usage_error(
-        "of no language of configurations that the lab knows",
+        "not a configuration in a language that the lab knows",
         where=str(file),
         wanted=f"a file as {', '.join(sorted(_names()))}",
         todo="name the main file of the server, or give it that name",
@@ -188,11 +207,9 @@ def _with_view(kind: str, view: str) -> dict[str, str]:
     return {"view": view}
 
 
-def _of_json(
-    file: Path, without: Sequence[str], leases: Leases | None, root: Path | None
-) -> Own:
+def _of_json(file: Path, without: Sequence[str], leases: Leases | None, places: Places) -> Own:
     """Read a file of commented JSON, as Kea's servers have it."""
-    return own_of(read_commented_json(file, root), without, leases)
+    return own_of(read_commented_json(file, places), without, leases)
 
 
 def own_of(
@@ -201,6 +218,17 @@ def own_of(
     """What a role makes of a configuration that has been parsed; errors as of `read_own`."""
     kinds = kinds_of_objects()
     held = list(servers(document.top, kinds))
+    unread = [
+        UnreadError(
+            f"included file not read: {one.why}",
+            str(one.spot),
+            found=one.name,
+            todo="bring the file along, in the place where it is included from",
+        )
+        for one in document.unread
+    ]
+    if unread and not held:
+        raise unread[0]
     if len(held) != 1:
         raise usage_error(
             "not the configuration of one server",
@@ -209,17 +237,11 @@ def own_of(
             wanted=" or ".join(kinds),
             todo="name the file that the server itself reads",
         )
-    for unread in document.unread:
-        raise usage_error(
-            f"included file not read: {unread.why}",
-            where=str(unread.spot),
-            todo="bring the file along, in the place where it is included from",
-        )
     [configuration] = held
     kind = kinds[configuration.name]
     configuration.check({"": "an object"})
     configuration.check(known_costs()[kind].values)
-    read = _read(_package(kind), configuration, without, leases)
+    read = _read(_package(kind), configuration, without, leases, unread)
     made = {"kind": kind, "holder": configuration.name, **read}
     return build(Own, made, str(document.spot))
 
@@ -257,11 +279,28 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
         },
         "beside": own.beside,
         "load": name,
-        **({"procedure": _OF_DNS} if own.zones else {}),
-        "factors": {"protocol": "DNS" if own.zones else f"DHCPv{like['family']}"},
+        "procedure": _OF_DNS if own.zones else _served_before(own),
+        # Two files have figures of their own, in a list by factors, too.
+        "factors": {
+            "protocol": "DNS" if own.zones else f"DHCPv{like['family']}",
+            "configuration": name.removeprefix("own-"),
+        },
     }
     write_family(folder, name, family, load)
     return name
+
+
+def _served_before(own: Own) -> dict[str, Any]:
+    """The parameters by which each client has its lease as the search begins, and keeps it.
+
+    Otherwise the share of new clients depends on the load.  A server that begins with leases
+    goes back to them.
+    """
+    if own.filling is not None:
+        return {}
+    seconds = max(1, min(_LONGEST_S, math.ceil(own.clients / _SERVED_RATE)))
+    rate = math.ceil(own.clients / seconds)
+    return {"reset": AT_START, "warm_up_s": seconds, "warm_up_rate": rate}
 
 
 def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -272,14 +311,14 @@ def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, d
         "clients": own.clients,
         "addresses": own.addresses,
         "population": population,
+        **({"refuses": True} if own.refuses else {}),
         **({"relayed": True} if like["family"] == 6 else {}),
     }
 
 
 def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Keep the zones, and queries for their names; return as `_of_clients`."""
-    zones = [zone_of(name, Path(file), file) for name, file in own.zones.items()]
-    beside = [zone_of(name, Path(file), file) for name, file in own.zones_beside]
+    zones, beside = _read_zones(own.zones.items(), own.zones_beside)
     files, lines = keep_zones(folder, zones, beside), queries_of(zones)
     query_file = keep_bytes(folder, "".join(f"{line}\n" for line in lines).encode(), "lines")
     return f"{files}{query_file}", {
@@ -298,14 +337,32 @@ def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dic
     }
 
 
+def _read_zones(*named: Iterable[tuple[str, str]]) -> list[list[Zone]]:
+    """Read zones by their names and files; raises one usage error for all that are none."""
+    read: list[list[Zone]] = [[] for _ in named]
+    wrong = []
+    for zones, each in zip(read, named, strict=True):
+        for name, file in each:
+            try:
+                zones.append(zone_of(name, Path(file), file))
+            except LeaselabError as error:
+                wrong.append(error)
+    if wrong:
+        raise with_others(wrong, "what")
+    return read
+
+
 def _read(
     package: ModuleType,
     configuration: Configuration,
     without: Sequence[str],
     leases: Leases | None,
+    unread: Sequence[UnreadError],
 ) -> dict[str, Any]:
     try:
-        read: dict[str, Any] = package.read(configuration, without, MOST_CLIENTS, leases)
+        read: dict[str, Any] = package.read(
+            configuration, without, MOST_CLIENTS, leases, unread
+        )
     except _WRONG as error:
         raise refused(configuration.whole) from error
     return read

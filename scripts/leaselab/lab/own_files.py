@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from leaselab.lab.plain_file import check_plain, content_of
@@ -16,6 +17,8 @@ _DEEPEST = 20
 """Files between the main file and the last that is included."""
 _MOST_FILES = 1000
 """Files that one configuration may read; one that includes itself reads more."""
+_MOST_NAMED = 4
+"""Files that an error names."""
 
 
 class UnreadError(LeaselabError):
@@ -26,11 +29,21 @@ class UnreadError(LeaselabError):
         super().__init__(Outcome.USAGE, what, where, **fields)
 
 
+def _first(paths: Iterable[Path]) -> Path | None:
+    """Return the first path of some at which something is; None without one."""
+    for path in paths:
+        with contextlib.suppress(OSError, ValueError):  # names that no file can have
+            path.stat()
+            return path
+    return None
+
+
 class OwnFiles:
     """The main file of a configuration, and those that it names.
 
     Absolute names are looked for in a folder: ``/etc/bind/db.a`` as ``etc/bind/db.a``,
-    ``bind/db.a`` or ``db.a`` there.  Of a file's those that are in no such place are.
+    ``bind/db.a`` or ``db.a`` there.  Of a file's those that are in no such place are, also in
+    folders above it with their whole name: copies of machines have it so.
     """
 
     def __init__(self, named: Path, names: Sequence[str]) -> None:
@@ -39,7 +52,7 @@ class OwnFiles:
         self.file = self._main(named, names) if self.folder else named
         self._left = _MOST_FILES
         self.recoded: list[str] = []
-        """Files that were read as Windows-1252, as they are not UTF-8."""
+        """Files that were read as Windows-1252 or Latin-1, as they are not UTF-8."""
 
     @staticmethod
     def _main(folder: Path, names: Sequence[str]) -> Path:
@@ -50,19 +63,23 @@ class OwnFiles:
                 where=str(folder),
                 found=", ".join(str(path.relative_to(folder)) for path in held) or "none",
                 wanted=f"one file of {', '.join(sorted(names))}",
-                todo="name the file itself",
+                todo="name the file itself"
+                + (": --config " if held else "")
+                + " or ".join(map(str, held[:_MOST_NAMED])),
             )
         return held[0]
 
     def decoded(self, path: Path) -> str:
-        """Return the text of a file; raises OSError, and UnicodeDecodeError for no text."""
+        """Return the text of a file, whatever its bytes are; raises OSError."""
         content = content_of(path, MOST_BYTES, "too large")
         try:
             return content.decode()
         except UnicodeDecodeError:
-            text = content.decode("cp1252")
             self.recoded.append(str(path))
-            return text
+        try:
+            return content.decode("cp1252")
+        except UnicodeDecodeError:  # a few bytes are none of Windows'
+            return content.decode("latin-1")
 
     def path(self, name: str, where: str, within: str = "") -> Path:
         """Return the path of a file or folder that the configuration names.
@@ -71,26 +88,38 @@ class OwnFiles:
         line that names it; a usage error has it where there is no such file.
         """
         tried = self._below(Path(within) / name) if within else []
-        for path in [*tried, *self._below(Path(name))] if name else []:
-            with contextlib.suppress(OSError, ValueError):  # names that no file can have
-                path.stat()
-                return path
-        raise UnreadError(
-            "a file that it names is not here",
-            where,
-            found=name[:200] or "no name",
-            todo="name a folder that has the configuration and its files: --config FOLDER",
-        )
+        path = _first([*tried, *self._below(Path(name))] if name else [])
+        if path is None:
+            raise UnreadError(
+                "a file that it names is not here",
+                where,
+                found=name[:200] or "no name",
+                todo="name a folder that has the configuration and its files: --config FOLDER",
+            )
+        return path
+
+    def place(self, name: str) -> Path:
+        """Return the path of a file as `path`, or where it should be."""
+        tried = self._below(Path(name))
+        return _first(tried) or tried[0]
+
+    def plain(self, name: str, where: str, within: str = "") -> Path:
+        """Return as `path` for a plain file; the error has the line for another."""
+        path = self.path(name, where, within)
+        if not path.is_file():
+            raise UnreadError("not a plain file", where, found=str(path))
+        return path
 
     def _below(self, path: Path) -> list[Path]:
         """Where a name may lead, the best first."""
         if not path.is_absolute():
             return [self.file.parent / path, *([self.folder / path] if self.folder else [])]
-        parts, folder = path.parts[1:], self.folder or self.file.parent
-        tails = [folder.joinpath(*parts[at:]) for at in range(len(parts))]
-        return tails if self.folder else [path, *tails]
+        parts, folder = Path(os.path.normpath(path)).parts[1:], self.folder or self.file.parent
+        tails = [folder.joinpath(*parts[at:]) for at in range(max(1, len(parts)))]
+        above = [held.joinpath(*parts) for held in self.file.absolute().parents]
+        return tails if self.folder else [path, *tails, *above]
 
-    def included(self, name: str, where: str, depth: int) -> tuple[str, str]:
+    def included(self, name: str, where: str, depth: int, within: str = "") -> tuple[str, str]:
         """Return as `text`; the file is included at this depth, which has a limit."""
         if depth == _DEEPEST:
             raise usage_error(
@@ -98,7 +127,7 @@ class OwnFiles:
                 where=where,
                 wanted=f"{_DEEPEST} files in each other at the most",
             )
-        return self.text(name, where)
+        return self.text(name, where, within)
 
     def text(self, name: str, where: str, within: str = "") -> tuple[str, str]:
         """Return the text of a file and its path; errors as `path`."""
@@ -107,11 +136,13 @@ class OwnFiles:
         try:
             if self._left < 0:
                 raise OSError(errno.EFBIG, f"more than {_MOST_FILES} files")
-            return self.decoded(path), str(path)
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "not a text"
+            text = self.decoded(path)
+            if "\0" in text:  # servers read up to it, or refuse it
+                raise OSError(errno.EILSEQ, "not a text: it has a byte 0")
+            return text, str(path)
+        except OSError as error:
             raise UnreadError(
-                f"included file not read: {why}",
+                f"included file not read: {error.strerror}",
                 where,
                 found=str(path),
                 wanted=f"a file of text that you may read, {MOST_BYTES} bytes at most",
@@ -121,9 +152,9 @@ class OwnFiles:
         """Whether a name is that of a folder; errors as `path`."""
         return self.path(name, where).is_dir()
 
-    def names(self, folder: str, where: str) -> list[str]:
+    def names(self, folder: str, where: str, within: str = "") -> list[str]:
         """Return the names of the plain files in a folder, in order; errors as `path`."""
-        path = self.path(folder, where)
+        path = self.path(folder, where, within)
         names = []
         try:
             for entry in sorted(path.iterdir()):

@@ -11,7 +11,10 @@ from leaselab.model.errors import LeaselabError, usage_error
 UNREAD = "unread-files"
 """The word of ``--without`` for parts whose files are not here or cannot be read."""
 _BRING = "name a file that you may read"
+_LISTED = 9
+"""Files that are listed beside the first one that is wrong."""
 T = TypeVar("T")
+E = TypeVar("E", bound=LeaselabError)
 
 
 class OwnForm:
@@ -47,36 +50,56 @@ class OwnForm:
         try:
             return read(name, spot)
         except UnreadError as error:
-            if UNREAD in self._without:
-                self.leave_out(UNREAD, error.what, spot)
-                self.change(f"{name[:80]}: not read, and left out")
-            self._unread.append(error)
+            self.leave_unread(error, name, spot)
         return None
+
+    def leave_unread(self, error: UnreadError, name: str, spot: str) -> None:
+        """Leave out the part that names a file, as `unless_unread`."""
+        self.leave_out(UNREAD, error.what, spot)
+        if UNREAD in self._without:
+            self.change(f"{name[:80]}: not read, and left out")
+        self._unread.append(error)
 
     def check_used(self) -> None:
         """Raise a usage error for parts to leave out, and for a word to which none belongs."""
-        if self._unread and UNREAD not in self._without:
-            first, *others = self._unread
-            first.found += f", and {len(others)} more such" if others else ""
-            first.todo = f"{first.todo or _BRING}, or leave it out: --without {UNREAD}"
-            raise first
         if self._refused:
             raise self._refusal()
         unused = [word for word in self._without if word not in self.left_out]
         if unused:
             raise usage_error(
-                "nothing of that name would have to be left out",
+                "the configuration has no such part to leave out",
                 where=f"--without {unused[0]}",
                 wanted=", ".join(sorted(self.left_out)) or "no --without",
             )
 
     def _refusal(self) -> LeaselabError:
-        (word, (why, where)), *others = self._refused.items()
-        also = ", ".join(f"{word} ({where}: {why})" for word, (why, where) in others)
-        words = " ".join(f"--without {word}" for word in self._refused)
+        """Refuse all parts at once, with all words that the file needs."""
+        refused = dict(self._refused)
+        words = " ".join(f"--without {word}" for word in [*self.left_out, *refused])
+        first = with_others(self._unread, "found") if refused.pop(UNREAD, None) else None
+        parts = [f"{word} ({where}: {why})" for word, (why, where) in refused.items()]
+        if first is not None:
+            also = f", and leave out {' and '.join(parts)}" if parts else ""
+            first.todo = f"{first.todo or _BRING}, or leave it out{also}: {words}"
+            return first
+        [(word, (why, where)), *_] = refused.items()
+        also = "".join(f" and {part}" for part in parts[1:])
         return usage_error(
-            f"the lab cannot have this: {why}",
+            f"the lab cannot run this part of the configuration: {why}",
             where=where,
             found=word,
-            todo=f"measure the file without it{also and f' and {also}'}: {words}",
+            todo=f"measure the file without it{also}: {words}",
         )
+
+
+def with_others(errors: Sequence[E], said: str) -> E:
+    """Return the first of some errors, which lists the places of the others, too.
+
+    `said` is the field of each that is listed.
+    """
+    first, *others = errors
+    listed = [f"{error.where}: {getattr(error, said)}" for error in others[:_LISTED]]
+    more = len(others) - len(listed)
+    listed += [f"and {more} more such"] if more else []
+    first.found = "; ".join([first.found, *listed])
+    return first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -22,6 +22,8 @@ _ASKED = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}
 """Options that clients ask for: mask, routers, DNS and the like."""
 _SENT = ("options", "agent")
 """What clients send of their own, and their relay of them."""
+RESERVED = "reserved"
+"""What clients with reservations are called in the names of their kinds."""
 _LINK_SELECTION = 5
 """Sub-option of option 82 that names the subnet (RFC 3527): the relay has the lab's address."""
 
@@ -47,7 +49,7 @@ class Kinds:
         """Add a kind of clients of a subnet; `own` is what they have, `of` what they are."""
         options = dict([_ASKED[self.family], *own.get("options", ())])
         kind = {
-            "name": f"{place.prefix}, {of}" if of else str(place.prefix),
+            "name": kind_name(place, *([of] if of else [])),
             **own,
             "options": [[code, value] for code, value in options.items()],
         }
@@ -78,7 +80,7 @@ class Kinds:
                 self.say(f"{place.prefix}: {more} more reservations have no client")
             for part in _parts(word, values):
                 has = [*own.get(word, ()), *part] if word in _SENT else part
-                self.add(place, {**own, "clients": len(part), word: has}, "reserved")
+                self.add(place, {**own, "clients": len(part), word: has}, RESERVED)
 
     def say(self, reason: str) -> None:
         """Note a part of the file whose clients get no answer, once."""
@@ -88,6 +90,17 @@ class Kinds:
     def addresses(self, wanted: int) -> int:
         """Addresses that there are for the clients; `wanted` is the size of the pools."""
         return max(wanted, 2 * sum(int(kind["clients"]) for kind in self.kinds))
+
+
+def kind_name(place: Place, *of: str) -> str:
+    """Return the name of a kind of clients of a subnet: `of` is what they are, if anything."""
+    return ", ".join([str(place.prefix), *of])
+
+
+def named_in(kind: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the subnet and what clients are, empty for plain ones, as `kind_name` has them."""
+    prefix, _, of = str(kind["name"]).partition(", ")
+    return prefix, of
 
 
 def leases_of(kind: Mapping[str, Any]) -> int:
@@ -108,6 +121,28 @@ def divided(clients: int, rooms: Sequence[int]) -> list[int]:
     ends = list(accumulate(rooms))
     served = min(clients, ends[-1] if ends else 0)
     return [bisect_right(ends, number * ends[-1] // served) for number in range(served)]
+
+
+def joined(parts: Iterable[Mapping[Any, Sequence[Any]]]) -> dict[Any, list[Any]]:
+    """Return what several parts of a test ask for, together: pieces by their fields."""
+    every: dict[Any, list[Any]] = {}
+    for part in parts:
+        for field, pieces in part.items():
+            every.setdefault(field, []).extend(pieces)
+    return every
+
+
+def numbered(base: bytes, free: Sequence[int], numbers: Iterable[int]) -> Iterator[bytes]:
+    """Yield bytes with each number in its places `free`, the lowest digit in the first.
+
+    Larger numbers begin again.
+    """
+    for number in numbers:
+        filled = bytearray(base)
+        digits = (number % 256 ** len(free)).to_bytes(len(free), "little")
+        for at, digit in zip(free, digits, strict=True):
+            filled[at] = digit
+        yield bytes(filled)
 
 
 def _parts(word: str, values: list[Any]) -> Iterable[list[Any]]:

@@ -19,6 +19,8 @@ MOST_GROUPS = 1 << 15
 MOST_MINUTES = 7 * 24 * 60
 COPY_S = 1.0
 """A message that is seen again within this time on another path was passed on, not resent."""
+SAME_S = 0.001
+"""One that is seen again within this time is a copy, of another interface of the capture."""
 _LATEST_S = 1 << 33
 """Times beyond it are none."""
 _ALL = (*WORDS, SECOND)
@@ -73,8 +75,8 @@ class Census:
             return
         word = _ALL.index(message.word)
         if (self._xid[number], self._word[number]) == (message.xid, word):
-            is_copy = self._path[number] != message.path
-            if is_copy and abs(at - self._at[number]) < COPY_S:
+            within_s = COPY_S if self._path[number] != message.path else SAME_S
+            if abs(at - self._at[number]) < within_s:
                 self.copies += 1
             else:
                 self.resent += 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import ipaddress
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from msgspec import Struct, to_builtins
@@ -20,6 +22,10 @@ _HEAD = """\
 # by their rank, identities are made up by the load, and a value of an option is kept only
 # where several clients sent it.
 """
+_MOST = 1 << 48
+"""Largest number of what was counted."""
+_CODES = {4: 255, 6: 1 << 16}
+_VALUE = re.compile("text:.*|hex:(?:[0-9a-f]{2})*", re.IGNORECASE | re.DOTALL)
 _LONGEST = 64 << 20
 """Bytes of a file of clients at the most."""
 
@@ -61,6 +67,18 @@ class Traffic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is not as it was seen, and which tables were full."""
     kinds: list[dict[str, Any]]
     """Kinds of clients, as leaseload reads them (`--population`)."""
+
+
+class _Kind(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A kind of clients, as far as `leaselab clients` writes it."""
+
+    name: str
+    clients: int
+    relay: str | None = None
+    agent: list[tuple[int, str]] = []
+    options: list[tuple[int, str]] = []
+    first_mac: str | None = None
+    want: Literal["address", "prefix", "both"] = "address"
 
 
 class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -133,14 +151,54 @@ def _check(traffic: Traffic, where: str) -> None:
             found=", ".join(f"{word} {share}" for word, share in shares.items()) or "none",
             wanted=f"shares of {', '.join(WORDS)} that sum to 1",
         )
-    if not traffic.kinds or min(shares.values()) < 0 or traffic.seconds < 0:
+    counts = (traffic.clients, traffic.relays, traffic.messages, *traffic.minutes)
+    numbers = (*shares.values(), traffic.seconds, *counts)
+    wrong = next((number for number in numbers if not 0 <= number <= _MOST), None)
+    if wrong is not None:
+        raise usage_error(
+            "not a number of what was counted",
+            where=where,
+            found=str(wrong)[:40],
+            wanted=f"0 to {_MOST}",
+        )
+    if not traffic.kinds:
         raise usage_error("no kind of clients", where=f"{where}: kinds", wanted="one or more")
     for number, kind in enumerate(traffic.kinds):
-        count = kind.get("clients")
-        if type(count) is not int or count < 1:
+        _check_kind(
+            build(_Kind, kind, f"{where}: kinds[{number}]"), f"{where}: kinds[{number}]"
+        )
+
+
+def _check_kind(kind: _Kind, where: str) -> None:
+    if not 1 <= kind.clients <= _MOST:
+        raise usage_error(
+            "not a number of clients",
+            where=f"{where}.clients",
+            found=str(kind.clients)[:40],
+            wanted="1 or more",
+        )
+    family = 6 if where.endswith("6", 0, where.index(": kinds")) else 4
+    pairs = {"agent": kind.agent, "options": kind.options}
+    for name, number, (code, value) in (
+        (name, number, pair)
+        for name, listed in pairs.items()
+        for number, pair in enumerate(listed)
+    ):
+        if not 0 < code < _CODES[family] or not _VALUE.fullmatch(value):
             raise usage_error(
-                "not a number of clients",
-                where=f"{where}: kinds[{number}].clients",
-                found=repr(count)[:40],
-                wanted="1 or more",
+                "not an option",
+                where=f"{where}.{name}[{number}]",
+                found=f"{code}, {value!r}"[:80],
+                wanted=f"a code from 1 to {_CODES[family] - 1}, and text:… or hex:…",
             )
+    try:
+        is_relay = not kind.relay or ipaddress.ip_address(kind.relay).version == family
+    except ValueError:
+        is_relay = False
+    if not is_relay:
+        raise usage_error(
+            "not a relay",
+            where=f"{where}.relay",
+            found=str(kind.relay)[:40],
+            wanted=f"an address of IPv{family}",
+        )

@@ -1,6 +1,6 @@
-"""From a captured frame to the datagram in it: Ethernet, VLANs, Linux cooked, raw IP.
+"""From a captured frame to what is in its UDP or TCP: Ethernet, VLANs, tunnels, raw IP.
 
-Pure.  What is no datagram of some ports is named by the reason for which it is skipped.
+Pure.  What is of none of some ports is named by the reason for which it is skipped.
 """
 
 from __future__ import annotations
@@ -13,14 +13,23 @@ TRUNCATED = "cut short"
 FRAGMENT = "fragments"
 
 Ports = Mapping[int, tuple[int, ...]]
-"""UDP ports of a protocol by family, 4 and 6."""
-_IPV4, _IPV6 = 0x0800, 0x86DD
+"""Ports of a protocol by family, 4 and 6."""
+_IPV4, _IPV6, _ETHER = 0x0800, 0x86DD, 0x6558
+"""What frames hold, by EtherTypes; that of Ethernet is GRE's."""
 _VLANS = (0x8100, 0x88A8, 0x9100)
-_MOST_VLANS = 4
-_UDP, _FRAGMENT_HEADER = 17, 44
+_MPLS, _PPPOE = (0x8847, 0x8848), 0x8864
+_MOST_TAGS = 8
+_PPP = {0x0021: _IPV4, 0x0057: _IPV6}
+_NIBBLES = {4: _IPV4, 6: _IPV6}
+_TCP, _UDP, _FRAGMENT_HEADER, _GRE = 6, 17, 44, 47
+_TUNNELS = {4: _IPV4, 41: _IPV6}
 _EXTENSIONS = (0, 43, 60)
 """Hop-by-hop options, routing, destination options: 8 bytes and 8 times their second."""
 _MOST_EXTENSIONS = 8
+_ERSPAN, _ERSPAN3 = 0x88BE, 0x22EB
+_VXLAN, _VXLAN_SIZE = 4789, 8
+_TCP_HEADER, _SYN = 20, 2
+_MOST_TUNNELS = 4
 
 _ETHERNET, _SLL, _SLL2, _NULL, _LOOP = 1, 113, 276, 0, 108
 _RAW = (12, 14, 101, 228, 229)
@@ -30,7 +39,7 @@ LINKS = (_ETHERNET, _SLL, _SLL2, _NULL, _LOOP, *_RAW)
 
 @dataclass(frozen=True, slots=True)
 class Datagram:
-    """A datagram to or from a port of its protocol."""
+    """A datagram to or from a port of its protocol, or a segment of TCP to or from it."""
 
     family: int
     """4 or 6."""
@@ -38,82 +47,146 @@ class Datagram:
     target: bytes
     """Addresses, 4 or 16 bytes."""
     payload: bytes
+    segment: Segment | None = None
+    """What TCP says of it; None for UDP."""
 
 
-def datagram_of(link: int, frame: bytes, ports: Ports) -> Datagram | str:
-    """The datagram of some ports in a frame of a link type, or why there is none."""
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Where the payload of a segment is in its stream."""
+
+    ports: tuple[int, int]
+    """Of source and target."""
+    number: int
+    """Of the first byte."""
+    begins: bool
+    """Whether it opens the connection (SYN)."""
+
+
+def datagram_of(link: int, frame: bytes, ports: Ports, *, tcp: bool = False) -> Datagram | str:
+    """The datagram of some ports in a frame of a link type, or why there is none.
+
+    With `tcp` also segments of these ports, which may be parts of a message or several.
+    """
     try:
         protocol, place = _network(link, frame)
-        if protocol == _IPV4:
-            return _of_ipv4(frame, place, ports[4])
-        return _of_ipv6(frame, place, ports[6]) if protocol == _IPV6 else OTHER
+        for _ in range(_MOST_TUNNELS):
+            inner = _carried(frame, protocol, place, ports, tcp=tcp)
+            if not isinstance(inner, tuple):
+                return inner
+            protocol, place = _untagged(frame, *inner)
     except IndexError:
         return TRUNCATED
+    return OTHER
 
 
 def _network(link: int, frame: bytes) -> tuple[int, int]:
     """The network protocol's EtherType, and where it begins."""
     if link == _ETHERNET:
-        protocol, place = _two(frame, 12), 14
+        protocol, place = _ETHER, 0
     elif link == _SLL:
         protocol, place = _two(frame, 14), 16
     elif link == _SLL2:
         protocol, place = _two(frame, 0), 20
     else:
         place = 4 if link in (_NULL, _LOOP) else 0
-        protocol = {4: _IPV4, 6: _IPV6}.get(frame[place] >> 4, 0)
-    for _ in range(_MOST_VLANS):
-        if protocol not in _VLANS:
+        protocol = _NIBBLES.get(frame[place] >> 4, 0)
+    return _untagged(frame, protocol, place)
+
+
+def _untagged(frame: bytes, protocol: int, place: int) -> tuple[int, int]:
+    """What Ethernet, tags of VLANs, labels of MPLS and PPPoE are before."""
+    for _ in range(_MOST_TAGS):
+        if protocol == _ETHER:
+            protocol, place = _two(frame, place + 12), place + 14
+        elif protocol in _VLANS:
+            protocol, place = _two(frame, place + 2), place + 4
+        elif protocol == _PPPOE:
+            protocol, place = _PPP.get(_two(frame, place + 6), 0), place + 8
+        elif protocol in _MPLS:
+            is_last = frame[place + 2] & 1
+            place += 4
+            if is_last:
+                # A pseudowire's frame is behind a control word, whose first half byte is 0.
+                nibble = frame[place] >> 4
+                protocol, place = _NIBBLES.get(nibble, _ETHER), place + (0 if nibble else 4)
+        else:
             break
-        protocol, place = _two(frame, place + 2), place + 4
     return protocol, place
 
 
-def _of_ipv4(frame: bytes, place: int, ports: tuple[int, ...]) -> Datagram | str:
-    if frame[place + 9] != _UDP:
+def _carried(
+    frame: bytes, protocol: int, place: int, ports: Ports, *, tcp: bool
+) -> Datagram | str | tuple[int, int]:
+    """The datagram of a packet, why there is none, or protocol and place of a packet in it."""
+    if protocol not in (_IPV4, _IPV6):
         return OTHER
-    fragment = _two(frame, place + 6)
-    if fragment & 0x1FFF:
+    family, kind, at, part = (_ipv4 if protocol == _IPV4 else _ipv6)(frame, place)
+    if kind in _TUNNELS or kind == _GRE:
+        return FRAGMENT if part else _in_tunnel(frame, kind, at)
+    if kind != _UDP and not (tcp and kind == _TCP):
+        return OTHER
+    if part & 0x1FFF:
         return FRAGMENT
+    both = _two(frame, at), _two(frame, at + 2)
+    if both[0] in ports[family] or both[1] in ports[family]:
+        return FRAGMENT if part else _datagram(frame, family, place, kind, at)
+    is_vxlan = kind == _UDP and both[1] == _VXLAN and not part
+    return (_ETHER, at + 8 + _VXLAN_SIZE) if is_vxlan else OTHER
+
+
+def _ipv4(frame: bytes, place: int) -> tuple[int, int, int, int]:
+    """Family of a packet, what it carries, where, and which part of it."""
     header = 4 * (frame[place] & 15)
     if header < 20:
-        return TRUNCATED
-    ends = frame[place + 12 : place + 16], frame[place + 16 : place + 20]
-    datagram = _of_udp(frame, place + header, ports, is_part=bool(fragment & 0x2000))
-    return datagram if isinstance(datagram, str) else Datagram(4, *ends, datagram)
+        raise IndexError(header)
+    return 4, frame[place + 9], place + header, _two(frame, place + 6) & 0x3FFF
 
 
-def _of_ipv6(frame: bytes, place: int, ports: tuple[int, ...]) -> Datagram | str:
-    following, at, is_part = frame[place + 6], place + 40, False
+def _ipv6(frame: bytes, place: int) -> tuple[int, int, int, int]:
+    """The same of a packet of IPv6, with the part as IPv4 says it."""
+    kind, at, part = frame[place + 6], place + 40, 0
     for _ in range(_MOST_EXTENSIONS):
-        if following == _FRAGMENT_HEADER:
+        if kind == _FRAGMENT_HEADER:
             fragment = _two(frame, at + 2)
-            if fragment & 0xFFF8:
-                return FRAGMENT
-            is_part = bool(fragment & 1)
-            following, at = frame[at], at + 8
-        elif following in _EXTENSIONS:
-            following, at = frame[at], at + 8 + 8 * frame[at + 1]
+            part = fragment >> 3 | (fragment & 1) << 13
+            kind, at = frame[at], at + 8
+        elif kind in _EXTENSIONS and not part & 0x1FFF:
+            kind, at = frame[at], at + 8 + 8 * frame[at + 1]
         else:
             break
-    if following != _UDP:
-        return OTHER
-    ends = frame[place + 8 : place + 24], frame[place + 24 : place + 40]
-    datagram = _of_udp(frame, at, ports, is_part=is_part)
-    return datagram if isinstance(datagram, str) else Datagram(6, *ends, datagram)
+    return 6, kind, at, part
 
 
-def _of_udp(frame: bytes, place: int, ports: tuple[int, ...], *, is_part: bool) -> bytes | str:
-    """The payload of a datagram, or why there is none."""
-    if _two(frame, place) not in ports and _two(frame, place + 2) not in ports:
-        return OTHER
-    if is_part:
-        return FRAGMENT
-    size = _two(frame, place + 4)
-    payload = frame[place + 8 : place + size]
-    if size < 8 or len(payload) < size - 8:
-        return TRUNCATED
-    return payload
+def _datagram(frame: bytes, family: int, place: int, kind: int, at: int) -> Datagram:
+    """What a whole packet carries; raises IndexError where it is cut short."""
+    size, first = (4, place + 12) if family == 4 else (16, place + 8)
+    ends = frame[first : first + size], frame[first + size : first + 2 * size]
+    segment = None
+    if kind == _UDP:
+        head, end = 8, at + _two(frame, at + 4)
+    else:
+        head, flags = 4 * (frame[at + 12] >> 4), frame[at + 13]
+        end = place + (_two(frame, place + 2) if family == 4 else 40 + _two(frame, place + 4))
+        number = _two(frame, at + 4) << 16 | _two(frame, at + 6)
+        both = _two(frame, at), _two(frame, at + 2)
+        segment = Segment(both, number, bool(flags & _SYN))
+    if end < at + head or end > len(frame) or (segment and head < _TCP_HEADER):
+        raise IndexError(end)
+    return Datagram(family, *ends, frame[at + head : end], segment)
+
+
+def _in_tunnel(frame: bytes, kind: int, place: int) -> tuple[int, int]:
+    """Protocol and place of what a tunnel carries, also the copies of switches (ERSPAN)."""
+    if kind != _GRE:
+        return _TUNNELS[kind], place
+    flags, protocol = _two(frame, place), _two(frame, place + 2)
+    place += 4 + sum(4 for bit in (0x8000, 0x2000, 0x1000) if flags & bit)
+    if protocol == _ERSPAN:  # its first version has no number, and no header
+        return _ETHER, place + (8 if flags & 0x1000 else 0)
+    if protocol == _ERSPAN3:
+        return _ETHER, place + 12 + 8 * (frame[place + 11] & 1)
+    return protocol, place
 
 
 def _two(frame: bytes, place: int) -> int:

@@ -13,7 +13,7 @@ from leaselab.lab.clients.arrivals import Arrivals
 from leaselab.lab.clients.file import Clients, Traffic
 from leaselab.lab.kept_scenarios import Made, keep, write_like
 from leaselab.lab.own_kinds import MOST_CLIENTS as OF_CONFIGURATION
-from leaselab.lab.own_kinds import leases_of
+from leaselab.lab.own_kinds import RESERVED, leases_of, named_in
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import POOL_USE_LIMIT, pool_size
 from leaselab.model.scenario import Scenario
@@ -23,6 +23,7 @@ MOST_CLIENTS = 1 << 24
 _MOST_ADDRESSES = 1 << 40
 """Addresses of a pool that are counted."""
 _INTERFACE_ID = 18
+_MOST_SHOWN = 5
 
 
 class _Relay(NamedTuple):
@@ -30,7 +31,7 @@ class _Relay(NamedTuple):
 
     address: str
     clients: int
-    """How many its pools are for."""
+    """How many its pools are for that are open to all."""
     wants: frozenset[str]
     agent: list[list[Any]]
     """Sub-options by which the relay identifies its interface to a server."""
@@ -100,7 +101,9 @@ def _fitting(scenario: Scenario, clients: Clients) -> Traffic:
     where = f"scenario {scenario.name}"
     family = scenario.load.get("family")
     if "queries" in scenario.load or family not in (4, 6):
-        raise usage_error("it has no clients of DHCP", where=where, wanted="one of DHCP")
+        raise usage_error(
+            "not a DHCP scenario", where=where, wanted="a DHCP scenario, such as v4-memfile"
+        )
     if scenario.partner:
         raise usage_error(
             "a pair of servers takes no clients of a file",
@@ -109,7 +112,7 @@ def _fitting(scenario: Scenario, clients: Clients) -> Traffic:
         )
     if "first_client" in scenario.load:
         raise usage_error(
-            "its clients are those that it reserves addresses for",
+            "its reservations are for its own clients, which a file cannot replace",
             where=where,
             wanted="a scenario without reservations",
         )
@@ -134,7 +137,9 @@ def _kinds(
     if "population" in scenario.load:
         kept = (folder / f"{scenario.load['population']}.json").read_text(encoding="utf-8")
         addresses = int(scenario.load["addresses"])
-        return _behind(kinds, _relays(json.loads(kept)["kinds"], addresses))
+        relays, notes = _relays(json.loads(kept)["kinds"], addresses)
+        behind, more = _behind(kinds, relays)
+        return behind, [*notes, *more]
     want = str(scenario.load.get("want", "address"))
     notes = []
     if any("relay" in kind for kind in kinds):
@@ -151,32 +156,58 @@ def _kinds(
     ], notes
 
 
-def _relays(kinds: list[dict[str, Any]], addresses: int) -> list[_Relay]:
-    """The relays of a configuration, those with the largest pools first.
+def _relays(kinds: list[dict[str, Any]], addresses: int) -> tuple[list[_Relay], list[str]]:
+    """The relays of a configuration, those with the largest pools first, and notes.
 
-    Its own clients are fewer than half of large pools, which have so many leases in all.
+    Its own clients are fewer than half of large pools, which have so many leases in all.  Of
+    a pool that is open to all at most half of them are in classes; relays without one are
+    left out.
     """
-    sizes: Counter[str] = Counter()
-    wants: dict[str, set[str]] = {}
-    agents: dict[str, list[list[Any]]] = {}
     if any("relay" not in kind for kind in kinds):
         raise usage_error(
             "clients of a capture need relays of their own, and those of this file have none",
             where="--clients",
             todo="measure the file with the clients that fit it: leave out --clients",
         )
+    sizes: Counter[str] = Counter()
+    in_classes: Counter[str] = Counter()
+    subnets: dict[str, str] = {}
+    wants: dict[str, set[str]] = {}
+    agents: dict[str, list[list[Any]]] = {}
     for kind in kinds:
         address = str(kind["relay"])
-        sizes[address] += int(kind["clients"])
-        wants.setdefault(address, set()).add(kind.get("want", "address"))
+        subnets[address], of = named_in(kind)
         interface = [pair for pair in kind.get("agent", []) if pair[0] == _INTERFACE_ID]
         agents.setdefault(address, interface)
+        if not of:
+            sizes[address] += int(kind["clients"])
+            wants.setdefault(address, set()).add(kind.get("want", "address"))
+        elif of != RESERVED:
+            in_classes[address] += int(kind["clients"])
+    for address, size in sizes.items():
+        sizes[address] += min(size, in_classes[address])
+    closed = [subnet for address, subnet in subnets.items() if address not in sizes]
+    if not sizes:
+        raise usage_error(
+            "no subnet of the file takes clients of a capture",
+            where="--clients",
+            found=_listed(closed),
+            wanted="a pool for clients without a reservation, in no class",
+        )
     leases = sum(map(leases_of, kinds))
     room = max(1.0, POOL_USE_LIMIT * addresses / max(OF_CONFIGURATION, leases))
-    return [
+    relays = [
         _Relay(address, math.floor(size * room), frozenset(wants[address]), agents[address])
         for address, size in sizes.most_common()
     ]
+    closed_to_all = f"{_listed(closed)}: only for reservations or classes, no client is there"
+    return relays, [closed_to_all] if closed else []
+
+
+def _listed(prefixes: list[str]) -> str:
+    """Subnets in one line."""
+    more = len(prefixes) - _MOST_SHOWN
+    return ", ".join(prefixes[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _behind(

@@ -26,6 +26,7 @@ _COOKIE = b"\x63\x82\x53\x63"
 _BROADCAST = b"\xff\xff\xff\xff"
 _NONE4, _NONE6 = bytes(4), bytes(16)
 _ETHERNET = 1
+_LINK_SELECTION = 5
 _MOST_RELAYS = 32
 _WORDS4 = {1: "new", 3: SECOND, 4: "decline", 7: "release", 8: "inform"}
 _WORDS6 = {
@@ -46,9 +47,10 @@ class Message:
     """The identity that a server sees: client identifier, hardware address or DUID."""
     options: Options
     relay: bytes = b""
-    """giaddr, or the link address of the relay nearest to the client; empty without a relay."""
+    """The subnet as the relay names it: by link selection (RFC 3527), else giaddr; the link
+    address of the relay nearest to the client.  Empty without a relay."""
     agent: Options = ()
-    """Sub-options of option 82, or options of that relay."""
+    """Sub-options of option 82 but link selection, also of a switch; options of that relay."""
     path: int = 0
     """Hash of who passed it on, and to whom: copies of one message differ in it."""
     want: str = "address"
@@ -80,8 +82,10 @@ def _of_v4(datagram: Datagram) -> Message | str:
     word = _WORDS4.get(first.get(53, b"\0")[0])
     if word is None:
         return BOOTP
-    relay, current = data[24:28], data[12:16]
-    is_relayed = relay != _NONE4
+    giaddr, current = data[24:28], data[12:16]
+    is_relayed = giaddr != _NONE4
+    agent = tuple(_options4(first.get(82, b"")))
+    link = dict(agent).get(_LINK_SELECTION, b"")
     if word == SECOND and 54 not in first:
         if current == _NONE4:
             word = "reboot"
@@ -97,9 +101,9 @@ def _of_v4(datagram: Datagram) -> Message | str:
         xid=int.from_bytes(data[4:8], "big"),
         who=b"\1" + first[61] if first.get(61) else bytes([0, hardware]) + address,
         options=options,
-        relay=relay if is_relayed else b"",
-        agent=tuple(_options4(first.get(82, b""))) if is_relayed else (),
-        path=hash((relay, datagram.target)),
+        relay=(link if len(link) == len(giaddr) else giaddr) if is_relayed else b"",
+        agent=tuple(option for option in agent if option[0] != _LINK_SELECTION),
+        path=hash((giaddr, datagram.target)),
         hardware=hardware,
         vendor=_vendor(address) if hardware == _ETHERNET else b"",
         hops=data[3],

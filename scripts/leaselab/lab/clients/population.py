@@ -180,7 +180,9 @@ def _peak(census: Census, first: int, minutes: list[int]) -> Peak | None:
 def _notes(census: Census) -> list[str]:
     notes = [f"table of {name} full: {left} messages" for name, left in census.bounds.items()]
     if census.copies:
-        notes.append(f"{census.copies} messages were seen twice, as relays passed them on")
+        notes.append(
+            f"{census.copies} messages were seen again: relays passed them on, or copies"
+        )
     if census.nested:
         notes.append(f"{census.nested} messages came through several relays; sent through one")
     if census.poor:

@@ -17,9 +17,17 @@ from leaselab.lab.clients.file import Clients
 from leaselab.lab.clients.frames import LINKS, TRUNCATED, datagram_of
 from leaselab.lab.clients.messages import MALFORMED, Message, message_of
 from leaselab.lab.clients.population import traffic_of
-from leaselab.lab.plain_file import LONGEST_LINE, check_plain, lines_of, not_read, text_of
+from leaselab.lab.plain_file import (
+    LONGEST_LINE,
+    check_plain,
+    lines_of,
+    not_read,
+    text_of,
+    unpacking,
+)
 from leaselab.model.errors import usage_error
 
+STDIN = Path("-")
 _PORTS = {4: (67, 68), 6: (546, 547)}
 SHARED = 5
 """Clients that have to send a value for it to be kept."""
@@ -48,7 +56,7 @@ class Reader:
         if not any(of.values()):
             others = ", ".join(f"{count} {why}" for why, count in skipped.items())
             raise usage_error(
-                "no client of DHCP begins anything in it",
+                "no DHCP request of a client in it",
                 where="leaselab clients",
                 found=others or "no packet",
                 wanted="a capture of a relay's or a server's side, ports 67 or 547",
@@ -68,8 +76,7 @@ def _read_capture(reader: Reader, path: Path) -> None:
     for at, frame in packets:
         datagram = datagram_of(packets.link, frame, _PORTS)
         reader.add(datagram if isinstance(datagram, str) else message_of(datagram), at)
-    if not packets.is_whole:
-        reader.notes["end within a packet: read up to there"] += 1
+    reader.notes.update(packets.notes)
 
 
 class Packets:
@@ -81,11 +88,11 @@ class Packets:
 
     link: int
     """Type of the link, as libpcap numbers them."""
-    is_whole = True
-    """Whether it ends after a packet, once it was read."""
+    notes: tuple[str, ...] = ()
+    """Why it was not read to its end, once it was read."""
 
     def __init__(self, path: Path) -> None:
-        """Open the capture."""
+        """Open the capture; standard input for ``-``."""
         self.link, self._library, self._opened = _opened(path)
         self._path = path
 
@@ -96,12 +103,18 @@ class Packets:
         except self._library.Error as error:
             why = str(error.args[-1])
             if "interface" in why:  # libpcap reads those of one type of link
+                name, one_form = self._path.name, "editcap -F pcap"
+                one_link = (
+                    "save the packets of each interface apart: tshark -r "
+                    f"{name} -Y frame.interface_id==0 -w PART; {one_form} -T ether PART OUTPUT"
+                )
                 raise usage_error(
                     f"its packets are not read: {why}",
                     where=str(self._path),
-                    todo="save the packets of each interface as a capture of its own",
+                    todo=f"{one_form} {name} OUTPUT" if "snapshot" in why else one_link,
                 ) from error
-            self.is_whole = not self._path.stat().st_size
+            end = "end within a packet" if "truncated" in why else f"end early ({why})"
+            self.notes = (f"{end}: read up to there",)
 
 
 def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]]:
@@ -114,9 +127,11 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
             todo="./leaselab extra captures",
         ) from error
     try:
-        check_plain(path)
-        with path.open("rb"):
-            opened = cypcap.open_offline(str(path.absolute()))
+        if path != STDIN:
+            check_plain(path)
+            with path.open("rb"):
+                pass
+        opened = cypcap.open_offline(str(path if path == STDIN else path.absolute()))
         link = int(opened.datalink())
     except OSError as error:
         raise not_read(path, error) from error
@@ -125,7 +140,7 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
             f"not a capture: {error.args[-1]}",
             where=str(path),
             wanted="pcap or pcapng",
-            todo=_packed(path),
+            todo="" if path == STDIN else unpacking(path),
         ) from error
     if link not in LINKS:
         raise usage_error(
@@ -135,18 +150,6 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
             wanted="Ethernet, Linux cooked, or raw IP",
         )
     return link, cypcap, opened
-
-
-_PACKED = {b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zXZ": "unxz"}
-"""How files begin that a program has packed, and the program that unpacks them."""
-
-
-def _packed(path: Path) -> str:
-    """What to do with a file that is packed; empty for another."""
-    with path.open("rb") as file:
-        begin = file.read(8)
-    programs = (program for mark, program in _PACKED.items() if begin.startswith(mark))
-    return next((f"unpack it: {program} {path.name}" for program in programs), "")
 
 
 _LEASES = b"address,"
@@ -165,7 +168,11 @@ def read_source(reader: Reader, path: Path) -> None:
     """Read a file into a reader, by what it begins with; a usage error for what is none.
 
     Kea's files say nothing of options: their clients are of one kind for each subnet or relay.
+    Standard input (``-``) has a capture.
     """
+    if path == STDIN:
+        _read_capture(reader, path)
+        return
     try:
         check_plain(path)
         with path.open("rb") as file:
@@ -184,7 +191,9 @@ def read_source(reader: Reader, path: Path) -> None:
 
 def _read_leases(reader: Reader, file: IO[str]) -> None:
     """Read a memfile: the first line of a client is a new lease, a later one a renewal."""
-    rows: Iterable[dict[str | None, str]] = csv.DictReader(lines_of(file))
+    rows: Iterable[dict[str | None, str]] = csv.DictReader(
+        lines_of(file), quoting=csv.QUOTE_NONE
+    )
     known: set[int] = set()
     try:
         for number, row in enumerate(rows):

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from array import array
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
-from leaselab.lab.clients.frames import datagram_of
+from leaselab.lab.clients.frames import Datagram, datagram_of
 from leaselab.lab.clients.sources import Packets
 from leaselab.lab.queries.file import MOST_BYTES
-from leaselab.lab.queries.messages import Query, query_of
+from leaselab.lab.queries.messages import ANSWER, Query, query_of
 from leaselab.lab.queries.names import name_of
+from leaselab.lab.queries.streams import PART, Streams
 from leaselab.model.errors import usage_error
 
 _PORTS = {4: (53,), 6: (53,)}
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz234567"
 _MOST_MIXED_S = 1.0
 """By how much a packet may be earlier than one that was captured before it (s)."""
+_EDNS, _DNSSEC_OK, _TCP = 1, 2, 4
+"""Flags of a query that is kept."""
+_MOST_SERVERS = 1 << 18
+"""Addresses that are known to answer; queries of later ones stay."""
 _MOST_LABELS = 1 << 16
 """Labels whose stand-in is remembered."""
 
@@ -50,6 +58,20 @@ class Names:
         return bytes(_LETTERS[one % len(_LETTERS)] for one in drawn[: len(label)])
 
 
+class Counted(NamedTuple):
+    """The queries that were read, and what there is of them."""
+
+    text: bytes
+    """The file of queries: a line for each."""
+    queries: int
+    edns: int
+    dnssec_ok: int
+    tcp: int
+    types: Counter[str]
+    of_servers: int
+    """Queries that are not among them, as their senders answered queries of others."""
+
+
 @dataclass(slots=True)
 class Read:
     """What was read so far."""
@@ -57,16 +79,20 @@ class Read:
     names: Names
     with_times: bool = False
     """Each line ends with the time of its query since the first (``@SECONDS``)."""
-    text: bytearray = field(default_factory=bytearray)
-    """The file of queries: a line for each."""
-    queries: int = 0
     left_out: int = 0
     """Queries beyond the size that such a file may have."""
-    edns: int = 0
-    dnssec_ok: int = 0
-    types: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
+    _text: bytearray = field(default_factory=bytearray)
+    """A line for each query, without its time."""
+    _senders: array[int] = field(default_factory=lambda: array("q"))
+    """Who sent each: the hash of an address, 0 for one that asks itself."""
+    _flags: array[int] = field(default_factory=lambda: array("B"))
+    _times: array[float] = field(default_factory=lambda: array("d"))
+    _servers: set[int] = field(default_factory=set)
+    """Senders that answered others."""
+    _streams: Streams = field(default_factory=Streams)
+    _size: int = 0
     _first_s: float | None = None
     _last_s: float = 0.0
 
@@ -77,19 +103,57 @@ class Read:
         """
         packets = Packets(path)
         for at, frame in packets:
-            datagram = datagram_of(packets.link, frame, _PORTS)
-            query = datagram if isinstance(datagram, str) else query_of(datagram.payload)
-            if isinstance(query, str):
-                self.skipped[query] += 1
-            elif self.left_out:
-                self.left_out += 1
-            else:
-                self._add(query, self._time(at, path) if self.with_times else "")
-        if not packets.is_whole:
-            self.notes["end within a packet: read up to there"] += 1
+            datagram = datagram_of(packets.link, frame, _PORTS, tcp=True)
+            if isinstance(datagram, str):
+                self.skipped[datagram] += 1
+                continue
+            for query in self._asked(datagram):
+                if isinstance(query, str):
+                    self.skipped[query] += 1
+                elif self.left_out:
+                    self.left_out += 1
+                else:
+                    time_s = self._time_s(at, path) if self.with_times else 0
+                    self._add(query, datagram, time_s)
+        self.notes.update(packets.notes)
 
-    def _time(self, at: float, path: Path) -> str:
-        """The word for a time, which is not before the last."""
+    def counted(self) -> Counted:
+        """The queries without those that servers sent themselves, as a resolver does."""
+        text, types = bytearray(), Counter[str]()
+        queries = edns = dnssec_ok = tcp = 0
+        first_s = None
+        every = zip(self._senders, self._flags, self._times, strict=True)
+        for line, (sender, flags, time_s) in zip(BytesIO(self._text), every, strict=True):
+            if sender in self._servers:
+                continue
+            queries += 1
+            first_s = time_s if first_s is None else first_s
+            time = f" @{time_s - first_s:.6f}" if self.with_times else ""
+            text += line[:-1] + f"{time}\n".encode("ascii")
+            types[line.split()[1].decode("ascii")] += 1
+            edns += bool(flags & _EDNS)
+            dnssec_ok += bool(flags & _DNSSEC_OK)
+            tcp += bool(flags & _TCP)
+        of_servers = len(self._senders) - queries
+        return Counted(bytes(text), queries, edns, dnssec_ok, tcp, types, of_servers)
+
+    def _asked(self, datagram: Datagram) -> list[Query | str]:
+        """The queries that a packet ends, or why there is none; notes who answers."""
+        if datagram.segment is None:
+            query = query_of(datagram.payload)
+            if query == ANSWER:
+                self._note_server(datagram)
+            return [query]
+        if datagram.segment.ports[0] in _PORTS[datagram.family] and datagram.payload:
+            self._note_server(datagram)
+        return [query_of(message) for message in self._streams.add(datagram)] or [PART]
+
+    def _note_server(self, datagram: Datagram) -> None:
+        if datagram.source != datagram.target and len(self._servers) < _MOST_SERVERS:
+            self._servers.add(hash(datagram.source))
+
+    def _time_s(self, at: float, path: Path) -> float:
+        """A time since the first (s), which is not before the last."""
         self._first_s = at if self._first_s is None else self._first_s
         time_s = at - self._first_s
         if time_s < self._last_s - _MOST_MIXED_S:
@@ -101,16 +165,21 @@ class Read:
                 todo="name them in that order, or sort one with reordercap",
             )
         self._last_s = max(self._last_s, time_s)
-        return f" @{self._last_s:.6f}"
+        return self._last_s
 
-    def _add(self, query: Query, time: str) -> None:
+    def _add(self, query: Query, datagram: Datagram, time_s: float) -> None:
         name = self.names.written(query.labels)
-        line = f"{name} {query.type_word}{time}\n".encode("ascii")
-        if len(self.text) + len(line) > MOST_BYTES:
+        line = f"{name} {query.type_word}\n".encode("ascii")
+        self._size += len(line) + (len(f" @{time_s:.6f}") if self.with_times else 0)
+        if self._size > MOST_BYTES:
             self.left_out = 1
             return
-        self.text += line
-        self.queries += 1
-        self.edns += query.edns
-        self.dnssec_ok += query.dnssec_ok
-        self.types[query.type_word] += 1
+        self._text += line
+        asks_itself = datagram.source == datagram.target
+        self._senders.append(0 if asks_itself else hash(datagram.source))
+        self._flags.append(
+            _EDNS * query.edns
+            | _DNSSEC_OK * query.dnssec_ok
+            | _TCP * (datagram.segment is not None)
+        )
+        self._times.append(time_s)

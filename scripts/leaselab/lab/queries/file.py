@@ -5,20 +5,25 @@ Where all lines have a third word, ``@SECONDS``, it is when the query came.
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import math
+import re
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from leaselab.lab.plain_file import check_plain, not_read
-from leaselab.lab.queries.names import labels_of, name_of, suffixes, type_of, type_word
+from leaselab.lab.plain_file import check_plain, not_read, unpacking
+from leaselab.lab.queries.names import above, labels_of, name_of, type_of, type_word
 from leaselab.model.errors import usage_error
 
 MOST_BYTES = 32 << 20
 """Size of a file of queries at the most: all of it lies in the generator's memory."""
 _QUERY = "a name and a type a line, such as www.example.com AAAA"
 _COMMENTS = (";", "#")
+_SECONDS = re.compile(r"@[0-9]+(?:\.[0-9]*)?")
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CAPTURES = tuple(
     map(bytes.fromhex, ("d4c3b2a1", "a1b2c3d4", "4d3cb2a1", "a1b23c4d", "0a0d0d0a"))
 )
@@ -86,10 +91,15 @@ def read_queries(path: Path) -> Queries:
             wanted=_QUERY,
             todo=f"leaselab queries {path} --times -o FILE, then --queries FILE",
         )
+    if data.startswith(_UTF_16):
+        raise usage_error("text in UTF-16", where=str(path), todo="save it as UTF-8")
+    if todo := unpacking(path):
+        raise usage_error("a packed file", where=str(path), wanted=_QUERY, todo=todo)
     lines, numbers, times = list[str](), list[int](), list[float]()
-    for number, line in enumerate(data.decode("latin-1").split("\n"), 1):
-        words = line.split()
-        if not words or words[0].startswith(_COMMENTS):
+    text = data.removeprefix(codecs.BOM_UTF8).decode("latin-1")
+    for number, line in enumerate(text.split("\n"), 1):
+        words = list(takewhile(lambda word: not word.startswith(_COMMENTS), line.split()))
+        if not words:
             continue
         try:
             if words[1:2] == ["UPDATE"]:
@@ -113,14 +123,18 @@ def read_queries(path: Path) -> Queries:
 
 
 def _query(words: list[str]) -> str:
+    if [word.upper() for word in words[1:-1]] == ["IN"]:
+        del words[1]
     if len(words) != 2:
         raise ValueError(f"{len(words)} words")
     name, word = words
+    if word.isdecimal():
+        raise ValueError(f"a type by its number is TYPE{word[:5]}")
     return f"{name_of(labels_of(name))} {type_word(type_of(word))}"
 
 
 def _time(word: str, before: list[float]) -> float:
-    time = float(word[1:])
+    time = float(word[1:]) if _SECONDS.fullmatch(word) else math.nan
     if not (before[-1] if before else 0.0) <= time < math.inf:
         raise ValueError("its time is before that of the line before, or none")
     return time
@@ -132,13 +146,9 @@ def check_inside(queries: Queries, served: Callable[[frozenset[str]], Iterable[s
     `served` returns which of some names are zones of it.  The usage error says how many lines
     there are, and which is the first.
     """
-    above = {
-        name: frozenset(suffixes(labels_of(name)))
-        for name in {line.split()[0] for line in queries.lines}
-    }
-    wanted = frozenset[str]().union(*above.values())
-    zones = frozenset(served(wanted))
-    outside = {name for name, names in above.items() if not names & zones}
+    names = {line.split()[0] for line in queries.lines}
+    zones = frozenset(served(frozenset(each for name in names for each in above(name))))
+    outside = {name for name in names if zones.isdisjoint(above(name))}
     if not outside:
         return
     places = [place for place, line in enumerate(queries.lines) if line.split()[0] in outside]

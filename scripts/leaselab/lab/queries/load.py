@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
 from leaselab.lab.catalog import LOADS, OWN, family_of
 from leaselab.lab.kept_scenarios import Made, keep_bytes, write_like
-from leaselab.lab.queries.file import check_inside
-from leaselab.lab.queries.zones import keep_zones, kept_zones
+from leaselab.lab.queries.file import Queries, check_inside
+from leaselab.lab.queries.zones import Zone, keep_zones, kept_zones
 from leaselab.lab.roles import ROLES, options_of
 from leaselab.model.errors import usage_error
+from leaselab.model.scenario import Scenario
 from leaselab.model.trial import RECORDED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from leaselab.lab.queries.file import Queries
-    from leaselab.lab.queries.zones import Zone
-    from leaselab.model.scenario import Scenario
 
 LISTED = "listed"
 ORDERS = (LISTED, "uniform", "zipf")
@@ -140,7 +135,9 @@ def _zones(scenario: Scenario, queries: Queries, asked: Asked, folder: Path) -> 
     """Check that the server can answer the queries; return from which zones, in words."""
     where = f"scenario {scenario.name}"
     if "queries" not in scenario.load:
-        raise usage_error("it asks no queries of DNS", where=where, wanted="one of DNS")
+        raise usage_error(
+            "not a DNS scenario", where=where, wanted="a DNS scenario, such as bind9-zones"
+        )
     serving = options_of(scenario.server.kind, "main")
     takes = "zone_files" in serving and scenario.support is None
     if asked.zones:
@@ -193,9 +190,9 @@ def _check_cache(scenario: Scenario, queries: Queries, asked: Asked, count: int)
         return
     where, line = again
     raise usage_error(
-        "the scenario's cache is to be cold, and a query comes again",
+        "a query repeats, but the scenario needs a cold cache",
         where=where,
         found=line,
         wanted="each query once",
-        todo="take a scenario whose cache is mixed or hot, or leave out what comes again",
+        todo="choose a scenario whose cache is mixed or hot, or remove the repeated queries",
     )

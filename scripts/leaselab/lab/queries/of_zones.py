@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from leaselab.lab.queries.names import labels_of, name_of, type_of, type_word
-from leaselab.lab.queries.zones import entries, record_type
+from leaselab.lab.queries.names import (
+    above,
+    absolute,
+    labels_of,
+    name_of,
+    type_of,
+    type_word,
+)
+from leaselab.lab.queries.zones import Zone, entries, record_type
 from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.lab.queries.zones import Zone
 
 MOST_QUERIES = 1_000_000
 """Different queries; of more that the zones have, so many are drawn."""
@@ -40,24 +42,21 @@ def queries_of(zones: Sequence[Zone]) -> list[str]:
 
 
 def _of(zone: Zone) -> Iterator[str]:
-    """The queries of a zone; names and types that are none are left out."""
+    """The queries of a zone; what is none, or outside the zone, is left out."""
     origin = owner = zone.name
     for _, tokens, is_blank in entries(zone.path, zone.name):
         if tokens[0].startswith("$"):
             if tokens[0].upper() == "$ORIGIN" and len(tokens) > 1:
-                origin = _absolute(tokens[1], origin)
+                origin = absolute(tokens[1], origin)
             continue
         if not is_blank:
-            owner = origin if tokens[0] == "@" else _absolute(tokens[0], origin)
+            owner = absolute(tokens[0], origin)
         word = record_type(tokens if is_blank else tokens[1:])
         try:
             labels = [_ANYTHING if label == b"*" else label for label in labels_of(owner)]
             code = type_of(word)
         except ValueError:
             continue
-        if word not in _UNASKED:
-            yield f"{name_of(labels)} {type_word(code)}"
-
-
-def _absolute(name: str, origin: str) -> str:
-    return name if name.endswith(".") else f"{name}.{origin}".replace("..", ".")
+        name = name_of(labels)
+        if word not in _UNASKED and zone.name in above(name):
+            yield f"{name} {type_word(code)}"

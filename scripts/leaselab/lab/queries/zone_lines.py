@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from leaselab.lab.plain_file import check_plain
-from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from leaselab.model.errors import LeaselabError
+from leaselab.lab.queries.names import absolute
+from leaselab.model.errors import LeaselabError, usage_error
 
 _INCLUDE, _GENERATE, _ORIGIN = "$INCLUDE", "$GENERATE", "$ORIGIN"
 _RANGE = re.compile(r"(\d{1,10})-(\d{1,10})(?:/(\d{1,10}))?")
 _NUMBER = re.compile(r"\\\$|\$\$|\$(?:\{(-?\d{1,10})(?:,(\d{1,3})(?:,([doxXnN]))?)?\})?")
+_WORD = re.compile(r'"[^"]*"|[^\s;"]+|\S')
 _MOST = 1_000_000
 """Lines that one directive may generate."""
 _DEEPEST = 10
@@ -36,7 +34,7 @@ def lines_in_full(
     check_plain(path)
     with path.open(encoding="latin-1") as lines:
         for number, line in enumerate(lines, 1):
-            words = line.partition(";")[0].split() if line[:1] == "$" else []
+            words = _words(line) if line[:1] == "$" else []
             word = words[0].upper() if words else ""
             try:
                 if word == _GENERATE:
@@ -50,7 +48,12 @@ def lines_in_full(
             except (ValueError, LookupError) as error:
                 raise _not_followed(path, number, words, origin, str(error)) from error
             if word == _ORIGIN and len(words) > 1:
-                origin = _within(words[1], origin)
+                origin = absolute(words[1], origin)
+
+
+def _words(line: str) -> list[str]:
+    """The words of a directive; what is in quotes is one, with them."""
+    return list(takewhile(lambda word: word[0] != ";", _WORD.findall(line)))
 
 
 def text_in_full(path: Path, origin: str) -> bytes:
@@ -62,10 +65,6 @@ def text_in_full(path: Path, origin: str) -> bytes:
         line if line[-1:] == "\n" else f"{line}\n" for _, line in lines_in_full(path, origin)
     )
     return "".join(lines).encode("latin-1")
-
-
-def _within(name: str, origin: str) -> str:
-    return name if name.endswith(".") else f"{name}.{origin}".replace("..", ".")
 
 
 def _included(around: tuple[Path, ...], words: list[str], origin: str) -> Iterator[str]:
@@ -80,7 +79,7 @@ def _included(around: tuple[Path, ...], words: list[str], origin: str) -> Iterat
         raise ValueError("the file is not here")
     if any(held.samefile(file) for file in around):
         raise ValueError("the file includes itself")
-    inner = _within(words[2], origin) if len(words) > 2 else origin
+    inner = absolute(words[2], origin) if len(words) > 2 else origin
     yield f"{_ORIGIN} {inner}\n" if len(words) > 2 else "\n"
     yield from (line for _, line in lines_in_full(held, inner, around))
     yield f"\n{_ORIGIN} {origin}\n" if origin else "\n"
@@ -105,8 +104,8 @@ def _written(match: re.Match[str], number: int) -> str:
     if match[0] in ("\\$", "$$"):
         return "\\$" if match[0] == "\\$" else "$"
     value, width, base = number + int(match[1] or 0), int(match[2] or 0), match[3] or "d"
-    if value < 0:
-        raise ValueError("a number below 0")
+    if base != "d":
+        value &= 0xFFFFFFFF  # as BIND does with numbers below 0
     if base not in "nN":
         return format(value, f"0{width}{base}") if width else format(value, base)
     digits = format(value, "x" if base == "n" else "X")[::-1].ljust((width + 1) // 2, "0")

@@ -7,26 +7,20 @@ import io
 import json
 import re
 import tarfile
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from leaselab.lab.plain_file import not_read
-from leaselab.lab.queries.names import labels_of, name_of
+from leaselab.archive.disk import drafted
+from leaselab.lab.plain_file import not_read, unpacking
+from leaselab.lab.queries.names import absolute, zone_name
 from leaselab.lab.queries.zone_lines import lines_in_full, text_in_full
-from leaselab.model.errors import usage_error
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.model.errors import LeaselabError
+from leaselab.model.errors import LeaselabError, usage_error
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;.*|[()]|(?:\\.|[^\s();"\\])+|\S')
-_BEFORE = re.compile(r"[0-9][0-9smhdw]*|in|ch|hs", re.IGNORECASE)
+_BEFORE = re.compile(r"[0-9][0-9smhdw]*|in|ch|hs|class[0-9]+", re.IGNORECASE)
 _ORIGIN, _SOA = "$ORIGIN", "SOA"
-_PLAIN = re.compile(rb"[a-z0-9_-]+|[0-9]+/[0-9]+")
-"""A label of a zone's name that every server's configuration takes as it is (RFC 2317)."""
-
 _MADE_S = 1_700_000_000
 """When the kept files were written, the same always (s since 1970): a zone file of the time 0
 is none to NSD."""
@@ -54,7 +48,7 @@ def read_zone(word: str) -> Zone:
 def zone_of(given: str, path: Path, where: str) -> Zone:
     """Read a zone file as `read_zone`; `where` is what gave the name, empty for none."""
     try:
-        origin = _zone_name(given) if given else ""
+        name = origin = zone_name(given) if given else ""
     except ValueError as error:
         raise usage_error(
             f"not a zone: {error}",
@@ -62,21 +56,26 @@ def zone_of(given: str, path: Path, where: str) -> Zone:
             found=given,
             wanted="the name of a zone, such as example.com",
         ) from error
-    name, records = origin, 0
+    records, owner, has_soa = 0, "@", False
     for number, tokens, is_blank in entries(path, origin):
         if tokens[0].startswith("$"):
             origin = _directive(path, number, tokens, origin)
             continue
         records += 1
-        is_soa = record_type(tokens if is_blank else tokens[1:]) == _SOA
-        if is_soa == (records > 1):
-            raise _wrong(path, number, "a zone file has one SOA record, the first", tokens)
-        if records == 1:
-            name = _soa_owner(path, number, "" if is_blank else tokens[0], origin)
-            if given and name != _zone_name(given):
-                raise _wrong(path, number, f"its zone is {name}", [given])
-    if not records:
-        raise usage_error("no record in it", where=str(path), wanted="a zone file")
+        owner = owner if is_blank else tokens[0]
+        if record_type(tokens if is_blank else tokens[1:]) == _SOA:
+            held = _absolute(path, number, owner, origin)
+            if name and held != name:
+                raise _of_another(path, number, held, name)
+            name, has_soa = held, True
+    if not has_soa:
+        raise usage_error(
+            "no SOA record in it",
+            where=str(path),
+            found=f"{records} records",
+            wanted="a zone file",
+            todo=unpacking(path),
+        )
     return Zone(name, path, records)
 
 
@@ -101,22 +100,27 @@ def keep_zones(folder: Path, zones: Sequence[Zone], beside: Sequence[Zone] = ())
             raise usage_error(
                 f"zone {one.name} is named twice", where=str(other.path), wanted="one file"
             )
-    part, hashed = folder / "zones.part", hashlib.sha256()
-    with tarfile.open(part, mode="w") as archive:
-        listed = ""
-        for number, zone in enumerate([*ordered, *beside]):
+    with drafted(folder / "zones") as draft:
+        _pack(draft, ordered, beside)
+        with draft.open("rb") as file:
+            name = hashlib.file_digest(file, "sha256").hexdigest()
+        draft.replace(folder / f"{name}.tar")
+    return name
+
+
+def _pack(path: Path, listed: Sequence[Zone], beside: Sequence[Zone]) -> None:
+    """Write the archive of `keep_zones`."""
+    zones, hashed, lines = [*listed, *beside], hashlib.sha256(), ""
+    with tarfile.open(path, mode="w") as archive:
+        for number, zone in enumerate(zones):
             content = text_in_full(zone.path, zone.name)
-            listed += f"{zone.name}\t{number}.zone\n" if number < len(ordered) else ""
+            lines += f"{zone.name}\t{number}.zone\n" if number < len(listed) else ""
             hashed.update(f"{zone.name}\0".encode() + content)
             _add(archive, f"{number}.zone", content)
-        _add(archive, "zones.tsv", listed.encode())
-        records = [zone.records for zone in [*ordered, *beside]]
-        made = {"sha256": hashed.hexdigest(), "zones": len(records), "records": sum(records)}
+        _add(archive, "zones.tsv", lines.encode())
+        records = sum(zone.records for zone in zones)
+        made = {"sha256": hashed.hexdigest(), "zones": len(zones), "records": records}
         _add(archive, "data.json", json.dumps({"asked": {}, "made": made}).encode())
-    with part.open("rb") as file:
-        name = hashlib.file_digest(file, "sha256").hexdigest()
-    part.replace(folder / f"{name}.tar")
-    return name
 
 
 def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
@@ -140,7 +144,9 @@ def entries(path: Path, origin: str = "") -> Iterator[tuple[int, list[str], bool
                 depth += (word == "(") - (word == ")")
                 tokens += [word] if word[0] not in "();" else []
             if depth < 0:
-                raise _wrong(path, number, "more is closed than opened", [line])
+                raise _wrong(
+                    path, number, "a closing parenthesis without an opening one", [line]
+                )
             if tokens and not depth:
                 yield first, tokens, is_blank
                 tokens = []
@@ -163,32 +169,25 @@ def record_type(words: Sequence[str]) -> str:
     return next(types, "")
 
 
-def _soa_owner(path: Path, number: int, owner: str, origin: str) -> str:
-    if owner in ("@", ""):
-        owner = origin
-    if not owner:
-        raise _unknown(path)
-    return _absolute(path, number, owner, origin)
-
-
 def _absolute(path: Path, number: int, name: str, origin: str) -> str:
     """A name of a file, in full."""
-    if not name.endswith("."):
-        if not origin:
-            raise _unknown(path)
-        name = f"{name}.{origin}".replace("..", ".")
+    if not origin and not name.endswith("."):
+        raise _unknown(path)
     try:
-        return _zone_name(name)
+        return zone_name(absolute(name, origin))
     except ValueError as error:
         raise _wrong(path, number, f"not a name of a zone: {error}", [name]) from error
 
 
-def _zone_name(text: str) -> str:
-    """The name of a zone, in small letters; raises ValueError."""
-    labels = [label.lower() for label in labels_of(text)]
-    if not all(_PLAIN.fullmatch(label) for label in labels):
-        raise ValueError("other than letters, digits, - and _")
-    return name_of(labels)
+def _of_another(path: Path, number: int, owner: str, name: str) -> LeaselabError:
+    is_relative = owner.endswith(f".{name}")
+    return usage_error(
+        "its SOA record is that of another zone",
+        where=f"{path}:{number}",
+        found=owner,
+        wanted=name,
+        todo="end the name with a dot, or write @" if is_relative else "",
+    )
 
 
 def _unknown(path: Path) -> LeaselabError:

@@ -1,0 +1,324 @@
+"""Expressions of a dhcpd.conf (dhcp-eval(5)): their value for a client, and clients for it.
+
+A packet is what is known of a client's message: bytes by fields, such as ``("options", 60)``,
+``("agent", 1)`` or `HARDWARE`.  What cannot be worked out raises `Unknown`.  A value that dhcpd
+does not have, such as that of an option that is not sent, is None.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice, product
+
+from leaselab.lab.own_kinds import joined
+
+from .statements import bytes_of
+
+_CODES = {
+    "vendor-class-identifier": 60,
+    "user-class": 77,
+    "host-name": 12,
+    "dhcp-client-identifier": 61,
+    "pxe-system-type": 93,
+    "dhcp-requested-address": 50,
+    "dhcp-message-type": 53,
+    "dhcp-server-identifier": 54,
+    "dhcp-parameter-request-list": 55,
+}
+_EXCHANGE = {50, 53, 54, 55, 82}
+"""Options that all clients send, and that no class decides."""
+_OF_SIX = {"client-id", "server-id", "ia-na", "ia-pd", "oro", "elapsed-time"}
+"""The same of DHCPv6."""
+AGENT = {"agent.circuit-id": 1, "agent.remote-id": 2, "agent.subscriber-id": 6}
+HARDWARE = ("hardware", 0)
+"""The type of the hardware, and its address."""
+ANY = "any"
+"""Of a field that only has to be there."""
+ALTERNATIVES = 32
+"""Ways to fulfil a test that are tried."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),]|~=|~~|!=|=|[^\s(),"=!~]+|\S')
+_COMPARED = ("=", "!=", "~=", "~~")
+_CALLS = {
+    *("substring", "suffix", "lcase", "ucase"),
+    *("binary-to-ascii", "pick-first-value", "concat"),
+}
+_UNKNOWN = ("unknown",)
+_PLAIN_PATTERN = re.compile(rb"[\w :/.*+?^$|()\[\]-]*")
+"""Regular expressions of POSIX that are the same to Python."""
+_LITERAL = re.compile(rb"\^?([\w :/-]+)\$?")
+_FORMATS = {8: "o", 10: "d", 16: "x"}
+
+
+class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
+    """The value of an expression for a client is not known."""
+
+
+class Reader:
+    """Reads expressions of a file that defines options of its own."""
+
+    def __init__(self, defined):
+        """`defined` are the codes of these by name."""
+        self._codes = _CODES | dict(defined)
+
+    def read(self, text):
+        """An expression as a tree; one of an unknown value for what is none."""
+        tokens = _TOKEN.findall(text)[::-1]
+        try:
+            node = self._any_of(tokens)
+        except (IndexError, RecursionError):
+            return _UNKNOWN
+        return _UNKNOWN if tokens else node
+
+    def _any_of(self, tokens):
+        return self._chain(tokens, "or", self._all_of)
+
+    def _all_of(self, tokens):
+        return self._chain(tokens, "and", self._compared)
+
+    @staticmethod
+    def _chain(tokens, word, part):
+        nodes = [part(tokens)]
+        while tokens and tokens[-1].lower() == word:
+            tokens.pop()
+            nodes.append(part(tokens))
+        return (word, *nodes) if len(nodes) > 1 else nodes[0]
+
+    def _compared(self, tokens):
+        node = self._single(tokens)
+        if tokens and tokens[-1] in _COMPARED:
+            return (tokens.pop(), node, self._single(tokens))
+        return node
+
+    def _single(self, tokens):
+        token = tokens.pop()
+        word = token.lower()
+        if word == "(":
+            return self._arguments(tokens)[0]
+        if word == "not":
+            return ("not", self._single(tokens))
+        if word in ("exists", "option"):
+            return (word, self._field(tokens.pop().lower()))
+        if word == "hardware":
+            return ("option", HARDWARE)
+        if tokens and tokens[-1] == "(":
+            tokens.pop()
+            arguments = self._arguments(tokens)
+            return (word, *arguments) if word in _CALLS else _UNKNOWN
+        return _constant(token)
+
+    def _arguments(self, tokens):
+        nodes = [self._any_of(tokens)]
+        while tokens[-1] == ",":
+            tokens.pop()
+            nodes.append(self._any_of(tokens))
+        if tokens.pop() != ")":
+            raise IndexError
+        return nodes
+
+    def _field(self, name):
+        """The field of an option; None for one that no client sends, `ANY` for an unknown."""
+        space, _, of_space = name.rpartition(".")
+        code = self._codes.get(name, 0)
+        if name in AGENT:
+            return ("agent", AGENT[name])
+        if code in _EXCHANGE or (space, of_space) == ("agent", "link-selection"):
+            return ANY
+        if space == "dhcp6" and of_space in _OF_SIX:
+            return ANY
+        return ("options", code) if code else None
+
+
+def _constant(token):
+    if token.isdecimal():
+        return ("number", int(token))
+    data = bytes_of(token)
+    return _UNKNOWN if data is None else ("value", data)
+
+
+def holds(node, packet):
+    """Whether a condition holds for a packet; raises Unknown where that is not known."""
+    possible = _answers(node, packet)
+    if True in possible and len(possible) > 1:
+        raise Unknown(node[0])
+    return True in possible
+
+
+def _answers(node, packet):
+    """The answers that dhcpd may find to a condition; None for none, which is not the other."""
+    kind, *parts = node
+    if kind in ("and", "or"):
+        found, *others = (_answers(part, packet) for part in parts)
+        for more in others:
+            found = {_both(kind, one, other) for one in found for other in more}
+        return found
+    if kind == "not":
+        return {None if one is None else not one for one in _answers(parts[0], packet)}
+    try:
+        return {_answer(kind, parts, packet)}
+    except Unknown:
+        return {True, False, None}
+
+
+def _both(kind, one, other):
+    """The answer for two parts, as dhcpd has it: it has none where the first of `and` fails."""
+    if kind == "and":
+        return other if one else None
+    return bool(one or other) if (one, other) != (None, None) else None
+
+
+def _answer(kind, parts, packet):
+    if kind == "exists":
+        return value(("option", *parts), packet) is not None
+    if kind in ("=", "!="):
+        return (_comparable(parts[0], packet) == _comparable(parts[1], packet)) == (kind == "=")
+    if kind in ("~=", "~~"):
+        return _matches(value(parts[0], packet), value(parts[1], packet), kind)
+    raise Unknown(kind)
+
+
+def _comparable(node, packet):
+    return node[1] if node[0] == "number" else value(node, packet)
+
+
+def _matches(data, pattern, kind):
+    """Whether data match a regular expression."""
+    if data is None or pattern is None:
+        return None
+    if not _PLAIN_PATTERN.fullmatch(pattern):
+        raise Unknown(kind)
+    try:
+        return bool(re.search(pattern, data, re.IGNORECASE if kind == "~~" else 0))
+    except re.error as error:
+        raise Unknown(kind) from error
+
+
+def value(node, packet):
+    """The bytes of an expression for a packet; None for none."""
+    kind, *parts = node
+    if kind == "value":
+        return parts[0]
+    if kind == "option" and parts[0] != ANY:
+        return packet.get(parts[0])
+    if kind in ("pick-first-value", "concat"):
+        values = [value(part, packet) for part in parts]
+        if kind == "concat":
+            return None if None in values else b"".join(values)
+        return next((held for held in values if held is not None), None)
+    if kind in _CALLS:
+        data = value(parts[-1] if kind == "binary-to-ascii" else parts[0], packet)
+        return None if data is None else _made(kind, data, parts)
+    raise Unknown(kind)
+
+
+def _made(kind, data, parts):
+    """What a call makes of its data."""
+    if kind in ("lcase", "ucase"):
+        return data.lower() if kind == "lcase" else data.upper()
+    numbers = _numbers(parts)
+    if kind == "substring" and len(numbers) == len(parts) - 1 == 2:
+        return data[numbers[0] :][: numbers[1]]
+    if kind == "suffix" and len(numbers) == len(parts) - 1 == 1:
+        return data[max(0, len(data) - numbers[0]) :]
+    if written := _written(parts):
+        base, between = written
+        return between.join(format(byte, _FORMATS[base]).encode() for byte in data)
+    raise Unknown(kind)
+
+
+def _numbers(parts):
+    """The numbers that a call is given."""
+    return [part[1] for part in parts if part[0] == "number"]
+
+
+def _written(parts):
+    """How bytes are written: the base of each, and what is between two; None for another."""
+    first, width, between = [*(part[-1] for part in parts), 0, 0, 0][:3]
+    is_known = first in _FORMATS and width == 8 and isinstance(between, bytes)
+    return (first, between) if is_known and len(parts) == 4 else None
+
+
+def _words(parts, text):
+    """The words of a text that are each a byte, as dhcpd writes them."""
+    _, between = _written(parts) or (0, b"")
+    return text.split(between) if between else [text]
+
+
+def ways(node, is_to_hold=True):
+    """Yield what a client sends so that a condition holds, or does not: fields, their pieces.
+
+    A piece is a place in the field, bytes, and whether these are all of it; or `ANY`.  Whether
+    the condition holds then is to be looked at: another part of it may be in the way.
+    """
+    kind, *parts = node
+    if kind == "not":
+        yield from ways(parts[0], not is_to_hold)
+    elif kind in ("and", "or") and (kind == "and") == is_to_hold:
+        every = [list(islice(ways(part, is_to_hold), ALTERNATIVES)) for part in parts]
+        yield from (joined(both) for both in product(*every))
+    elif kind in ("and", "or"):
+        for part in parts:
+            yield from ways(part, is_to_hold)
+    elif kind in ("=", "!=") and is_to_hold == (kind == "="):
+        for one, other in (parts, parts[::-1]):
+            if other[0] == "value":
+                yield from sent(one, other[1])
+    elif not is_to_hold or kind == "!=":
+        yield {}  # most clients do not send it
+    elif kind == "exists" and isinstance(parts[0], tuple):
+        yield {parts[0]: [ANY]}
+    elif kind in ("~=", "~~") and parts[1][0] == "value":
+        match = _LITERAL.fullmatch(parts[1][1])
+        yield from sent(parts[0], match[1]) if match else ()
+
+
+def sent(node, wanted):
+    """Yield what a client sends so that an expression has a value, as `ways`."""
+    kind, *parts = node
+    if kind == "option" and isinstance(parts[0], tuple):
+        yield {parts[0]: [(0, wanted, True)]}
+    elif kind == "substring" and len(numbers := _numbers(parts)) == 2:
+        first, length = numbers
+        for asked in sent(parts[0], wanted) if len(wanted) <= length else ():
+            yield {
+                field: [(at + first, piece, len(wanted) < length) for at, piece, _ in pieces]
+                for field, pieces in asked.items()
+            }
+    elif kind in ("suffix", "lcase", "ucase") and parts:
+        yield from sent(parts[0], wanted)
+    elif kind == "binary-to-ascii" and (data := _read_back(parts, wanted)):
+        yield from sent(parts[-1], data)
+    elif kind == "pick-first-value":
+        for part in reversed(parts):  # a client without an identifier is one by its address
+            yield from sent(part, wanted)
+
+
+def _read_back(parts, text):
+    """The bytes that dhcpd writes as a text; None for none."""
+    if not (written := _written(parts)):
+        return None
+    try:
+        numbers = [int(word, written[0]) for word in _words(parts, text)]
+    except ValueError:
+        return None
+    return bytes(numbers) if all(0 <= one < 256 for one in numbers) else None
+
+
+def fields_of(node):
+    """Yield the fields that an expression reads."""
+    kind, *parts = node
+    if kind in ("option", "exists"):
+        yield parts[0]
+    elif kind not in ("value", "number"):
+        for part in parts:
+            yield from fields_of(part)
+
+
+def is_padded(node):
+    """Whether a condition compares with a text that dhcpd writes without leading zeros."""
+    kind, *parts = node
+    texts = [part[1] for part in parts if kind == "=" and part[0] == "value"]
+    calls = [part for part in parts if kind == "=" and part[0] == "binary-to-ascii"]
+    if texts and calls:
+        words = _words(calls[0][1:], texts[0])
+        return any(len(word) > 1 and word.startswith(b"0") for word in words)
+    return kind in ("and", "or", "not") and any(map(is_padded, parts))
