@@ -17,7 +17,7 @@ from leaselab.analysis.error_budget import wider_error
 from leaselab.analysis.ratio import Runs, paired_ratio, ratio
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.ports import During
-from leaselab.measure.procedures.duel import Turns
+from leaselab.measure.procedures.duel import DuelTrials
 from leaselab.model.procedure import BESIDE_S, STARTED_S
 from leaselab.model.procedures.duel import (
     LEAST_ROUNDS,
@@ -330,7 +330,7 @@ def duel(
     plan: Duel, machine: Machine, sides: Sequence[Side], *, both: bool
 ) -> tuple[list[Round], list[Round]]:
     """Make the rounds of a duel, until there is an answer or no round left; those of each."""
-    turns = Turns(plan)
+    turns = DuelTrials(plan)
     rounds: tuple[list[Round], list[Round]] = ([], [])
     rate = _sighted(turns, machine, sides)
     clients = turns.clients(rate)
@@ -369,7 +369,7 @@ def duel(
             return rounds
 
 
-def _sighted(turns: Turns, machine: Machine, sides: Sequence[Side]) -> int:
+def _sighted(turns: DuelTrials, machine: Machine, sides: Sequence[Side]) -> int:
     """Look for the first load, as the first round does."""
     plan = turns.procedure
     for side in sides:
@@ -385,7 +385,7 @@ def _sighted(turns: Turns, machine: Machine, sides: Sequence[Side]) -> int:
     return lift[0]
 
 
-def _round(index: int, made: Sequence[Trial], turns: Turns) -> Round:
+def _round(index: int, made: Sequence[Trial], turns: DuelTrials) -> Round:
     return Round(
         index=index,
         started_at="1970-01-01T00:00:00Z",

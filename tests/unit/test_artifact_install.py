@@ -1,5 +1,6 @@
 """The module that installs an artifact: what it lets root unpack on a host."""
 
+import gzip
 import hashlib
 import importlib.util
 import io
@@ -60,7 +61,11 @@ class Host:
         self.add(name, type=tarfile.SYMTYPE, linkname=target, mode=0o777)
 
     def install(self, sha256=None):
-        with tarfile.open(self.src, "w:gz") as files:
+        # A fixed time, so that the same members are the same artifact.
+        with (
+            gzip.GzipFile(self.src, "wb", mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w") as files,
+        ):
             for member, content in self.members:
                 files.addfile(member, io.BytesIO(content))
         digest = hashlib.sha256(self.src.read_bytes()).hexdigest()

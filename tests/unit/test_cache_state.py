@@ -54,10 +54,14 @@ def test_a_load_that_declares_nothing_is_taken():
         ("hot", MaxRate(**{**WARMED, "warm_up_s": 9}), "a warm-up of 5000 queries or more"),
         ("hot", MaxRate(**{**WARMED, "reset": "after-trial"}), "or is reset"),
         ("cold", MaxRate(max_rate=1001, trial_s=5), "found 5000 queries, wanted 5005 or more"),
-        ("cold", FixedLoad(rate=501, duration_s=10), "asks for the same again"),
+        ("cold", FixedLoad(rate=501, duration_s=10), "repeats queries before a reset"),
         ("cold", Flood(), "wanted a procedure that says how much it offers"),
         ("cold", MaxRate(max_rate=99, reset="at-start"), "nothing is reset after the start"),
-        ("luke-warm", MaxRate(), "no state of a cache .found 'luke-warm', wanted none, cold"),
+        (
+            "luke-warm",
+            MaxRate(),
+            "unknown state of a cache .found 'luke-warm', wanted none, cold",
+        ),
     ],
 )
 def test_one_that_does_not_is_refused_before_anything_is_measured(cache, procedure, match):
@@ -69,7 +73,7 @@ def test_one_that_does_not_is_refused_before_anything_is_measured(cache, procedu
 
 def test_a_load_that_asks_a_share_for_the_first_time_may_not_begin_again():
     check(MaxRate(max_rate=1000, trial_s=5), cache="mixed", names="mixed", queries=5000)
-    with pytest.raises(LeaselabError, match="asks for the same again"):
+    with pytest.raises(LeaselabError, match="repeats queries before a reset"):
         check(MaxRate(max_rate=1001, trial_s=5), cache="mixed", names="mixed", queries=5000)
     with pytest.raises(LeaselabError, match="nothing is reset"):
         check(MaxRate(**WARMED), cache="mixed", names="mixed", queries=5000)

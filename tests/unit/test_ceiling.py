@@ -9,12 +9,12 @@ from tests.examples import archive_result, example_result, trial_of
 from leaselab.analysis.credibility import flags
 from leaselab.archive.calibration import FRESH, ceiling_for, under
 from leaselab.archive.store import Store
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.search import search
 from leaselab.measure.trials import of_generator
 from leaselab.model import moment
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Ceiling
+from leaselab.model.record import GENERATOR_LIMITED, Ceiling
 
 LIMIT = MaxRate(rounds=1, limit="generator")
 TRIAL = trial_of(1000, attempted=4000)

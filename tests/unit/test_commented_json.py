@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leaselab.lab.commented_json import read_commented_json
+from leaselab.lab.json_tokens import below
 from leaselab.model.errors import LeaselabError, Outcome
 
 VALUES = st.recursive(
@@ -141,7 +142,7 @@ def test_comment_marks_in_strings_are_text(folder):
         ("{5: 1}", [":1:2", "found a number", "the name of a member"]),
         ('{"a": 1} {', [":1:10", "found '{'", "wanted the end of the file"]),
         ('{"a": "x\ny"}', [":1:7", "a string that does not end"]),
-        ('{"a": "b\\x"}', [":1:9", "an escape that JSON has not"]),
+        ('{"a": "b\\x"}', [":1:9", "an escape that JSON does not allow"]),
         ('{"a": "b\tc"}', [":1:9", "a control character (U+0009) in a string"]),
         ('{"a": "b\0c"}', [":1:9", "a NUL character (U+0000) in a string"]),
         ('{"a": "b”: 1}\n', [":1:9", "a right double quotation mark (U+201D) in a string"]),
@@ -151,7 +152,7 @@ def test_comment_marks_in_strings_are_text(folder):
         ('{"a": ' + "9" * 5000 + "}", [":1:7", "a number that is too large"]),
         ('{"a": 9223372036854775808}', [":1:7", "a number that is too large"]),
         ('{"a": 1e999}', [":1:7", "a number that is too large"]),
-        ('{"a": .}', [":1:7", "a letter that JSON has not"]),
+        ('{"a": .}', [":1:7", "a character that JSON does not allow"]),
         ('{"a": TRUE}', [":1:7", "found a word"]),
         ('{"a": ' * 200, ["nested too deeply", "100 levels"]),
         ("\ufeff{}", [":1:1", "a byte-order mark (U+FEFF)"]),
@@ -163,7 +164,7 @@ def test_comment_marks_in_strings_are_text(folder):
         ('{"a": \N{EN DASH}1}', [":1:7", "an en dash (U+2013)"]),
         ('{"a"\N{FULLWIDTH COLON} 1}', [":1:5", "a fullwidth colon (U+FF1A)"]),
         ("{\0}", [":1:2", "a NUL character (U+0000)"]),
-        ("{é: 1}", [":1:2", "a letter that JSON has not"]),
+        ("{é: 1}", [":1:2", "a character that JSON does not allow"]),
     ],
 )
 def test_what_is_no_json_is_refused_with_line_and_column(folder, text, parts):
@@ -313,7 +314,7 @@ def test_absolute_names_are_looked_for_below_a_root(tmp_path):
     (tmp_path / "two").write_text("2")
     path = tmp_path / "kea.conf"
     path.write_text('[<?include "/etc/one"?>, <?include "two"?>, <?include "/../etc/one"?>]')
-    assert read_commented_json(path, tmp_path / "root").top == [1, 2, 1]
+    assert read_commented_json(path, below(tmp_path / "root")).top == [1, 2, 1]
     assert len(read_commented_json(path).unread) == 2
 
 

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 from tests.examples import round_of, trial_of
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED
 from leaselab.measure.procedures.confirmation import Confirming
 from leaselab.measure.search_error import SearchReason
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Bracket, Round
-from leaselab.model.trial import Second, Trial
+from leaselab.model.record import GENERATOR_LIMITED, Bracket, Round
+from leaselab.model.trial import Part, Second, Trial
 
 PROCEDURE = MaxRate(rounds=3)
 RATES = (2000.0, 2020.0, 1990.0)
@@ -68,9 +69,23 @@ def test_one_trial_without_a_rest_then_one_above_the_rounds_then_an_overload():
     assert confirming.loss_ratio == 0
 
 
+@pytest.mark.parametrize(("lost", "said"), [(0.02, SearchReason.LOSES_AT_ANY_LOAD), (0, None)])
+def test_losses_far_below_an_overload_are_those_of_any_load_unless_none_is_below(lost, said):
+    """At four times the rate 90 % are served: by chance, or as each flush loses a few."""
+    made: list[Trial] = []
+    while (load := Confirming(PROCEDURE, ROUNDS, made).next(alone=True)) is not None:
+        loss = lost if load.rate == BELOW else 0.1
+        made.append(lossy(load.rate, [loss] * load.duration_s))
+    against = Confirming(PROCEDURE, ROUNDS, made).objection()
+    assert (against and against.reason) is said
+
+
 def test_its_clients_come_back_as_a_longer_trial_would_fill_the_server():
     load = Confirming(PROCEDURE, ROUNDS, ()).next(alone=True)
     assert load.clients == 3 * load.rate
+    # Where nothing is reset, all that there are have their leases.
+    keeps = msgspec.structs.replace(PROCEDURE, reset="at-start")
+    assert Confirming(keeps, ROUNDS, ()).next(alone=True).clients == 0
 
 
 def test_a_server_that_is_fast_for_a_while_does_not_sustain_it():
@@ -92,6 +107,28 @@ def test_losses_that_come_now_and_then_are_looked_at_for_longer_and_the_last_dec
     assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 240]
     assert against is None or against.reason is SearchReason.NOT_SUSTAINED
     assert confirming.loss_ratio == pytest.approx(6 / 240)
+
+
+def test_updates_that_are_lost_now_and_then_are_looked_at_for_longer():
+    """They are a tenth of the load: seconds of all kinds scatter less than theirs."""
+
+    def now_and_then(load, _number):
+        losses = [0.011 if place % 15 < 3 else 0.0 for place in range(load.duration_s)]
+        trial = lossy(load.rate, losses)
+        updates = trial.attempted // 10
+        lost = {"query": (trial.attempted - updates, 0), "update": (updates, trial.lost)}
+        kinds = {
+            word: Part(attempted=n, completed=n - no, late=0, p50_s=None, p99_s=None)
+            for word, (n, no) in lost.items()
+        }
+        return replace(trial, kinds=kinds)
+
+    made, against, confirming = loads(
+        lambda load, n: (served, now_and_then)[load.rate == BELOW](load, n)
+    )
+    assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 240]
+    assert confirming.loss_ratio == pytest.approx(0.022, rel=0.02)
+    assert against is None
 
 
 def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():

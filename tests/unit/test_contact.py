@@ -90,6 +90,17 @@ def test_a_generator_that_was_never_provisioned_is_free():
     assert (facts.error, facts.holder) == (None, None)
 
 
+def test_a_lock_program_that_fails_says_nothing_of_who_holds_the_bench():
+    class Failing(FakeConnection):
+        def run(self, argv, **options):
+            if argv == [PROGRAM, "status"]:
+                return Completed(1, b"", "no space left")
+            return super().run(argv, **options)
+
+    facts = contact(host(part=GENERATOR_GROUP), lambda access: Failing(access, lock={}))
+    assert "no space left" in str(facts.error)
+
+
 def test_a_login_that_prints_a_greeting_is_refused():
     answer = b"Welcome to sut!\n1.0\n\n"
     facts = contact(host(), lambda access: FakeConnection(access, answer=answer))

@@ -329,3 +329,20 @@ def test_a_process_that_a_shutdown_ends_is_not_to_blame(process, make, tmp_path,
     with pytest.raises(Exception, match="the host shuts down") as caught:
         process.wait_until(never, process.launch(daemon), daemon, 60.0)
     assert caught.value.status == 4
+
+
+def test_a_process_lives_as_long_as_one_of_its_threads(process):
+    """As a server does whose first thread has ended while another waits for the disk."""
+    script = (
+        "import ctypes, os, threading, time\n"
+        "threading.Thread(target=lambda: (time.sleep(1.5), os._exit(0))).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", script])
+    states = set()
+    while process.alive(child.pid):
+        states.add(process.stat_fields(child.pid)[0])
+        time.sleep(0.01)
+    assert "Z" in states
+    assert process.stat_fields(child.pid)[0] == "Z"
+    assert child.wait() == 0

@@ -469,7 +469,7 @@ def test_a_host_that_goes_away_is_no_death_of_its_server(role, status, boot, wha
     error = refused(both.sample_now)
     assert (error.outcome, error.where) == (Outcome.LAB, f"leaselab-{role}")
     assert error.what.startswith(what)
-    assert "can be resumed" in error.todo
+    assert "then resume the sweep" in error.todo
 
 
 def test_a_crash_is_that_of_the_server_alone():
@@ -508,3 +508,10 @@ def test_an_answer_that_no_contract_gives_is_a_broken_lab(verb, answer):
     error = refused(getattr(server(Host(**{verb: answer})), verb))
     assert error.outcome is Outcome.LAB
     assert f"what '{CONTRACT} {verb}' printed is no answer" in str(error)
+
+
+@pytest.mark.parametrize("line", ["10.0.0.1", "Welcome to sut!", ""])
+def test_a_listing_is_of_two_words_a_line(line):
+    error = refused(server(Host(list=f"{line}\n10.0.0.2 000c02\n")).listing)
+    assert (error.outcome, error.found) == (Outcome.LAB, repr(line))
+    assert f"what '{CONTRACT} list' printed is no answer" in str(error)

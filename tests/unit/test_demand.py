@@ -109,13 +109,13 @@ def test_a_rush_never_needs_less_than_the_steady_load(population, rush):
     ("make", "message"),
     [
         (lambda: Population(0, 10), "no clients"),
-        (lambda: Population(1, 0), "never renew"),
-        (lambda: Population(1, math.inf), "never renew"),
-        (lambda: Population(1, math.nan), "never renew"),
+        (lambda: Population(1, 0), "no time after which they renew"),
+        (lambda: Population(1, math.inf), "no time after which they renew"),
+        (lambda: Population(1, math.nan), "no time after which they renew"),
         (lambda: Population(1, 10, -0.1), "0.1 is a tenth"),
         (lambda: Rush(0, 10), "share of the clients"),
         (lambda: Rush(1.1, 10), "share of the clients"),
-        (lambda: Rush(0.5, 0), "needs a time"),
+        (lambda: Rush(0.5, 0), "the duration of a rush"),
         (lambda: Restart(0), "--within-s must be above 0"),
     ],
 )

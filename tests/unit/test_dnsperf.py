@@ -13,7 +13,7 @@ from msgspec import structs
 from tests.dns import DATA, STAGE, Host, dns_bench, left, sums_up
 
 from leaselab.measure.generators import adapter_of, check_fits
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
     OTHER_ANSWERS,
@@ -24,7 +24,7 @@ from leaselab.measure.generators.dnsperf import PROBES, Dnsperf, DnsperfReading
 from leaselab.measure.generators.dnsperf_output import Output, Tally, parse
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of
-from leaselab.model.record import GENERATOR
+from leaselab.model.record import GENERATOR, GENERATOR_LIMITED
 from leaselab.model.trial import HostUse, Load
 
 QUIET = HostUse(work_s=(0.003, 0.003), steal_s=0, throttled_s=0, receive_errors=0)
@@ -271,10 +271,10 @@ def test_a_server_that_refuses_is_broken_and_says_how():
         ({}, {"name": "event"}, "dnsperf cannot offer queries in that way"),
         ({"transport": "doh"}, {}, "does not send queries that way"),
         ({"misses": 1.5}, {}, "not a share"),
-        ({"cache": "cold"}, {}, "would be warm"),
+        ({"cache": "cold"}, {}, "would become warm"),
         ({"connections": "fresh", "transport": "tcp"}, {}, "does not send such queries"),
         ({"client_subnets": "10.0.0.0/8"}, {}, "does not send such queries"),
-        ({"edns_bytes": 1232}, {}, "does not send EDNS so"),
+        ({"edns_bytes": 1232}, {}, "does not send EDNS of this size"),
         ({"queries_file": {"escaped": 1}}, {}, "another character"),
     ],
 )

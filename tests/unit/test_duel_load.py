@@ -138,13 +138,22 @@ def test_a_max_rate_that_leaves_no_room_for_a_heavier_load_is_to_be_raised():
     looked = [trial(1900, 1800)]
     with pytest.raises(LeaselabError, match="no load was found") as caught:
         next_sight(Duel(max_rate=2000), looked)
-    assert "raise max_rate" in str(caught.value)
+    assert "raise --max-rate" in str(caught.value)
 
 
 def test_what_the_generator_failed_to_offer_once_is_tried_again():
     limited = trial(2000, 1500, valid=False, reason="generator-limited")
     assert next_sight(PLAN, [limited]) == 2000
     assert next_sight(PLAN, [limited, limited]) == 1575
+    served = trial(2000, 3000, valid=False, reason="generator-limited")
+    assert next_sight(PLAN, [served]) == 2000
+    with pytest.raises(LeaselabError, match="slower than the server"):
+        next_sight(PLAN, [served, served])
+
+
+def test_a_heavier_load_of_which_nothing_is_completed_shows_the_limit():
+    looked = [trial(rate, most) for rate, most in ((1050, 1000), (1260, 0)) for _ in "12"]
+    assert sighted(PLAN, looked) == 1050
 
 
 def test_no_load_is_looked_for_without_end():

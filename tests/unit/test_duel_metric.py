@@ -15,7 +15,7 @@ from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Sampled
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import BELOW, LEAST, METRICS, Duel, order_of
-from leaselab.run.duel import Fight
+from leaselab.run.duel import DuelRounds
 
 OTHERS = [name for name in METRICS if name != "completed_rate"]
 
@@ -135,7 +135,7 @@ def fight(metric, a, b, **parameters):
     server = replace(bench.server, capabilities=("reload",))
     bench = replace(bench, servers={"server": server})
     points = tuple(begun_point(bench, zones) for zones in (a, b))
-    Fight(points).run()
+    DuelRounds(points).run()
     return judge(bench.procedure, *(point.rounds for point in points)), points
 
 

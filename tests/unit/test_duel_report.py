@@ -1,5 +1,7 @@
 """What reports say of a duel: its page, its test report, and several in a table."""
 
+import json
+import random
 import re
 
 import pytest
@@ -52,6 +54,29 @@ def test_the_page_judges_by_the_same_rounds_as_the_command(duel):
     assert comparison.verdict.duel.rounds == 16
     assert output["duel"]["word"] == comparison.word
     assert any(line.endswith("; 16 rounds count") for line in output["duel"]["lines"])
+
+
+def test_a_figure_that_is_little_known_does_not_hide_the_others(duel):
+    """Starts of 10 to 300 ms, as on a busy machine, beside 5 % of the rate."""
+    chance = random.Random(4)  # noqa: S311  # made up
+    both = [
+        replace(
+            record,
+            rounds=tuple(
+                replace(
+                    round_, metrics={**round_.metrics, "start_s": chance.choice([0.01, 0.3])}
+                )
+                for round_ in record.rounds
+            ),
+        )
+        for record in duel(0.95)
+    ]
+    judged = {other.name: other.ci95 for other in compare(*both).verdict.duel.others}
+    assert judged["start_s"][1] - judged["start_s"][0] > 1
+    _, (moved, *_) = experiment(both)
+    drawn = json.dumps(moved.spec)
+    assert "server CPU" in drawn
+    assert "start" not in drawn
 
 
 def test_an_undecided_duel_is_an_error_in_a_test_report(duel):

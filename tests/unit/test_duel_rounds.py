@@ -18,7 +18,7 @@ from leaselab.model.errors import (
     server_broken,
 )
 from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, order_of
-from leaselab.run.duel import Fight
+from leaselab.run.duel import DuelRounds
 
 
 class Log:
@@ -95,7 +95,7 @@ def fight(
     second = replace(bench, servers={"server": replace(bench.server, test_address="place 2")})
     elsewhere = tuple(trials_of(fighter, second, slow=slow_place) for fighter in fighters)
     elsewhere = elsewhere if both else None
-    Fight(points, elsewhere).run()
+    DuelRounds(points, elsewhere).run()
     return points, fighters
 
 
@@ -183,6 +183,14 @@ def test_a_faster_server_is_measured_at_its_own_limit():
         judgement = verdict(points)
         assert (judgement.answer, judgement.capped) == (Answer.FASTER, False)
         assert judgement.ratio == pytest.approx(1.5, abs=0.02)
+
+
+@pytest.mark.parametrize("clients_s", [0, 1])
+def test_a_faster_server_has_the_load_of_the_second_round_at_once(clients_s):
+    """Also where the rounds have a warm-up as long as the trials that looked for the load."""
+    points, _ = fight(b=13_500, clients_s=clients_s, warm_up_s=1)
+    loads = [round_.trials[-1].rate for round_ in points[1].rounds]
+    assert loads[1] == pytest.approx(1.06 * 13_500, rel=0.03)
 
 
 def test_places_that_differ_end_the_duel_after_the_first_rounds():

@@ -8,7 +8,7 @@ from tests.bench_document import DOCUMENT
 from tests.examples import trial_of
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.fixed_load import figures, latency_drift
@@ -19,6 +19,7 @@ from leaselab.model.journal import entry_of, written
 from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
+from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.trial import Load, Percentiles, Sample, Second
 
 PROCEDURE = FixedLoad(rate=100, duration_s=25, trial_s=10)
@@ -100,11 +101,19 @@ def test_a_trial_that_a_stall_spoiled_is_made_again_with_other_clients():
     assert result.shown_trial == 3
 
 
-def test_so_is_the_last_one():
-    bench = Bench(made(), made(), STALLED)
-    assert measured(bench).shown_trial == 3
-    assert [load.duration_s for load in bench.asked] == [10, 10, 5, 5]
-    assert [how["reset"] for how in bench.how] == [False, False, True, True]
+def test_the_last_of_several_is_not_as_the_server_was_reset_after_it():
+    bench = Bench(made(), made(lost=1), STALLED)
+    assert measured(bench).shown_trial == 1
+    assert [load.duration_s for load in bench.asked] == [10, 10, 5]
+    assert [how["reset"] for how in bench.how] == [False, False, True]
+
+
+def test_the_only_one_is_as_the_server_is_as_it_was_before():
+    bench = Bench(STALLED)
+    alone = FixedLoad(rate=100, duration_s=10, trial_s=60)
+    assert measured(bench, alone).shown_trial == 1
+    assert [load.duration_s for load in bench.asked] == [10, 10]
+    assert [how["reset"] for how in bench.how] == [True, True]
 
 
 def test_a_generator_that_is_always_stalled_ends_the_round():

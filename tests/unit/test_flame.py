@@ -11,12 +11,13 @@ from msgspec import structs
 from tests.dns import DATA, PROOF, STAGE, Host, dns_bench, left, sums_up
 
 from leaselab.measure.generators import adapter_of, check_fits
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import NAMES_REPEATED, Expected
 from leaselab.measure.generators.dnsperf import DnsperfReading
 from leaselab.measure.generators.flame import Flame, FlameReading, parse
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of
+from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.trial import HostUse, Load
 
 QUIET = HostUse(work_s=(0.003, 0.003), steal_s=0, throttled_s=0, receive_errors=0)

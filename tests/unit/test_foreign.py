@@ -98,6 +98,13 @@ def test_a_watch_that_does_not_answer_is_a_broken_lab(ended):
     assert caught.value.found == (ended or "nothing within 20 s")
 
 
+@pytest.mark.parametrize("line", ["Welcome!", "{}", '{"foreign": [{"kind": "reply"}]}'])
+def test_what_no_watch_of_this_release_prints_is_a_broken_lab(line):
+    with pytest.raises(LeaselabError, match="printed is no answer") as caught:
+        RemoteWatch(Follower(line), "gen").foreign()
+    assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "gen")
+
+
 def test_a_server_without_its_test_interface_is_a_broken_lab():
     with (
         pytest.raises(LeaselabError, match="deploy again") as caught,

@@ -56,6 +56,6 @@ def test_a_reading_that_is_none_is_a_broken_lab(answer):
             assert timeout_s
             return SimpleNamespace(status=0, stdout=answer, stderr="")
 
-    with pytest.raises(LeaselabError, match="the reading of the host is none") as caught:
+    with pytest.raises(LeaselabError, match="the reading of the host is invalid") as caught:
         RemoteHost(Odd(), "lo").read()
     assert caught.value.outcome is Outcome.LAB

@@ -46,7 +46,9 @@ def test_a_host_that_was_rebooted_is_not_measured_untuned():
     assert "leaselab step tune" in caught.value.todo
 
 
-@pytest.mark.parametrize("noted", [OTHERWISE, {**TUNED["tuning"], "smt": OTHERWISE}])
+@pytest.mark.parametrize(
+    "noted", [OTHERWISE, {**TUNED["tuning"], "smt": OTHERWISE["governor"]}]
+)
 def test_a_host_that_another_scenario_has_set_since_is_not_measured(noted):
     with pytest.raises(LeaselabError, match="no longer tuned") as caught:
         check_tuned(bench_host(**TUNED), Host(noted=noted))
@@ -58,6 +60,17 @@ def test_what_was_set_since_is_named():
         check_tuned(bench_host(**TUNED), Host(noted=OTHERWISE))
     assert caught.value.found == "governor powersave"
     assert caught.value.wanted == "governor performance"
+    also = {**TUNED["tuning"], "smt": {"asked": "off", "found": "off", "why": None}}
+    with pytest.raises(LeaselabError) as caught:
+        check_tuned(bench_host(**TUNED), Host(noted=also))
+    assert (caught.value.found, caught.value.wanted) == ("smt off", "smt not set")
+
+
+@pytest.mark.parametrize("noted", [[], {"governor": "performance"}])
+def test_a_note_of_another_release_is_a_broken_lab(noted):
+    with pytest.raises(LeaselabError, match="not the note of this release") as caught:
+        check_tuned(bench_host(**TUNED), Host(noted=noted))
+    assert caught.value.outcome is Outcome.LAB
 
 
 @pytest.mark.parametrize("facts", [{}, {"tuning": None}, TUNED])

@@ -46,7 +46,7 @@ def test_a_subject_is_the_same_whatever_it_was_made_from():
             with_option(
                 RESULT,
                 options={**RESULT.scenario.server.options, "new": 1},
-                untold=("new",),
+                defaulted=("new",),
             ),
             True,
         ),

@@ -10,12 +10,13 @@ import pytest
 from tests.dns import DATA, PROOF, STAGE, Host, dns_bench, left
 
 from leaselab.measure.generators import adapter_of, check_fits
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, Seen
+from leaselab.measure.generators.adapter import Seen
 from leaselab.measure.generators.dns_answers import Expected
 from leaselab.measure.generators.dnsperf import DnsperfReading
 from leaselab.measure.generators.kxdpgun import Kxdpgun, KxdpgunReading, parse
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of
+from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.trial import Load
 
 LOAD = Load(1000, 2)

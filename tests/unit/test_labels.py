@@ -26,6 +26,12 @@ def test_a_cell_without_a_value_is_marked_as_such():
     assert page.count("<td data-label=->") == 2
 
 
+def test_a_cell_that_spans_columns_has_no_label():
+    cell = '<td colspan="3"><code>perfdhcp -4</code></td>'
+    page = labelled(f'<table class="records">{HEAD}<tbody><tr>{cell}</tr></tbody></table>')
+    assert cell in page
+
+
 def test_words_of_a_heading_stay_text_in_the_attribute():
     head = HEAD.replace("started", "&lt;i&gt; &#34;x&#34;")
     page = labelled(f'<table class="records">{head}{BODY}</table>')

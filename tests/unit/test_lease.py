@@ -16,7 +16,7 @@ from leaselab.lab.lease import COMMAND_S, command_file, leased, read_hold, write
 from leaselab.lab.lock import BenchInUseError, NoLockError, ask, new_hold
 from leaselab.lab.lock import status as status_of
 from leaselab.model.bench import HostAccess
-from leaselab.model.errors import LeaselabError
+from leaselab.model.errors import LeaselabError, Outcome
 
 KEEPER = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
 OTHER = request("ana@laptop")
@@ -91,6 +91,23 @@ def test_another_users_bench_is_left_as_it_is(bench, tmp_path):
     assert holder(bench)["name"] == "ana@laptop"
     with command_file(tmp_path, "rack1") as file:
         assert file.read() is None
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        'Welcome!\n{"owner": null}',
+        "{}",
+        '{"owner": {"name": "ana@laptop"}}',
+        '{"owner": null, "maintenance": {"by": "ana@laptop"}}',
+    ],
+)
+def test_what_no_lock_of_this_release_prints_is_a_broken_lab(bench, printed):
+    """The program is of another release, or the login prints a greeting."""
+    (bench.folder / "bench-lock").write_text(f"#!/bin/sh\necho '{printed}'\n")
+    with bench(KEEPER) as keeper, pytest.raises(LeaselabError, match="is no answer") as caught:
+        ask(keeper, "renew", OTHER)
+    assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "gen")
 
 
 def killed(root, bench):
@@ -197,7 +214,7 @@ def test_a_bench_that_cannot_be_released_is_reported_and_freed_by_the_next_comma
 ):
     with have(tmp_path):
         bench.dead.add("gen")
-    assert "rack1 was not given back: gen: cannot be reached" in caplog.text
+    assert "rack1 was not released: gen: cannot be reached" in caplog.text
     bench.dead.clear()
     assert holder(bench) is not None
     with have(tmp_path):

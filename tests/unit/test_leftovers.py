@@ -48,6 +48,8 @@ def test_traffic_is_stopped_before_the_servers(asked):
 
 def test_what_cannot_be_stopped_is_a_broken_lab(asked):
     asked["failing"] = "leaselab-server"
-    with pytest.raises(LeaselabError, match="cannot be stopped: no such thing") as caught:
+    with pytest.raises(
+        LeaselabError, match="cannot stop leftover processes: no such thing"
+    ) as caught:
         recovery.stop_leftovers(local_lab())
     assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "leaselab-server")

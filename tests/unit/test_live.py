@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from datetime import UTC, datetime, timedelta
@@ -41,6 +42,7 @@ from leaselab.report.console import Console
 from leaselab.report.listing import span
 from leaselab.report.live import CONFIRMING, LiveView
 from leaselab.report.site.bracket_chart import bracket_chart
+from leaselab.report.site.seconds_chart import seconds_chart
 
 SWEEP = "20261121T113005Z-v4-memfile-3f9a"
 BEGUN = Begun(
@@ -101,7 +103,7 @@ def test_a_live_file_that_cannot_be_written_is_said_once_and_stops_nothing(tmp_p
         feed.write(Phase(text="starting"))
     feed.close()
     assert len(caplog.records) == 1
-    assert "`leaselab watch` sees no more" in caplog.text
+    assert "`leaselab watch` cannot follow" in caplog.text
 
 
 def test_the_trial_under_way_stands_beside_those_that_are_done(running):
@@ -200,6 +202,8 @@ def test_the_trials_of_the_confirmation_are_called_so():
 def test_a_view_of_nothing_yet_has_no_lines():
     view = LiveView(SWEEP)
     assert view.series() == {}
+    chart = seconds_chart(view.round(), plural="", holds="", loss_goal=None)
+    assert chart is None
     facts = view.state(START)["facts"]
     assert (facts["estimate so far"], facts["time left"]) == ("none yet", "")
 
@@ -363,8 +367,8 @@ READING = {
 def building(tmp_path):
     """A build under way: its live file."""
     store = Store(tmp_path)
-    store.build_place.parent.mkdir()
-    feed = LiveFeed(store.build_place)
+    store.build_place("rack1").parent.mkdir()
+    feed = LiveFeed(store.build_place("rack1"))
     feed.write(BuildStep(**READING))
     yield store, feed
     feed.close()
@@ -386,9 +390,20 @@ def test_a_build_under_way_is_followed_where_no_sweep_runs(building, capsys):
     assert "`leaselab watch` follows the sweep" in source.ending()
 
 
+def test_of_the_builds_of_two_benches_the_newest_is_followed(building):
+    store, feed = building
+    other = LiveFeed(store.build_place("rack2.b"))
+    time.sleep(0.002)
+    other.write(BuildStep(**READING | {"described": "Kea-3.3.1"}))
+    assert find_source(store, None).view.title == "kea Kea-3.3.1"
+    other.close()
+    assert find_source(store, None).view.title == "kea Kea-3.3.0-160-gd179a1e32a"
+    feed.close()
+
+
 def test_a_sweep_that_runs_comes_before_a_build(running):
     store = Store(running[0].path.parents[1])
-    feed = LiveFeed(store.build_place)
+    feed = LiveFeed(store.build_place("rack1"))
     feed.write(BuildStep(**READING))
     assert isinstance(find_source(store, None), RunningSource)
     feed.close()
@@ -397,8 +412,8 @@ def test_a_sweep_that_runs_comes_before_a_build(running):
 def test_a_build_that_reported_nothing_for_long_has_ended(tmp_path, capsys):
     """It was killed: its live file stays."""
     store = Store(tmp_path)
-    store.build_place.parent.mkdir()
+    store.build_place("rack1").parent.mkdir()
     line = {"at": "2026-11-22T10:00:00.000Z", "event": "build", "data": READING}
-    live_path(store.build_place).write_text(json.dumps(line) + "\n", encoding="utf-8")
+    live_path(store.build_place("rack1")).write_text(json.dumps(line) + "\n", encoding="utf-8")
     assert main(["watch", "--results", str(tmp_path)]) == 2
     assert "no sweep is running" in capsys.readouterr().err

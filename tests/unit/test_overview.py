@@ -31,7 +31,7 @@ def slower(tmp_path_factory):
 
 
 def overview_of(root, newest=NEWEST):
-    return answer(Store(root), newest, PAGES, lambda _: True)
+    return answer(Store(root), newest, PAGES, lambda _: True, Store(root).load)
 
 
 def test_a_confirmed_change_is_reported_with_size_interval_commit_and_its_duel(slower):
@@ -47,9 +47,8 @@ def test_a_confirmed_change_is_reported_with_size_interval_commit_and_its_duel(s
     assert news.sure == "confirmed by a duel of the builds before and after it"
     assert news.duel.startswith("experiment/")
     ends = [f"{item.server.commit[:10]}" for item in made[11:13]]
-    assert news.command == "leaselab bisect v4-memfile --repo REPO --good {} --bad {}".format(
-        *ends
-    )
+    pasted = "./leaselab bisect v4-memfile --repo /src/kea --good {} --bad {}".format(*ends)
+    assert news.command == pasted, "with the repository that the result has recorded"
 
 
 def test_the_overview_and_the_review_have_one_size_of_a_confirmed_change(slower):
@@ -83,7 +82,7 @@ def test_a_change_that_no_duel_looked_at_is_suspected_and_says_what_to_do(tmp_pa
     result = overview_of(tmp_path)
     (news,) = result.news
     assert result.title.endswith(f": v4-memfile may be {news.size}")
-    assert (news.look, news.command) == ("suspected", "leaselab review --confirm")
+    assert (news.look, news.command) == ("suspected", "./leaselab review --confirm")
 
 
 def test_a_change_of_an_earlier_month_that_was_settled_then_is_no_news(slower):
@@ -97,10 +96,22 @@ def test_a_line_of_a_family_has_the_change_since_the_anchor_and_the_course(slowe
     store = Store(root)
     rows = store.index.every("v4-memfile")
     shown, _ = overview([store.load(made[-1].id)], rows, rows[::-1], store.index.outcomes())
-    (line,) = shown["families"][0].lines
+    (family,) = shown["families"]
+    (line,) = family.lines
+    assert (family.title, line.label) == ("kea DHCPv4", "v4-memfile"), "it differs from none"
     assert line.look == "worse"
     assert re.fullmatch(r"-[345]\.\d %", line.change)
     assert line.course[0].count(",") == 20, "its builds, without the anchor's results"
+
+
+def test_a_duel_has_no_change_beside_that_of_its_own_page(slower):
+    root, _ = slower
+    store = Store(root)
+    rows = store.index.every("v4-memfile")
+    newest = next(row["id"] for row in rows[::-1] if row["procedure"] == "duel")
+    shown, _ = overview([store.load(newest)], rows, rows[::-1], store.index.outcomes())
+    (line,) = shown["families"][0].lines
+    assert (line.look, line.change) == ("unknown", "")
 
 
 @pytest.mark.parametrize(("low", "high"), [(-5, 20), (-3, -1), (0, 0), (7, 7), (0, 1e-9)])
@@ -125,11 +136,21 @@ def test_a_note_agrees_with_one_series_as_with_two(tmp_path):
     assert note.endswith("; 1 has too few builds")
 
 
+def test_with_few_builds_the_answer_is_that_of_the_newest_duel(tmp_path):
+    made = past(tmp_path, [1.0] * 2)
+    fought(tmp_path, *made, 0.95)
+    text = write_site(Store(tmp_path), tmp_path / "report").read_text(encoding="utf-8")
+    (title, said) = re.findall(r"<h1>(.*?)</h1>\n<p>(.*?)</p>", text)[0]
+    assert re.fullmatch(r"v4-memfile: B is [456]\.\d % slower than A", title)
+    assert re.search(r"^Slower: .*\)\. <a href=\"experiment/[^\"]*\">The duel of ", said)
+    assert said.endswith("Too few builds to say what changed over time.")
+
+
 def test_the_first_result_is_shown_with_its_runs_and_what_to_do_next(tmp_path):
     few = example_result(MAX_RATES[:3], procedure=MaxRate(rounds=3, trim=1))
     record = archive_result(tmp_path, few)
     text = write_site(Store(tmp_path), tmp_path / "report").read_text(encoding="utf-8")
     assert "<h1>v4-memfile: 6015 exchanges/s</h1>" in text
     assert 'data-chart="runs"' in text
-    assert text.count("<code>leaselab ") == 3
-    assert f"leaselab rerun {record.id}" in text
+    assert text.count("<code>./leaselab ") == 3
+    assert f"./leaselab rerun {record.id}" in text

@@ -19,7 +19,7 @@ from tests.bench_document import DOCUMENT
 
 from leaselab.lab.bench_file import parse_bench
 from leaselab.measure.generators import check_fits, perfdhcp, perfdhcp_output
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dhcp_load import REJECTED
 from leaselab.measure.generators.perfdhcp import Perfdhcp
 from leaselab.measure.generators.transactions import Transactions
@@ -32,6 +32,7 @@ from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
+from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import WHOLE, HostUse, Load
 
@@ -147,7 +148,7 @@ def test_clients_that_come_back_cannot_fill_a_pool():
     few = change(example, load={**example.load, "clients": 100})
     fill = Fill(fill=0.5, rate=10, fill_rate=1000)
     Perfdhcp.check_fits(example, fill)
-    with pytest.raises(LeaselabError, match="clients that come back fill no pool") as caught:
+    with pytest.raises(LeaselabError, match="returning clients cannot fill a pool") as caught:
         Perfdhcp.check_fits(few, fill)
     assert caught.value.outcome is Outcome.USAGE
 

@@ -164,8 +164,8 @@ def test_one_bench_more_never_makes_a_drop_wait_longer(counts):
     ]
     for fewer, more in itertools.pairwise(results):
         for row, other in zip(fewer.rows, more.rows, strict=True):
-            assert other.told.median <= row.told.median + 1e-9
-            assert other.told.p95 <= row.told.p95 + 1e-9
+            assert other.verdict.median <= row.verdict.median + 1e-9
+            assert other.verdict.p95 <= row.verdict.p95 + 1e-9
 
 
 wishes = st.builds(Wish, scenarios=st.integers(1, 60), drops=st.floats(0, 0.1))

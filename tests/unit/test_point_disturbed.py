@@ -5,11 +5,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 from tests.doubles import CAPACITY, Killed, World, bench
+from tests.examples import trial_of
 from tests.sweeps import CONFIRMED, ended, killed_once, quiet, rates
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.point import journaled
-from leaselab.measure.search_error import SearchReason
+from leaselab.measure.search_error import SearchReason, none_confirms
 from leaselab.model.errors import Outcome
 from leaselab.model.journal import entry_of
 from leaselab.model.procedure import PAUSE_LIMIT_S
@@ -210,3 +211,10 @@ def test_a_search_that_ends_where_a_server_loses_by_chance_is_found_out():
     error, _ = ended(Lucky(), bench(rounds=1, start_rate=CAPACITY // 6, **CONFIRMED))
     assert error.outcome is Outcome.INVALID
     assert error.reason is SearchReason.LOSES_AT_ANY_LOAD
+
+
+def test_trials_that_count_are_not_among_the_reasons_of_a_confirmation_that_ended():
+    stalled = trial_of(900, 3, 0, valid=False, reason="generator-stalled")
+    error = none_confirms([trial_of(900, 3, 0), *[stalled] * 6])
+    assert error.found == "1 valid of 7 trials at 900/s: generator-stalled"
+    assert "disturbed" in error.what

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.doubles import CAPACITY, Killed, World, bench
+from tests.formula import Zones, begun_point, formula_bench
 from tests.sweeps import ended, killed_once, without_times
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
@@ -83,6 +84,16 @@ def test_a_filling_that_was_killed_repeats_its_round_and_the_journal_reports_it(
     assert [name for name, _ in world.events] == [*names[:first], *names]
     assert [data["index"] for name, data in world.events if name == "round"] == [1, 1, 2]
     assert world.trials == whole.trials + names[:first].count("trial")
+
+
+def test_clients_that_keep_their_leases_get_them_by_slower_loads_where_some_were_lost():
+    """A server that serves 300/s: the first load is too much for it, the next is not."""
+    plan = formula_bench(reset="at-start", warm_up_s=1, warm_up_rate=600)
+    for clients, wanted in ((600, [(600, 1), (150, 4)]), (0, [(600, 1)])):
+        scenario = msgspec.structs.replace(plan.scenario, load={"clients": clients})
+        point = begun_point(replace(plan, scenario=scenario), Zones(capacity=300.0))
+        made = list(point.warm_up(2000, "warm-up-{}".format))
+        assert [(trial.rate, trial.duration_s) for trial in made] == wanted
 
 
 def test_a_round_reports_how_long_the_start_took_and_the_most_memory():

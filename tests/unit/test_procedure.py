@@ -279,7 +279,7 @@ def test_what_is_left_of_the_pool_has_to_take_the_load():
     fill.check_capacity(2000, "here")
     with refused("does not fit into what is free .found 101/s for 2 s into 200 of 2000"):
         Fill(fill=0.9, rate=101, fill_rate=300, duration_s=2).check_capacity(2000, "here")
-    with refused("nothing bounds what the server holds"):
+    with refused("this load has no pool"):
         fill.check_capacity(None, "here")
 
 

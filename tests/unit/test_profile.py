@@ -21,12 +21,21 @@ from tests.formula import (
 )
 from tests.hostile import ATTACK
 
-from leaselab.analysis.profile import NOT_SAMPLED, compared, difference, spent, spent_of
+from leaselab.analysis.profile import (
+    NOT_SAMPLED,
+    Change,
+    FunctionChange,
+    ProfileDifference,
+    compared,
+    difference,
+    spent,
+    spent_of,
+)
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.model.errors import Outcome, invalid_measurement
 from leaselab.report.export.markdown import markdown_of_profiles
-from leaselab.report.profile import growth, print_profile, summary
+from leaselab.report.profile import growth, print_profile, rows, summary
 from leaselab.report.site.profile import flames
 from leaselab.report.site.site import write_site
 
@@ -156,6 +165,21 @@ def test_a_round_that_was_interrupted_is_repeated_and_comes_to_the_same():
             assert round_.files == other.files
 
 
+def test_clients_that_come_back_are_served_once_before_the_profile_is_taken():
+    """A server that searches a list of its clients: new ones are more than it can serve."""
+    slow = {"capacity": 2000.0, "grows": 0.001}
+    new = formula_point(formula_bench(**PROFILE), Zones(**slow))
+    given = {**PROFILE, "returning": 600}
+    back = formula_point(formula_bench(**given), Zones(**slow))
+    for lossy, round_ in zip(new.rounds, back.rounds, strict=True):
+        filling, sampled = round_.trials
+        assert (filling.rate, filling.duration_s) == (500, 2)
+        assert sampled.attempted == 10_000
+        assert round_.metrics["loss_ratio"] == 0.0 < lossy.metrics["loss_ratio"]
+        assert round_.shown_trial == 1
+        assert round_.metrics["samples"] == pytest.approx(10_000 * 11 / 100, rel=0.01)
+
+
 def test_where_no_profile_may_be_taken_the_result_says_so_and_nothing_was_measured():
     class Forbidden(Zones):
         def begin_profile(self):
@@ -245,6 +269,18 @@ def test_one_round_has_no_intervals():
 # --- what is shown --------------------------------------------------------------------
 
 
+def test_what_is_shown_as_nothing_neither_grew_nor_fell():
+    """In whatever direction the last bits of a sum lie."""
+    cases = (1e-15, False, "0.00"), (-4e-3, False, "0.00"), (0.8, True, "+0.80")
+    for size, seen, words in cases:
+        change = Change(before=2.0, after=2.0 + size, reach=0.0)
+        function = FunctionChange("receive", change, change)
+        result = ProfileDifference([function], change, 4, True, {}, UNIT)
+        assert change.seen is seen
+        assert ("receive" in growth(result)) is seen
+        assert next(iter(rows(result)))[3].strip("* ") == words
+
+
 def test_a_sentence_a_table_and_a_comment_name_the_function(two):
     store, (base, other) = two
     result = difference(base, other, read(store, base), read(store, other))
@@ -284,6 +320,9 @@ def test_the_page_of_the_experiment_has_the_table_and_the_flame_graph(two, tmp_p
     assert text.index("Grew most: weigh_options") < text.index("Differential flame graph")
     assert 'data-chart="flames"' in text
     assert ">weigh_options<" in text
+    # Its figures are of sampled servers: none is the best.
+    assert ">best<" not in text
+    assert "to the best" not in text
 
 
 def test_a_box_lies_above_its_caller_and_is_as_wide_as_what_it_costs(two):

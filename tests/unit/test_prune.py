@@ -348,12 +348,14 @@ class TestCheckout:
             record.generator, options={"path": f"/opt/leaselab/builds/{OTHER}/bin/flame"}
         )
         archive_result(root, replace(record, servers={"server": named}, generator=tool))
-        keys = [KEY, OTHER, "a" * 24, "b" * 24]
+        keys = [KEY, OTHER, "a" * 24, "c" * 24, "b" * 24]
         for key in keys:
             self.build(kept, key)
         (kept / "deployments" / "rack1.json").write_text(json.dumps({"key": keys[2]}))
+        (kept / "benches" / "rack2").mkdir(parents=True)
+        (kept / "benches" / "rack2" / "bench.json").write_text(json.dumps({"key": keys[3]}))
         assert self.gone(root) == {"builds": (1, 100)}
-        assert sorted(path.name for path in (kept / "builds").iterdir()) == sorted(keys[:3])
+        assert sorted(path.name for path in (kept / "builds").iterdir()) == sorted(keys[:4])
 
     def test_a_build_of_an_unfinished_sweep_stays(self, root, kept):
         self.build(kept, KEY)
@@ -430,7 +432,12 @@ class TestCheckout:
         assert kept.exists()
         with Store(root).create(example_result().id) as running:
             running.record(Fault(text="none"))
-        names = ["build.live", f"{running.id}.live", f"{running.id}.access", "gone.access"]
+        names = [
+            "build-a.live",
+            f"{running.id}.live",
+            f"{running.id}.access",
+            "gone.access",
+        ]
         for name in names:
             path = root / ".running" / name
             path.write_text("x")

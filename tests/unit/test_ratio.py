@@ -21,7 +21,7 @@ from leaselab.analysis.ratio import (
     ratio,
     runs_of,
 )
-from leaselab.analysis.statistics import standard_error
+from leaselab.analysis.statistics import standard_error, widening
 from leaselab.model.record import Experiment
 
 NINE = Runs(MAX_RATES, 1)
@@ -312,6 +312,7 @@ def test_an_anchor_of_another_build_or_environment_is_no_common_one():
 @given(*[st.lists(st.floats(-0.1, 0.1), min_size=2, max_size=9)] * 2)
 def test_a_ratio_by_the_anchor_is_that_of_welchs_test(base, other):
     assume(min(max(side) - min(side) for side in (base, other)) > 1e-3)
+    assume(widening(base) == widening(other) == 1)
     result, welch = anchored_ratio(base, other), stats.ttest_ind(other, base, equal_var=False)
     assert result.p == pytest.approx(welch.pvalue)
     ends = welch.confidence_interval()
@@ -319,6 +320,15 @@ def test_a_ratio_by_the_anchor_is_that_of_welchs_test(base, other):
     alone = anchored_ratio([], other)
     assert alone.p == pytest.approx(stats.ttest_1samp(other, 0.0).pvalue)
     assert anchored_ratio([], other[:1]).ci95 is None
+
+
+def test_rounds_that_resemble_the_ones_before_widen_a_ratio_by_the_anchor():
+    drifting, shuffled = [0.0] * 6 + [0.02] * 6, [0.0, 0.02] * 6
+    for base in ([], shuffled):
+        wide, narrow = (anchored_ratio(base, side) for side in (drifting, shuffled))
+        assert wide.value == narrow.value
+        assert wide.ci95[0] < narrow.ci95[0] < narrow.ci95[1] < wide.ci95[1]
+        assert base or wide.p > narrow.p
 
 
 RATES = {

@@ -15,7 +15,7 @@ from leaselab.measure.search import Searched, search
 from leaselab.measure.search_error import SearchError, SearchReason, noisy
 from leaselab.model.errors import Outcome
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.trial import Load, Trial
+from leaselab.model.trial import Load, Part, Trial
 
 PROCEDURE = MaxRate()
 
@@ -268,6 +268,38 @@ def test_a_server_that_loses_at_any_load_is_distinguished_from_a_slow_one(lost):
     with pytest.raises(SearchError, match="loses transactions at any load") as caught:
         search(bench, PROCEDURE)
     assert caught.value.reason is SearchReason.LOSES_AT_ANY_LOAD
+
+
+@pytest.mark.parametrize("goal", [0.005, 0.025])
+def test_the_max_rate_of_a_mix_is_that_of_its_worst_kind(goal):
+    """As Knot, which loses updates from 35 000/s on and answers queries of 123 000/s."""
+    procedure = MaxRate(loss_ratio=goal)
+
+    def measure(load):
+        parts = {}
+        for kind, share, capacity in (("query", 0.9, 90_000), ("update", 0.1, 3500)):
+            attempted = round(share * load.rate * load.duration_s)
+            completed = min(attempted, capacity * load.duration_s)
+            counts = {"attempted": attempted, "completed": completed, "late": 0}
+            parts[kind] = Part(**counts, p50_s=None, p99_s=None)
+        attempted, completed = (
+            sum(getattr(part, name) for part in parts.values())
+            for name in ("attempted", "completed")
+        )
+        lost = attempted - completed
+        made = trial_of(load.rate, load.duration_s, lost, attempted=attempted)
+        return replace(made, kinds=parts)
+
+    estimate = search(measure, procedure)
+    bracket = estimate.bracket
+    assert bracket.lower <= 35_000 / (1 - goal) <= bracket.upper
+    upper = estimate.trials[bracket.upper_trial]
+    assert upper.loss_ratio == upper.kinds["update"].loss_ratio > goal
+    assert upper.kinds["query"].loss_ratio == 0.0
+    assert 1 - upper.completed / upper.attempted < goal
+    overload = measure(Load(123_000, 3))
+    assert overload.completed_rate == pytest.approx(35_000, rel=1e-3)
+    assert overload.completed / overload.traffic_s > 90_000
 
 
 def test_a_server_that_is_faster_while_its_store_is_empty_is_no_lossy_one():

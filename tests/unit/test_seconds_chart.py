@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tests.examples import START, example_trial
 
 from leaselab.model.record import Round
+from leaselab.report.site.legend import legend
 from leaselab.report.site.seconds_chart import seconds_chart, seconds_note
 
 SPIKE_S = 0.9
@@ -42,8 +43,8 @@ def panel(seconds, title):
     raise AssertionError(title)
 
 
-@pytest.mark.parametrize(("seconds", "points"), [(5, 5), (400, 400), (3600, 400)])
-def test_a_long_run_is_drawn_in_at_most_400_points_and_none_of_its_worst_is_lost(
+@pytest.mark.parametrize(("seconds", "points"), [(5, 5), (300, 300), (3600, 300)])
+def test_a_long_run_is_drawn_in_at_most_300_points_and_none_of_its_worst_is_lost(
     seconds, points
 ):
     values, _ = panel(seconds, "latency (ms)")
@@ -52,7 +53,7 @@ def test_a_long_run_is_drawn_in_at_most_400_points_and_none_of_its_worst_is_lost
     assert max(worst) == 1000 * SPIKE_S
     rates, _ = panel(seconds, "exchanges/s")
     assert {float(rate["v"]) for rate in rates} == {100.0}
-    assert ("A point stands for 9 s" in seconds_note(run_of(seconds))) is (seconds == 3600)
+    assert ("A point stands for 12 s" in seconds_note(run_of(seconds))) is (seconds == 3600)
 
 
 def test_a_panel_reaches_from_0_to_above_its_highest_value():
@@ -61,3 +62,12 @@ def test_a_panel_reaches_from_0_to_above_its_highest_value():
         low, high = layer["encoding"]["y"]["scale"]["domain"]
         assert low == 0.0
         assert high > most
+
+
+def test_the_legend_of_a_run_names_the_marks_of_each_panel():
+    chart = seconds_chart(run_of(5), plural="exchanges", holds="", loss_goal=0.025)
+    names = {title: [key.name for key in keys] for title, keys in legend(chart)}
+    assert names["exchanges/s"] == ["started", "completed"]
+    assert names["latency (ms)"] == ["median", "99 %"]
+    keys = dict(legend(chart))["latency (ms)"]
+    assert len({key.colour for key in keys}) == 2

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from rich.console import Console
+from tests.examples import MAX_RATES, archive_result, edited, example_result
 from tests.formula import (
     SCENARIO,
     STAGE,
@@ -28,7 +29,7 @@ from leaselab.model.errors import LeaselabError
 from leaselab.model.journal import Begun, TrialBegun, TrialEnded, entry_of
 from leaselab.model.record import Provenance, Round
 from leaselab.model.trial import Load
-from leaselab.report.live import LiveView
+from leaselab.report.live import LiveView, trial_words
 from leaselab.report.site.seconds_chart import seconds_chart
 from leaselab.report.site.site import write_site
 from leaselab.report.text import print_result
@@ -123,6 +124,45 @@ def test_each_minute_of_a_replay_is_shown(results, capsys, tmp_path):
     (page,) = (path.read_text() for path in tmp_path.rglob(f"{made['replay'].id}.html"))
     assert "<summary>Minute by minute</summary>" in page
     assert '<th scope="row" class="figure">2</th><td class="figure">80000</td>' in page
+
+
+def test_each_kind_of_transactions_is_shown(tmp_path, capsys):
+    """On the terminal of the trial shown, in the live line and on the page of every trial."""
+
+    def mix(document):
+        for round_ in document["rounds"]:
+            for trial in round_["trials"]:
+                updates, lost = trial["attempted"] // 10, trial["lost"]
+                queries = trial["attempted"] - updates
+                none = {"late": 0, "p50_s": None, "p99_s": 0.002}
+                served = max(0, updates - lost)
+                trial["kinds"] = {
+                    "query": {"attempted": queries, "completed": queries, **none},
+                    "update": {"attempted": updates, "completed": served, **none},
+                }
+                # A stage that nothing was in, as of updates alone.
+                trial["latency_s"] = {STAGE: None, **trial["latency_s"]}
+
+    record = archive_result(tmp_path, edited(example_result(MAX_RATES[:2]), mix))
+    print_result(record, Store(tmp_path).place(record.id), whole=True)
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index("Kinds of exchanges at the lower bound")
+    shown = record.rounds[0].shown
+    counts = [
+        [f"{part.attempted}", f"{part.completed}", "0", f"{part.failed}"]
+        for part in shown.kinds.values()
+    ]
+    loss = f"{100 * shown.loss_ratio:.2f}"
+    assert [line.split() for line in lines[first + 2 : first + 4]] == [
+        ["1", "queries", *counts[0], "0.00", "2.00"],
+        ["1", "updates", *counts[1], loss, "2.00"],
+    ]
+    said = f"queries 0.00 % of {counts[0][0]}, updates {loss} % of {counts[1][0]}"
+    assert f"loss {loss} %, {said}, " in trial_words(shown, record.procedure)
+    write_site(Store(tmp_path), tmp_path / "report")
+    (page,) = (path.read_text() for path in tmp_path.rglob(f"{record.id}.html"))
+    assert '<th scope="col">loss of each kind</th>' in page
+    assert f'<td data-label="loss of each kind">{said}</td>' in page
 
 
 def test_all_pages_of_an_archive(results, tmp_path):
@@ -236,7 +276,7 @@ def test_errors_of_the_bench(monkeypatch):
     bench, zones = formula_bench(name="max-rate"), Zones()
     generator = Flood(bench, None, zones)
     trials = Trials(bench, bench.procedure, zones, generator, zones)
-    with pytest.raises(LeaselabError, match="no DNS query of the bench's") as caught:
+    with pytest.raises(LeaselabError, match="foreign traffic on the test network") as caught:
         trials.refuse_foreign("an answer from 192.0.2.1")
     assert foreign(str(caught.value)) == []
     monkeypatch.setattr(generator, "answers", lambda: False)

@@ -17,7 +17,8 @@ from tests.examples import (
     example_result,
 )
 
-from leaselab.archive.checksums import write_sums
+from leaselab.archive.checksums import PRUNED, write_sums
+from leaselab.archive.disk import PRIVATE, drafted, write_whole
 from leaselab.archive.ident import is_id, month_of, new_id
 from leaselab.archive.schema import decode
 from leaselab.archive.store import Store
@@ -133,9 +134,24 @@ class TestSeal:
     def test_leftovers_of_a_killed_write_are_not_archived(self, store):
         record = example_result()
         with begun(store, record) as running:
-            (running.path / "raw" / "b.txt.part").write_text("half")
+            (running.path / "raw" / "b.txt.7.part").write_text("half")
             place = store.seal(running, record)
         assert list(place.rglob("*.part")) == []
+
+
+@pytest.mark.parametrize("mode", [0o644, PRIVATE])
+def test_two_processes_write_a_file_at_once(tmp_path, mode):
+    path = tmp_path / "bench.json"
+    with drafted(path) as draft:
+        draft.write_bytes(b"ours")
+        if not os.fork():
+            write_whole(path, b"that of the child", mode)
+            os._exit(0)
+        assert os.wait()[1] == 0
+        assert (path.read_bytes(), draft.read_bytes()) == (b"that of the child", b"ours")
+        assert stat.S_IMODE(path.stat().st_mode) == mode
+        draft.replace(path)
+    assert [(file, file.read_bytes()) for file in tmp_path.iterdir()] == [(path, b"ours")]
 
 
 def seal_in_child(store, record, fatal):
@@ -199,7 +215,7 @@ class TestRunning:
             assert first.entries() == [Fault(text="created")]
 
     def test_an_unknown_unfinished_sweep_names_the_nearest(self, store):
-        assert refusal(store.open_running, "last").todo == "there is none"
+        assert "`leaselab run` starts one" in refusal(store.open_running, "last").todo
         store.create("20261121T113005Z-v4-memfile-3f9a").close()
         error = refusal(store.open_running, "20261121T113005Z-v4-memfile-3f9b")
         assert error.outcome is Outcome.USAGE
@@ -251,6 +267,10 @@ class TestFind:
         error = refusal(store.find, "20261121T1")
         assert error.outcome is Outcome.USAGE
         assert all(record.id in error.todo for record in records)
+
+    def test_the_name_of_a_scenario_is_answered_with_its_list(self, store, records):
+        name = records[0].scenario.name
+        assert f"`leaselab list {name}`" in refusal(store.find, name).todo
 
     def test_an_unknown_one_names_the_nearest(self, store, records):
         error = refusal(store.find, records[0].id.replace("memfile", "memfil"))
@@ -310,6 +330,13 @@ class TestChecksums:
         write_sums(place)
         error = refusal(store.verify, "last")
         assert (error.outcome, error.where) == (Outcome.INVALID, str(place / name))
+
+    def test_the_draft_of_a_killed_prune_is_no_added_file(self, root, store):
+        archive_result(root)
+        place = store.find("last")
+        place.chmod(0o755)
+        (place / f"{PRUNED}.7.part").write_text("{")
+        assert store.verify("last").pruned is None
 
     def test_an_added_file_is_noticed(self, root, store):
         archive_result(root)

@@ -57,7 +57,7 @@ def test_a_gain_that_may_be_none_is_none_seen():
 def test_a_gain_across_two_sessions_says_so_in_its_cell():
     lines = printed([cell(), cell(1500.0, **THREADS, session="another")])
     assert lines[1].endswith("1500 ± 10  +50 % across sessions")
-    assert lines[4].endswith("; across sessions: the drift of the machine is in it")
+    assert lines[4].endswith("; across sessions: this includes the drift of the machine")
     (row,) = document([cell(), cell(1500.0, **THREADS, session="another")])
     assert row["results"]["v4-memfile-mt"]["across_sessions"] is True
     assert row["results"]["v4-memfile"]["across_sessions"] is False
@@ -183,7 +183,7 @@ def test_an_experiment_along_one_factor_is_a_curve():
         ["16", "5405 ± 22", "█" * 36, "differs"],
     ]
     assert lines[7].startswith("no difference seen: from the best, at 5 %")
-    assert lines[8].startswith("one point was measured after the other (one host each): ")
+    assert lines[8].startswith("the points were measured one after the other (one host each): ")
     assert len({line.index("█") for line in lines[2:6]}) == 1
 
 

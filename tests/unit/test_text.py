@@ -19,6 +19,7 @@ from tests.examples import (
     invalid_result,
 )
 
+from leaselab.analysis.credibility import flags, trust
 from leaselab.model.record import Metric
 from leaselab.model.server import Beside, server_name
 from leaselab.report.facts import confirmation_words
@@ -30,7 +31,7 @@ PLACE = Path("/results/2026/11/20261121T113005Z-v4-memfile-3f9a")
 PLAIN = """\
 v4-memfile · kea 2.6.3 · durability written: 6006 ± 25 exchanges/s
   max rate, trimmed mean of 9 runs, 1 highest and 1 lowest dropped
-  95 % interval 5981 to 6031; spread of all 9 runs 1.8 %
+  95 % interval 5981 to 6031; spread of all 9 runs 1.8 %; trust: good
   server CPU 155.0 µs per exchange; measured in 2 min 28 s, 43 % of it traffic
 
 Runs
@@ -50,6 +51,11 @@ stage            p50   p90    p99  p99.9    max
 DISCOVER-OFFER  0.54  1.34   4.29   8.04  11.79
 REQUEST-ACK     0.80  2.01   6.43  12.06  17.69
 whole exchange  1.47  3.69  11.79  22.11  32.43
+
+What to know of this result
+  not confirmed  no trial checked whether the server sustains it for longer
+  no ceiling     the generator's ceiling on this bench was not measured
+  traffic        43 % of the time was traffic
 
 Provenance
 """
@@ -130,7 +136,7 @@ def test_an_invalid_sweep_says_why_first():
     assert lines[:3] == [
         "v4-memfile · kea 2.6.3 · durability written: invalid",
         "  generator-limited: run 3: perfdhcp started 5702 of 6000 exchanges/s asked for",
-        "  no max rate: 2 of 9 runs found theirs",
+        "  no max rate: 2 of 9 runs measured theirs",
     ]
     assert (
         "  3         -          -          -       3              -  "
@@ -146,13 +152,37 @@ def test_an_invalid_sweep_with_all_its_runs_is_not_shown_as_a_result():
     assert lines[2] == "  not to be relied on: 6006 ± 25 exchanges/s"
 
 
+def test_a_refuted_sweep_does_not_say_that_its_runs_failed():
+    record = example_result(outcome="invalid", reasons=[{"word": "not-sustained", "text": "x"}])
+    refuted = tuple(replace(metric, value=None) for metric in record.metrics)
+    lines = plain(replace(record, metrics=refuted)).splitlines()
+    assert lines[2] == "  no max rate: the confirmation refutes what 9 runs measured"
+
+
+def test_reasons_for_doubt_are_those_of_the_page():
+    scattered = [0.9, 0.95, 1.0, 1.0, 1.0, 1.0, 1.0, 1.05, 1.1]
+    record = example_result([6000 * each for each in scattered])
+    lines = plain(record, whole=False).splitlines()
+    assert lines[2].endswith("; trust: doubt")
+    assert lines[3] == "  wide spread: spread of the runs 5.6 %"
+    assert trust(flags(record)) == "doubt (wide spread)"
+    assert trust(flags(example_result())) == "good"
+
+
+def test_clients_that_come_back_are_said():
+    record = example_result()
+    assert "come back" not in plain(record)
+    scenario = replace(record.scenario, load={**record.scenario.load, "clients": 8128})
+    assert "\n  8128 clients come back in turn\n" in plain(replace(record, scenario=scenario))
+
+
 def test_a_sweep_that_did_not_begin_has_no_tables():
     record = invalid_result()
     nothing = tuple(replace(metric, value=None) for metric in record.metrics)
     text = plain(replace(record, rounds=(), metrics=nothing, wall_s=0.0))
     assert "Runs" not in text
     assert "Latency" not in text
-    assert "no max rate: 0 of 9 runs found theirs" in text
+    assert "no max rate: 0 of 9 runs measured theirs" in text
 
 
 def test_one_run_has_no_interval():
@@ -294,7 +324,7 @@ def test_metrics_of_any_procedure_are_reported_by_their_own_words():
     assert lines[:4] == [
         "v4-memfile · kea 2.6.3: 0.432 ± 0.012 ms",
         "  median latency, median of 9 runs",
-        "  95 % interval 0.420 to 0.444",
+        "  95 % interval 0.420 to 0.444; trust: good",
         "  completed rate 5886 ± 24 queries/s; server CPU 155.0 µs per exchange; "
         "measured in 2 min 28 s, 43 % of it traffic",
     ]

@@ -14,7 +14,7 @@ from tests.bench_document import DOCUMENT
 from tests.dns import PROOF, dns_bench, left
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED, Seen
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import Expected
 from leaselab.measure.generators.dnsperf import DnsperfReading
 from leaselab.measure.generators.flame import FlameReading
@@ -22,6 +22,7 @@ from leaselab.measure.generators.kxdpgun import KxdpgunReading
 from leaselab.measure.generators.leaseload_reading import ClientsReading, QueriesReading
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, exchanges
 from leaselab.measure.generators.transactions import Transactions, unserved
+from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.trial import Load
 
 RATE, SECONDS = 1000, 5
@@ -81,6 +82,7 @@ def leaseload_text(case, *, is_dns):
                 "refused": case.refused,
                 "open": 0,
             },
+            "kinds": {},
             "refused": {} if is_dns or not case.refused else {"NAK": case.refused},
             "replies": replies if is_dns else {},
             "stages": [],

@@ -9,7 +9,7 @@ from tests.bench_document import DOCUMENT
 from tests.examples import trial_of
 
 from leaselab.lab.bench_file import parse_bench
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, Seen
+from leaselab.measure.generators.adapter import Seen
 from leaselab.measure.trials import (
     FOREIGN_REPLY,
     FOREIGN_REQUEST,
@@ -22,6 +22,7 @@ from leaselab.measure.trials import (
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, lab_broken
 from leaselab.model.observation import Foreign, HostReading
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.scenario import ServerOptions
 from leaselab.model.trial import HostUse, Load, Sample, Trial
 

@@ -6,7 +6,6 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import edited, example_result, fixed_load_result, invalid_result
 
-from leaselab.analysis import truth
 from leaselab.analysis.truth import (
     EXACT,
     LATE,
@@ -24,10 +23,10 @@ from leaselab.analysis.truth import (
     truth_of,
 )
 from leaselab.lab.roles import options_of
-from leaselab.measure.generators.dhcp_load import MALFORMED
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
+from leaselab.model.record import MALFORMED
 from leaselab.model.scenario import ServerOptions, Transaction
 from leaselab.report.truth import print_truth, truth_document
 
@@ -155,7 +154,6 @@ def test_nothing_follows_without_a_capacity_or_for_another_server_or_procedure()
 
 
 def test_malformed_replies_leave_no_trial_of_clients_that_counts():
-    assert truth.MALFORMED == MALFORMED
     assert truth_of(scenario(malformed=0.1), HALF) == Truth(doubt=MALFORMED)
     names = truth_of(scenario(DNS, malformed=0.1), HALF).facts
     assert [fact.value for fact in names] == [0.0, 0.0, 0.0]

@@ -184,15 +184,15 @@ def test_what_may_differ_is_no_incompatibility(change):
 
 
 @pytest.mark.parametrize(
-    ("untold", "names"), [(["hooks"], []), ([], ["scenario server.options.hooks"])]
+    ("defaulted", "names"), [(["hooks"], []), ([], ["scenario server.options.hooks"])]
 )
-def test_an_option_that_an_older_result_lacks_was_at_its_default(untold, names):
+def test_an_option_that_an_older_result_lacks_was_at_its_default(defaulted, names):
     """And nothing is known of one that the newer result's scenario sets."""
 
     def change(document):
         server = document["scenario"]["server"]
         server["options"]["hooks"] = ["lease_cmds"]
-        server["untold"] = untold
+        server["defaulted"] = defaulted
 
     newer = edited(later(), change)
     assert [incompatibility.name for incompatibility in incompatibilities(BASE, newer)] == names
@@ -384,7 +384,7 @@ def test_where_lower_is_better_the_least_rise_that_would_show_is_said():
 
 def test_where_nothing_is_better_there_is_nothing_to_judge():
     base, other = (lower_is_better(item, "neither") for item in (BASE, later(0.5)))
-    with pytest.raises(LeaselabError, match="lower max rate is better") as caught:
+    with pytest.raises(LeaselabError, match="no verdict on max rate") as caught:
         verdict(base, other)
     assert caught.value.outcome is Outcome.USAGE
 

@@ -9,6 +9,7 @@ from leaselab.analysis import credibility, steadiness
 from leaselab.measure import trials
 from leaselab.measure.generators import adapter, dhcp_load, dns_answers
 from leaselab.measure.search_error import SearchReason
+from leaselab.model.record import GENERATOR_LIMITED, MALFORMED
 from leaselab.report.site.validity import MEANINGS, meanings, validity
 
 NO_REASONS = {"EVERYBODY", "NOERROR", "NXDOMAIN"}
@@ -16,7 +17,7 @@ NO_REASONS = {"EVERYBODY", "NOERROR", "NXDOMAIN"}
 
 def reasons():
     """The words of the reasons, as the modules that give them have them."""
-    return {
+    return {GENERATOR_LIMITED, MALFORMED} | {
         line.value.value
         for module in (adapter, dhcp_load, dns_answers, trials)
         for line in ast.parse(inspect.getsource(module)).body
@@ -52,6 +53,6 @@ def test_a_word_is_explained_once_and_an_unknown_one_not_at_all():
 def test_results_stand_in_the_order_of_their_numbers():
     names = ["v4-threads-12", "v6-threads-1", "v4-threads-2", "v4-threads-1"]
     shown = validity([example_result(scenario=name) for name in names], [])["groups"]
-    assert [row["scenario"] for item in shown.values() for row in item] == [
+    assert [row["name"] for item in shown.values() for row in item] == [
         *("v4-threads-1", "v4-threads-2", "v4-threads-12", "v6-threads-1")
     ]

@@ -1,12 +1,16 @@
-"""Nights on which the anchor itself was off, so that a ratio to it says little of a build."""
+"""Which results have an anchor in common, and nights on which the anchor itself was off."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from leaselab.analysis.detectors import Reading
+from leaselab.model.identity import Conditions, build_of
+
+Row = Mapping[str, Any]
 
 _LEAST, _MOST = 10, 40
 """Sessions before one that show how the anchor usually is, at least and at most."""
@@ -28,6 +32,26 @@ class Session:
     """Logarithm of the anchor's own figure."""
     build: float
     """That of the build's."""
+
+
+def anchor_builds(rows: Iterable[Row]) -> dict[str, tuple[object, ...]]:
+    """Build, conditions and metric of the anchor, by the id of each result that has one."""
+    known = {row["id"]: row for row in rows}
+    return {
+        ident: (build_of(base), Conditions.of_row(base), base["metric"])
+        for ident, row in known.items()
+        if (base := known.get(row["anchor"])) is not None
+    }
+
+
+def have_common(anchors: Mapping[str, object], ident: str, other: str) -> bool:
+    """Whether two results have an anchor in common, by their ids."""
+    return ident in anchors and anchors[ident] == anchors.get(other)
+
+
+def took_turns(row: Row, other: Row) -> bool:
+    """Whether two rows of the index are of one experiment."""
+    return row["experiment"] is not None and bool(row["experiment"] == other["experiment"])
 
 
 def doubted(sessions: Sequence[Session]) -> list[Reading]:

@@ -19,7 +19,7 @@ from leaselab.model.record import Record
 FAILURES = 2
 """Duels of a commit that came to no verdict after which it is left out."""
 _UNBUILT = Outcome.BUILD.label
-_UNTOLD = "too few of its rounds count"
+_TOO_FEW = "too few of its rounds count"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _duelled(at: tuple[int, int], base: Record, other: Record, find: float) -> D
         raise AssertionError(f"{base.id} is of no duel")
     verdict = judge(msgspec.structs.replace(plan, find=find), base.rounds, other.rounds)
     if verdict is None:
-        return _UNTOLD
+        return _TOO_FEW
     minutes = minutes_of(base, other)
     return replace(Duelled.of(at, base.started_at, minutes, verdict), id=base.id)
 

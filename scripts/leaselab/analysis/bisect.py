@@ -43,7 +43,7 @@ WHOLE = 0.6
 """Share of the wanted rounds (0..1) that a duel needs to count as one of these, where it does
 not answer: one that was cut short, for want of budget, may be made again."""
 _SAMPLES = 8
-"""Culprits that are made up to say what a search may cost."""
+"""Simulated searches, each with a likely culprit, that estimate the cost of a search."""
 
 
 class Why(enum.Enum):
@@ -58,7 +58,7 @@ class Ending(enum.Enum):
     """How a search can end; the value is the words for it."""
 
     FOUND = "found"
-    OPEN = "not told apart at this budget"
+    OPEN = "not decided within this budget"
     SAME = "the ends do not differ"
     FASTER = "the bad end is better than the good end"
     UNKNOWN = "cannot tell at this budget whether the ends differ"
@@ -214,10 +214,10 @@ class _Search:
         self.changes = Changes(known.count, known.ordered, limits.find / 2, rises=limits.rises)
         self.culprits = tuple(self._confirmed())
         done = frozenset(culprit.gap for culprit in self.culprits)
-        self.tired = frozenset(
+        self.undecided = frozenset(
             gap for gap in self._smallest() if _tries(known, limits, gap) >= TRIES
         )
-        self.likely = self.changes.first(done | self.tired)
+        self.likely = self.changes.first(done | self.undecided)
         self.any = math.fsum(self.likely)
         self.unsettled = self.changes.first(done)
 

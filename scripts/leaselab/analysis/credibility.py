@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from leaselab.analysis.statistics import widening
@@ -36,6 +36,19 @@ def flags(record: Record) -> list[Flag]:
     order = ("refused", "doubt", "known")
     found = [*_reasons(record), *_doubts(record), *_known(record)]
     return sorted(found, key=lambda flag: order.index(flag.level))
+
+
+def level_of(flagged: Iterable[Flag]) -> str:
+    """Whether a result may be used, by its flags: good, doubt, refused."""
+    levels = {flag.level for flag in flagged}
+    return next((level for level in ("refused", "doubt") if level in levels), "good")
+
+
+def trust(flagged: Sequence[Flag]) -> str:
+    """The level of a result, with the words that are the reason for it."""
+    level = level_of(flagged)
+    words = dict.fromkeys(flag.word for flag in flagged if flag.level == level)
+    return f"{level} ({', '.join(words)})" if words else level
 
 
 def _reasons(record: Record) -> Iterator[Flag]:

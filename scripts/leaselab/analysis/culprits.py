@@ -96,7 +96,7 @@ class Gap:
 
     @property
     def commits(self) -> int:
-        """How many commits the change may be."""
+        """Number of commits of which one contains the change."""
         return self.place - self.after
 
 

@@ -21,7 +21,7 @@ class Standing(StrEnum):
     BEST = "best"
     ALIKE = "no difference seen"
     """None at 5 %.  Each is tested alone: of 20 that are as good, one is left out by chance."""
-    UNTOLD = "too few runs to tell"
+    UNCLEAR = "too few runs to tell"
     """There is no test, as of a single run, which says nothing about its error."""
     OTHER = "differs"
 
@@ -139,7 +139,7 @@ def standing(record: Record, best: Record | None) -> Standing | None:
     if ratio is None:
         return None
     if ratio.differs is None:
-        return Standing.UNTOLD
+        return Standing.UNCLEAR
     return Standing.OTHER if ratio.differs else Standing.ALIKE
 
 

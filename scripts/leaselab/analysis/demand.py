@@ -46,7 +46,7 @@ class Population:
             raise usage_error("no clients", found=str(self.clients), wanted="1 or more")
         if not 0 < self.renewal_s < math.inf:
             raise usage_error(
-                "clients would never renew, or without end",
+                "clients have no time after which they renew",
                 found=f"{self.renewal_s:g} s between two renewals",
                 wanted="a time above 0",
             )
@@ -96,10 +96,10 @@ class Rush:
             )
         if not 0 < self.window_s < math.inf:
             raise usage_error(
-                "a rush needs a time",
+                "the duration of a rush is out of range",
                 found=f"{self.window_s:g} s",
                 wanted="a time above 0",
-                todo="clients that all begin in the same moment are a pattern of their own",
+                todo="for clients that all begin at once, use --at-once",
             )
 
     def peak(self, population: Population) -> Flow:

@@ -82,7 +82,7 @@ class Estimate:
     least_wider: float = 1.0
     """The least such factor, known of the bench."""
     rounds: int = 0
-    """How many it is of, the dropped ones among them."""
+    """Number of rounds, with those that were dropped as outliers."""
 
     @property
     def scatter(self) -> float:
@@ -90,8 +90,8 @@ class Estimate:
         return self.error / self.wider * math.sqrt(self.rounds)
 
     @property
-    def alone(self) -> Estimate:
-        """The same, were rounds no more like the ones before than is known of the bench."""
+    def least_widened(self) -> Estimate:
+        """The estimate by the bench's known autocorrelation instead of that of these rounds."""
         least = self.least_wider
         return replace(self, error=self.error / self.wider * least, wider=least)
 
@@ -229,7 +229,9 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
     )
     answer, p = _answer(plan, found, (alpha, beta), last=last)
     correlated = (
-        answer is Answer.UNKNOWN is not _answer(plan, found.alone, (alpha, beta), last=last)[0]
+        answer
+        is Answer.UNKNOWN
+        is not _answer(plan, found.least_widened, (alpha, beta), last=last)[0]
     )
     if answer is Answer.SAME and not last and _suspicious(others):
         answer = Answer.UNKNOWN
@@ -355,7 +357,7 @@ def _answer(
     if above < alpha and found.ratio > gain:
         return Answer.FASTER, above
     worse = plan.gain(-plan.find)
-    if found.alone.p_above(worse) < beta and (found.ratio < gain or last):
+    if found.least_widened.p_above(worse) < beta and (found.ratio < gain or last):
         return Answer.SAME, p
     return Answer.UNKNOWN, p
 

@@ -30,6 +30,7 @@ from leaselab.analysis.detectors import (
 from leaselab.analysis.statistics import standard_error
 from leaselab.analysis.verdict import Change as Verdict
 from leaselab.model.errors import BELIEVED
+from leaselab.model.identity import Build, build_of
 from leaselab.model.procedure import COMPLETED
 from leaselab.model.procedures.duel import DUEL, METRICS
 from leaselab.model.procedures.profile import PROFILE
@@ -39,9 +40,6 @@ Row = Mapping[str, Any]
 
 _OF = ("scenario", "metric", "unit", "better", "bench", "durability", "ruler", "release")
 """Columns of the index in which the results of a series agree."""
-_BUILD = ("server", "version", "commit", "release")
-"""Columns that say which build a result is of."""
-Build = tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +78,8 @@ class Duel:
     """The figure that decided."""
     first: Build
     second: Build
-    answer: Verdict
-    """What became of the second against the first."""
+    verdict: Verdict
+    """On the second against the first."""
     ratio: float
     error: float
     """Standard error of its logarithm."""
@@ -122,10 +120,10 @@ class Change:
     @property
     def state(self) -> State:
         """The state by that duel: one without an answer leaves it suspected."""
-        if self.duel is None or self.duel.answer is Verdict.UNKNOWN:
+        if self.duel is None or self.duel.verdict is Verdict.UNKNOWN:
             return State.SUSPECTED
         wanted = Verdict.REGRESSION if self.worse else Verdict.IMPROVEMENT
-        return State.CONFIRMED if self.duel.answer is wanted else State.REFUTED
+        return State.CONFIRMED if self.duel.verdict is wanted else State.REFUTED
 
     @property
     def size(self) -> tuple[float, tuple[float, float] | None]:
@@ -262,11 +260,6 @@ def _figure(row: Row) -> Reading | None:
 
 def _rounds(row: Row) -> list[float | None]:
     return [value for value, _ in json.loads(row["rounds"] or "[]")]
-
-
-def build_of(row: Row) -> Build:
-    """Which build a row of the index is of."""
-    return tuple(row[name] for name in _BUILD)
 
 
 def _series(members: Sequence[_Member], duels: Sequence[Duel], rules: Rules) -> Series:

@@ -43,7 +43,7 @@ class Cell:
     extent: tuple[float, float] | None
     """The lowest and the highest of all rounds; None where there is but one."""
     rounds: int
-    """That the value is of; without one, that were planned."""
+    """Number of rounds that the value is computed from; the planned number without a value."""
     server: str
     """Server and its version."""
     procedure: str

@@ -20,6 +20,7 @@ PUSHED_FIRST = 4
 """Scenarios that get a duel on each push before any of the others has one each night."""
 _EVERY = (2, 3, 4, 6, 8, 12, 16)
 """Numbers n of `every n-th commit` that are tried."""
+_SEED = 1
 _MOST_BENCHES = 64
 """Benches up to which is looked for what would suffice."""
 
@@ -68,7 +69,7 @@ class Row:
     """Their places in the order of the wish."""
     hours: float
     """Bench hours a day of their duels and builds (h)."""
-    told: Delay
+    verdict: Delay
     """Until a duel says that there is a drop."""
     named: Delay
     """Until its commit is named: the same where it alone was new, else after a bisect."""
@@ -177,13 +178,13 @@ def _chosen(lab: Lab, wish: Wish, swept: int) -> Counts | None:
     return replace(nights, push=push, night=rest)
 
 
-def plan(lab: Lab, wish: Wish, counts: Counts, seed: int = 1, weeks: int = WEEKS) -> Plan:
+def plan(lab: Lab, wish: Wish, counts: Counts, weeks: int = WEEKS) -> Plan:
     """Return what these rhythms cost, and how soon they report a drop.
 
-    The weeks of the lab's demand are drawn from the seed; benches do not break in them.
+    The weeks of the lab's demand are the same always; benches do not break in them.
     """
     busy = counts.of(lab)
-    found = delays(busy, seed, weeks)
+    found = delays(busy, _SEED, weeks)
     rows, first = [], 0
     for rhythm, number, part in (
         (Rhythm.PUSH, counts.push, Counts(push=counts.push)),

@@ -23,6 +23,8 @@ Stack = tuple[str, ...]
 
 NOT_SAMPLED = "(not sampled)"
 """CPU time that no sample stands for: the kernel's, where perf may not sample it."""
+SHOWN_US = 0.005
+"""Difference of CPU time (us) from which on tables show more than 0."""
 LEAST_SHARE = 0.005
 """Share of the CPU time, in one of the builds, from which on a function is compared:
 others have too few samples for a result, and each that is compared widens all intervals."""
@@ -75,8 +77,9 @@ class Change:
 
     @property
     def seen(self) -> bool:
-        """Whether its interval leaves 0 out."""
-        return self.reach is not None and abs(self.difference) > self.reach
+        """Whether its interval leaves 0 out, and it is more than tables show as 0."""
+        size = abs(self.difference)
+        return self.reach is not None and size > self.reach and size >= SHOWN_US
 
 
 @dataclass(frozen=True, slots=True)

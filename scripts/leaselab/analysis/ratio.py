@@ -175,13 +175,18 @@ def anchored_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
     """How much of one figure another is, where each was measured in turn with one anchor.
 
     `base` and `other`: logarithms of the rounds' ratios to the anchor; empty for a result of
-    the anchor itself, whose ratio is 1 by definition.  Interval and p are of Welch's t test.
-    Without interval and p where one has a single round, and where both are of the anchor.
+    the anchor itself, whose ratio is 1 by definition.  Interval and p are of Welch's t test,
+    with errors that are wider where rounds resemble the ones before.  Without interval and p
+    where one has a single round, and where both are of the anchor.
     """
-    sides = [(standard_error(side, 0), len(side) - 1) for side in (base, other) if side]
+    sides = [side for side in (base, other) if side]
     mean = (fmean(other) if other else 0.0) - (fmean(base) if base else 0.0)
     value = math.exp(mean)
-    known = [(error**2, free) for error, free in sides if error is not None]
+    known = [
+        ((error * widening(side)) ** 2, len(side) - 1)
+        for side in sides
+        if (error := standard_error(side, 0)) is not None
+    ]
     if not sides or len(known) < len(sides):
         return Ratio(value, None, None, Basis.ANCHOR)
     variance = math.fsum(square for square, _ in known)

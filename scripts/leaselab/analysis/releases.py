@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leaselab.analysis.history import build_of
+from leaselab.analysis.anchors import Row, anchor_builds, have_common, took_turns
 from leaselab.model.errors import BELIEVED
 from leaselab.model.identity import Conditions
 from leaselab.model.procedures.profile import PROFILE
 
-Row = Mapping[str, Any]
 Match = tuple[Row | None, Row]
 """What is compared with, and what is judged."""
 
@@ -65,7 +64,7 @@ def matches_of(rows: Sequence[Row], release: Release, against: Release) -> list[
     """
     rows = [row for row in rows if row["scenario"] and row["procedure"] != PROFILE]
     rows = [row for row in rows if not row["slowdown"]]
-    anchors = _anchors(rows)
+    anchors = anchor_builds(rows)
     theirs: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         if against.has(row) and row["outcome"] in BELIEVED:
@@ -77,11 +76,12 @@ def matches_of(rows: Sequence[Row], release: Release, against: Release) -> list[
 
     def rank(match: Match) -> tuple[Any, ...]:
         base, other = match
-        together = base is not None and _together(base, other)
-        anchor = anchors.get(other["id"])
-        common = base is not None and anchor and anchors.get(base["id"]) == anchor
-        newest = (other["started_at"], base["started_at"] if base else "")
-        return other["outcome"] in BELIEVED, base is not None, together, bool(common), newest
+        usable = other["outcome"] in BELIEVED
+        if base is None:
+            return usable, False, False, False, (other["started_at"], "")
+        common = have_common(anchors, base["id"], other["id"])
+        newest = (other["started_at"], base["started_at"])
+        return usable, True, took_turns(base, other), common, newest
 
     found = []
     for place, others in ours.items():
@@ -96,17 +96,3 @@ def matches_of(rows: Sequence[Row], release: Release, against: Release) -> list[
 
 def _place(row: Row) -> tuple[Any, ...]:
     return row["scenario"], row["procedure"], row["durability"], row["metric"]
-
-
-def _together(one: Row, two: Row) -> bool:
-    return one["experiment"] is not None and bool(one["experiment"] == two["experiment"])
-
-
-def _anchors(rows: Iterable[Row]) -> dict[str, tuple[Any, ...]]:
-    """By the id of each result that has an anchor: that one's build and conditions."""
-    known = {row["id"]: row for row in rows}
-    return {
-        ident: (build_of(base), Conditions.of_row(base))
-        for ident, row in known.items()
-        if (base := known.get(row["anchor"])) is not None
-    }

@@ -75,6 +75,8 @@ def server_points(one: Round, role: str = SERVER) -> Iterator[Point]:
 
 def _trials(one: Round) -> Iterator[tuple[int, Trial, float]]:
     """Each trial with its number and its start, in seconds since the round's."""
+    if not one.trials:
+        return  # a round of a sweep that is watched, and has not begun
     origin = datetime.fromisoformat(one.started_at)
     for number, trial in enumerate(one.trials, start=1):
         begin = (datetime.fromisoformat(trial.started_at) - origin).total_seconds()

@@ -16,7 +16,7 @@ from leaselab.model.errors import Outcome
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Record
+from leaselab.model.record import MALFORMED, Record
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import Trial
 
@@ -27,8 +27,6 @@ EXACT, ROUGH = 0.01, 0.02
 that stalls or collapses."""
 CONFIDENCE = 0.99
 """Of the interval of a share: of a hundred true ones, one is reported as wrong by chance."""
-MALFORMED = "malformed-replies"
-"""Word for why trials do not count where replies are malformed."""
 MAX_RATE, LOST, REFUSED, LATE = "max rate", "lost", "refused", "late"
 """What is compared; all but the first are shares of the transactions begun."""
 _STEPS = 60

@@ -29,7 +29,7 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
-from leaselab.model.record import Record
+from leaselab.model.record import GENERATOR_LIMITED, Record
 from leaselab.model.server import server_name
 
 THRESHOLD_PERCENT = 5.0
@@ -73,7 +73,7 @@ class Limit(enum.Enum):
     """B sustains no load: it has no figure, and the ratio is 0."""
 
 
-_FASTER_THAN_ITS_BENCH = frozenset({"generator-limited", "above-max-rate"})
+_FASTER_THAN_ITS_BENCH = frozenset({GENERATOR_LIMITED, "above-max-rate"})
 """Reasons of results whose server passed at all that could be offered."""
 _NO_LOAD = frozenset({"loses-at-any-load", "below-min-rate", "not-sustained"})
 """Reasons of results that are a fault of the server, and not of the measurement."""
@@ -224,9 +224,9 @@ def verdict(
     _like_with_like(base, other)
     if other.figure.better == "neither":
         raise usage_error(
-            f"neither a higher nor a lower {other.figure.title} is better",
+            f"no verdict on {other.figure.title}: neither a higher nor a lower value is better",
             where=other.id,
-            wanted="results with a figure of which more or less is better",
+            wanted="results whose figure has a better direction, such as max rate or latency",
         )
     _not_the_anchor_twice(base, other, anchors)
     found = ratio_of(base, other, anchors)
@@ -373,7 +373,7 @@ def check_threshold(percent: float) -> None:
     """Raise a usage error for what is no threshold."""
     if not 0 <= percent < 100:
         raise usage_error(
-            "the threshold is not a change of a figure",
+            "the threshold is out of range",
             found=f"{percent:g} %",
             wanted="0 or more, below 100",
         )
@@ -383,7 +383,7 @@ def _like_with_like(base: Record, other: Record) -> None:
     found = incompatibilities(base, other)
     if found:
         raise usage_error(
-            f"not like with like: another {', another '.join(one.name for one in found)}",
+            f"not comparable: another {', another '.join(one.name for one in found)}",
             where=f"{other.id} against {base.id}",
             found=", ".join(one.found for one in found),
             wanted=", ".join(one.wanted for one in found),

@@ -14,15 +14,13 @@ from leaselab.model.errors import Outcome
 from leaselab.model.identity import Conditions, Place
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Ceiling, Reason, Record
+from leaselab.model.record import GENERATOR_LIMITED, Ceiling, Reason, Record
 
 FRESH = timedelta(days=30)
 """Longest validity of a ceiling."""
 NEAR = 0.8
 """Share of the ceiling above which a load may show the generator's limit, and not the server's
 (ratio)."""
-LIMITED = "generator-limited"
-"""Word for such a result."""
 
 
 def ceiling_for(store: Store, record: Record) -> Ceiling | None:
@@ -76,7 +74,7 @@ def under(ceiling: Ceiling | None, record: Record) -> Record:
         f"{100 * share:.0f} % of {ceiling.rate:.0f}/s, the ceiling of {record.generator.name} "
         f"and the path on this bench ({ceiling.id}); wanted at most {100 * NEAR:.0f} %"
     )
-    return replace(record, reasons=(Reason(word=LIMITED, text=text), *record.reasons))
+    return replace(record, reasons=(Reason(word=GENERATOR_LIMITED, text=text), *record.reasons))
 
 
 def _highest(record: Record) -> float:

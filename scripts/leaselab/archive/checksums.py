@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import msgspec
@@ -19,8 +20,8 @@ from leaselab.model.moment import Moment
 
 SUMS = "SHA256SUMS"
 PRUNED = "pruned.json"
-_LISTS = {SUMS, PRUNED, f"{PRUNED}.part"}
-"""Files of a result that have no checksum; a prune that was killed may leave the last."""
+_LISTS = (SUMS, PRUNED, f"{PRUNED}*.part")
+"""Patterns of files of a result that have no checksum; a killed prune may leave the last."""
 RAW = "raw"
 """Folder of the generators' output: the only part of a result that no command reads."""
 MEND = "restore its folder from a copy, or remove it"
@@ -145,7 +146,8 @@ def read_pruned(directory: Path) -> Pruned | None:
 def files_of(directory: Path) -> list[str]:
     """Every file below the directory but the lists, by its path relative to it, sorted."""
     paths = (path for path in directory.rglob("*") if not path.is_dir())
-    return sorted({path.relative_to(directory).as_posix() for path in paths} - _LISTS)
+    names = (path.relative_to(directory).as_posix() for path in paths)
+    return sorted(name for name in names if not any(fnmatchcase(name, one) for one in _LISTS))
 
 
 def _digest(path: Path) -> str:

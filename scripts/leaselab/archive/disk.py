@@ -14,6 +14,8 @@ from pathlib import Path
 from leaselab.model.errors import lab_broken, usage_error
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
+PRIVATE = 0o600
+"""Permissions of a file that only its owner may read."""
 _MOST_BYTES = 256 * 2**20
 """Largest file that is read whole."""
 
@@ -53,27 +55,32 @@ def sync_directory(path: Path) -> None:
         os.close(handle)
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file atomically: a crash leaves the old content or the new, never a part."""
-    part = path.with_name(path.name + ".part")
+@contextlib.contextmanager
+def drafted(path: Path) -> Iterator[Path]:
+    """Yield the path of a draft beside a file, to be renamed; it is removed if it was not.
+
+    Another process that writes the same file has another draft.
+    """
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as stream:
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes, mode: int = 0o666) -> None:
+    """Write a file atomically: a crash leaves the old content or the new, never a part.
+
+    `mode` has its permissions, which the umask reduces.
+    """
+    with drafted(path) as draft:
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(handle, "wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+        draft.replace(path)
     sync_directory(path.parent)
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file atomically, readable only by its owner."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
-    draft.replace(path)
 
 
 @contextlib.contextmanager

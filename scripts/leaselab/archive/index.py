@@ -13,7 +13,7 @@ from pathlib import Path
 from leaselab.archive.index_file import BUSY, IndexFile, code_of, names
 from leaselab.archive.row import COLUMNS, LISTED, PLACE, Row
 from leaselab.model import moment
-from leaselab.model.errors import lab_broken
+from leaselab.model.errors import BELIEVED, lab_broken
 
 _PATTERN = frozenset("*?[")
 _SELECT = f"SELECT {names(LISTED)} FROM result"  # noqa: S608  # constants, as all SQL text here
@@ -105,8 +105,9 @@ class Index:
 
     def without_figure(self, limit: int) -> list[Row]:
         """The newest results without a figure, with all columns, newest first."""
-        query = f"{_SELECT_ALL} WHERE outcome NOT IN ('ok', 'regression')"
-        return self._newest_first(query, [], limit)
+        places = ", ".join("?" * len(BELIEVED))
+        query = f"{_SELECT_ALL} WHERE outcome NOT IN ({places})"
+        return self._newest_first(query, [*BELIEVED], limit)
 
     def newest_places(self, pattern: str, bench: str | None = None) -> list[Row]:
         """The newest result of each scenario that a pattern names, procedure and durability.
@@ -126,7 +127,7 @@ class Index:
     def newest(self, back: int = 0) -> Row | None:
         """The result that finished last, or the one `back` places before it.
 
-        Those that are dated in the future come before all others.
+        Results dated in the future rank last: a machine with a fast clock made them.
         """
         rows = self._newest_first(_SELECT, [], back + 1, "finished_at")
         return rows[back] if back < len(rows) else None

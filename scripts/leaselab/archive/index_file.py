@@ -96,7 +96,8 @@ class IndexFile:
         except sqlite3.DatabaseError as error:
             if code_of(error) in BUSY:
                 _log.warning(
-                    "%s is being brought up to date: newest results may miss", self.path
+                    "%s is being brought up to date: the newest results may be missing",
+                    self.path,
                 )
                 return _connect(self.path)
             if code_of(error) in _CANNOT_WRITE:

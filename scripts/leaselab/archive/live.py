@@ -26,7 +26,7 @@ class LiveFeed:
     """Writes the file.  Nothing depends on it: a sweep continues when it cannot be written."""
 
     def __init__(self, sweep: Path) -> None:
-        """Name the sweep's directory, or `Store.build_place`; the file lies beside it."""
+        """Name the sweep's directory, or a build's `Store.build_place`; the file is beside."""
         self._path = live_path(sweep)
         self._lock = threading.Lock()
         self._lost = False
@@ -52,7 +52,11 @@ class LiveFeed:
                     stream.write(line)
             except OSError as error:
                 self._lost = True
-                _log.warning("%s: %s; `leaselab watch` sees no more", self._path, error)
+                _log.warning(
+                    "%s: %s; `leaselab watch` cannot follow this sweep any further",
+                    self._path,
+                    error,
+                )
 
 
 class LiveReader:

@@ -35,8 +35,8 @@ from leaselab.archive.checksums import (
 from leaselab.archive.disk import write_whole
 from leaselab.archive.journal import event_of
 from leaselab.archive.row import UNREADABLE
-from leaselab.archive.running import JOURNAL
-from leaselab.archive.store import Store
+from leaselab.archive.running import BENCH_FILE, JOURNAL
+from leaselab.archive.store import RUNNING, Store
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, lab_broken
 
@@ -144,7 +144,7 @@ def results(store: Store) -> Iterator[Item]:
 
 def leftovers(store: Store) -> Iterator[Item]:
     """Leftovers of killed sweeps beside `.running/<id>/`, which no process uses."""
-    for path in _files(store.root / ".running", "*.live", "*.access"):
+    for path in _files(store.root / RUNNING, "*.live", "*.access"):
         needed = path.suffix == ".access" and path.with_suffix("").exists()
         yield Item("leftovers", path, path.lstat().st_mtime, needed)
 
@@ -155,7 +155,8 @@ def caches(store: Store, checkout: Path) -> Iterator[Item]:
     named = store.index.builds()
     places = [*_files(folder / "deployments", "*.json"), *_files(folder, "bench*.json")]
     places += _files(folder / "builds", "*.json")
-    places += (store.root / ".running").glob("*/bench.json")
+    places += [*folder.glob("benches/*/bench*.json")]
+    places += (store.root / RUNNING).glob(f"*/{BENCH_FILE}")
     for place in places:
         named |= set(_KEY.findall(place.read_text(encoding="utf-8", errors="replace")))
     for path in _entries(folder / "builds"):
@@ -226,7 +227,7 @@ def use(folder: Path) -> None:
 
 def _unfinished(root: Path) -> Iterator[str]:
     """Experiments that a sweep below `.running` belongs to."""
-    for path in (root / ".running").glob(f"*/{JOURNAL}"):
+    for path in (root / RUNNING).glob(f"*/{JOURNAL}"):
         with path.open("rb") as stream:
             event = event_of(stream.readline())
         experiment = event and event.data.get("experiment")

@@ -15,6 +15,7 @@ from leaselab.archive.disk import explain_full_disk, write_whole, writing
 from leaselab.archive.ident import is_id, month_of
 from leaselab.archive.index import Index
 from leaselab.archive.journal import entries_of, is_being_written, read_journal
+from leaselab.archive.live import live_path
 from leaselab.archive.published import published
 from leaselab.archive.row import PLACE
 from leaselab.archive.running import (
@@ -78,10 +79,14 @@ class Store:
             finally:
                 probe.unlink(missing_ok=True)
 
-    @property
-    def build_place(self) -> Path:
-        """Path that determines the live file of a build under way; it does not exist."""
-        return self.root / RUNNING / "build"
+    def build_place(self, bench: str) -> Path:
+        """Path that determines the live file of a bench's build; it does not exist."""
+        return self.root / RUNNING / f"build-{bench}"
+
+    def build_places(self) -> list[Path]:
+        """Those paths of all benches with a live file; a killed build leaves one."""
+        files = live_path(self.build_place("*"))
+        return [path.with_suffix("") for path in files.parent.glob(files.name)]
 
     def running(self) -> list[Unfinished]:
         """Sweeps that were started and not sealed, oldest first."""
@@ -224,6 +229,8 @@ class Store:
             if ref and sweep.id.startswith(ref):
                 todo = f"unfinished: `leaselab resume {sweep.id}`"
                 return f"{sweep.id} is {'still running' if sweep.active else todo}"
+        if ref in self.index.scenarios():
+            return f"that is a scenario: `leaselab list {ref}` shows its results"
         names = [row["id"] for row in self.index.rows(limit=_NEAR)]
         return _nearest(ref, names) or "see `leaselab list`"
 
@@ -233,7 +240,7 @@ class Store:
             return f"it is finished: `leaselab show {ref}`"
         names = [sweep.id for sweep in self.running()]
         if not names:
-            return "there is none"
+            return "no sweep is unfinished, `leaselab run` starts one"
         return _nearest(ref, names) or f"there are {', '.join(names[-5:])}"
 
 
@@ -290,7 +297,9 @@ def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str
     if len(matches) > 1:
         shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
         raise usage_error(
-            f"more than one {what} starts so", found=repr(ref), todo=f"one of: {shown}"
+            f"ambiguous: more than one {what} starts with this",
+            found=repr(ref),
+            todo=f"one of: {shown}",
         )
     return matches[0]
 

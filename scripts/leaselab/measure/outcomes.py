@@ -8,8 +8,9 @@ from itertools import takewhile
 
 from msgspec.structs import replace
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.trial import Trial
 
 OVERLOADED = 0.2

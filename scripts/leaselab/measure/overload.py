@@ -8,11 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED
 from leaselab.measure.search_error import SLOWER_THAN_SERVER
 from leaselab.model.errors import LeaselabError, invalid_measurement
 from leaselab.model.procedures.duel import SIGHTING_TRIALS, Duel
-from leaselab.model.record import Round
+from leaselab.model.record import GENERATOR_LIMITED, Round
 from leaselab.model.trial import Trial
 
 LIGHT, HEAVY = 0.02, 0.15
@@ -24,14 +23,16 @@ that is looked for is more than what was completed."""
 _FLAT = 0.02
 """By how much of the load's growth (0..1) a server at its limit completes more at most."""
 _PROOFS, _MOST_PROOFS = 2, 4
-"""How often each of two loads is tried for that: at the least, and where the trials scatter too
-much to tell.  What is not seen by then counts as no growth: far too heavy a load costs more, as
-trials scatter with what a server drops."""
+"""Fewest and most valid trials of each of two loads that are compared. More than the fewest are
+made while the scatter hides whether more is completed; without an answer after the most, it
+counts as no growth: far too heavy a load costs more, as trials scatter with what a server
+drops."""
 _LEAST_SD = 0.01
 """Relative scatter of trials that is taken at the least: that of few trials may be small by
 chance."""
 _PAIRS = 3
-"""Most such pairs, each heavier than the one before: the last has to do."""
+"""Most pairs of loads that are compared, each heavier than the one before; the last is taken as
+the limit."""
 _LIFT = 1.2
 """Factor by which the load is raised while the second server serves all of it."""
 _LEAST_PROOF, _PROOF, _MOST_PROOF = 1.1, 1.2, 1.4
@@ -138,6 +139,10 @@ def _grows(lighter: Sequence[float], heavier: Sequence[float], most: float) -> b
 
     None where the trials scatter by more than would show it.
     """
+    if not statistics.fmean(heavier):
+        return False
+    if not statistics.fmean(lighter):
+        return True
     growth = math.log(statistics.fmean(heavier) / statistics.fmean(lighter)) - most
     squares = sum(
         (rate / statistics.fmean(rates) - 1) ** 2
@@ -202,7 +207,8 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
     light, heavy = _bracket(usable)
     limit = _limit(made)
     limited = last.reason == GENERATOR_LIMITED
-    if (limited and last.loss_ratio < LIGHT) or limit <= light * _STEP:
+    served = limited and last.rate >= limit and last.loss_ratio < LIGHT
+    if served or limit <= light * _STEP:
         raise invalid_measurement(
             "the traffic generator is slower than the server",
             where="duel",
@@ -253,7 +259,7 @@ def _none_found(made: Sequence[Trial]) -> LeaselabError:
         found=f"{len(made)} trials, the last of {last.rate}/s with a loss of "
         f"{last.loss_ratio:.1%}{counted}",
         wanted=f"a loss of {LIGHT:.0%} to {HEAVY:.0%}, and no more completed of a heavier load",
-        todo="look at the trials, and raise max_rate or begin with another --rate",
+        todo="look at the trials; raise --max-rate, or begin with another --rate",
     )
 
 

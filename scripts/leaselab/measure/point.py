@@ -6,6 +6,7 @@ to go on, it is asked again and answered from the journal as far as that reaches
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import RELOAD, Clock, During, Hold, Listener, Recorder
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.measure.server_use import memory_mib, written_rate
@@ -35,9 +36,16 @@ from leaselab.model.journal import (
 )
 from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, RELOAD_S, START_S, WRITTEN_RATE
-from leaselab.model.record import Confirmation, Round
+from leaselab.model.record import GENERATOR_LIMITED, Confirmation, Round
 from leaselab.model.trial import Load, Trial
 
+LEASING_LOADS = 4
+"""Most warm-up loads by which clients get the leases that they keep."""
+LEASELESS_SHARE = 0.01
+"""Share of these clients that may have no lease afterwards (ratio)."""
+NEXT_LOAD, LONGEST_LEASING_S = 0.5, 60
+"""Rate of each later warm-up load over the completed rate of the one before (ratio), and its
+longest traffic (s)."""
 PAUSES_S = (0.0, 5.0, 10.0, 20.0, 30.0)
 """Pause before a trial is made again, by the number of trials in a row that the generator's
 stalls have spoiled (s).  One alone is made again at once; all of them and the trials outlast
@@ -156,7 +164,8 @@ class Point:
                 # The first load is what is confirmed; a further one may be an overload.
                 load = self._next_confirming([])
                 if load is not None:
-                    self.warm_up(load.rate, f"confirmation-{len(made) + 1:02d}-warm-up")
+                    name = f"confirmation-{len(made) + 1:02d}-warm-up"
+                    deque(self.warm_up(load.rate, f"{name}-{{}}".format), maxlen=0)
                 while (load := self._next_confirming(made)) is not None:
                     self.wait(made)
                     name = f"confirmation-{len(made) + 1:02d}"
@@ -228,18 +237,26 @@ class Point:
         """Make no further round: its figures are known, or `error` ended it for good."""
         self.error, self.finished = error, True
 
-    def warm_up(self, rate: int, name: str) -> Trial | None:
-        """Make the first trial of a server that was just started, which is slower there.
+    def warm_up(self, rate: int, name: Callable[[int], str]) -> Iterator[Trial]:
+        """Make the first trials of a server that was just started, which is slower there.
 
-        None where none is wanted.
+        None where none is wanted.  Clients that keep their leases get them: where some were
+        lost, slower loads follow.  `name` gives that of the nth trial.
         """
-        procedure = self.method.procedure
+        procedure, scenario = self.method.procedure, self.trials.bench.scenario
         if not procedure.warm_up_s:
-            return None
+            return
         load = Load(procedure.warm_up_rate or rate, procedure.warm_up_s)
-        return self.uncounted(
-            load, name, "warming the server up", may_abort=not procedure.keeps
-        )
+        clients = scenario.load.get("clients", 0) if procedure.keeps else 0
+        for number in range(1, LEASING_LOADS + 1):
+            trial = self.uncounted(
+                load, name(number), "warming the server up", may_abort=not procedure.keeps
+            )
+            yield trial
+            if not clients or trial.loss_ratio <= LEASELESS_SHARE:
+                return
+            slower = max(1, round(NEXT_LOAD * trial.completed_rate))
+            load = Load(slower, min(LONGEST_LEASING_S, math.ceil(clients / slower)))
 
     def uncounted(
         self, load: Load, name: str, why: str, *, may_abort: bool = False, reset: bool = True
@@ -322,9 +339,8 @@ class OpenRound:
 
         Also of a round that is resumed: its server was started again.
         """
-        warmed = self.point.warm_up(rate, self._warm_up_name)
-        if warmed is not None:
-            self._warmed(warmed)
+        for trial in self.point.warm_up(rate, lambda _: self._warm_up_name):
+            self._warmed(trial)
 
     def prepare(self, load: Load, why: str, *, reset: bool = True) -> Trial:
         """Make a trial that counts for nothing, to its end; `why` is said of it."""
@@ -361,7 +377,7 @@ class OpenRound:
         return trial
 
     def closed(self, figures: Found | None) -> Round:
-        """Return it as it ended; `found` is None where it came to nothing."""
+        """Return the finished round; `figures` is None where no trial of it counts."""
         point, made = self.point, self.made
         procedure = point.method.procedure
         kinds = procedure.metrics(point.trials.bench.scenario.transaction.plural)

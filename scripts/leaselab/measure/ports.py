@@ -30,7 +30,10 @@ class Server(Protocol):
         """Wait until several are in the state asked for; raises a broken-lab error."""
 
     def reset(self) -> Mapping[str, int]:
-        """Make it as after a start; return what each held by role, those that hold a thing."""
+        """Empty the servers; return how many leases or records each held, by role.
+
+        A role that stores none has no entry.
+        """
 
     def stop(self) -> None:
         """Stop; succeeds when already stopped."""

@@ -6,11 +6,12 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leaselab.measure.generators.adapter import GENERATOR_LIMITED, GENERATOR_STALLED
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.outcomes import Outcomes
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.trial import Trial
+from leaselab.model.record import GENERATOR_LIMITED
+from leaselab.model.trial import Trial, loss_ratio_of
 
 CALM = "end what else runs on the generator's host, or on its hardware, and measure again"
 """What to do where the generator stands still now and then."""
@@ -24,7 +25,7 @@ SLOWER_THAN_SERVER = (
 class SearchReason(enum.Enum):
     """The ways a search can end without a bracket; the value is the word to archive."""
 
-    GENERATOR_LIMITED = "generator-limited"
+    GENERATOR_LIMITED = GENERATOR_LIMITED
     NOISY = "noisy"
     BELOW_MIN_RATE = "below-min-rate"
     LOSES_AT_ANY_LOAD = "loses-at-any-load"
@@ -114,15 +115,13 @@ def loses_at_any_load(procedure: MaxRate, trials: Sequence[Trial]) -> SearchErro
 
 def not_sustained(trials: Sequence[Trial], procedure: MaxRate) -> SearchError:
     """The result does not hold in the trials that decide, one after the other."""
-    attempted = sum(trial.attempted for trial in trials)
-    completed = sum(trial.completed for trial in trials)
     traffic_s = sum(trial.traffic_s for trial in trials)
     return _failure(
         SearchReason.NOT_SUSTAINED,
         f"the server does not keep the goal for {traffic_s:.0f} s at a rate that the runs "
         "passed",
         where="confirmation",
-        found=f"loss {1 - completed / attempted:.1%} at {trials[0].rate}/s, "
+        found=f"loss {loss_ratio_of(trials):.1%} at {trials[0].rate}/s, "
         f"{_last_third(trials[-1]):.0f}/s completed in the last third",
         wanted=f"at most {procedure.loss_ratio:.1%}",
         todo="look at the trials second by second; a server that is faster only for a while "
@@ -174,17 +173,19 @@ def noisy(outcomes: Outcomes) -> SearchError:
 
 
 def none_confirms(trials: Sequence[Trial]) -> SearchError:
-    """None of the trials that should confirm the result counts."""
-    words = sorted({trial.reason for trial in trials})
+    """Too few of the trials that should confirm the result count."""
+    words = sorted({trial.reason for trial in trials if not trial.valid})
+    valid = sum(trial.valid for trial in trials)
     stalled, limited = words == [GENERATOR_STALLED], GENERATOR_LIMITED in words
     return _failure(
         SearchReason.GENERATOR_LIMITED if limited else SearchReason.INVALID_TRIAL,
         "the generator was disturbed for as long as the result was to be confirmed"
         if stalled
-        else "no trial that was to confirm the result counts",
+        else "too few trials that were to confirm the result count",
         where="confirmation",
-        found=f"{len(trials)} trials at {trials[0].rate}/s: {', '.join(words)}",
-        wanted="a valid trial",
+        found=f"{valid} valid of {len(trials)} trials at {trials[0].rate}/s: "
+        f"{', '.join(words)}",
+        wanted="valid trials for the whole time",
         todo=SLOWER_THAN_SERVER if limited else CALM if stalled else "see the trials",
     )
 
@@ -193,7 +194,8 @@ def invalid_trial(outcomes: Outcomes) -> SearchError:
     """The same trial was made several times and was never valid."""
     row = outcomes.not_valid_in_a_row
     last = row[0]
-    what, todo = f"trials at {last.rate}/s are not valid", "see the trial's own messages"
+    what = f"trials at {last.rate}/s are not valid"
+    todo = "read the trial's raw output, in raw/ of the result"
     found = f"{last.reason}: {last.detail}" if last.detail else last.reason
     if all(trial.reason == GENERATOR_STALLED for trial in row):
         what, todo = "the generator was disturbed for too long", CALM

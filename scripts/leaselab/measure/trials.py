@@ -13,12 +13,7 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec.structs import replace
 
-from leaselab.measure.generators.adapter import (
-    GENERATOR_LIMITED,
-    GENERATOR_STALLED,
-    Adapter,
-    Seen,
-)
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, Adapter, Seen
 from leaselab.measure.ports import Clock, During, Host, Recorder, Server, Watch
 from leaselab.model import moment
 from leaselab.model.bench import Bench
@@ -26,7 +21,7 @@ from leaselab.model.bounds import OutOfBoundsError, clipped, misfit
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_broken
 from leaselab.model.observation import Foreign, HostReading, ServerStarted
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import GENERATOR, PARTNER, SERVER
+from leaselab.model.record import GENERATOR, GENERATOR_LIMITED, PARTNER, SERVER
 from leaselab.model.trial import EarlyAttempt, HostUse, Load, Sample, Trial
 
 FOREIGN_REPLY = "foreign-reply"
@@ -80,14 +75,14 @@ class Trials:
     def refuse_foreign(self, found: str) -> None:
         """Raise a broken-lab error for traffic that is not the bench's, where any was found."""
         if found:
-            own = self.bench.scenario.transaction.name
+            own = self.bench.scenario.transaction.plural
             raise lab_broken(
-                f"there is traffic on the test network that is no {own} of the bench's",
+                f"foreign traffic on the test network: it is not from the {own} of this bench",
                 where=self.bench.hosts[GENERATOR].access.name,
                 found=found,
-                wanted="hosts of the bench alone: its server would answer strangers, and "
-                "strangers its generator",
-                todo="give the test network a switch or VLAN of its own, or stop that host",
+                wanted="no hosts but those of the bench: the server would answer the others",
+                todo="give the test network a switch or VLAN of its own, or stop the foreign "
+                "host",
             )
 
     def measure(
@@ -252,7 +247,7 @@ def _fitting_a_result(name: str) -> Iterator[None]:
             where=name,
             found=misfit(error),
             wanted="results/schema.json",
-            todo="the trial was not counted; the sweep can be resumed when they are well",
+            todo="the trial was not counted; see whether the hosts work, then resume the sweep",
         ) from error
 
 

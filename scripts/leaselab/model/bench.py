@@ -206,7 +206,6 @@ class Bench:
     distribution: str = ""
     """Distribution release of the servers' hosts, where one was chosen in the local lab; else
     its default."""
-    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def server(self) -> ServerUnderTest:

@@ -88,21 +88,30 @@ def usage_error(what: str, **fields: str) -> LeaselabError:
     return LeaselabError(Outcome.USAGE, what, **fields)
 
 
-def unknown(what: str, found: str, known: Sequence[str], where: str) -> LeaselabError:
+def unknown(
+    what: str, found: str, known: Sequence[str], where: str, *, listed: str = ""
+) -> LeaselabError:
     """Make the usage error for a name that does not exist, naming the nearest three.
 
-    Where few names are `known` and none is near, it lists all.
+    Where few names are `known` and none is near, it lists all; `listed` is a command that does.
     """
     near = difflib.get_close_matches(found, known, n=_NEAREST, cutoff=0.6)
-    near = near or difflib.get_close_matches(found, known, n=1, cutoff=0.4)
-    if not near and len(known) > _FEW:
-        near = difflib.get_close_matches(found, known, n=_NEAREST, cutoff=0)
+    if not near:
+        count, cutoff = (_NEAREST, 0) if len(known) > _FEW else (1, 0.4)
+        near = difflib.get_close_matches(found, known, n=count, cutoff=cutoff)
+    todo = [f"did you mean {_or(near)}?"] if near else []
+    todo += [f"`{listed}` has all"] if listed else []
     return usage_error(
         f"unknown {what} {found!r}",
         where=where,
         wanted="" if near or not known else f"one of {', '.join(sorted(known))}",
-        todo=f"did you mean {_or(near)}?" if near else "",
+        todo=" ".join(todo),
     )
+
+
+def unknown_scenario(found: str, known: Sequence[str]) -> LeaselabError:
+    """The same for a scenario or a pattern of scenarios."""
+    return unknown("scenario", found, known, "scenarios", listed="leaselab list --scenarios")
 
 
 def _or(names: Sequence[str]) -> str:

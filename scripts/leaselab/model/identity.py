@@ -19,6 +19,10 @@ from leaselab.model.source import Commit
 
 Source = tuple[str, str]
 """Hash and tree of a commit."""
+Build = tuple[str | None, ...]
+
+_BUILD = ("server", "version", "commit", "release")
+"""Columns of the index that say which build a result is of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,11 @@ class Conditions:
 
 
 Place = tuple[str, str | None]
+
+
+def build_of(row: Mapping[str, Any]) -> Build:
+    """Which build a row of the index is of."""
+    return tuple(row[name] for name in _BUILD)
 
 
 def ruler_of(procedure: AnyProcedure) -> str:

@@ -35,6 +35,13 @@ SERVER, PARTNER, GENERATOR = "server", "partner", "generator"
 source."""
 
 
+GENERATOR_LIMITED: Final = "generator-limited"
+"""Reason of a trial whose generator began fewer transactions than asked, and of a result near
+or above the generator's ceiling."""
+MALFORMED: Final = "malformed-replies"
+"""Reason of a trial with replies that are no DHCP messages, so that none has its request."""
+
+
 class Reason(Figures, frozen=True, kw_only=True):
     """Why an outcome is not ok; with an ok outcome, a caveat of its figure."""
 

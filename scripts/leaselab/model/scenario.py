@@ -32,7 +32,7 @@ class ServerOptions(Description, frozen=True, kw_only=True):
     """Role that deploys it, such as kea."""
     options: dict[str, Any] = {}
     """Options that the scenario sets, by the role's names."""
-    untold: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
     """The options that the scenario leaves at the role's default.  The default of a new option
     is the behaviour before it existed, so a result without the option had the same."""
 
@@ -84,8 +84,8 @@ class Scenario(Description, frozen=True, kw_only=True):
             asked = fields[part]
             if asked is None:
                 continue
-            untold = set(asked.pop("untold")) - (others.options.keys() if others else set())
-            for name in untold:
+            given = others.options.keys() if others else set()
+            for name in set(asked.pop("defaulted")) - given:
                 asked["options"].pop(name, None)
         return fields
 

@@ -6,6 +6,7 @@ unknown values are null.  Transactions are what a client attempts.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -27,6 +28,13 @@ SHARES = {
 """Keys of a load of clients that are shares of its exchanges, by leaseload's names for them.
 The remaining clients begin without a lease.
 """
+
+KIND_NAMES = {"new": "new clients", **SHARES, "query": "queries", "update": "updates"}
+"""Names of the kinds of transactions of a load, by leaseload's words for them."""
+
+LEAST_OF_KIND = 200
+"""Transactions of a kind that have a loss ratio of their own: of fewer, one that is lost by
+chance would be more than the goal of DNS."""
 
 RECORDED = "recorded"
 """Arrivals of queries at the distances that their file has; else they are even."""
@@ -122,7 +130,7 @@ class Second(Reading, frozen=True, kw_only=True):
 
 
 class Part(Reading, frozen=True, kw_only=True):
-    """What came of the transactions that were due in one of the equal parts of a load."""
+    """What came of what was due in one of the equal parts of a load, or of one kind of it."""
 
     attempted: Count
     """Transactions begun."""
@@ -217,7 +225,8 @@ class EarlyAttempt(Reading, frozen=True, kw_only=True):
     raw_file: File | None
     """The generator's output, gzip, by its path within the result; null where none was kept."""
     wall_s: Amount
-    """From the reset of the server to the end of the generator (s)."""
+    """From before its load to after the reset that follows, with an attempt that was aborted
+    too early (s)."""
 
 
 class Trial(Figures, frozen=True, kw_only=True):
@@ -266,7 +275,8 @@ class Trial(Figures, frozen=True, kw_only=True):
     started_at: Moment = "1970-01-01T00:00:00Z"
     """When the generator was started (UTC)."""
     wall_s: Amount = 0.0
-    """From the reset of the server to the end of the generator (s)."""
+    """From before its load to after the reset that follows, with an attempt that was aborted
+    too early (s)."""
     latency_s: dict[str, Percentiles | None] = {}
     """Latency by stage, in the order of the stages; the last is the whole transaction where it
     has several and the generator knows which replies belong together (s)."""
@@ -274,6 +284,9 @@ class Trial(Figures, frozen=True, kw_only=True):
     """The trial second by second."""
     parts: tuple[Part, ...] = ()
     """What was due in each minute of a replay; empty in other trials."""
+    kinds: dict[str, Part] = {}
+    """What came of each kind of transactions, such as updates; empty of one kind alone, and
+    where the generator does not count them apart."""
     samples: dict[str, tuple[Sample, ...]] = {}
     """The servers during the trial, by role."""
     held: dict[str, Count] = {}
@@ -311,6 +324,11 @@ class Trial(Figures, frozen=True, kw_only=True):
         return Load(self.rate, self.duration_s, at_once=self.at_once, flood=self.flood)
 
     @property
+    def whole(self) -> Percentiles | None:
+        """Latency of the whole transaction; None where the generator does not know it."""
+        return next(reversed(self.latency_s.values()), None)
+
+    @property
     def offered_rate(self) -> float:
         """Offered load: the requested rate; in a flood, the rate begun (1/s)."""
         if self.flood and self.traffic_s:
@@ -323,27 +341,54 @@ class Trial(Figures, frozen=True, kw_only=True):
         return ", ".join(f"{count} {kind}" for kind, count in self.failures.items())
 
     @property
+    def kind_words(self) -> str:
+        """Words for the loss of each kind; empty of one kind alone."""
+        return ", ".join(
+            f"{KIND_NAMES[word]} {100 * kind.loss_ratio:.2f} % of {kind.attempted}"
+            for word, kind in self.kinds.items()
+        )
+
+    @property
     def loss_ratio(self) -> float:
         """Share of the begun transactions that did not complete in time (0..1).
 
-        An aborted trial is judged by what it began.
+        Of several kinds that of the worst, or that of all.  An aborted trial is judged by what
+        it began.
         """
-        return 1.0 - self.completed / self.attempted if self.attempted else 1.0
+        return loss_ratio_of([self])
 
     @property
     def completed_rate(self) -> float:
-        """Transactions completed in time per second of traffic (1/s)."""
-        return self.completed / self.traffic_s if self.traffic_s else 0.0
+        """Transactions completed in time per second of traffic (1/s).
+
+        Of several kinds the rate of the whole mix: only as much as its worst kind allows.
+        """
+        return completed_rate_of([self]) if self.traffic_s else 0.0
 
 
 def loss_ratio_of(trials: Iterable[Trial]) -> float:
-    """Loss ratio of trials together (0..1)."""
-    trials = list(trials)
-    attempted = sum(trial.attempted for trial in trials)
-    return 1.0 - sum(trial.completed for trial in trials) / attempted if attempted else 1.0
+    """Loss ratio of trials together (0..1), as of one."""
+    attempted, completed = _worst(trials)
+    return 1.0 - completed / attempted if attempted else 1.0
 
 
 def completed_rate_of(trials: Iterable[Trial]) -> float:
-    """Completed rate of trials together, per second of their traffic (1/s)."""
+    """Completed rate of trials together, per second of their traffic (1/s), as of one."""
     trials = list(trials)
-    return sum(trial.completed for trial in trials) / sum(trial.traffic_s for trial in trials)
+    attempted, completed = _worst(trials)
+    whole = sum(trial.attempted for trial in trials)
+    in_time = whole * completed / attempted if attempted else 0.0
+    return in_time / sum(trial.traffic_s for trial in trials)
+
+
+def _worst(trials: Iterable[Trial]) -> tuple[int, int]:
+    """What trials began and completed together, of the kind that lost most, or of all."""
+    attempted, completed = Counter[str](), Counter[str]()
+    for trial in trials:
+        counts: list[tuple[str, Trial | Part]] = [("", trial), *trial.kinds.items()]
+        for word, part in counts:
+            attempted[word] += part.attempted
+            completed[word] += part.completed
+    judged = [word for word, count in attempted.items() if word and count >= LEAST_OF_KIND]
+    lossiest = min(["", *judged], key=lambda word: completed[word] / (attempted[word] or 1))
+    return attempted[lossiest], completed[lossiest]

@@ -165,8 +165,8 @@ def explain(
     """Profile the two servers of a duel, whose results are `base` and `other`.
 
     Returns the ids of the new results.  The load is below the completed rate of the slower
-    server, in trials of the same length: a longer trial would have more clients, and some
-    servers take longer per client with more clients.  A profile in the archive is not made
+    server, with the clients and the length of the duel's trials: some servers take longer per
+    client with more clients, or with new ones.  A profile in the archive is not made
     again.  It explains a verdict and does not change it: without a profile, one line on
     standard error gives the reason.
     """
@@ -181,7 +181,10 @@ def explain(
         plan, rate = other.procedure, max(1, round(PROFILED * min(known)))
         if not isinstance(plan, Duel):
             raise AssertionError(f"{other.id} is of no duel")
-        return profile(session, a, b, rate=rate, duration_s=plan.trial_s, rounds=ROUNDS)
+        clients = other.metric("clients")
+        returning = round(clients.value) if clients and clients.value else 0
+        load = {"rate": rate, "duration_s": plan.trial_s, "returning": returning}
+        return profile(session, a, b, **load, rounds=ROUNDS)
     return ()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, judge, places_differ
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.point import OpenRound, Point
-from leaselab.measure.procedures.duel import Turns
+from leaselab.measure.procedures.duel import DuelTrials
 from leaselab.measure.procedures.method import none_counts
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, server_broken
@@ -29,8 +29,8 @@ from leaselab.report.closing import answer_word
 
 
 @dataclass(slots=True)
-class Fight:
-    """Two points, both of which each round measures.
+class DuelRounds:
+    """The rounds of a duel: each measures both points.
 
     The order and the pause before a round are random, so that a periodic disturbance does not
     always affect the same point.
@@ -127,7 +127,7 @@ class Fight:
                 point.trials = (self.elsewhere if moved else self._here)[side]
         if len(sides) == 2:
             first.sleep(random.uniform(0.0, PAUSE_S))  # noqa: S311 - a pause, nothing secret
-        at = _Failing()
+        at = _Current()
         try:
             if self.elsewhere and len(sides) == 2:
                 self._together(index, order, at)
@@ -140,7 +140,7 @@ class Fight:
             for side, point in enumerate(self.points):
                 point.end(error if side == at.side else None)
 
-    def _together(self, index: int, order: Sequence[int], at: _Failing) -> None:
+    def _together(self, index: int, order: Sequence[int], at: _Current) -> None:
         """Run both at once, and alternate between them from trial to trial (A B B A …)."""
         with ExitStack() as stack:
             opened: dict[int, OpenRound] = {}
@@ -163,7 +163,7 @@ class Fight:
         for side in order:
             self.points[side].complete(opened[side], answers[side])
 
-    def _alone(self, index: int, side: int, at: _Failing) -> None:
+    def _alone(self, index: int, side: int, at: _Current) -> None:
         """Run one point alone, for all of its trials of a round."""
         at.side = side
         with self._serving(index, side, at) as current:
@@ -175,7 +175,7 @@ class Fight:
             answer = self._method(side).answer(current.made, clients)
         self.points[side].complete(current, answer)
 
-    def _started(self, index: int, side: int, at: _Failing) -> None:
+    def _started(self, index: int, side: int, at: _Current) -> None:
         """Start one point, and have it reload its data where the duel is about that.
 
         In the first round, it also has to serve a load.
@@ -201,7 +201,8 @@ class Fight:
                 "the server starts, and completes nothing",
                 where=self.points[side].trials.bench.hosts[SERVER].access.name,
                 found=f"no transaction of {trial.attempted} at {trial.rate}/s",
-                todo="see the trial's own messages, or begin with a lower --rate",
+                todo="read the trial's raw output, in raw/ of the result, or begin with a "
+                "lower --rate",
             )
         raise none_counts([trial], f"load of {trial.rate}/s")
 
@@ -228,7 +229,7 @@ class Fight:
                 break
 
     @contextmanager
-    def _serving(self, index: int, side: int, at: _Failing) -> Iterator[OpenRound]:
+    def _serving(self, index: int, side: int, at: _Current) -> Iterator[OpenRound]:
         point = self.points[side]
         current = point.open_round(index)
         try:
@@ -239,13 +240,13 @@ class Fight:
                 point.abandon(current, error)
             raise
 
-    def _method(self, side: int) -> Turns:
+    def _method(self, side: int) -> DuelTrials:
         method = self.points[side].method
-        if not isinstance(method, Turns):
+        if not isinstance(method, DuelTrials):
             raise AssertionError(f"a point of a duel is measured by {method}")
         return method
 
-    def _load(self, opened: Mapping[int, OpenRound], at: _Failing) -> int:
+    def _load(self, opened: Mapping[int, OpenRound], at: _Current) -> int:
         """The load of the round: the same for both servers.
 
         Where it is not known, A searches its own load, and B one that also exceeds its
@@ -268,7 +269,7 @@ class Fight:
         rate = self._sight(opened[0], at)
         return self._lift(opened[1], at, rate) if 1 in opened else rate
 
-    def _sight(self, sighting: OpenRound, at: _Failing) -> int:
+    def _sight(self, sighting: OpenRound, at: _Current) -> int:
         """Search a load slightly above the capacity of A."""
         at.side = 0
         looked = len(sighting.warm_ups)
@@ -277,7 +278,7 @@ class Fight:
             self._look(0, sighting, wanted)
         return rate
 
-    def _lift(self, sighting: OpenRound, at: _Failing, rate: int) -> int:
+    def _lift(self, sighting: OpenRound, at: _Current, rate: int) -> int:
         """Search a load that also exceeds the capacity of B."""
         at.side = 1
         looked = len(sighting.warm_ups)
@@ -297,11 +298,13 @@ class Fight:
             for trial in second.warm_ups
             if trial.duration_s == SIGHT_S and trial.rate >= rate
         ]
-        return lifted(self._plan, rate, looked)[0]
+        # Loads of the warm-up that followed the search may look like its own.
+        lifts = (lifted(self._plan, rate, looked[:end]) for end in range(len(looked) + 1))
+        return next((load for load, known in lifts if known), rate)
 
 
 @dataclass(slots=True)
-class _Failing:
-    """The point whose turn it is: errors are attributed to it."""
+class _Current:
+    """Which point is measured now (0: A, 1: B); an error is its failure."""
 
     side: int = 0

@@ -10,8 +10,9 @@ from typing import Any
 
 from leaselab.archive.store import Store
 from leaselab.model import moment
+from leaselab.model.errors import BELIEVED
 from leaselab.model.procedures.duel import DUEL
-from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.max_rate import MAX_RATE, MaxRate
 from leaselab.report.plan import counted
 
 _BUILDS = 40
@@ -32,9 +33,9 @@ def durations(store: Store, names: Sequence[str]) -> dict[str, tuple[float, str]
     for row in store.index.every():
         if row["commit"]:
             built.append(row["id"])
-        if row["scenario"] not in wanted or row["outcome"] not in ("ok", "regression"):
+        if row["scenario"] not in wanted or row["outcome"] not in BELIEVED:
             continue
-        if row["procedure"] == "max-rate":
+        if row["procedure"] == MAX_RATE:
             if len(json.loads(row["rounds"] or "[]")) < MaxRate().rounds:
                 continue  # a quick look is no sweep as jobs make it
             sweeps.setdefault(row["scenario"], []).append(row["wall_s"] / 60)

@@ -134,7 +134,7 @@ def begin(
 
     `experiment` is None for a single point; `root` is the checkout; `elsewhere` has the benches
     of the same points at the host's second address, where both points of a duel are up at once.
-     Raises a usage error, and creates nothing, where a scenario's capacity is too small for its
+    Raises a usage error, and creates nothing, where a scenario's capacity is too small for its
     procedure; also raises as `check_recordable`.
     """
     started_at, provenance = moment.now(), own_provenance(root, command())

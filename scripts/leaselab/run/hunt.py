@@ -44,7 +44,7 @@ class Search:
     scenario: Scenario
     repository: Repository
     commits: Sequence[Commit]
-    """Reasons of commits that cannot be measured, by their places."""
+    """The commits of the range, the good end first."""
     plan: Duel
     limits: Limits
     ids: list[str] = field(default_factory=list)

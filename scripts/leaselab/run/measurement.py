@@ -31,7 +31,7 @@ from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.journal import Fault, Phase
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import GENERATOR
-from leaselab.run.duel import Fight
+from leaselab.run.duel import DuelRounds
 from leaselab.run.experiment import Ended, Part, begin, fetch_config
 from leaselab.run.listeners import Live, both
 from leaselab.run.record import record_of
@@ -215,7 +215,7 @@ def _fight(
         for trials in (made[1].trials, *elsewhere[1:]):
             trials.server.brake(slowdown)
     both = (elsewhere[0], elsewhere[1]) if len(elsewhere) == 2 else None
-    Fight((made[0], made[1]), both).run()
+    DuelRounds((made[0], made[1]), both).run()
 
 
 def run_points(

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from leaselab.analysis.history import build_of
+from leaselab.analysis.anchors import anchor_builds, have_common, took_turns
 from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import compare, proven_rate
@@ -14,7 +14,7 @@ from leaselab.archive.row import Row
 from leaselab.archive.store import Store
 from leaselab.lab.repository import Repository
 from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
-from leaselab.model.identity import Conditions
+from leaselab.model.identity import Conditions, build_of
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
 from leaselab.run.task import open_source
@@ -45,7 +45,7 @@ def commit_names(repo: str | None, scenario: str | None) -> CommitNames | None:
         return None
     if repo is None or scenario is None:
         raise usage_error(
-            "a commit's result is found by repository and scenario",
+            "--repo and --scenario go together",
             found="--repo alone" if repo is not None else "--scenario alone",
             wanted="--repo and --scenario, or neither",
         )
@@ -71,7 +71,7 @@ def load_named(
     if names is None:
         return store.load(ref)
     rows = _of_commit(store, ref, names)
-    anchors = _anchors(store.index.every(names.scenario))
+    anchors = anchor_builds(store.index.every(names.scenario))
     if against is not None:
         others = _compared_by(store, against, names)
         shared = {anchors.get(row["id"]) for row in others} - {None}
@@ -95,10 +95,10 @@ def load_previous(store: Store, other: Record) -> Record | None:
     skipped.  None without such a result.
     """
     rows = store.index.every(other.scenario.name)
-    anchors = _anchors(rows)
+    anchors = anchor_builds(rows)
 
     def rank(row: Row) -> tuple[bool, bool]:
-        common = _common(row["id"], other.id, anchors)
+        common = have_common(anchors, row["id"], other.id)
         return not common, common and row["id"] == row["anchor"]
 
     # Sorting is stable: the newest stay first.
@@ -120,13 +120,13 @@ def load_version(store: Store, other: Record, version: str) -> Record:
     changes.  Results with a common anchor take precedence.  Raises a usage error without any.
     """
     rows = store.index.every(other.scenario.name)
-    anchors = _anchors(rows)
+    anchors = anchor_builds(rows)
     ids = [
         row["id"]
         for row in reversed(rows)
         if row["version"] == version and row["id"] != other.id and row["outcome"] in BELIEVED
     ]
-    ids.sort(key=lambda ident: not _common(ident, other.id, anchors))
+    ids.sort(key=lambda ident: not have_common(anchors, ident, other.id))
     for record in store.load_readable(ids):
         if not incompatibilities(record, other):
             return record
@@ -146,7 +146,7 @@ def load_pair(store: Store, point: str, base: str) -> tuple[Record, Record] | No
     durabilities may differ.  An unreadable result is reported and skipped.
     """
     # Sorting is stable: the newest stay first among those that alternated, and the others.
-    both = sorted(_alike(store, point, base), key=lambda pair: not _together(*pair))
+    both = sorted(_alike(store, point, base), key=lambda pair: not took_turns(*pair))
     for rows in both:
         read = [*store.load_readable(row["id"] for row in rows)]
         if len(read) < len(rows):
@@ -172,7 +172,7 @@ def _alike(store: Store, point: str, base: str) -> Iterator[tuple[Row, Row]]:
     for row in _with_figure(store, point):
         alike = bases.get(same(row), [])
         if alike:
-            yield row, next((other for other in alike if _together(row, other)), alike[0])
+            yield row, next((other for other in alike if took_turns(row, other)), alike[0])
 
 
 def _with_figure(store: Store, scenario: str) -> Iterator[Row]:
@@ -182,31 +182,12 @@ def _with_figure(store: Store, scenario: str) -> Iterator[Row]:
             yield row
 
 
-def _together(row: Row, two: Row) -> bool:
-    return row["experiment"] is not None and bool(row["experiment"] == two["experiment"])
-
-
 def _has_figure(record: Record, other: Record) -> bool:
     """Whether a result is comparable: it has a figure, or a sufficient bound."""
     runs = runs_of(record)
     if runs is not None:
         return runs.kept > 1
     return proven_rate(record) is not None and compare(record, other).verdict is not None
-
-
-def _anchors(rows: Sequence[Row]) -> dict[str, tuple[object, ...]]:
-    """Build and conditions of the anchor, by the id of each result that has one."""
-    known = {row["id"]: row for row in rows}
-    return {
-        ident: (*build_of(base), *_conditions(base))
-        for ident, row in known.items()
-        if (base := known.get(row["anchor"])) is not None
-    }
-
-
-def _common(ident: str, other: str, anchors: Mapping[str, object]) -> bool:
-    """Whether two results have a common anchor."""
-    return ident in anchors and anchors[ident] == anchors.get(other)
 
 
 def _candidates(rows: Sequence[Row], other: Record) -> Iterator[Row]:
@@ -268,7 +249,7 @@ def _farther(
     return (
         without,
         experiment is None or row["experiment"] != experiment,
-        not _common(row["id"], beside.id, anchors),
+        not have_common(anchors, row["id"], beside.id),
         Conditions.of_row(row).place != conditions.place,
         Conditions.of_row(row) != conditions,
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 from leaselab.archive.ident import is_id
 from leaselab.archive.live import LiveFeed
+from leaselab.archive.store import Store
 from leaselab.lab import lease as locked
 from leaselab.lab.artifacts import built_key, read_record
 from leaselab.lab.checkout import announce, checkout_root, kept_folder, say
@@ -113,7 +114,7 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
     Hosts that do not answer get their power cycled first, where they have a power switch.
 
     `distribution` is the release of the servers' hosts in the local lab; empty for its default.
-     Unless `full`, playbooks are skipped where hosts, inventory and roles are unchanged.
+    Unless `full`, playbooks are skipped where hosts, inventory and roles are unchanged.
     """
     root, inventory = checkout_root(), bench.inventory
     recover(inventory, bench.lease)
@@ -224,14 +225,14 @@ def build_commit(
     commit: Commit,
     files: Path,
     bench: LeasedBench,
-    place: Path,
+    store: Store,
     *,
     layout: int = 0,
 ) -> Mapping[str, Any]:
     """Build a commit of a server or generator, unless it is built, and show the progress.
 
-    `files` is the tar of its files, `place` where `leaselab watch` looks for a build under way.
-     `layout` is the seed of the order in which functions are linked; 0 for the linker's own.
+    `files` is the tar of its files; `leaselab watch` finds the build under way in `store`.
+    `layout` is the seed of the order in which functions are linked; 0 for the linker's own.
     Returns facts of the artifact: its `key`, whether it was `cached`, the `seconds` of the
     build.
     """
@@ -241,8 +242,9 @@ def build_commit(
         "files": str(files),
         "layout": layout,
     }
-    place.parent.mkdir(parents=True, exist_ok=True)
     inventory = bench.inventory
+    place = store.build_place(inventory.bench)
+    place.parent.mkdir(parents=True, exist_ok=True)
     builder = inventory.only(BUILDER_GROUP).access
     with (
         closing(LiveFeed(place)) as feed,

@@ -218,6 +218,11 @@ def command() -> list[str]:
     return [clipped(public_word(word)) for word in given]
 
 
+def typed_command() -> str:
+    """Return the user's command line as it was typed, to repeat it; only for the terminal."""
+    return shlex.join(["./leaselab", *sys.argv[1:]])
+
+
 def own_provenance(root: Path, command: Sequence[str]) -> Provenance:
     """Return this leaselab's version and commit, and whether files differ from the commit."""
     head = _git(root, "rev-parse", "HEAD")

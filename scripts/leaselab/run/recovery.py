@@ -113,7 +113,7 @@ def _is_hidden(
     if len(dead) == len(inventory.hosts):
         if inventory.made_by:
             return True  # the lab is down, and is brought up next
-        why = "no host answers, so it may be the way there that is broken"
+        why = "no host answers, so the network to the bench may be down"
     elif keeper in dead and not keeper.power:
         why = f"{keeper.access.name} keeps the bench lock, does not answer and has no switch"
     elif keeper in dead and (holder := last_maintenance(inventory)):
@@ -123,8 +123,8 @@ def _is_hidden(
     else:
         return False
     announce(
-        f"bench {inventory.bench}: {_names(dead)}: no answer; nothing is switched: {why}; "
-        "`leaselab lab power cycle HOST` does it by hand"
+        f"bench {inventory.bench}: {_names(dead)}: no answer; no host was power-cycled: "
+        f"{why}; to do it by hand: `leaselab lab power cycle HOST`"
     )
     return True
 
@@ -176,7 +176,7 @@ def _longest_s(hosts: Sequence[InventoryHost]) -> int:
 def last_maintenance(inventory: Inventory) -> str:
     """Words for a bench's maintenance when it was last seen; empty without maintenance."""
     last = read_note(usual_results(), inventory.bench, STATUS)
-    return str(last["told"]) if last is not None and last["state"] == "maintenance" else ""
+    return str(last["detail"]) if last is not None and last["state"] == "maintenance" else ""
 
 
 def _names(hosts: Sequence[InventoryHost]) -> str:
@@ -202,7 +202,7 @@ def stop_leftovers(inventory: Inventory) -> None:
                 done = connection.run(["sh", "-c", script], timeout_s=timeout_s)
             if done.status != 0:
                 raise lab_broken(
-                    f"what runs cannot be stopped: {done.stderr.strip()}",
+                    f"cannot stop leftover processes: {done.stderr.strip()}",
                     where=host.access.name,
                     todo="see what runs there, and end it",
                 )

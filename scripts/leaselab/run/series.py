@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from leaselab.lab.checkout import announce, say
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.record import Record
 from leaselab.run.experiment import Ended
-from leaselab.run.record import command
+from leaselab.run.record import typed_command
 from leaselab.run.session import Session
 from leaselab.run.task import Task, separate
 
@@ -112,5 +111,5 @@ class Series:
         if not left:
             return []
         if not self._again:
-            return [f"measure the rest by the same command: {shlex.join(command())}"]
+            return [f"measure the rest by the same command: {typed_command()}"]
         return [f"measure the rest, with the same options: leaselab run {' '.join(left)}"]

@@ -16,6 +16,7 @@ from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedure import RELOAD_S
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.max_rate import MAX_RATE
 from leaselab.model.record import Experiment
 from leaselab.run.experiment import Ended, begin, open_experiment
 from leaselab.run.measurement import Show, finish
@@ -235,7 +236,7 @@ class Session(Workplace):
         if not unknown:
             return tasks
         say("first the max rates that the loads are shares of")
-        overrides = {"name": "max-rate", "rounds": _QUICK_ROUNDS, "confirm_s": 0}
+        overrides = {"name": MAX_RATE, "rounds": _QUICK_ROUNDS, "confirm_s": 0}
         first = replace(self, overrides=overrides, begun=set())
         failed: set[Task] = set()
 

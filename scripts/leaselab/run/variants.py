@@ -53,7 +53,7 @@ def deploy(
     `generator_build` is the build of the generator; without it, the packaged or installed one
     is used.  `places` on the test network are the first, or both `PLACES`: the second is left
     out where the server cannot be up at both at once (`leaselab.lab.servers.can_have_company`).
-     Deployed variants to `keep` are never removed for others.  Unless `full`, playbooks are
+    Deployed variants to `keep` are never removed for others.  Unless `full`, playbooks are
     skipped for an address where the last deployment was the same and is still valid.
     """
     root, inventory = checkout_root(), bench.inventory
@@ -186,9 +186,12 @@ def _tuned(
     bench: LeasedBench, variables: Mapping[str, Any], distribution: str, *playbooks: str
 ) -> list[Bench]:
     """Run playbooks that end with `tune`; return its bench documents, one or two."""
-    first = checkout_root() / ".leaselab" / BENCH_FILE
-    second = first.with_name("bench-at2.json")
-    second.unlink(missing_ok=True)
+    # A folder for each bench: commands on several of them run at the same time.
+    first = checkout_root() / ".leaselab" / "benches" / bench.inventory.bench / BENCH_FILE
+    second = first.with_stem(f"{first.stem}-at2")
+    first.parent.mkdir(parents=True, exist_ok=True)
+    for path in (first, second):
+        path.unlink(missing_ok=True)
     chosen = {**variables, "bench_file_path": str(first)}
     play(playbooks, bench.inventory, chosen, bench.lease)
     return [

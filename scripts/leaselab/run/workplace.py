@@ -202,9 +202,7 @@ class Workplace:
     ) -> str | LeaselabError:
         """Build a commit of a server or generator; return its key, or why there is none."""
         try:
-            made = build_commit(
-                name, commit, files, self.bench, self.store.build_place, layout=layout
-            )
+            made = build_commit(name, commit, files, self.bench, self.store, layout=layout)
         except LeaselabError as error:
             if error.outcome is not Outcome.BUILD:
                 raise

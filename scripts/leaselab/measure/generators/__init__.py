@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from leaselab.measure.generators.adapter import Adapter
 from leaselab.measure.generators.dns_answers import KEPT, is_dns
 from leaselab.model.errors import usage_error
+from leaselab.model.procedure import Procedure
 from leaselab.model.procedures import PROCEDURES
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
@@ -15,11 +17,7 @@ from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.procedures.replay import Replay
-
-if TYPE_CHECKING:
-    from leaselab.measure.generators.adapter import Adapter
-    from leaselab.model.procedure import Procedure
-    from leaselab.model.scenario import Scenario
+from leaselab.model.scenario import Scenario
 
 ADAPTERS = {
     "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",
@@ -67,7 +65,7 @@ def adapter_of(scenario: Scenario) -> type[Adapter]:
 
 
 def check_fits(scenario: Scenario, procedure: Procedure) -> None:
-    """Raise a usage error where a scenario cannot hold a procedure, as it says of itself."""
+    """Raise a usage error where a scenario's generator or load does not suit a procedure."""
     generator, transaction = scenario.generator, scenario.transaction
     offering = OF_DNS if is_dns(scenario) else OF_DHCP
     where = f"scenario {scenario.name}"

@@ -17,12 +17,10 @@ from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.observation import Generated
 from leaselab.model.procedure import Procedure
-from leaselab.model.record import GENERATOR, SERVER
+from leaselab.model.record import GENERATOR, GENERATOR_LIMITED, SERVER
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import HostUse, Load, Trial
 
-GENERATOR_LIMITED = "generator-limited"
-"""`Trial.reason` of a trial whose generator began fewer transactions than asked."""
 GENERATOR_STALLED = "generator-stalled"
 """The generator, or its host, stood still and caught up in a burst, or dropped replies:
 without that the trial might have passed."""
@@ -136,7 +134,7 @@ class Adapter:
 
     @classmethod
     def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
-        """Raise a usage error where a scenario's load cannot hold a procedure."""
+        """Raise a usage error where a scenario's load does not suit a procedure."""
         raise NotImplementedError
 
     @property

@@ -16,8 +16,9 @@ from leaselab.model.errors import usage_error
 from leaselab.model.pool import POOL_USE_LIMIT, pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
+from leaselab.model.record import MALFORMED
 from leaselab.model.scenario import Scenario
-from leaselab.model.trial import Load
+from leaselab.model.trial import SHARES, Load
 
 STAGES = {4: ("DISCOVER-OFFER", "REQUEST-ACK"), 6: ("SOLICIT-ADVERTISE", "REQUEST-REPLY")}
 """Stages of an exchange for a new lease, by address family."""
@@ -28,14 +29,12 @@ DUPLICATE_ADDRESS = "duplicate-address"
 """The server gave one address to two clients."""
 REJECTED = "rejected"
 """The server refused leases, so it did less work than it was asked for."""
-MALFORMED = "malformed-replies"
-"""Replies came that were no DHCP messages, so that no request can be found for them."""
 LOST_UPDATES = "lost-updates"
 """A server of a pair held fewer leases than clients were answered."""
 
 
 def check_leases(scenario: Scenario, procedure: Procedure) -> None:
-    """Refuse a scenario whose leases or pool cannot hold a procedure (usage error)."""
+    """Raise a usage error where leases expire too soon, or addresses are too few to measure."""
     where = f"scenario {scenario.name}"
     for key in ("family", "addresses" if "population" in scenario.load else "pool"):
         if key not in scenario.load:
@@ -62,7 +61,7 @@ def check_leases(scenario: Scenario, procedure: Procedure) -> None:
     size = addresses_of(scenario)
     procedure.check_capacity(size, where)
     if clients and (procedure.fills or isinstance(procedure, Burst)):
-        fills = "clients that come back fill no pool"
+        fills = "returning clients cannot fill a pool"
         raise usage_error(
             fills if procedure.fills else "the clients of a burst do not come back",
             where=where,
@@ -88,6 +87,11 @@ def addresses_of(scenario: Scenario) -> int:
     return int(load["addresses"]) if "addresses" in load else pool_size(load["pool"])
 
 
+def most_given(scenario: Scenario) -> int | None:
+    """How many exchanges the pool has an address for; None where clients come back."""
+    return None if returning_clients(scenario) else addresses_of(scenario)
+
+
 def wanted_of(scenario: Scenario) -> str:
     """Return what clients ask for: ``address``, or in DHCPv6 ``prefix`` or ``both``.
 
@@ -97,7 +101,7 @@ def wanted_of(scenario: Scenario) -> str:
     known = WANTED[:1] if scenario.load["family"] == 4 else WANTED
     if reply not in known:
         raise usage_error(
-            "clients cannot want that",
+            "clients cannot ask for that",
             where=f"scenario {scenario.name}: want",
             found=repr(reply),
             wanted=" or ".join(known),
@@ -121,9 +125,50 @@ def returning_clients(scenario: Scenario) -> int:
     return clients
 
 
+def filled(scenario: Scenario) -> bool:
+    """Whether clients have leases before a load begins."""
+    with_lease = wishes_of(scenario).keys() - {"new", "rapid", "inform"}
+    return bool(with_lease or scenario.load.get("lease_clock"))
+
+
+def wishes_of(scenario: Scenario) -> dict[str, float]:
+    """Return what DHCP clients want (``new``, ``renew`` and the like) by its share, above 0.
+
+    Raises a usage error for shares that are none, or for clients that have no lease to renew.
+    """
+    where = f"scenario {scenario.name}"
+    wishes = {kind: scenario.load.get(key, 0.0) for kind, key in SHARES.items()}
+    total = round(sum(wishes.values()), 9)
+    if min(wishes.values()) < 0 or total > 1:
+        raise usage_error(
+            "not shares of the exchanges",
+            where=where,
+            found=", ".join(
+                f"{SHARES[kind]} {share}" for kind, share in wishes.items() if share
+            ),
+            wanted="0 to 1, together at most 1",
+        )
+    with_leases = any(wishes.values()) or scenario.load.get("lease_clock")
+    if with_leases and not returning_clients(scenario):
+        raise usage_error(
+            "clients that are all new have no lease to renew or to release",
+            where=where,
+            wanted="a load with a number of clients",
+        )
+    wishes = {"new": round(1 - total, 9), **wishes}
+    return {kind: share for kind, share in wishes.items() if share > 0}
+
+
 def clients_of(scenario: Scenario, load: Load) -> int:
-    """How many clients a load has that come back in turn; 0: each of them is a new one."""
-    return returning_clients(scenario) or load.clients
+    """How many clients a load has that come back in turn; 0: each of them is a new one.
+
+    A load that has fewer than the scenario keeps the server as empty as its short trials do,
+    unless all clients have their leases before.
+    """
+    own = returning_clients(scenario)
+    if own and load.clients and not filled(scenario):
+        return min(own, load.clients)
+    return own or load.clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +204,7 @@ def lease_doubts(bench: Bench, granted: Granted, seen: Seen, *, passes: bool) ->
         yield MALFORMED
     if granted.duplicates:
         yield DUPLICATE_ADDRESS
-    if passes and granted.refusals + seen.refused:
+    if passes and granted.refusals + seen.refused and not bench.scenario.load.get("refuses"):
         yield REJECTED
     if in_use > POOL_USE_LIMIT * addresses_of(bench.scenario):
         yield POOL_TOO_FULL

@@ -32,7 +32,7 @@ def check_cache(scenario: Scenario, procedure: Procedure) -> None:
     state, queries = scenario.load.get(CACHE, NONE), scenario.load.get(QUERIES, 0)
     if state not in STATES:
         raise usage_error(
-            "no state of a cache", where=where, found=repr(state), wanted=", ".join(STATES)
+            "unknown state of a cache", where=where, found=repr(state), wanted=", ".join(STATES)
         )
     if once_only(scenario):
         _check_cold(procedure, queries, where)
@@ -49,7 +49,7 @@ def once_only(scenario: Scenario) -> bool:
 def _check_cold(procedure: Procedure, queries: int, where: str) -> None:
     if procedure.keeps:
         raise usage_error(
-            "a cache that is to be cold would be warm: nothing is reset after the start",
+            "a cold cache would become warm: nothing is reset after the start",
             where=where,
             found=f"reset {procedure.reset}",
             wanted="a reset after each trial",
@@ -61,8 +61,7 @@ def _check_cold(procedure: Procedure, queries: int, where: str) -> None:
         if math.isfinite(most):
             wanted = f"{most:.0f} or more, what may be offered until then"
         raise usage_error(
-            "a cache that is to be cold would be warm: the load asks for the same again "
-            "before the server is reset",
+            "a cold cache would become warm: the load repeats queries before a reset",
             where=where,
             found=f"{queries} queries",
             wanted=wanted,
@@ -201,10 +200,7 @@ def most_queries(scenario: Scenario) -> int | None:
 
 
 def check_queries(scenario: Scenario, procedure: Procedure, known: tuple[str, ...]) -> None:
-    """Refuse a load that queries cannot hold, or a transport that is not `known`.
-
-    Raises usage errors.
-    """
+    """Raise a usage error for a load that queries cannot have, or a transport not `known`."""
     transport_of(scenario, known)
     connections_of(scenario)
     subnets_of(scenario)
@@ -230,7 +226,7 @@ def edns_of(scenario: Scenario, sizes: Sequence[int] | None) -> tuple[int, bool]
     size = int(scenario.load.get("edns_bytes", 0))
     if size and sizes is not None and size not in sizes:
         raise usage_error(
-            f"{scenario.generator} does not send EDNS so",
+            f"{scenario.generator} does not send EDNS of this size",
             where=f"scenario {scenario.name}: edns_bytes",
             found=str(size),
             wanted=" or ".join(map(str, sizes)) or "a load without EDNS",
@@ -271,7 +267,7 @@ def connections_of(scenario: Scenario) -> str:
     usual = connections == KEPT
     if not usual and (connections != FRESH or transport_of(scenario) == TRANSPORTS[0]):
         raise usage_error(
-            "there are no such connections",
+            "unknown kind of connections",
             where=f"scenario {scenario.name}: connections",
             found=f"{connections}, transport {transport_of(scenario)}",
             wanted=f"{KEPT}, or {FRESH} with {' or '.join(TRANSPORTS[1:])}",
@@ -284,7 +280,7 @@ def is_recorded(scenario: Scenario) -> bool:
     arrivals = scenario.load.get("arrivals", "")
     if arrivals not in ("", RECORDED):
         raise usage_error(
-            "queries do not come so",
+            "unknown kind of arrivals",
             where=f"scenario {scenario.name}: arrivals",
             found=repr(arrivals)[:40],
             wanted=f"{RECORDED}, or nothing for even distances",

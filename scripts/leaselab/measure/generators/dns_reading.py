@@ -65,7 +65,7 @@ class QueryTool(Adapter):
 
     @classmethod
     def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
-        """Refuse what queries cannot hold, or the tool cannot send (usage errors)."""
+        """Raise a usage error for what queries cannot have, or the tool cannot send."""
         edns_of(scenario, cls.edns_bytes)
         check_names(scenario)  # dnsperf asks them, or confirms
         if is_recorded(scenario):

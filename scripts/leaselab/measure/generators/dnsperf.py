@@ -19,12 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from leaselab.measure.generators.adapter import (
-    GENERATOR_LIMITED,
-    GENERATOR_STALLED,
-    PROBES,
-    Seen,
-)
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, PROBES, Seen
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
     OTHER_ANSWERS,
@@ -40,6 +35,7 @@ from leaselab.measure.generators.dnsperf_output import Histogram, Output, Tally,
 from leaselab.measure.generators.printed import printed
 from leaselab.measure.generators.transactions import MISSING_SHARE, Transactions, unserved
 from leaselab.model.bench import GeneratorTool
+from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.trial import Load, Second, Trial
 
 FULL = 0.5
@@ -138,10 +134,10 @@ class DnsperfReading(DnsReading):
         Answers after the last reported step came in the rest of the traffic, or later.
         """
         output, traffic_s = self.output, float(self.load.duration_s)
-        if not output.told_until_s:
+        if not output.reported_until_s:
             return 0
-        after = max(0, output.whole.completed - output.told_completed)
-        rest_s = ROOM * max(0.0, traffic_s - output.told_until_s)
+        after = max(0, output.whole.completed - output.reported_completed)
+        rest_s = ROOM * max(0.0, traffic_s - output.reported_until_s)
         queued = unserved(output.whole.completed, after, traffic_s, output.usual_s + rest_s)
         return min(queued, self._most)
 

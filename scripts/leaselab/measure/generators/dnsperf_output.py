@@ -101,9 +101,9 @@ class Output:
     """Each second, of versions that print all of it, the last one included."""
     completed: tuple[int, ...] = ()
     """Completed in each second, of other versions."""
-    told_until_s: float = 0.0
+    reported_until_s: float = 0.0
     """Since the start, when the last reported step ended (s)."""
-    told_completed: int = 0
+    reported_completed: int = 0
     """Completed until then."""
     usual_s: float = 0.0
     """Mean latency in the first tenth of the steps (s), or in all of versions without steps."""
@@ -132,8 +132,8 @@ def parse(text: bytes) -> Output:
         return Output(
             whole,
             tuple(_by_second([*steps, *_rest(whole, steps)])),
-            told_until_s=steps[-1].run_s,
-            told_completed=sum(step.completed for step in steps),
+            reported_until_s=steps[-1].run_s,
+            reported_completed=sum(step.completed for step in steps),
             usual_s=early.mean_latency_s,
         )
     counts, until_s = _completed(traffic)
@@ -144,8 +144,8 @@ def parse(text: bytes) -> Output:
     return Output(
         whole,
         completed=tuple(count for _, count in sorted(by_second.items())),
-        told_until_s=until_s,
-        told_completed=sum(counts),
+        reported_until_s=until_s,
+        reported_completed=sum(counts),
         usual_s=whole.mean_latency_s,
     )
 

@@ -12,11 +12,13 @@ from dataclasses import replace
 from leaselab.measure.generators.adapter import PROBES, Adapter
 from leaselab.measure.generators.dhcp_load import (
     WANTED,
-    addresses_of,
     check_leases,
     clients_of,
+    filled,
+    most_given,
     returning_clients,
     wanted_of,
+    wishes_of,
 )
 from leaselab.measure.generators.dns_answers import (
     FRESH,
@@ -47,11 +49,10 @@ from leaselab.measure.generators.leaseload_reading import (
 )
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
-from leaselab.model.errors import usage_error
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.event import Event
 from leaselab.model.scenario import Scenario
-from leaselab.model.trial import RECORDED, SHARES, Load
+from leaselab.model.trial import RECORDED, Load
 
 QUIET_S = 0.25
 """Silence after the traffic after which what is not answered counts as lost (s)."""
@@ -83,7 +84,7 @@ class Leaseload(Adapter):
 
     @classmethod
     def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
-        """Refuse a scenario whose load cannot hold a procedure (usage error)."""
+        """Raise a usage error where a scenario's load does not suit a procedure."""
         if is_dns(scenario):
             check_queries(scenario, procedure, TRANSPORTS)
         else:
@@ -93,9 +94,9 @@ class Leaseload(Adapter):
 
     @property
     def capacity(self) -> int | None:
-        """Addresses that the pool has; of DNS what may be asked before a name comes again."""
+        """Addresses for new clients; of DNS, queries before a name comes again."""
         scenario = self._bench.scenario
-        return most_queries(scenario) if self._is_dns else addresses_of(scenario)
+        return most_queries(scenario) if self._is_dns else most_given(scenario)
 
     @property
     def takes_clients(self) -> bool:
@@ -240,37 +241,3 @@ class Leaseload(Adapter):
         clock = ["--lease-clock"] if scenario.load.get("lease_clock") else []
         mix = ["--mix", ",".join(f"{kind}={wishes[kind]:g}" for kind in wishes)]
         return [*fill, *clock, *(mix if wishes.keys() != {"new"} else [])]
-
-
-def filled(scenario: Scenario) -> bool:
-    """Whether clients have leases before a load begins."""
-    with_lease = wishes_of(scenario).keys() - {"new", "rapid", "inform"}
-    return bool(with_lease or scenario.load.get("lease_clock"))
-
-
-def wishes_of(scenario: Scenario) -> dict[str, float]:
-    """Return what DHCP clients want (``new``, ``renew`` and the like) by its share, above 0.
-
-    Raises a usage error for shares that are none, or for clients that have no lease to renew.
-    """
-    where = f"scenario {scenario.name}"
-    wishes = {kind: scenario.load.get(key, 0.0) for kind, key in SHARES.items()}
-    total = round(sum(wishes.values()), 9)
-    if min(wishes.values()) < 0 or total > 1:
-        raise usage_error(
-            "not shares of the exchanges",
-            where=where,
-            found=", ".join(
-                f"{SHARES[kind]} {share}" for kind, share in wishes.items() if share
-            ),
-            wanted="0 to 1, together at most 1",
-        )
-    with_leases = any(wishes.values()) or scenario.load.get("lease_clock")
-    if with_leases and not returning_clients(scenario):
-        raise usage_error(
-            "clients that are all new have no lease to renew or to release",
-            where=where,
-            wanted="a load with a number of clients",
-        )
-    wishes = {"new": round(1 - total, 9), **wishes}
-    return {kind: share for kind, share in wishes.items() if share > 0}

@@ -23,7 +23,7 @@ from leaselab.measure.generators.transactions import Transactions, unserved
 from leaselab.model.bench import Bench
 from leaselab.model.observation import Generated
 from leaselab.model.procedures.burst import RESENT
-from leaselab.model.trial import WHOLE, Part, Percentiles, Second, Trial
+from leaselab.model.trial import LEAST_OF_KIND, WHOLE, Part, Percentiles, Second, Trial
 
 GENERATOR_SOCKET = "generator socket"
 """Place of packets that the generator's host did not take, or dropped on their way to it."""
@@ -43,6 +43,16 @@ class Counts(msgspec.Struct, frozen=True):
     refused: int
     open: int
     """Under way as the load was ended early."""
+
+
+class KindCounts(Counts, frozen=True):
+    """Those of one kind."""
+
+    p50_s: float | None
+    p99_s: float | None
+    after_traffic: int
+    early_mean_s: float | None
+    early_spread_s: float | None
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -112,6 +122,7 @@ class Report(msgspec.Struct, frozen=True):
     left_out: int
     """Exchanges not begun, as the generator was too slow for the load's time."""
     counts: Counts
+    kinds: Mapping[str, KindCounts]
     refused: Mapping[str, int]
     replies: Mapping[str, Replies]
     stages: tuple[Stage, ...]
@@ -182,9 +193,31 @@ class LeaseloadReading(Reading):
             begun=counts.attempted,
             answered=counts.completed + counts.late + counts.refused,
             slow=counts.late,
-            queued=0 if self._is_uneven else min(counts.completed, queued(report)),
+            queued=self._queued(counts, report),
             wrong=sum(self.failures().values()),
         )
+
+    @cached_property
+    def kinds(self) -> dict[str, Transactions]:
+        """The same of each kind, where there are several; what was not begun is of none."""
+        kinds = self.report.kinds if len(self.report.kinds) > 1 else {}
+        return {
+            word: Transactions(
+                due=kind.attempted,
+                begun=kind.attempted,
+                answered=kind.completed + kind.late + kind.refused,
+                slow=kind.late,
+                queued=self._queued(kind, kind),
+                wrong=kind.refused,
+            )
+            for word, kind in kinds.items()
+        }
+
+    def _queued(self, counts: Counts, ends: Report | KindCounts) -> int:
+        """Of the completed those that lay in buffers as the traffic ended."""
+        if self._is_uneven:
+            return 0
+        return min(counts.completed, queued(counts, ends, self.report.traffic_s))
 
     @property
     def _is_uneven(self) -> bool:
@@ -206,7 +239,7 @@ class LeaseloadReading(Reading):
         # Renewals and the like have stages of their own; a release has no answer.
         stages = dict.fromkeys(asked)
         stages |= {stage.name: stage.latency for stage in report.stages if stage.latency}
-        if len(asked) > 1:
+        if len(stages) > 1:
             stages[WHOLE] = report.whole
         return self.judged(
             self.transactions,
@@ -233,6 +266,16 @@ class LeaseloadReading(Reading):
                 for place, one in enumerate(self._seconds())
             ),
             parts=self._parts(),
+            kinds={
+                word: Part(
+                    attempted=counts.attempted,
+                    completed=counts.completed,
+                    late=counts.late,
+                    p50_s=report.kinds[word].p50_s,
+                    p99_s=report.kinds[word].p99_s,
+                )
+                for word, counts in self.kinds.items()
+            },
             figures={RESENT: float(report.sent_again)} if at_once else {},
         )
 
@@ -256,15 +299,14 @@ class LeaseloadReading(Reading):
 
     def doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
         """Yield the words for why the trial does not count."""
-        report = self.report
-        failed, may_fail = counts.failed, self.procedure.loss_ratio * counts.attempted
-        passes = failed <= may_fail
+        report, loss_ratio = self.report, self.procedure.loss_ratio
+        kinds = [kind for kind in self.kinds.values() if kind.attempted >= LEAST_OF_KIND]
+        beyond = max(one.failed - loss_ratio * one.attempted for one in (counts, *kinds))
+        passes = beyond <= 0
         yield from self.of_protocol(seen, passes=passes)
-        own = report.dropped + report.unsent
-        if not passes and failed - own <= may_fail:
+        if not passes and beyond <= report.dropped + report.unsent:
             yield GENERATOR_STALLED
         # Of a long load one part may say so, though the whole passes.
-        loss_ratio = self.procedure.loss_ratio
         lacking = any(part.loss_ratio > loss_ratio for part in self._parts())
         if report.fell_behind and (lacking or not passes):
             yield GENERATOR_STALLED
@@ -310,8 +352,8 @@ class QueriesReading(LeaseloadReading):
             yield OTHER_ANSWERS
 
 
-def queued(report: Report) -> int:
-    """Exchanges that lay in buffers as the traffic ended."""
-    answered = report.counts.completed + report.counts.late
-    usual_s, spread_s = report.early_mean_s or 0.0, report.early_spread_s or 0.0
-    return unserved(answered, report.after_traffic, report.traffic_s, usual_s, spread_s)
+def queued(counts: Counts, ends: Report | KindCounts, traffic_s: float) -> int:
+    """Exchanges that lay in buffers as the traffic of so many seconds ended."""
+    answered = counts.completed + counts.late
+    usual_s, spread_s = ends.early_mean_s or 0.0, ends.early_spread_s or 0.0
+    return unserved(answered, ends.after_traffic, traffic_s, usual_s, spread_s)

@@ -19,6 +19,7 @@ from leaselab.measure.generators.dhcp_load import (
     WANTED,
     check_leases,
     clients_of,
+    most_given,
     returning_clients,
 )
 from leaselab.measure.generators.perfdhcp_output import parse_probe, printed
@@ -30,7 +31,6 @@ from leaselab.measure.generators.perfdhcp_reading import (
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.errors import usage_error
-from leaselab.model.pool import pool_size
 from leaselab.model.procedure import Procedure
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import Load
@@ -59,9 +59,9 @@ class Perfdhcp(Adapter):
 
     @classmethod
     def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
-        """Refuse a scenario whose leases or pool cannot hold a procedure (usage error).
+        """Raise a usage error as `check_leases`.
 
-        And one whose clients want more than a new address each time.
+        Also where clients want more than a new address each time.
         """
         load = scenario.load
         beyond = [
@@ -82,9 +82,9 @@ class Perfdhcp(Adapter):
         check_leases(scenario, procedure)
 
     @property
-    def capacity(self) -> int:
-        """Addresses that the pool has."""
-        return pool_size(self._bench.scenario.load["pool"])
+    def capacity(self) -> int | None:
+        """Addresses that the pool has for new clients."""
+        return most_given(self._bench.scenario)
 
     @property
     def takes_clients(self) -> bool:

@@ -171,7 +171,7 @@ def parse_resent(text: bytes) -> int:
 
 
 def parse_probe(text: bytes, family: int) -> bool:
-    """Whether the single exchange of `probe_command` was completed."""
+    """Whether the single exchange of a probe was completed."""
     second = STAGES[family][1]
     return _counter(_section(text, _STATISTICS.format(second)), "received packets", second) == 1
 

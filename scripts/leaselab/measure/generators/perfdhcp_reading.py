@@ -12,16 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from leaselab.measure.generators.adapter import (
-    GENERATOR_LIMITED,
-    GENERATOR_STALLED,
-    POOL_TOO_FULL,
-    Reading,
-    Seen,
-)
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, POOL_TOO_FULL, Reading, Seen
 from leaselab.measure.generators.dhcp_load import (
     DUPLICATE_ADDRESS,
-    MALFORMED,
     REJECTED,
     STAGES,
     Granted,
@@ -47,6 +40,7 @@ from leaselab.measure.generators.transactions import (
 )
 from leaselab.model.pool import POOL_USE_LIMIT
 from leaselab.model.procedures.burst import RESENT
+from leaselab.model.record import GENERATOR_LIMITED, MALFORMED
 from leaselab.model.trial import WHOLE, HostUse, Load, Second, Trial
 
 COUNT_SHARE = 0.998

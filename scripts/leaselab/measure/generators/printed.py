@@ -15,7 +15,7 @@ def no_measurement(bench: Bench, what: str) -> LeaselabError:
     return lab_broken(
         f"{bench.generator.path}: {what}",
         where=bench.hosts[GENERATOR].access.name,
-        todo="the trial was not counted; the sweep can be resumed when the host is well",
+        todo="the trial was not counted; see whether the host works, then resume the sweep",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leaselab.measure.procedures.burst import AllAtOnce
-from leaselab.measure.procedures.duel import Turns
+from leaselab.measure.procedures.duel import DuelTrials
 from leaselab.measure.procedures.event import Crash
 from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
@@ -36,7 +36,7 @@ _METHODS: dict[type[Procedure], type[Method[Any]]] = {
     Ramp: Steps,
     Replay: Replayed,
     Flood: Floods,
-    Duel: Turns,
+    Duel: DuelTrials,
     Profile: Profiled,
 }
 

@@ -47,6 +47,8 @@ UNEXPLAINED = 0.9
 """Share of its lower bound below which a failure of a round was no matter of load."""
 DECIDED = 2.0
 """Standard errors of its loss by which a stretch has to differ from the goal."""
+FREE = 0.1
+"""Share of the permitted losses up to which a rate is without loss (ratio)."""
 PASSES_ABOVE = 2
 """Passing trials above all rounds that say that the server has become faster."""
 
@@ -107,7 +109,8 @@ class Confirming:
         procedure, rate = self.procedure, self.rate
         overload = [one for one in self.made if one.rate not in (rate, self.above)]
         highest = max(max_rates(self.rounds))
-        if any(highest < FAR_BELOW * one.completed_rate for one in overload):
+        far = any(highest < FAR_BELOW * one.completed_rate for one in overload)
+        if far and not self._is_without_loss:
             brackets = [(round_, round_.bracket) for round_ in self.rounds if round_.bracket]
             failing = [one.trials[bracket.upper_trial] for one, bracket in brackets]
             return loses_at_any_load(procedure, [*failing, *overload])
@@ -124,7 +127,8 @@ class Confirming:
         rate, trial_s = self.rate, self.procedure.trial_s
         most_s = math.inf if self.capacity is None else self.capacity // rate
         seconds = min(missing_s, max(trial_s, most_s))
-        return Load(rate, int(seconds), clients=rate * trial_s, proof=True)
+        clients = 0 if self.procedure.keeps else rate * trial_s
+        return Load(rate, int(seconds), clients=clients, proof=True)
 
     def _wants_above(self) -> bool:
         """Whether a load above all rounds is still to be tried; it may fall short."""
@@ -171,7 +175,10 @@ class Confirming:
         if len(losses) < 2:
             return True
         error = statistics.stdev(losses) / math.sqrt(len(losses))
-        return abs(loss_ratio_of(stretch) - self.procedure.loss_ratio) >= DECIDED * error
+        loss, mean = loss_ratio_of(stretch), statistics.fmean(losses)
+        # Seconds are of all kinds: the loss of the worst scatters by as much more.
+        error *= max(1.0, loss / mean) if mean > 0 else 1.0
+        return abs(loss - self.procedure.loss_ratio) >= DECIDED * error
 
     @property
     def _lengths(self) -> list[int]:
@@ -203,6 +210,14 @@ class Confirming:
     @property
     def _holds(self) -> bool:
         return self.loss_ratio <= self.procedure.loss_ratio
+
+    @property
+    def _is_without_loss(self) -> bool:
+        """Whether nearly nothing is lost at the rate that has to hold.
+
+        Losses that begin above it follow the load, however much an overload completes.
+        """
+        return bool(self._stretches()) and self.loss_ratio <= FREE * self.procedure.loss_ratio
 
     @property
     def _below(self) -> list[Trial]:

@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import math
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
+from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method, none_counts
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.duel import BELOW, FILLING_SHARE, SIGHT_S, Duel
-from leaselab.model.trial import Load
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.measure.ports import Ask, Server
-    from leaselab.model.record import Round
-    from leaselab.model.trial import Trial
+from leaselab.model.record import Round
+from leaselab.model.trial import Load, Trial, completed_rate_of, loss_ratio_of
 
 
-class Turns(Method[Duel]):
-    """One server's part in a duel."""
+class DuelTrials(Method[Duel]):
+    """The trials of one of a duel's two servers."""
 
     unbroken = True
 
@@ -54,8 +49,9 @@ class Turns(Method[Duel]):
     def filling(self, clients: int, made: int) -> Load:
         """Return the load that has each client served once, or more often.
 
-        `made` is how many such loads were lost of before.  The first is one that a server
-        completes that is not far slower than the other; a slower one has half of it.
+        `made`: number of earlier such loads, each of which lost transactions.  The first fits
+        a server that is not far slower than the other; later ones have half the rate for
+        twice as long.
         """
         plan = self.procedure
         filling_s = plan.clients_s * (2 if made else 1)
@@ -86,15 +82,13 @@ class Turns(Method[Duel]):
         if not counted:
             raise none_counts(made, f"load of {made[-1].rate}/s")
         attempted = sum(trial.attempted for trial in counted)
-        completed = sum(trial.completed for trial in counted)
         traffic_s = sum(trial.traffic_s for trial in counted)
-        stages = [[*trial.latency_s.values()][-1:] for trial in counted]
-        late = [whole.p99 for (whole,) in filter(None, stages) if whole is not None]
+        late = [trial.whole.p99 for trial in counted if trial.whole]
         metrics = {
             "p99_s": statistics.median(late) if late else None,
-            "completed_rate": completed / traffic_s,
+            "completed_rate": completed_rate_of(counted),
             "offered_rate": attempted / traffic_s,
-            "loss_ratio": 1.0 - completed / attempted if attempted else 1.0,
+            "loss_ratio": loss_ratio_of(counted),
             "clients": clients or None,
         }
         return Found(metrics, shown_trial=made.index(counted[-1]))

@@ -44,7 +44,7 @@ class Crash(OneLoadMethod[Event]):
                 trial.detail or f"the trial does not count: {trial.reason}",
                 where=f"{procedure.event} under {self.rate}/s",
                 wanted="a valid trial",
-                todo="see the trial's own messages",
+                todo="read the trial's raw output, in raw/ of the result",
             )
         return Found(dict(trial.figures), shown_trial=0)
 

@@ -37,9 +37,9 @@ class Filled(OneLoadMethod[Fill]):
         """
         if self.capacity is None:
             raise usage_error(
-                "there is no share to fill: nothing bounds what the server holds",
+                "this load has no pool, so `fill` does not apply",
                 where="procedure fill",
-                wanted="a load of clients that get something of a pool",
+                wanted="a DHCP load with a pool",
             )
         self.procedure.check_capacity(self.capacity, "procedure fill")
         made, client = self._fill(ask, server)
@@ -87,7 +87,7 @@ class Filled(OneLoadMethod[Fill]):
                     found=f"{held} of {capacity} held after {trials} trials, the last "
                     f"{futile} of which added nothing",
                     wanted=f"{wanted} held, after {procedure.fill_limit_s} s at most",
-                    todo="see the trials; lower fill, or raise fill_limit_s",
+                    todo="see the trials; lower --fill, or raise --fill-limit-s",
                 )
             ask(Load(rate, seconds, client), may_abort=False, reset=False)
             client += CLIENTS_PER_ATTEMPT * rate * seconds
@@ -116,8 +116,7 @@ def held_by(server: Server) -> int:
 
 def figures(trial: Trial) -> dict[str, float | None]:
     """What a valid trial of the load comes to, by the metrics' names, but for its cost."""
-    latencies = list(trial.latency_s.values())
-    whole = latencies[-1] if latencies else None
+    whole = trial.whole
     return {
         "completed_rate": trial.completed_rate,
         "p99_s": whole.p99 if whole else None,

@@ -26,6 +26,7 @@ class Steady(OneLoadMethod[FixedLoad]):
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
         """Offer the load for its time; what a stall of the generator spoiled is made again.
 
+        The last of several trials is not, as the server is reset after it.
         Raises an invalid-measurement error where no trial of the round counts.
         """
         left_s, client, made, stalled = self.procedure.duration_s, 0, list[Trial](), 0
@@ -33,10 +34,14 @@ class Steady(OneLoadMethod[FixedLoad]):
             seconds = min(left_s, self.procedure.trial_s)
             load = Load(self.rate, seconds, client)
             # The last trial alone may be reset: the round is over then.
-            made.append(ask(load, may_abort=False, reset=seconds == left_s))
+            is_last = seconds == left_s
+            made.append(ask(load, may_abort=False, reset=is_last))
             client += CLIENTS_PER_ATTEMPT * self.rate * seconds
-            stalled += made[-1].reason == GENERATOR_STALLED
-            if made[-1].reason != GENERATOR_STALLED or stalled > STALLED_LIMIT:
+            is_stalled = made[-1].reason == GENERATOR_STALLED
+            stalled += is_stalled
+            # After several trials the server is another one than after a reset.
+            is_after_others = is_last and seconds < self.procedure.duration_s
+            if not is_stalled or is_after_others or stalled > STALLED_LIMIT:
                 left_s -= seconds
         counted = [trial for trial in made if trial.valid]
         if not counted:
@@ -49,7 +54,7 @@ def figures(trials: Sequence[Trial]) -> dict[str, float | None]:
 
     Percentiles are the median over the trials, as each knows only its own.
     """
-    whole = [latency for trial in trials if (latency := list(trial.latency_s.values())[-1])]
+    whole = [trial.whole for trial in trials if trial.whole]
     return {
         "p99_s": statistics.median(one.p99 for one in whole) if whole else None,
         "p50_s": statistics.median(one.p50 for one in whole) if whole else None,

@@ -109,5 +109,5 @@ def none_counts(made: Sequence[Trial], where: str) -> LeaselabError:
         where=where,
         found=", ".join(sorted({trial.reason for trial in made if trial.reason})),
         wanted="a valid trial",
-        todo="see the trials' own messages",
+        todo="read the trials' raw outputs, in raw/ of the result",
     )

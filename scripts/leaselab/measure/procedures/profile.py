@@ -29,15 +29,21 @@ class Profiled(OneLoadMethod[Profile]):
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
         """Offer the load and sample; what a stall of the generator spoiled is made again.
 
-        Raises an invalid-measurement error where no profile may be taken, or the trial does
-        not count.
+        Returning clients are served once before it.  Raises an invalid-measurement error where
+        no profile may be taken, or the trial does not count.
         """
-        made, client, seconds = list[Trial](), 0, self.procedure.duration_s
+        plan = self.procedure
+        made, client, seconds = list[Trial](), 0, plan.duration_s
+        if plan.returning:
+            filling = Load(max(1, self.rate // 2), plan.filling_s, clients=plan.returning)
+            ask(filling, may_abort=False, reset=False)
         while True:
             server.begin_profile()
-            made.append(ask(Load(self.rate, seconds, client), may_abort=False, reset=False))
+            load = Load(self.rate, seconds, client, clients=plan.returning)
+            made.append(ask(load, may_abort=False, reset=False))
             profile = server.end_profile()
-            client += CLIENTS_PER_ATTEMPT * self.rate * seconds
+            if not plan.returning:
+                client += CLIENTS_PER_ATTEMPT * self.rate * seconds
             if not is_to_repeat(made):
                 break
         trial = made[-1]
@@ -52,7 +58,8 @@ class Profiled(OneLoadMethod[Profile]):
                 todo="offer more, or for longer: --rate, --duration-s",
             )
         files = {FILE: gzip.compress(folded(profile.stacks).encode(), mtime=0)}
-        return Found(figures(trial, profile), shown_trial=len(made) - 1, files=files)
+        shown = len(made) - 1 + bool(plan.returning)
+        return Found(figures(trial, profile), shown_trial=shown, files=files)
 
 
 def figures(trial: Trial, profile: Sampled) -> dict[str, float | None]:
@@ -63,7 +70,7 @@ def figures(trial: Trial, profile: Sampled) -> dict[str, float | None]:
         "samples": profile.samples,
         "lost_samples": profile.lost,
         "loss_ratio": trial.loss_ratio,
-        "completed_rate": trial.completed / trial.traffic_s,
+        "completed_rate": trial.completed_rate,
     }
 
 

@@ -85,7 +85,7 @@ def spoiled(steps: Sequence[Trial]) -> bool:
 
 def step(trial: Trial) -> dict[str, float | None]:
     """What a valid step comes to, by the metrics' names."""
-    latency = list(trial.latency_s.values())[-1] if trial.latency_s else None
+    latency = trial.whole
     return {
         COMPLETED: trial.completed_rate,
         LOSS: trial.loss_ratio,

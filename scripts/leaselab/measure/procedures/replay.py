@@ -40,7 +40,7 @@ def figures(trial: Trial, loss_ratio: float) -> dict[str, float | None]:
     A minute is kept up with where at most `loss_ratio` of what began in it failed.  Minutes
     without arrivals count for nothing.
     """
-    latency = list(trial.latency_s.values())[-1] if trial.latency_s else None
+    latency = trial.whole
     parts = [part for part in trial.parts if part.attempted]
     slowest = [part.p99_s for part in parts if part.p99_s is not None]
     return {

@@ -18,7 +18,7 @@ from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.flood import Flood
-from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.max_rate import MAX_RATE, MaxRate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.procedures.replay import Replay
@@ -41,7 +41,7 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
     if not isinstance(parameters, Mapping):
         given = repr(parameters)[:80]
         raise usage_error("not a mapping", where=WHERE, found=given, wanted="NAME: VALUE, …")
-    name = str(parameters.get("name", MaxRate.__struct_config__.tag))
+    name = str(parameters.get("name", MAX_RATE))
     if name not in PROCEDURES:
         raise unknown("procedure", name, list(PROCEDURES), WHERE)
     kind = PROCEDURES[name]

@@ -45,8 +45,9 @@ _Metric = Literal["completed_rate", "cpu_us", "p99_s", "memory_mib", "start_s", 
 METRICS: tuple[str, ...] = get_args(_Metric)
 """Figures that a duel can be about, the usual one first."""
 LEAST = {P99: 0.25, MEMORY: 0.1, START_S: 0.25, RELOAD_S: 0.25}
-"""Smallest change of each that is looked for (0..), and of the others."""
+"""Smallest change that a duel looks for, by figure (ratio, 0..)."""
 LEAST_OTHERS = 0.03
+"""The same for all other figures."""
 BELOW = 0.7
 """Load over what the first server completes (ratio), where a duel is about neither rate nor
 starts: both servers can serve it."""
@@ -80,7 +81,7 @@ FILLING_SHARE, FILLINGS = 0.6, 3
 """Share of the rounds' load (0..1) at which returning clients are first served, and most trials
 for it: after the first, each trial has half the load for twice as long."""
 LOSSLESS_S = 0.35
-"""The same for a trial without loss (s): it ends with the last answer."""
+"""Time beside the traffic of a trial without loss (s): it ends with the last answer."""
 SIGHT_S = 1
 """Length of a trial that searches the first load (s)."""
 SIGHTING_TRIALS = 30

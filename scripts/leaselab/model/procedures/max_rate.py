@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -20,13 +20,15 @@ from leaselab.model.procedure import (
     refuse,
 )
 
+MAX_RATE: Final = "max-rate"
+"""Name of the procedure, which is the usual one."""
 USUAL_TRIALS, USUAL_SCOUTS = 3, 2
 """Trials of a search: means over the servers of benchmarks/results/search.md, rounded up."""
 STRETCHES = (1, 2, 4)
 """Lengths of the successive periods that may confirm a result, relative to the first."""
 
 
-class MaxRate(Procedure, frozen=True, kw_only=True, tag="max-rate"):
+class MaxRate(Procedure, frozen=True, kw_only=True, tag=MAX_RATE):
     """The highest load that the server serves within the loss goal, searched in each round."""
 
     relative_width: Ratio = 0.01

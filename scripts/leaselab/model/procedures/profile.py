@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Final
 
 import msgspec
@@ -39,6 +40,8 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
     another."""
     duration_s: Length = 8
     """Traffic of a round (s)."""
+    returning: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 0
+    """Clients that come back in turn; 0: each transaction has a new one."""
 
     @property
     def words(self) -> str:
@@ -49,7 +52,12 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
     @property
     def most_attempted(self) -> int:
         """Most transactions of one round, of which stalls may spoil and repeat some."""
-        return (self.rate or 0) * self.duration_s * (1 + STALLED_LIMIT)
+        return (self.rate or 0) * (self.duration_s * (1 + STALLED_LIMIT) + self.filling_s)
+
+    @property
+    def filling_s(self) -> int:
+        """Traffic that serves each returning client once, at half of the load (s)."""
+        return math.ceil(2 * self.returning / self.rate) if self.rate else 0
 
     @property
     def longest_trial_s(self) -> float:
@@ -57,11 +65,12 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
 
     @property
     def round_s(self) -> float:
-        return self.approximate_s(1, self.duration_s)
+        return self.approximate_s(1, self.duration_s + self.filling_s)
 
     @property
     def longest_trials_s(self) -> float:
-        return (1 + STALLED_LIMIT) * 2 * (self.duration_s + self.beside_s)
+        traffic_s = (1 + STALLED_LIMIT) * self.duration_s + self.filling_s
+        return 2 * (traffic_s + (2 + STALLED_LIMIT) * self.beside_s)
 
     @property
     def same_load(self) -> bool:
