@@ -20,7 +20,7 @@ _SITE = ROOT / "scripts" / "leaselab" / "report" / "site"
 _LAB = {
     "overview": ("index.html", 800, ""),
     "sweep": ("sweep/*-v4-memfile-mt-bbbb.html", 900, ""),
-    "seconds": ("sweep/*-v4-memfile-mt-bbbb.html", 860, "summary:has-text('in the middle')"),
+    "seconds": ("sweep/*-v4-memfile-mt-bbbb.html", 860, "summary:has-text('median run')"),
     "history": ("history/v4-memfile-mt.html", 860, ""),
     "duel": ("experiment/*-v4-memfile-mt-cccc.html", 780, ""),
     "experiment": ("experiment/*-v4-threads-1-eeee.html", 900, ""),
@@ -63,7 +63,7 @@ def _take(report: Path, pictures: dict[str, tuple[str, int, str]], folder: Path)
             view.goto(f"file://{max(report.glob(page))}")
             if unfolded:
                 view.locator(unfolded).click()
-                view.locator("details[open] svg.marks").first.wait_for()
+                view.mouse.move(0, 0)  # a chart that is pointed at is replaced
                 view.locator(unfolded).evaluate("one => one.scrollIntoView()")
             view.screenshot(path=str(folder / f"report-{name}.png"))
             view.close()

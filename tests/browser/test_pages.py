@@ -191,7 +191,7 @@ def test_without_scripts_every_chart_is_there_all_the_same(report, look):
             box = chart.locator("svg").bounding_box()
             assert box["width"] > 300
             assert box["height"] > 30
-            assert chart.locator("svg path").count() > 2
+            assert chart.locator("xpath=..").locator("svg path").count() > 2  # with its legend
     assert page.complaints == []
 
 
@@ -339,6 +339,31 @@ def test_a_page_fits_print_and_a_small_screen(report, look):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
 
 
+def test_print_has_what_a_screen_unfolds_and_no_heading_of_nothing(report, look):
+    """A fold that is closed and not printed leaves no words that nobody can follow."""
+    page = look(java_script_enabled=False)
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 between its margins
+    page.emulate_media(media="print")
+    printed = 0
+    for name in pages(report):
+        page.goto(f"file://{report}/{name}")
+        dead, count, empty = page.evaluate("""() => {
+            const folds = [...document.querySelectorAll('main details:not([open], .line)')]
+                .filter(fold => fold.checkVisibility());
+            const within = fold => fold.querySelector('summary').nextElementSibling;
+            const others = head => [...head.parentElement.children].filter(
+                item => item !== head && item.checkVisibility() && item.innerText.trim());
+            const heads = [...document.querySelectorAll('main h2')].filter(
+                head => head.checkVisibility() && !others(head).length);
+            return [folds.filter(fold => !within(fold).checkVisibility()).length,
+                    folds.length, heads.map(head => head.textContent)];
+        }""")
+        assert (dead, empty) == (0, []), name
+        printed += count
+        assert page.evaluate(OVERLAPS, "DejaVu Sans")[0] == [], name
+    assert printed > 20
+
+
 def test_the_legend_has_the_signs_of_changes_once(report, look):
     """The style sheet draws them before the words."""
     page = look(java_script_enabled=False)
@@ -366,6 +391,18 @@ def test_on_a_phone_no_figure_of_a_list_is_cut_and_an_axis_has_one_word(report, 
     words = page.locator(".chart .role-axis-label text").evaluate_all("""all => all.map(
         text => text.getBoundingClientRect().height)""")
     assert min(words) >= 10  # px of a line: letters of about 8
+    for scripts in (False, True):
+        page = look(java_script_enabled=scripts)
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(f"file://{sorted((report / 'sweep').glob('*.html'))[0]}")
+        if scripts:
+            walk(page)
+        sizes = page.locator(".keys:visible span").evaluate_all(
+            "all => all.map(key => parseFloat(getComputedStyle(key).fontSize))"
+        )
+        assert len(sizes) > 5
+        assert min(sizes) >= 10
+        assert page.locator(".chart .role-legend").count() == 0
 
 
 LINES = """() => {
@@ -411,7 +448,7 @@ def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_print(relea
     assert page.pdf(format="A4").startswith(b"%PDF")
     for media, unfolded in (("screen", False), ("print", True), ("screen", False)):
         page.emulate_media(media=media)
-        for folded in ("figure .how p", "#attached pre"):
+        for folded in ("figure .how p", "#new details p", "#attached pre"):
             item = page.locator(folded).first
             assert item.evaluate("one => one.checkVisibility()") is unfolded, folded
     drawn = page.locator("figure svg.marks")
@@ -451,8 +488,8 @@ def test_the_live_page_draws_what_runs_and_keeps_what_it_knew_until_the_next_swe
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
-        for width in (1920, 390):
-            page.set_viewport_size({"width": width, "height": 844})
+        for width, height in ((1920, 1080), (390, 844)):
+            page.set_viewport_size({"width": width, "height": height})
             page.locator("#bracket svg.marks").wait_for()
             page.locator("#chart svg.marks").wait_for()
             page.wait_for_function(
@@ -460,6 +497,8 @@ def test_the_live_page_draws_what_runs_and_keeps_what_it_knew_until_the_next_swe
                 "drawn => drawn.getBoundingClientRect().right <= innerWidth)"
             )
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+            if width == 1920:  # a wall scrolls no more than it clicks
+                page.wait_for_function("document.documentElement.scrollHeight <= innerHeight")
         assert page.complaints == []
         answered = page.locator("#facts").inner_text()
         assert answered.index("estimate so far\n6015/s") < answered.index("time left")

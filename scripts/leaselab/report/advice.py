@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterator
+from typing import TextIO
 
+from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, OwnCost, Place
 from leaselab.model.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, OwnCost, Place
 
 _PLACES = 3
 """Number of positions of a cost that are shown; the JSON document has all."""

@@ -23,7 +23,7 @@ _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
 def bench_table(rows: Sequence[Mapping[str, Any]], now: str) -> list[str]:
     """One line a bench, below a line of headings.
 
-    A row has `bench`, `state`, `told`, `last_result` (a row of the index or None) and
+    A row has `bench`, `state`, `detail`, `last_result` (a row of the index or None) and
     `check` (a note of a check or None); `now` is a timestamp in the documents' format.
     """
     cells = [
@@ -32,7 +32,7 @@ def bench_table(rows: Sequence[Mapping[str, Any]], now: str) -> list[str]:
             row["state"],
             result_words(row["last_result"], now),
             check_words(row["check"], now),
-            row["told"] or _NONE,
+            row["detail"] or _NONE,
         )
         for row in rows
     ]

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from leaselab.analysis.bisect import Ending, levels
+from leaselab.analysis.bisect import Culprit, End, Ending, Known, Limits, levels
+from leaselab.analysis.culprits import Gap
 from leaselab.analysis.duel import Answer
+from leaselab.analysis.layouts import OverLayouts
+from leaselab.analysis.profile import ProfileDifference
 from leaselab.model.errors import Outcome
 from leaselab.model.procedure import COMPLETED
-from leaselab.model.source import SHORT
+from leaselab.model.source import SHORT, Commit
 from leaselab.model.text import printable
 from leaselab.report.closing import answer_word
 from leaselab.report.export.markdown import markdown_of_profiles
@@ -23,15 +26,6 @@ from leaselab.report.profile import growth, print_profile, profile_document
 from leaselab.report.review import interval_words, percent
 from leaselab.report.verdicts import layouts_document, layouts_words
 from leaselab.report.width import write_lines, write_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from leaselab.analysis.bisect import Culprit, End, Known, Limits
-    from leaselab.analysis.culprits import Gap
-    from leaselab.analysis.layouts import OverLayouts
-    from leaselab.analysis.profile import ProfileDifference
-    from leaselab.model.source import Commit
 
 HEADINGS = ("commit", "subject", "what", "ratio to the good end", "95 % interval")
 NAMES = 3
@@ -179,7 +173,8 @@ def closing(hunted: Hunted) -> str:
     measured = f"{change_words(last.ratio, last.ci95)}, {last.rounds} rounds"
     if end.ending is Ending.SAME:
         return (
-            f"The ends do not differ by what counts: {ends} makes {measured}. {_inside(hunted)}"
+            f"The ends do not differ enough to count: {ends} makes {measured}. "
+            f"{_inside(hunted)}"
         )
     if end.ending is Ending.FASTER:
         better = answer_word(Answer.FASTER, hunted.limits.metric)
@@ -216,7 +211,7 @@ def _inside(hunted: Hunted) -> str:
     metric = hunted.limits.metric
     change, by = ("rise", f" --metric {metric}") if hunted.limits.rises else ("drop", "")
     return (
-        f"A {change} inside the range that a gain makes up for is found by: leaselab run "
+        f"A {change} inside the range may be hidden by a gain. To find it: leaselab run "
         f"{hunted.scenario} --repo {repo} --commits {good.hash[:SHORT]}..{bad.hash[:SHORT]} "
         f"--first-parent{take} --anchor {good.hash[:SHORT]}; then leaselab review "
         f"{hunted.scenario}{by} --confirm --repo {repo}"
@@ -254,8 +249,8 @@ def _left(hunted: Hunted, left: Gap) -> str:
     spent = f"{hunted.known.minutes:.0f} of {hunted.limits.budget_minutes:g} min"
     return (
         f"{further} is between {hunted.short(left.after)} and {hunted.name(left.place)}, "
-        f"{left.commits} commits that were not told apart at this budget ({spent}): give more "
-        "--budget; what was measured is used again."
+        f"{left.commits} commits, not decided within this budget ({spent}): give more "
+        "--budget; finished duels are reused."
     )
 
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from leaselab.analysis.capacity import Basis, Carries
-from leaselab.analysis.demand import DAY_S, Asked, Restart
+from leaselab.analysis.capacity import Basis, Carries, Configuration, Serving
+from leaselab.analysis.demand import DAY_S, Asked, Demand, Flow, Restart
 from leaselab.report.listing import aligned, heading, number
 from leaselab.report.matrix import conditions, shown
 from leaselab.report.width import write_lines, write_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from leaselab.analysis.capacity import Configuration, Serving
-    from leaselab.analysis.demand import Demand, Flow
 
 _NONE = "-"
 _RATE = "transactions/s"
@@ -38,6 +33,8 @@ _ROOM_SIGNS = {
     Basis.MAX_RATE: "≤ ",
 }
 """Signs of the head room by the basis of the time: the less time, the more room."""
+_WHOLE = 100
+"""From here on, a load and a head room have no decimals."""
 _NAMES = 3
 """Text columns of the table of configurations."""
 
@@ -50,8 +47,7 @@ def print_capacity(
     """Print the demand, and how each configuration meets it; to stdout by default."""
     stream = stream or sys.stdout
     stream.write(f"{demand_words(demand)}\n\n")
-    kinds = [[kind, number(one, _RATE), number(two, _RATE)] for kind, one, two in loads(demand)]
-    stream.writelines(aligned([_RATE, "steady", "peak"], kinds, 1))
+    stream.writelines(aligned([_RATE, "steady", "peak"], loads(demand), 1))
     stream.write("\n")
     if configurations:
         write_table(stream, headings(configurations), map(texts, configurations), _NAMES)
@@ -80,15 +76,23 @@ def demand_words(demand: Demand | Asked) -> str:
     return ", ".join([*parts, demand.arrival.words])
 
 
-def loads(demand: Demand | Asked) -> list[tuple[str, float, float]]:
-    """The kinds of transactions, and how many a second: steady, and at the peak."""
-    steady, peak = demand.steady, demand.peak
+def loads(demand: Demand | Asked) -> list[list[str]]:
+    """The kinds of transactions, and how many a second: steady, and at the peak.
+
+    All of a column have the decimals of its sum, so that a reader can add them.
+    """
+    kinds = {"new clients": "new", "renewals": "renewals", "together": "total"}
     if isinstance(demand, Asked):
-        return [("queries", steady.total, peak.total)]
+        kinds = {"queries": "total"}
     return [
-        ("new clients", steady.new, peak.new),
-        ("renewals", steady.renewals, peak.renewals),
-        ("together", steady.total, peak.total),
+        [
+            words,
+            *(
+                number(getattr(flow, kind), _RATE if flow.total >= _WHOLE else None, flow.total)
+                for flow in (demand.steady, demand.peak)
+            ),
+        ]
+        for words, kind in kinds.items()
     ]
 
 
@@ -134,20 +138,29 @@ def room_words(configuration: Configuration) -> str:
         sign = _ROOM_SIGNS[configuration.in_time]
     else:
         sign = "≥ " if configuration.rate and configuration.rate.high is None else ""
-    return sign + (f"{room:.0f}" if room >= 100 else f"{room:.3g}")
+    return sign + (f"{room:.0f}" if room >= _WHOLE else number(room))
 
 
 def serving_words(serving: Serving | None) -> str:
     """How long a restart takes, with a sign for what is known of it."""
-    return _SIGNS[serving.basis] + time_words(serving.seconds) if serving else _NONE
+    if serving is None:
+        return _NONE
+    length, unit = _in_unit(serving.seconds)
+    return f"{_SIGNS[serving.basis]}{number(length)} {unit}"
 
 
 def time_words(seconds: float) -> str:
-    """A length of time in its largest unit that gives 1 or more: ``12 h``, ``2.69 min``."""
+    """A length of time that was given: ``12 h``."""
+    length, unit = _in_unit(seconds)
+    return f"{length:.3g} {unit}"
+
+
+def _in_unit(seconds: float) -> tuple[float, str]:
+    """A length of time in its largest unit that gives 1 or more."""
     size, unit = next(
         (candidate for candidate in _UNITS if seconds >= candidate[0]), _UNITS[-1]
     )
-    return f"{seconds / size:.3g} {unit}"
+    return seconds / size, unit
 
 
 def notes(demand: Demand | Asked, configurations: Sequence[Configuration]) -> Iterator[str]:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from leaselab.analysis.duel import Answer
+from leaselab.analysis.duel import Answer, DuelVerdict
 from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.steadiness import UNSTEADY
-from leaselab.analysis.verdict import Change, Limit
+from leaselab.analysis.verdict import Change, Comparison, Limit, Verdict
 from leaselab.model import moment
 from leaselab.model.procedure import COMPLETED, CPU, RELOAD_S, SERVER_KINDS, START_S
+from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
-
-if TYPE_CHECKING:
-    from leaselab.analysis.duel import DuelVerdict
-    from leaselab.analysis.verdict import Comparison, Verdict
-    from leaselab.model.record import Metric, Record
 
 
 def closing(comparison: Comparison) -> str:
@@ -53,9 +48,9 @@ def _closing(comparison: Comparison) -> str:
         return f"No verdict on {name}: {comparison.error}"
     if verdict is None or base is None:
         return (
-            f"Nothing to compare with yet: {name} is the first of its kind. The archive has no "
-            "earlier result with a figure and an interval of another server on this bench, in "
-            "this environment, by this scenario and goal."
+            f"Nothing to compare {name} with yet: the archive has no earlier result of "
+            "another server with the same bench, environment, scenario and goal, and with a "
+            "figure and an interval."
         )
     if verdict.limit is Limit.NO_LOAD:
         reason = other.reasons[0].text

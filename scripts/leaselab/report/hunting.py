@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.bisect import Why, expected_cost, suspects
-from leaselab.analysis.culprits import Gap
-from leaselab.model.source import SHORT
+from leaselab.analysis.archived_duels import Facts
+from leaselab.analysis.bisect import Known, Limits, Step, Why, expected_cost, suspects
+from leaselab.analysis.culprits import Duelled, Gap
+from leaselab.model.source import SHORT, Commit
 from leaselab.report.bisect import change_words
 from leaselab.report.closing import answer_word
 from leaselab.report.listing import sentence
-
-if TYPE_CHECKING:
-    from leaselab.analysis.archived_duels import Facts
-    from leaselab.analysis.bisect import Known, Limits, Step
-    from leaselab.analysis.culprits import Duelled
-    from leaselab.model.source import Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +31,13 @@ class HuntWords:
             by = f"by {len(known.duels)} archived duels"
         yield (
             f"{known.count} commits from {self.short(1)} to {self.short(known.count)}; the "
-            f"archive has {len(known.duels)} duels of them, and {len(known.broken)} of them "
+            f"archive has {len(known.duels)} duels of them, and knows {len(known.broken)} that "
             "cannot be measured"
         )
-        each = (
-            "" if build_s is None else f", of about {build_s:.0f} s each if they are not kept"
-        )
+        each = "" if build_s is None else f" of about {build_s:.0f} s each, unless kept,"
         yield (
             f"expected: {cost.duels:.0f} duels, {cost.minutes:.0f} min of lab time ({by}), and "
-            f"{cost.places:.0f} builds and deployments on top{each}; budget: "
+            f"{cost.places:.0f} builds{each} with their deployments; budget: "
             f"{self._spent(known)}"
         )
 

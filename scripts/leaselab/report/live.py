@@ -202,8 +202,6 @@ class LiveView:
     def series(self) -> dict[str, list[tuple[float, float]]]:
         """The lines of a terminal: by name (time since the run's start in s, value)."""
         run = self.round()
-        if not run.trials:
-            return {}
         traffic = list(traffic_points(run))
         server = list(server_points(run))
         loss = [
@@ -282,8 +280,7 @@ class LiveView:
 
     def _server(self) -> str:
         """What the server did in the last second that was sampled; empty without one."""
-        run = self.round()
-        taken = [*server_points(run)] if run.trials else []
+        taken = [*server_points(self.round())]
         if not taken:
             return ""
         last = taken[-1]
@@ -357,6 +354,7 @@ def trial_words(trial: Trial, procedure: Procedure) -> str:
     parts = [
         f"{trial.completed} of {trial.attempted} in time",
         f"loss {100 * trial.loss_ratio:.2f} %",
+        trial.kind_words,
         trial.failure_words,
         _judged(trial, procedure),
     ]

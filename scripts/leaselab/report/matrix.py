@@ -105,14 +105,14 @@ def _curve_legend(curves: Sequence[Curve], record: Record) -> Iterator[str]:
             f"{Standing.ALIKE}: from the best, at 5 %, each tested alone: of 20 that are as "
             "good, one differs by chance"
         )
-    if Standing.UNTOLD in standings:
-        yield f"{Standing.UNTOLD}: one run has no interval, so take two or more (--runs)"
+    if Standing.UNCLEAR in standings:
+        yield f"{Standing.UNCLEAR}: one run has no interval, so take two or more (--runs)"
     experiment = record.experiment
     if experiment and not experiment.interleaved:
         why = f" ({experiment.why})" if experiment.why else ""
         yield (
-            f"one point was measured after the other{why}: what the machine became faster or "
-            "slower by lies between them"
+            f"the points were measured one after the other{why}: the drift of the machine is "
+            "part of their differences"
         )
 
 
@@ -198,7 +198,7 @@ def _legend(rows: Sequence[Row]) -> Iterator[str]:
         base = column_words(first.base, first.across)
         line = f"{_GAIN}: over {base}; {_OVERLAP}: the intervals overlap"
         if any(row.apart(column) for row in rows for column in columns_of(rows)):
-            line += f"; {Basis.SESSIONS.value}: the drift of the machine is in it"
+            line += f"; {Basis.SESSIONS.value}: this includes the drift of the machine"
         yield line
 
 

@@ -103,7 +103,7 @@ def _rows(plan: Plan, names: Sequence[str]) -> Table:
             when(row, plan),
             f"duel: {chosen}",
             f"{row.hours:.1f}",
-            _delay(row.told),
+            _delay(row.verdict),
             _delay(row.named),
         )
     if plan.lab.nightly:
@@ -167,7 +167,7 @@ def plan_document(
                 "every": lab.every if row.rhythm is Rhythm.SAMPLE else None,
                 "scenarios": [names[place] for place in row.scenarios],
                 "bench_h_a_day": row.hours,
-                "told_h": _quantiles(row.told),
+                "verdict_h": _quantiles(row.verdict),
                 "named_h": _quantiles(row.named),
             }
             for row in plan.rows

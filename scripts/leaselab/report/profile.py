@@ -164,11 +164,17 @@ def _cells(change: Change) -> list[str]:
     """The difference, with a star where it is seen, and half of its interval."""
     star = "*" if change.seen else " "
     return [
-        f"{change.difference:+.2f}{star}",
+        f"{_difference(change)}{star}",
         "-" if change.reach is None else f"{change.reach:.2f}",
     ]
 
 
 def _signed(change: Change) -> str:
     reach = "" if change.reach is None else f" ± {change.reach:.2f}"
-    return f"{change.difference:+.2f}{reach} µs"
+    return f"{_difference(change)}{reach} µs"
+
+
+def _difference(change: Change) -> str:
+    """With its sign, as far as it has one: what is shown as 0 neither grew nor fell."""
+    text = f"{change.difference:+.2f}"
+    return text if text[1:].strip("0.") else text[1:]

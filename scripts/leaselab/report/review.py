@@ -6,27 +6,31 @@ import json
 import logging
 import re
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from leaselab.analysis.detectors import LEARNT, Shape
-from leaselab.analysis.history import Duel, State, build_of, duelled, histories
+from leaselab.analysis.history import (
+    Change,
+    Duel,
+    Point,
+    Series,
+    State,
+    duelled,
+    histories,
+)
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import compare
 from leaselab.archive.calibration import duels
-from leaselab.archive.row import row_of
+from leaselab.archive.row import Row, row_of
+from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.identity import build_of
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.source import SHORT
 from leaselab.report.listing import escaped, markdown_table
 from leaselab.report.width import write_lines, write_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from leaselab.analysis.history import Change, Point, Series
-    from leaselab.archive.row import Row
-    from leaselab.archive.store import Store
 
 _log = logging.getLogger(__name__)
 _MONTH = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
@@ -365,7 +369,7 @@ def _point_document(point: Point) -> dict[str, Any]:
 
 def _duel_document(duel: Duel) -> dict[str, Any]:
     return {
-        "answer": duel.answer.value,
+        "verdict": duel.verdict.value,
         "ratio": duel.ratio,
         "ci95": duel.ci95,
         "results": list(duel.ids),

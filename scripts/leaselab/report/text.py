@@ -15,9 +15,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from leaselab.analysis.credibility import flags, level_of
 from leaselab.analysis.summary import PERCENTILES, latencies, other_cpu_us
+from leaselab.model.errors import BELIEVED, Outcome
 from leaselab.model.record import PARTNER, Metric, Record, Round
 from leaselab.model.server import server_name
+from leaselab.model.trial import KIND_NAMES, Part
 from leaselab.report.console import Console
 from leaselab.report.facts import confirmation_words, facts, shown_where, steps_of, whole_of
 from leaselab.report.listing import measured, number, span
@@ -113,9 +116,16 @@ def _result(
     if not whole:
         return Group(*parts, _pairs([("result", str(path))]))
     latency = _latency(record, shape)
+    kinds = _kinds(record, shape)
+    if kinds is not None:
+        title = f"Kinds of {record.scenario.transaction.plural}{shown_where(record)}"
+        parts += [Text(title, style="bold"), kinds, Text()]
     if latency is not None:
         title = f"Latency{shown_where(record)} (ms, median of the runs)"
         parts += [Text(title, style="bold"), latency, Text()]
+    known = [(flag.word, flag.text) for flag in flags(record) if flag.level == "known"]
+    if known:
+        parts += [Text("What to know of this result", style="bold"), _pairs(known), Text()]
     parts += [Text("Provenance", style="bold"), _pairs(facts(record, path))]
     return Group(*parts)
 
@@ -124,31 +134,41 @@ def _headline(record: Record, *, why: bool) -> Iterator[RenderableType]:
     name = f"{record.scenario.name} · {server_name(record.server)}"
     if record.server.durability:
         name += f" · durability {record.server.durability}"
-    if record.outcome != "ok":
+    if record.outcome != Outcome.OK.label:
         yield Text(f"{name}: {record.outcome}", style="bold red")
         for reason in record.reasons:
             text = f"{reason.word}: {reason.text}" if why else reason.word
             yield _indented(text, style="red")
-    else:
-        for reason in record.reasons:
-            yield Text(f"{reason.word}: {reason.text}", style="yellow")
     figure = record.figure
     if figure.value is None:
-        measured = sum(value is not None for value in record.values(figure.name))
-        planned = record.procedure.rounds
-        yield _indented(f"no {figure.title}: {measured} of {planned} runs found theirs")
+        yield _indented(_why_none(record))
         if record.at_least:
             passed = f"{record.at_least:.0f} {record.scenario.transaction.plural}/s"
             yield _indented(f"the runs that were made passed {passed}")
-    elif record.outcome == "ok":
+    elif record.outcome in BELIEVED:
         yield Text(f"{name}: {figure_words(figure)}", style="bold green")
     else:
         yield _indented(f"not to be relied on: {figure_words(figure)}")
     if figure.value is not None:
-        yield from map(_indented, _how_known(figure))
+        known = flags(record)
+        yield from map(_indented, _how_known(figure, level_of(known)))
+        for flag in known:
+            if flag.level == "doubt":
+                yield _indented(f"{flag.word}: {flag.text}", style="yellow")
+    load = record.scenario.load
+    if "family" in load and load.get("clients"):
+        yield _indented(f"{load['clients']} clients come back in turn")
     if record.confirmation:
         yield _indented(confirmation_words(record))
     yield _indented(_cost(record))
+
+
+def _why_none(record: Record) -> str:
+    figure, planned = record.figure, record.procedure.rounds
+    measured = sum(value is not None for value in record.values(figure.name))
+    if measured == planned:
+        return f"no {figure.title}: the confirmation refutes what {measured} runs measured"
+    return f"no {figure.title}: {measured} of {planned} runs measured theirs"
 
 
 def figure_words(metric: Metric) -> str:
@@ -156,7 +176,7 @@ def figure_words(metric: Metric) -> str:
     return f"{measured(metric.value, metric.unit, metric.half_width)} {metric.unit}"
 
 
-def _how_known(metric: Metric) -> Iterator[str]:
+def _how_known(metric: Metric, level: str) -> Iterator[str]:
     n, trim = metric.n, metric.trim
     if trim:
         dropped = f"{trim} highest and {trim} lowest dropped"
@@ -171,8 +191,7 @@ def _how_known(metric: Metric) -> Iterator[str]:
         known.append(f"95 % interval {low} to {high}")
     if metric.spread is not None:
         known.append(f"spread of all {n} runs {100 * metric.spread:.1f} %")
-    if known:
-        yield "; ".join(known)
+    yield "; ".join([*known, f"trust: {level}"])
 
 
 def _cost(record: Record) -> str:
@@ -288,21 +307,27 @@ def _worst_minutes(record: Record, shape: _Shape) -> Table | None:
     ]
     if not known:
         return None
-    table = shape.table()
-    for title in (
-        "run",
-        "minute",
-        "started",
-        "completed",
-        "late",
-        "failed",
-        "loss %",
-        "p99 ms",
-    ):
-        table.add_column(title, justify="right", no_wrap=True)
     worst = sorted(known, key=lambda row: row[2].badness, reverse=True)[:_WORST_MINUTES]
-    for run, minute, part in worst:
-        counts = (run, minute, part.attempted, part.completed, part.late, part.failed)
+    return _parts("minute", worst, shape)
+
+
+def _kinds(record: Record, shape: _Shape) -> Table | None:
+    """Each kind of transactions in the trial shown of each run; None where there is one."""
+    known = [
+        (round_.index, KIND_NAMES[word], part)
+        for round_ in record.rounds
+        if round_.shown
+        for word, part in round_.shown.kinds.items()
+    ]
+    return _parts("kind", known, shape) if known else None
+
+
+def _parts(heading: str, rows: Sequence[tuple[int, object, Part]], shape: _Shape) -> Table:
+    table = shape.table()
+    for title in ("run", heading, "started", "completed", "late", "failed", "loss %", "p99 ms"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for run, name, part in rows:
+        counts = (run, name, part.attempted, part.completed, part.late, part.failed)
         p99 = _NONE if part.p99_s is None else f"{1000 * part.p99_s:.2f}"
         table.add_row(*map(str, counts), f"{100 * part.loss_ratio:.2f}", p99)
     return table

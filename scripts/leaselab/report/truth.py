@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
+from leaselab.analysis.truth import Judged
 from leaselab.model.record import Record
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned, markdown_table
-
-if TYPE_CHECKING:
-    from leaselab.analysis.truth import Judged
 
 HEADINGS = (
     *("scenario", "generator", "figure", "true", "measured"),

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from msgspec.structs import replace
 
 from leaselab.analysis.credibility import flags
-from leaselab.analysis.error_budget import minutes_of
+from leaselab.analysis.duel import DuelVerdict
+from leaselab.analysis.error_budget import ErrorBudget, minutes_of
 from leaselab.analysis.incompatibilities import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import Basis
-from leaselab.analysis.verdict import Limit
+from leaselab.analysis.verdict import Comparison, Limit, Verdict
 from leaselab.model.procedure import COMPLETED
+from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
@@ -34,21 +37,12 @@ from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
 from leaselab.report.width import write_lines, write_table
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from leaselab.analysis.duel import DuelVerdict
-    from leaselab.analysis.error_budget import ErrorBudget
-    from leaselab.analysis.verdict import Comparison, Verdict
-    from leaselab.model.record import Record
-
 NAMES = 5
 """Columns of `rows` that are words."""
 _BEGAN = {
     Basis.TURNS: ": their runs alternated",
     Basis.ANCHOR: ", {} later: the runs of each alternated with those of the anchor",
-    Basis.SESSIONS: ", {} later: what the machine itself became faster or slower by is part of "
-    "the ratio",
+    Basis.SESSIONS: ", {} later: the drift of the machine in between is part of the ratio",
 }
 """Words for the relation of two results' sessions, by the basis of their ratio."""
 _ORDER = 0.02
@@ -63,7 +57,7 @@ def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> No
     write_table(stream, headings(comparison), rows(comparison), NAMES)
     lines = [
         *figures(comparison),
-        *sureness(comparison),
+        *budget_line(comparison),
         *conditions(comparison),
         *doubts(comparison),
     ]
@@ -224,8 +218,11 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
     )
 
 
-def sureness(comparison: Comparison) -> Iterator[str]:
-    """How sure verdicts of duels are on this bench, a line; nothing of what no budget is of."""
+def budget_line(comparison: Comparison) -> Iterator[str]:
+    """The error rate of duel verdicts on this bench, in one line.
+
+    Nothing for figures other than the completed rate.
+    """
     duel = comparison.verdict.duel if comparison.verdict is not None else None
     if duel is not None and duel.metric == COMPLETED:
         yield budget_words(comparison.budget, comparison.other.scenario.name)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
+from leaselab.analysis.layouts import OverLayouts
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.verdict import Change, Comparison, Limit, Verdict
 from leaselab.model.errors import Outcome
@@ -16,9 +17,6 @@ from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdict import comparison_document
 from leaselab.report.width import write_lines, write_table
-
-if TYPE_CHECKING:
-    from leaselab.analysis.layouts import OverLayouts
 
 HEADINGS = ("scenario", "verdict", "figure", "A", "B", "ratio B to A", "95 % interval")
 NAMES = 3

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.verdict import Comparison
+from leaselab.archive.row import Row
 from leaselab.model.errors import BELIEVED, Outcome
 from leaselab.model.record import Record
 from leaselab.model.text import printable_lines
 from leaselab.report.closing import closing
 from leaselab.report.matrix import shown
 from leaselab.report.verdict import conditions
-
-if TYPE_CHECKING:
-    from leaselab.archive.row import Row
 
 _CLASS = "leaselab"
 

@@ -18,12 +18,12 @@ from leaselab.report.matrix import print_matrix, shown
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdict import (
     NAMES,
+    budget_line,
     conditions,
     doubts,
     figures,
     headings,
     rows,
-    sureness,
 )
 
 _FUNCTIONS = 5
@@ -96,7 +96,7 @@ def _comparison(comparison: Comparison) -> str:
         *markdown_table(headings(comparison), list(rows(comparison)), NAMES),
     ]
     for heading, lines in (
-        ("Figures", [*figures(comparison), *sureness(comparison)]),
+        ("Figures", [*figures(comparison), *budget_line(comparison)]),
         ("Conditions", conditions(comparison)),
         ("To be careful with", doubts(comparison)),
     ):

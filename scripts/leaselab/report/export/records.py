@@ -7,14 +7,12 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from leaselab.archive.row import Row
 from leaselab.model.errors import usage_error
 from leaselab.model.record import Record
 from leaselab.model.text import cell
-
-if TYPE_CHECKING:
-    from leaselab.archive.row import Row
 
 Kinds = dict[str, type]
 """What the values of a column are, by its name: str, float, int or bool, or None."""

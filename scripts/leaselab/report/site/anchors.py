@@ -8,24 +8,30 @@ from typing import Any
 
 from leaselab.analysis.ratio import Ratio, paired_ratio
 from leaselab.model.errors import BELIEVED
+from leaselab.model.procedures.duel import DUEL
 
 Row = Mapping[str, Any]
 
 
-def anchor_of(row: Row, known: Mapping[str, Row]) -> Row | None:
-    """The row of a result's anchor; None without one, and for the anchor itself.
+def base_of(row: Row, known: Mapping[str, Row]) -> Row | None:
+    """The row of a result's anchor, which may be itself; None without one.
 
-    `known` are rows by their ids.
+    `known` are rows by their ids.  A duel has none: its verdict judges its rounds.
     """
-    base = known.get(row["anchor"])
+    return known.get(row["anchor"]) if row["procedure"] != DUEL else None
+
+
+def anchor_of(row: Row, known: Mapping[str, Row]) -> Row | None:
+    """The same, and None for the anchor itself."""
+    base = base_of(row, known)
     return None if base is None or base["id"] == row["id"] else base
 
 
 def anchor_words(row: Row, known: Mapping[str, Row]) -> str:
     """The ratio of a result to its anchor, with its 95 % interval; empty without one."""
-    if row["anchor"] == row["id"] and row["id"] in known:
+    base = base_of(row, known)
+    if base is not None and base["id"] == row["id"]:
         return "the anchor"
-    base = anchor_of(row, known)
     ratio = to_anchor(base, row) if base else None
     if ratio is None:
         return ""

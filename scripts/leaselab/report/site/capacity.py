@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from leaselab.analysis.capacity import Carries
+from leaselab.analysis.capacity import Carries, Configuration
+from leaselab.analysis.demand import Asked, Demand
 from leaselab.report.capacity import (
     asked_words,
     capacity_document,
@@ -18,13 +21,6 @@ from leaselab.report.site.families import Axis
 from leaselab.report.site.pages import Pages, sweep_page
 from leaselab.report.site.review import REVIEW
 from leaselab.report.site.site import BENCHES, CAPACITY, NAV
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from leaselab.analysis.capacity import Configuration
-    from leaselab.analysis.demand import Asked, Demand
 
 _VERDICTS = {"yes": "good", "no": "refused", "perhaps": "doubt"}
 """How the page shows each word."""

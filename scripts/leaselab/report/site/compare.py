@@ -29,6 +29,7 @@ from leaselab.report.units import in_shown_units
 
 MOST = 4
 """Results side by side: more columns are not read."""
+_ALIKE = "no difference seen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Group:
     unit: str
     """Of that; empty where it is not the same."""
     others: Sequence[Metric]
-    """Metrics beside the figure, as the first has them."""
+    """Metrics beside the figure, as the first has them, of which there is any value."""
     columns: Sequence[Column]
     figure: Figure | None
     differences: Sequence[Difference]
@@ -81,9 +82,14 @@ class Group:
             for column in self.columns
         )
 
+    @property
+    def alike(self) -> bool:
+        """Whether every comparison could have seen a difference, and none did."""
+        return all(column.words == _ALIKE for column in self.columns[1:])
+
 
 def compared(groups: Sequence[Group]) -> dict[str, Any]:
-    """What the template gets: the groups, those that differ first, and the answer."""
+    """What the template gets: groups that differ first, groups that do not, and the answer."""
     drifted = [
         made
         for made in groups
@@ -100,8 +106,11 @@ def compared(groups: Sequence[Group]) -> dict[str, Any]:
         ]
         title = f"{groups[0].name}: {'; '.join(words) or 'nothing to compare'}"
     rest = [made for made in groups if made not in differing and made not in drifted]
+    alike = [made for made in rest if made.alike] if len(groups) > 1 else []
     return {
-        "groups": [*differing, *drifted, *rest],
+        "groups": [*differing, *drifted, *(made for made in rest if made not in alike)],
+        "alike": alike,
+        "count": len(groups),
         "answer": title if groups else "Nothing to compare yet",
         "drifted": len(drifted) if len(groups) > 1 else 0,
     }
@@ -138,19 +147,29 @@ def group(
     systems = len({record.release for record in records}) > 1
     titles = {(record.figure.title, record.figure.unit) for record in records}
     title, unit = titles.pop() if len(titles) == 1 else ("figure", "")
+    known = {
+        metric.name
+        for record in records
+        for metric in record.metrics
+        if metric.value is not None
+    }
+    others = [metric for metric in records[0].metrics[1:] if metric.name in known]
     columns = [
         _column(
             records[0],
             record,
             *_ratio(measured[0], raw, anchors),
+            others=others,
             several=several,
             systems=systems,
         )
         for record, raw in zip(records, measured, strict=True)
     ]
+    rests = {column.rests for column in columns if column.ratio}
+    shared = f", {rests.pop()}" if len(rests) == 1 else ""
     bars = [
         (
-            f"{number}. {column.label}, {column.rests}",
+            f"{number}. {column.label}" + ("" if shared else f", {column.rests}"),
             column.ratio.value,
             column.ratio.ci95,
             "same",
@@ -163,11 +182,11 @@ def group(
         name=name,
         title=title,
         unit=unit,
-        others=records[0].metrics[1:],
+        others=others,
         columns=columns,
         figure=figure(
             f"ratio-{place}",
-            f"{sentence(title)} against {columns[0].label}",
+            f"{sentence(title)} against {columns[0].label}{shared}",
             changes_chart(bars, f"Changes of the {title} from {columns[0].label}")
             if len(bars) > 1
             else None,
@@ -208,6 +227,7 @@ def _column(
     ratio: Ratio | None,
     rests: str,
     *,
+    others: Sequence[Metric],
     several: bool,
     systems: bool,
 ) -> Column:
@@ -225,7 +245,7 @@ def _column(
         label=f"{cell.scenario}, {label}" if several else label,
         started_at=record.started_at,
         figure=shown(cell) if same else f"{shown(cell)} {record.figure.unit}",
-        metrics=[record.metric(metric.name) for metric in base.metrics[1:]],
+        metrics=[record.metric(metric.name) for metric in others],
         ratio=ratio,
         rests=rests,
         incompatibilities=other,
@@ -238,7 +258,7 @@ def _words(ratio: Ratio, unit: str) -> str:
     if ratio.differs is None:
         return "too few runs to say"
     if not ratio.differs:
-        return "no difference seen"
+        return _ALIKE
     if ratio.basis is Basis.SESSIONS:
         return f"differs by {signed(ratio.value)}"
     return pace_words(ratio.value, unit)

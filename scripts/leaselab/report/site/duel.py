@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from leaselab.analysis.duel import Answer
-from leaselab.analysis.verdict import compare, one_duel
+from leaselab.analysis.verdict import Verdict, compare, one_duel
 from leaselab.model.procedures.duel import Duel
+from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.report.closing import closing, duel_title, metric_title
 from leaselab.report.listing import sentence
@@ -29,19 +31,29 @@ from leaselab.report.site.vega import (
 )
 from leaselab.report.verdict import conditions, figures
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from leaselab.analysis.verdict import Verdict
-    from leaselab.model.record import Record
-
+_WIDEST = 1.0
+"""Widest interval of another figure that is drawn (ratio): a wider one would hide the rest."""
 LETTERS = ("A", "B")
 """What the two points of a duel are called, in their order."""
 
 
+def is_duel(records: Sequence[Record]) -> bool:
+    """Whether the points of an experiment are the two of a duel."""
+    return len(records) == len(LETTERS) and one_duel(*records)
+
+
+def said_of(records: Sequence[Record]) -> dict[str, str] | None:
+    """The title of a duel and its answer in a sentence; None where it is none."""
+    if not is_duel(records):
+        return None
+    base, other = records
+    comparison = compare(base, other)
+    return {"title": duel_title(comparison), "text": closing(comparison)}
+
+
 def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure | None]]:
     """The verdict for the template, and its charts; None where it is no duel."""
-    if len(records) != len(LETTERS) or not one_duel(*records):
+    if not is_duel(records):
         return None, []
     base, other = records
     if not isinstance(base.procedure, Duel):
@@ -64,7 +76,8 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure 
             "What changed from A to B",
             drawn,
             note="A dot is the change, the line its 95 % interval. Red got worse, green got "
-            "better; blue did not change by as much as is looked for.",
+            "better; blue did not change by as much as is looked for. A figure whose interval "
+            "is wider than 100 % is not drawn; it is among the figures and conditions.",
         ),
         figure(
             "rounds",
@@ -94,6 +107,7 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
             "worse" if figure.worse else "same",
         )
         for figure in judged.others
+        if not figure.ci95 or figure.ci95[1] - figure.ci95[0] <= _WIDEST
     ]
     return changes_chart(
         changes, "Change of each figure from A to B", axis="change from A to B (%)"

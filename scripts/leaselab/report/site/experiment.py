@@ -9,12 +9,11 @@ from leaselab.analysis.curve import Curve, Standing, best_of, curves_of, standin
 from leaselab.analysis.profile import Spent
 from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.summary import whole_latency
-from leaselab.analysis.verdict import one_duel
 from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
 from leaselab.report.listing import measured as figure_words
 from leaselab.report.listing import sentence
-from leaselab.report.site.duel import LETTERS, duel
+from leaselab.report.site.duel import LETTERS, duel, is_duel
 from leaselab.report.site.experiment_charts import Shown, curve_chart, dot_chart, rounds_chart
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.profile import profile_parts
@@ -141,7 +140,7 @@ def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
     names = dict.fromkeys(name for values in known for name in values)
     varying = {name: [values.get(name) for values in known] for name in names}
     varying = {name: values for name, values in varying.items() if len(set(values)) > 1}
-    if len(records) == len(LETTERS) and one_duel(*records):
+    if is_duel(records):
         return {"duel": list(LETTERS), **varying}
     combinations = {
         tuple(values[place] for values in varying.values()) for place in range(len(known))
@@ -253,7 +252,7 @@ def _note(marks: Sequence[Mapping[str, Any]], *, interleaved: bool) -> str:
         sentences.append("The diamond is the best point.")
     if Standing.ALIKE in standings:
         sentences.append("A circle may be as good: no difference was seen at 5 %.")
-    if Standing.UNTOLD in standings:
+    if Standing.UNCLEAR in standings:
         sentences.append(
             "A square has too few runs to tell whether it is as good: one run has no interval."
         )

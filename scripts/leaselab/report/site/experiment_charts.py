@@ -33,7 +33,7 @@ from leaselab.report.site.vega import (
 _LOOKS = {
     Standing.BEST: (BETTER, "diamond"),
     Standing.ALIKE: (MEASURED, "circle"),
-    Standing.UNTOLD: (MEASURED, "square"),
+    Standing.UNCLEAR: (MEASURED, "square"),
     Standing.OTHER: (ASIDE, "triangle-down"),
 }
 """How a point stands to the best one: colour and shape of its mark."""

@@ -222,7 +222,7 @@ def _family(
         lines.append(
             Line(
                 cell=cell,
-                label=_label(row, column, rest) or cell.scenario,
+                label=(len(cells) > 1 and _label(row, column, rest)) or cell.scenario,
                 at=_at(axis, cell),
                 course=drawn[0],
                 last=drawn[1],
@@ -231,7 +231,7 @@ def _family(
                 look=look,
             )
         )
-    varied = ", ".join([*rest, *matrix.across])
+    varied = ", ".join([*rest, *matrix.across]) if len(cells) > 1 else ""
     title = " ".join(filter(None, (matrix.server, first)))
     return Family(matrix, title + (f" by {varied}" if varied else ""), axis, lines)
 

@@ -14,6 +14,7 @@ from functools import cache
 import vl_convert
 from markupsafe import Markup, escape
 
+from leaselab.report.site.legend import Key, legend
 from leaselab.report.site.vega import Spec, still
 
 _BASE = "https://vega.github.io/vega-datasets/"
@@ -48,6 +49,11 @@ class Figure:
     """Description for a browser with scripts."""
     note: str = ""
     """Note on how to read it."""
+
+    @property
+    def keys(self) -> list[tuple[str, list[Key]]]:
+        """Its legend, which the drawing leaves out."""
+        return legend(self.spec)
 
 
 def figure(
@@ -92,7 +98,7 @@ def svg(spec: Spec) -> Markup:
 
 
 def _roomy(spec: Spec) -> Spec:
-    """The same chart with larger words.
+    """The same chart with larger words, and without its legend.
 
     Widths of words are taken from a narrow font.  With the room of larger ones, words of a
     wider font, which the reader may have, do not run into their neighbours.
@@ -106,7 +112,7 @@ def _roomy(spec: Spec) -> Spec:
         else looks
         for part, looks in spec.get("config", {}).items()
     }
-    return {**spec, "config": config}
+    return {**spec, "config": {**config, "legend": {"disable": True}}}
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from leaselab.analysis.history import Series
+from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.figure import Figure
@@ -27,11 +28,13 @@ def history(
     href: Callable[[Row], str],
     others: Sequence[Line] = (),
     has_page: Callable[[str], bool] = lambda _: False,
+    *,
+    result: Callable[[str], Record | None] = lambda _: None,
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
     `series` are those of the scenario, `href` says where a result is shown, `others` are the
-    scenario's figures on other pages, `has_page` says which page there is.
+    scenario's figures on other pages, `has_page` says which page there is, `result` reads one.
     """
     drawing = Drawing(line, series, href)
     places = dict.fromkeys((row["bench"], row["environment"]) for row in reversed(line.rows))
@@ -47,7 +50,9 @@ def history(
         "line": line,
         "panels": [panel for panel in panels if panel.charts],
         "news": [
-            news_of(each, change, {}, has_page) for each in series for change in each.changes
+            news_of(each, change, {}, has_page, result)
+            for each in series
+            for change in each.changes
         ],
         "undrawn": max(0, len(places) - _PANELS),
         "others": others,
@@ -56,6 +61,7 @@ def history(
             _listed(row, beside, href(row), anchor_words(row, drawing.known))
             for row in reversed(listed)
         ],
+        "systems": len({row["release"] for row in listed}) > 1,
         "older": max(0, len(line.rows) - _LISTED),
     }
     return context, [chart for panel in panels for chart in panel.charts]

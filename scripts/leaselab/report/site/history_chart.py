@@ -150,9 +150,9 @@ def _dots(points: Iterable[Spec], places: Mapping[str, int]) -> Iterator[Spec]:
 
 
 def _mean(point: Spec, places: Mapping[str, int]) -> Spec:
-    told_of = {name: point[name] for name in ("at", "colour", "label", "href")}
+    plain = {name: point[name] for name in ("at", "colour", "label", "href")}
     figures = {name: _short(point[name]) for name in ("mean", "low", "high")}
-    return {**told_of, **figures, "place": places[point["at"]]}
+    return {**plain, **figures, "place": places[point["at"]]}
 
 
 def _short(value: float | None) -> float | None:

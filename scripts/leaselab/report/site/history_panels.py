@@ -16,7 +16,7 @@ from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.listing import sentence
 from leaselab.report.review import percent, state_words
-from leaselab.report.site.anchors import rounds, to_anchor
+from leaselab.report.site.anchors import base_of, rounds, to_anchor
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import Mark, Step, history_chart
 from leaselab.report.site.review import change_colour
@@ -160,7 +160,7 @@ class Drawing:
             f"{sentence(self._line.title)} over time",
             draw(points, marks),
             drawn=draw(drawn, since),
-            note=_note(points, anchored=any(map(self._anchor, rows))),
+            note=_note(points, anchored=any(base_of(row, self.known) for row in rows)),
         )
 
     def _by_commit(self, rows: Sequence[Row], place: str, suffix: str) -> Iterator[Figure]:
@@ -171,7 +171,7 @@ class Drawing:
         )
         groups: dict[str, list[Row]] = {}
         for row in built:
-            base = self._anchor(row)
+            base = base_of(row, self.known)
             if base is not row:
                 groups.setdefault(server_name(base) if base else "", []).append(row)
         for number, (anchor, members) in enumerate(groups.items()):
@@ -201,13 +201,10 @@ class Drawing:
     def _axis(self) -> str:
         return f"{self._line.title} ({self._line.unit})"
 
-    def _anchor(self, row: Row) -> Row | None:
-        return self.known.get(row["anchor"])
-
     def _commit(self, row: Row) -> dict[str, Any]:
         """A point among commits: the ratio to its anchor, where it has one."""
         point = self._figure(row, row["commit"][:SHORT] + ("*" if row["dirty"] else ""))
-        base = self._anchor(row)
+        base = base_of(row, self.known)
         if base is None:
             return point
         ratio = to_anchor(base, row)
@@ -220,7 +217,7 @@ class Drawing:
         """A point of the chart, see `history_chart`; the anchor's are grey."""
         believed = row["outcome"] in BELIEVED
         runs = json.loads(row["rounds"] or "[]") if believed else []
-        grey = self._anchor(row) is row
+        grey = base_of(row, self.known) is row
         return {
             "at": at,
             "label": server_name(row) + (f": {row['subject']}" if row["subject"] else ""),
@@ -274,7 +271,7 @@ def _commit_note(line: Line, anchor: str, count: int) -> str:
     if count > _DRAWN:
         text += f"; the newest {_DRAWN} results of {count} are shown"
     rests = (
-        f"Each is the ratio of the {line.title} to {anchor}, which took turns with it: the "
+        f"Each is the ratio of the {line.title} to {anchor}, measured in turn with it: the "
         "drift of the machine cancels."
         if anchor
         else "Without an anchor, the drift of the machine is in these figures."

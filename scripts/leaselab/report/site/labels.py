@@ -11,13 +11,14 @@ NO_VALUE = "-"
 _TABLE = re.compile(r'<table class="[^"]*\brecords\b[^"]*">.*?</table>', re.DOTALL)
 _HEADING = re.compile(r'<th scope="col"[^>]*>(.*?)</th>', re.DOTALL)
 _UNIT = re.compile(r'<span class="note">(.*?)</span>')
-_CELL = re.compile(r"<td([^>]*)>(?=(\s*-\s*</td>)?)")
+_CELL = re.compile(r"<td((?:(?!colspan)[^>])*)>(?=(\s*-\s*</td>)?)")
 
 
 def labelled(page: str) -> str:
     """Return the page; cells of tables of class ``records`` have the words of their column.
 
-    These are ``data-label`` and, where the heading has one, ``data-unit``.
+    These are ``data-label`` and, where the heading has one, ``data-unit``.  A cell that spans
+    columns has none.
     """
     return _TABLE.sub(lambda table: _table(table[0]), page)
 

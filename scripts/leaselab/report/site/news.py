@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
-from leaselab.analysis.history import State, duelled
+from leaselab.analysis.history import Change, Point, Series, State, duelled
+from leaselab.archive.store import Store
 from leaselab.model.procedure import COMPLETED
-from leaselab.model.source import SHORT
+from leaselab.model.record import Record
+from leaselab.model.source import SHORT, public_address
 from leaselab.report.closing import pace_words
-from leaselab.report.review import Period, interval_words, review_of
+from leaselab.report.review import Period, Review, interval_words, review_of
 from leaselab.report.site.pages import experiment_page, history_page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from leaselab.analysis.history import Change, Point, Series
-    from leaselab.archive.store import Store
-    from leaselab.report.review import Review
 
 DAYS = 30
 """Days before the newest result whose changes are shown."""
@@ -56,6 +52,8 @@ class Answer:
     title: str
     news: tuple[News, ...]
     notes: tuple[str, ...]
+    enough: bool
+    """Whether a series has enough builds for a history."""
 
 
 def answer(
@@ -63,10 +61,12 @@ def answer(
     newest: str,
     pages: Mapping[tuple[str, str], str],
     has_page: Callable[[str], bool],
+    result: Callable[[str], Record | None],
 ) -> Answer:
     """The changes of the last days before `newest`, the moment of the newest result.
 
-    `pages` are the histories by scenario and metric; `has_page` says which page there is.
+    `pages` are the histories by scenario and metric; `has_page` says which page there is;
+    `result` reads one by its id.
     """
     day = datetime.fromisoformat(newest)
     since = (day - timedelta(days=DAYS)).date().isoformat()
@@ -74,8 +74,9 @@ def answer(
     review = review_of(store, period=Period(since, words=words))
     changes = review.of(State.CONFIRMED, State.SUSPECTED)
     changes.sort(key=lambda entry: (entry[1].state is not State.CONFIRMED, not entry[1].worse))
-    news = tuple(news_of(*entry, pages, has_page) for entry in changes)
-    return Answer(_title(review, changes), news, tuple(_notes(review)))
+    news = tuple(news_of(*entry, pages, has_page, result) for entry in changes)
+    enough = any(series.enough for series in review.series)
+    return Answer(_title(review, changes), news, tuple(_notes(review)), enough)
 
 
 def _title(review: Review, changes: list[tuple[Series, Change]]) -> str:
@@ -114,12 +115,13 @@ def news_of(
     change: Change,
     pages: Mapping[tuple[str, str], str],
     has_page: Callable[[str], bool],
+    result: Callable[[str], Record | None],
 ) -> News:
-    """A change in words; `pages` and `has_page` as of `answer`."""
+    """A change in words; `pages`, `has_page` and `result` as of `answer`."""
     duel, confirmed = change.duel, change.state is State.CONFIRMED
     ratio, ci95 = change.size
     page = pages.get((series.scenario, series.metric), "")
-    todo, command = _next(series, change, confirmed=confirmed)
+    todo, command = _next(series, change, result, confirmed=confirmed)
     fought = experiment_page(duel.ids[0]) if duel else ""
     return News(
         scenario=series.scenario,
@@ -144,20 +146,35 @@ def _sure(change: Change, *, confirmed: bool) -> str:
     return "suspected: no duel of the builds before and after it"
 
 
-def _next(series: Series, change: Change, *, confirmed: bool) -> tuple[str, str]:
+def repository_option(record: Record | None) -> str:
+    """The option that names the repository of a result's server; empty without one."""
+    if record is None or record.source is None:
+        return ""
+    return f" --repo {shlex.quote(public_address(record.source.repository))}"
+
+
+def _next(
+    series: Series,
+    change: Change,
+    result: Callable[[str], Record | None],
+    *,
+    confirmed: bool,
+) -> tuple[str, str]:
     """What to do about a change, and the command; both empty where there is nothing to do."""
     metric = duelled(series.metric, series.unit)
     if not metric:
         return "", ""
     if not confirmed:
-        return "have a duel settle it", "leaselab review --confirm"
+        return "have a duel settle it", "./leaselab review --confirm"
     good, bad = change.before.commit, change.after.commit
     if not change.worse or not good or not bad:
         return "", ""
     ends = f"--good {good[:SHORT]} --bad {bad[:SHORT]}"
     by = "" if metric == COMPLETED else f" --metric {metric}"
-    command = f"leaselab bisect {series.scenario} --repo REPO {ends}{by}"
-    return "find the commit between them and its functions", command
+    repository = repository_option(result(change.after.ids[-1]))
+    command = f"./leaselab bisect {series.scenario}{repository} {ends}{by}"
+    todo = "find the commit between them and its functions"
+    return f"{todo}{'' if repository else ', in the repository that --repo names'}", command
 
 
 def _build_words(point: Point) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.analysis.matrix import cell_of
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
+from leaselab.archive.store import Store
 from leaselab.model.record import Record
 from leaselab.report.listing import common_kind
 from leaselab.report.matrix import shown
@@ -15,19 +16,16 @@ from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.sweep_charts import runs_chart, runs_note
 from leaselab.report.units import in_shown_units, rows_in_shown_units
 
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
-
 NEWEST = 50
 """Results that the list of the newest shows."""
 MEANINGS = {
-    "free": "nobody has it",
-    "measuring": "a sweep has it",
-    "held": "somebody has it for several commands",
-    "maintenance": "its keeper has taken it out of use",
-    "broken": "a host is not well, or the last check found errors",
+    "free": "no user holds it",
+    "measuring": "a sweep is running on it",
+    "held": "a user holds it for several commands",
+    "maintenance": "a user has taken it out of use, with a reason",
+    "broken": "a host has a fault, or the last check found errors",
     "unreachable": "no host answers",
-    "down": "a lab of one machine that is not up",
+    "down": "a lab of this machine that is not up",
 }
 """What the states of benches mean."""
 _VERDICTS = {

@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from leaselab import __version__
+from leaselab.archive.disk import drafted
 from leaselab.model.errors import usage_error
 from leaselab.model.text import printable_lines
 from leaselab.report.listing import moment_words, number, sentence, short, span
@@ -217,12 +218,18 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "moment": moment_words,
+        "minute": _minute,
         "span": span,
         "amount": number,
         "short": short,
         "sentence": sentence,
     }
     return made
+
+
+def _minute(text: str) -> str:
+    """A moment in a table: ``2026-11-21 16:01``; each page says that it is UTC."""
+    return moment_words(text).rpartition(":")[0]
 
 
 def _shown(value: object) -> object:
@@ -234,9 +241,9 @@ def _shown(value: object) -> object:
 
 def _replace(path: Path, text: str) -> None:
     """Write a file as a whole or not at all: somebody may be looking at it."""
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    with drafted(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
 
 
 def _sharing(charts: Spec) -> tuple[object, list[object]]:

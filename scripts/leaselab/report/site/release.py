@@ -5,24 +5,23 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.releases import Match, Release, matches_of, releases_of
 from leaselab.analysis.verdict import compare
+from leaselab.archive.row import Row
+from leaselab.archive.store import Store
 from leaselab.model.errors import usage_error
 from leaselab.model.record import SERVER, Record
 from leaselab.model.source import SHORT
 from leaselab.report.facts import config_text, facts, host_lines
 from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.news import repository_option
 from leaselab.report.site.pages import single_page
 from leaselab.report.site.release_charts import releases_chart
 from leaselab.report.site.release_sections import BASELINE, Entry, Families, Report
 from leaselab.report.units import in_shown_units
-
-if TYPE_CHECKING:
-    from leaselab.archive.row import Row
-    from leaselab.archive.store import Store
 
 _CHANGED = ("worse", "better")
 """Looks of changes that were seen, in the order in which they are shown."""
@@ -154,6 +153,7 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
         "news": news,
         "answer": _answer([new.look for new in news], len(judged)),
         "slower": next((new.scenario for new in news if new.look == "worse"), ""),
+        "repository": repository_option(records[0] if records else None),
         "judged": len(judged),
         "apart": sum(entry.comparison.apart for entry in entries),
         "unjudged": sum(entry.comparison.verdict is None for entry in entries),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from leaselab.analysis.curve import Curve
 from leaselab.report.site.vega import (
     ASIDE,
     MEASURED,
@@ -19,9 +20,6 @@ from leaselab.report.site.vega import (
     looks,
     number,
 )
-
-if TYPE_CHECKING:
-    from leaselab.analysis.curve import Curve
 
 _LOGARITHMIC = 10
 """Highest over lowest value from which on an axis is logarithmic."""

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.analysis.curve import curves_of
+from leaselab.analysis.releases import Release
 from leaselab.analysis.summary import whole_latency
 from leaselab.analysis.verdict import Comparison, Limit
 from leaselab.model.errors import BELIEVED
@@ -23,9 +24,6 @@ from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.release_charts import curves_chart
 from leaselab.report.site.seconds_chart import seconds_note
 from leaselab.report.site.sweep import run_seconds, typical_run
-
-if TYPE_CHECKING:
-    from leaselab.analysis.releases import Release
 
 Families = Mapping[str, Sequence[Scenario]]
 """The scenarios of each family of the catalogue, by its name."""
@@ -219,8 +217,8 @@ class Report:
             title,
             changes_chart(changes, title),
             note="A dot is the change of the figure, the line its 95 % interval. Red: worse, "
-            "green: better, blue: no difference seen at 5 %, grey: across sessions, so that "
-            "the drift of the machine is in it.",
+            "green: better, blue: no difference seen at 5 %, grey: across sessions, which "
+            "includes the drift of the machine.",
         )
 
     def _curves(self, entries: Sequence[Entry], place: str) -> Iterator[Figure | None]:

@@ -7,18 +7,15 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from leaselab.analysis.profile import Spent, spent_of
 from leaselab.archive.checksums import read_pruned
+from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError
 from leaselab.model.record import Record
 from leaselab.model.trial import Trial
-
-if TYPE_CHECKING:
-    from leaselab.archive.store import Store
 
 _log = logging.getLogger(__name__)
 

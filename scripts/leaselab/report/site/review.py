@@ -128,7 +128,7 @@ def _listed(series: Series, href: Callable[[Series], str]) -> dict[str, Any]:
         "href": href(series),
         "title": series.title,
         "bench": series.bench,
-        "against": series.anchor or f"nothing: drift is in it ({series.environment or '-'})",
+        "against": series.anchor or f"none, environment {series.environment or '-'}",
         "builds": len(series.points),
         "changes": len(series.changes),
         "enough": series.enough,
@@ -137,7 +137,7 @@ def _listed(series: Series, href: Callable[[Series], str]) -> dict[str, Any]:
 
 def _note(series: Series) -> str:
     against = (
-        f"Ratio of the {series.title} to {series.anchor}, which took turns with each build."
+        f"Ratio of the {series.title} to {series.anchor}, measured in turn with each build."
         if series.anchor
         else f"The {series.title} itself: without an anchor, the machine's drift is in it."
     )

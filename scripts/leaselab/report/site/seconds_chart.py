@@ -29,7 +29,7 @@ from leaselab.report.site.vega import (
 
 _PANEL = 76
 """Height of one panel (px)."""
-_POINTS = 400
+_POINTS = 300
 """Most points of a line: of a longer run each stands for several seconds, as there are fewer
 pixels, and an hour of seconds makes a page of megabytes."""
 _TITLE = 118
@@ -72,11 +72,13 @@ def seconds_chart(
     panels: list[Spec] = []
     step = _step(round_)
     for title, series in _lines(round_, plural, holds, offered=offered).items():
-        values = [value for line in series for value in _with_twins(list(_values(line, step)))]
+        values = [
+            value for line in series for value in _with_ends(list(_values(line, step)), step)
+        ]
         if not values:
             continue
-        told_of = {value["n"] for value in values}
-        named = [(line.name, line.colour) for line in series if line.name in told_of]
+        shown = {value["n"] for value in values}
+        named = [(line.name, line.colour) for line in series if line.name in shown]
         goal = loss_goal if title.startswith("loss") else None
         panels.append(_panel(title, values, named, goal, len(panels)))
     if not panels:
@@ -84,7 +86,12 @@ def seconds_chart(
     panels[-1]["layer"][0]["encoding"]["x"] |= {
         "title": f"time since the start of the {other.lower() or 'run'} (s)"
         + (f", a point for {step} s" if step > 1 else ""),
-        "axis": {"tickCount": 12, "grid": False},
+        "axis": {
+            "tickCount": 12,
+            "grid": False,
+            "labelOverlap": "greedy",
+            "labelSeparation": 6,
+        },
     }
     return stacked(panels, name=f"{other or f'Run {round_.index}'} second by second")
 
@@ -118,10 +125,12 @@ def _values(line: _Line, step: int) -> Iterator[dict[str, Any]]:
         yield {"s": at, "v": float(f"{value:.5g}"), "n": line.name, "t": trial}
 
 
-def _with_twins(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Repeat a value that is alone in its trial: a line of one point shows nothing."""
+def _with_ends(values: list[dict[str, Any]], step: int) -> list[dict[str, Any]]:
+    """End a value that is alone in its trial `step` later: a line of one point is no line."""
     counts = Counter(value["t"] for value in values)
-    return values + [value for value in values if counts[value["t"]] == 1]
+    return values + [
+        {**value, "s": value["s"] + step} for value in values if counts[value["t"]] == 1
+    ]
 
 
 def _panel(

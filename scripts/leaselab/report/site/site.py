@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leaselab.analysis.history import Series
 from leaselab.archive.checksums import PRUNED, SUMS
 from leaselab.archive.disk import content_of
+from leaselab.archive.row import Row
+from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.procedures.duel import DUEL
 from leaselab.model.record import Record
 from leaselab.report.listing import common_kind
 from leaselab.report.review import review_of, series_of
 from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.compare import Group, choose, compared, group
+from leaselab.report.site.duel import said_of
 from leaselab.report.site.experiment import experiment, experiment_line
 from leaselab.report.site.history import history, history_line
 from leaselab.report.site.history_panels import Line, lines_of
@@ -26,10 +30,6 @@ from leaselab.report.site.results import Results
 from leaselab.report.site.review import REVIEW, review_page
 from leaselab.report.site.sweep import sweep
 from leaselab.report.site.validity import NOT_OK, validity
-
-if TYPE_CHECKING:
-    from leaselab.archive.row import Row
-    from leaselab.archive.store import Store
 
 NAV = (
     ("index", "Overview"),
@@ -124,7 +124,8 @@ class _Site:
                 self._write_sweep(row["id"])
             lines[scenario] = lines_of(scenario, rows)
             for line in lines[scenario]:
-                chosen = choose(line.rows)
+                # A duel has a page of its own, which judges its rounds.
+                chosen = choose([row for row in line.rows if row["procedure"] != DUEL])
                 for ref in chosen:
                     self._write_sweep(ref)
                 chosen = [ref for ref in chosen if ref not in self._results.refused]
@@ -185,7 +186,7 @@ class _Site:
     ) -> tuple[Mapping[str, Any], list[Any]]:
         series = [each for each in series_of(self._store, rows) if each.metric == line.metric]
         href = partial(self._href, up="../")
-        return history(line, series, href, others, self._pages.has)
+        return history(line, series, href, others, self._pages.has, result=self._results.light)
 
     def _write_experiments(self) -> list[dict[str, Any]]:
         """The pages of experiments: the newest, and what pages of results lead to.
@@ -199,15 +200,9 @@ class _Site:
                 continue
             for ref in refs:
                 self._write_sweep(ref)
-            points = [
-                record for ref in refs if (record := self._results.light(ref)) is not None
-            ]
+            points = self._points(ident)
             if not points:
                 continue
-            order = points[0].experiment.points if points[0].experiment else ()
-            points.sort(
-                key=lambda record: order.index(record.id) if record.id in order else len(order)
-            )
             self._pages.write(
                 experiment_page(ident),
                 "experiment.html",
@@ -216,6 +211,24 @@ class _Site:
             )
             listed.append(experiment_line(points))
         return listed[:EXPERIMENTS]
+
+    def _points(self, ident: str) -> list[Record]:
+        """The results of an experiment that can be read, in its order."""
+        refs = self._experiments[ident]
+        points = [record for ref in refs if (record := self._results.light(ref)) is not None]
+        order = points[0].experiment.points if points and points[0].experiment else ()
+        points.sort(
+            key=lambda record: order.index(record.id) if record.id in order else len(order)
+        )
+        return points
+
+    def _newest_duel(self, experiments: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+        """The newest duel of a list of experiments, with its answer; None without any."""
+        for line in experiments:
+            said = said_of(self._points(line["id"]))
+            if said is not None:
+                return {**line, **said}
+        return None
 
     def _experiment(self, points: Sequence[Record]) -> tuple[Mapping[str, Any], list[Any]]:
         return experiment(points, [self._results.spent(point) for point in points])
@@ -269,9 +282,16 @@ class _Site:
         rows = [row for line in lines for row in line.rows]
         pages = {(line.scenario, line.metric): line.page for line in lines}
         newest = max(row["started_at"] for row in latest)
-        news = None if self._named else answer(self._store, newest, pages, self._pages.has)
+        known = self._pages.has, self._results.light
+        news = None if self._named else answer(self._store, newest, pages, *known)
         values, figures = overview(records, rows, latest, outcomes)
-        linked = {"href": self._href, "experiments": experiments, "answer": news}
+        few = news is not None and not news.enough
+        linked = {
+            "href": self._href,
+            "experiments": experiments,
+            "answer": news,
+            "fought": self._newest_duel(experiments) if few else None,
+        }
         return {**values, **linked}, figures
 
     def write_benches(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.credibility import flags
+from leaselab.analysis.credibility import flags, level_of, trust
 from leaselab.analysis.summary import PERCENTILES, latencies
 from leaselab.model.record import Record, Round
 from leaselab.model.server import server_name
@@ -35,12 +35,17 @@ from leaselab.report.site.sweep_charts import (
     stages_chart,
     verdict_of,
 )
-from leaselab.report.site.validity import MEANINGS, level_of
+from leaselab.report.site.validity import MEANINGS
 from leaselab.report.site.vega import Spec
 from leaselab.report.units import in_shown_units
 
 _CONFIG_LIMIT = 200_000
 """Letters of a configuration that a page shows."""
+_LOADS = (
+    "in valid trials near the figure; loads within 2 % of each other make one point, the "
+    "median of their trials. The axis of latency is logarithmic."
+)
+"""What latencies by offered load are of."""
 
 
 def sweep(
@@ -62,11 +67,13 @@ def sweep(
             "latency",
             "Latency by offered load",
             latency_chart(record),
-            note="Of whole transactions, in valid trials near the figure; loads within 2 % of "
-            "each other make one point, the median of their trials.",
+            note=f"Of whole transactions, {_LOADS}",
         ),
         "stages": figure(
-            "stages", "Latency of each stage by offered load", stages_chart(record)
+            "stages",
+            "Latency of each stage by offered load",
+            stages_chart(record),
+            note=f"Of the messages of a transaction, {_LOADS}",
         ),
     }
     typical = typical_run(record)
@@ -75,7 +82,7 @@ def sweep(
             f"seconds-{round_.index}",
             f"Run {round_.index}, second by second",
             run_seconds(record, round_),
-            note=seconds_note(round_) if round_ is typical else "",
+            note=seconds_note(round_),
             at_once=round_ is typical,
         )
         for round_ in record.rounds
@@ -93,6 +100,7 @@ def sweep(
         "rate_unit": rate_unit(record),
         "flags": flagged,
         "level": level_of(flagged),
+        "trust": trust(flagged),
         "meanings": MEANINGS,
         "charts": charts,
         "seconds": seconds,
@@ -103,6 +111,7 @@ def sweep(
         "runs": [_run(record, place) for place in range(len(record.rounds))],
         "held": _held(record, made),
         "failed_otherwise": any(trial.failures for trial in made),
+        "kinds": any(trial.kinds for trial in made),
         "percentiles": PERCENTILES,
         "where": shown_where(record) or " at the load",
         "latencies": latencies(record),
@@ -174,6 +183,7 @@ def _confirmation(record: Record) -> dict[str, Any] | None:
             "seconds-confirmation",
             "Confirmation, second by second",
             run_seconds(record, as_round, "Confirmation"),
+            note=seconds_note(as_round),
             at_once=False,
         ),
     }
@@ -229,6 +239,6 @@ def _commands(record: Record) -> list[tuple[str, str]]:
     """What does the same again: label and command."""
     return [
         ("as it was measured", shlex.join(record.provenance.command)),
-        ("the same again, on the bench that it names", f"leaselab rerun {record.id}"),
-        ("its figures in full", f"leaselab show {record.id} --json"),
+        ("the same again, on the bench that it names", f"./leaselab rerun {record.id}"),
+        ("its figures in full", f"./leaselab show {record.id} --json"),
     ]

@@ -78,7 +78,7 @@ def rate_unit(record: Record) -> str:
 
 
 def runs_chart(record: Record) -> Spec | None:
-    """Each run's figure, with the bracket that proves it if it has one; None without any."""
+    """Each run's figure, with the bracket that proves it if it has one; None of one."""
     figure = record.figure
     values = [
         {
@@ -91,7 +91,7 @@ def runs_chart(record: Record) -> Spec | None:
         for place, round_ in enumerate(record.rounds)
         if (value := round_.metrics.get(figure.name)) is not None
     ]
-    if not values:
+    if len(values) < 2:
         return None
     bracketed = [value for value in values if value["lower"] is not None]
     x = {"field": "run", "type": "ordinal", "title": "run", "axis": {"labelAngle": 0}}
@@ -142,7 +142,7 @@ def _mean(figure: Metric) -> Iterator[Spec]:
 
 
 def loss_chart(record: Record) -> Spec | None:
-    """Loss against offered load near the max rate; None without trials that have a load.
+    """Loss against offered load near the max rate; None of less than two loads.
 
     Trials far from it, with which a search begins, would leave a corner to all others: they
     are in the tables alone.
@@ -160,7 +160,7 @@ def loss_chart(record: Record) -> Spec | None:
         for place, trial in enumerate(confirming(record), start=1)
     ]
     values = [value for value in values if _near(record, value["rate"])]
-    if not values:
+    if not _compares(values):
         return None
     # a root, so that 2.5 % and 25 % both have room
     most = next(loss for loss in _LOSSES if loss >= max(value["loss"] for value in values))
@@ -190,6 +190,11 @@ def loss_chart(record: Record) -> Spec | None:
     return chart(layers, height=240, name=name)
 
 
+def _compares(values: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether there are several loads: one makes a column of marks, which answers nothing."""
+    return len({value["rate"] for value in values}) > 1
+
+
 def _near(record: Record, rate: float) -> bool:
     """Whether a load is near what the server can do, as far as that is known."""
     max_rate = record.figure.value if searched(record) else None
@@ -202,22 +207,22 @@ def far_loads(record: Record) -> int:
 
 
 def latency_chart(record: Record) -> Spec | None:
-    """Latency percentiles of the whole transaction by offered load, as lines; None without any.
+    """Latency percentiles of the whole transaction by offered load, as lines; None of one load.
 
     Loads that are close to each other make one point, the median of their trials.  Trials that
     were not valid say nothing and are left out.
     """
     values = [latency for stage in _stages(record)[:1] for latency in _latencies(record, stage)]
-    if not values:
+    if not _compares(values):
         return None
     name = "Latency percentiles by offered load"
     return whole({**_percentile_lines(record, values, WIDTH), "height": 240}, name)
 
 
 def stages_chart(record: Record) -> Spec | None:
-    """The same of the stages of a transaction, side by side; None without any."""
+    """The same of the stages of a transaction, side by side; None of one load."""
     by_stage = {stage: list(_latencies(record, stage)) for stage in _stages(record)[1:]}
-    seen = {label: values for label, values in by_stage.items() if values}
+    seen = {label: values for label, values in by_stage.items() if _compares(values)}
     width = (WIDTH - _AXIS * (len(seen) - 1)) // (len(seen) or 1)
     heading = {"fontSize": 12, "fontWeight": "normal", "limit": width}
     panels = [
@@ -264,7 +269,8 @@ def _percentile_lines(record: Record, values: Sequence[Mapping[str, Any]], width
 
 def _latencies(record: Record, stage: str) -> Iterator[dict[str, Any]]:
     """The points of the lines of one stage."""
-    valid = [trial for trial, _ in _named(record) if trial.valid and stage in trial.latency_s]
+    made = [trial for trial, _ in _named(record)]
+    valid = [trial for trial in made if trial.valid and trial.latency_s.get(stage)]
     near = [trial for trial in valid if _near(record, trial.offered_rate)]
     for trials in _alike(near):
         for percentile in _PERCENTILES:

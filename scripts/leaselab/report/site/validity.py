@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from leaselab.analysis.credibility import Flag, flags
+from leaselab.analysis.credibility import Flag, flags, level_of
 from leaselab.analysis.matrix import cell_of
 from leaselab.model.record import Record
 from leaselab.report.matrix import shown
@@ -29,7 +30,8 @@ NOT_COUNTED = {
     "support-limited": "the support of the server under test had no processor time left",
     "lost-updates": "a server held less than clients were answered",
     "other-answers": "the answers are of another size than those of a probe at a low rate",
-    "names-repeated": "more was asked than there are names, of a cache that was to be cold",
+    "names-repeated": "there were more queries than names, so a cache that must be cold "
+    "became warm",
     "no-figure": "the load was not served before the event, or not again after it",
 }
 """Why a trial does not count: each word with its meaning."""
@@ -85,6 +87,8 @@ def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> 
     titles = {record.figure.title for record in judged}
     shared = _shared([_weighed(record) for record in judged])
     results = [_judged(record, shared) for record in judged]
+    _named(results)
+    units = sorted({record.figure.unit for record in judged})
     return {
         "groups": {
             level: at_level
@@ -94,7 +98,8 @@ def validity(records: Sequence[Record], failed: Sequence[Mapping[str, Any]]) -> 
         "results": len(results),
         "shared": shared,
         "heading": titles.pop() if len(titles) == 1 else "",
-        "units": sorted({record.figure.unit for record in judged}),
+        "units": units,
+        "unit": units[0] if len(units) == 1 else "",
         "failed": failed[:NOT_OK],
         "all_shown": len(failed) <= NOT_OK,
         "goals": sorted({record.procedure.words for record in judged}),
@@ -123,12 +128,6 @@ def _trial_words(record: Record, flag: Flag) -> list[str]:
     return sorted(reason for reason in reasons if f" {reason}" in flag.text)
 
 
-def level_of(flagged: Iterable[Flag]) -> str:
-    """Whether a result may be used, by its flags: good, doubt, refused."""
-    levels = {flag.level for flag in flagged}
-    return next((level for level in ("refused", "doubt") if level in levels), "good")
-
-
 def _weighed(record: Record) -> list[Flag]:
     """The flags that a result is judged by: how its time was spent is none of them."""
     return [flag for flag in flags(record) if flag.word != _TRAFFIC]
@@ -141,12 +140,21 @@ def _shared(every: Sequence[Sequence[Flag]]) -> list[Flag]:
     return [flag for flag in every[0] if all(flag in others for others in every)]
 
 
+def _named(results: Sequence[dict[str, Any]]) -> None:
+    """Name the figure of a scenario that has several."""
+    counts = Counter(result["name"] for result in results)
+    for result in results:
+        if counts[result["name"]] > 1:
+            result["name"] += f", {result['title']}"
+
+
 def _judged(record: Record, shared: Sequence[Flag]) -> dict[str, Any]:
     """What a row shows of a result: of its flags those that not all have."""
     weighed = _weighed(record)
     return {
         "id": record.id,
-        "scenario": record.scenario.name,
+        "name": record.scenario.name,
+        "title": record.figure.title,
         "figure": shown(cell_of(record)),
         "measured": cell_of(record).value is not None,
         "unit": record.figure.unit,

@@ -9,6 +9,7 @@ it is dark.  Each chart is `width` wide; a page scales it down.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 from typing import Any
 
 MEASURED = "#3a87c8"
@@ -30,8 +31,12 @@ Spec = dict[str, Any]
 WIDTH = 500
 """Of one panel; with its axis two charts stand beside each other in a window of 1280 px, and
 the words of one that is scaled to a phone can still be read."""
-_MANY = {"scheme": "tableau20"}
-"""Colours of more things than have one of their own."""
+_TABLEAU = (
+    "4c78a89ecae9f58518ffbf7954a24b88d27ab79a20f2cf5b43989483bcb6"
+    "e45756ff9d9879706ebab0acd67195fcbfd2b279a2d6a5c99e765fd8b5a5"
+)
+_MANY = [f"#{_TABLEAU[at : at + 6]}" for at in range(0, len(_TABLEAU), 6)]
+"""Colours of more things than have one of their own: Tableau's 20."""
 _ISO = (
     "utcFormat(datum.value, utcseconds(datum.value) ? '%Y-%m-%d %H:%M:%S'"
     " : utchours(datum.value) || utcminutes(datum.value) ? '%Y-%m-%d %H:%M' : '%Y-%m-%d')"
@@ -158,9 +163,8 @@ def moments(field: str, title: str) -> Spec:
 
 def colours(field: str, names: Sequence[str], **options: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
     """A colour by name, in the order of the names."""
-    few = len(names) <= len(SERIES)
-    told_apart = {"range": list(SERIES[: len(names)])} if few else _MANY
-    scale = {"domain": list(names), **told_apart}
+    palette = SERIES if len(names) <= len(SERIES) else _MANY
+    scale = {"domain": list(names), "range": [*islice(cycle(palette), len(names))]}
     return {"field": field, "type": "nominal", "scale": scale, **options}
 
 
@@ -204,7 +208,9 @@ def still(spec: Spec) -> Spec:
             kept[name] = [still(part) for part in kept[name]]
     if "mark" in kept:
         encoding = kept["encoding"] = {
-            name: value for name, value in kept["encoding"].items() if name != "tooltip"
+            name: {part: own for part, own in value.items() if part != "legend"}
+            for name, value in kept["encoding"].items()
+            if name != "tooltip"
         }
         mark = {name: value for name, value in kept["mark"].items() if name != "point"}
         kept["mark"] = mark if "href" in encoding else {**mark, "aria": False}

@@ -16,12 +16,12 @@ function leaselabCharts([specs, config, shared]) {
   parts = shared;
 }
 
-// A chart with the parts to which it refers.
+// A chart with the parts to which it refers; the page has its legend.
 function whole(value) {
   if (Array.isArray(value)) return value.map(whole);
   if (value === null || typeof value !== "object") return value;
-  if ("$" in value) return structuredClone(parts[value.$]);
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, whole(inner)]));
+  if ("$" in value) return whole(parts[value.$]);
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, name === "legend" ? null : whole(inner)]));
 }
 
 function fetchNeeded() {
@@ -41,7 +41,7 @@ async function enliven(place) {
   await fetchNeeded();
   const spec = whole(charts[place.dataset.chart]);
   const live = document.createElement("div");
-  await globalThis.vegaEmbed(live, { ...spec, config: looks }, {
+  await globalThis.vegaEmbed(live, { ...spec, config: { ...looks, legend: { disable: true } } }, {
     renderer: "svg",
     actions: { export: true, source: false, compiled: false, editor: false },
     tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" },
