@@ -17,6 +17,7 @@ line, `event` says which:
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from pathlib import Path
@@ -35,6 +36,11 @@ DOCUMENTATION = r"""
 
 LAB_BROKEN = 4
 CENSORED = "the task's output is hidden (no_log)"
+
+# Ansible forks a process for each task.  Each would seek garbage in all that was imported,
+# and thereby copy it: an eighth of a playbook's CPU time.
+gc.freeze()
+gc.set_threshold(100_000, 50, 1000)
 
 
 class CallbackModule(CallbackBase):

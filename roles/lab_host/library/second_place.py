@@ -153,7 +153,7 @@ def main() -> None:
         )
         if done.returncode != 0:
             module.fail_json(
-                msg=f"{device} cannot be had: ip {' '.join(argv)}. Found:"
+                msg=f"{device} cannot be created: ip {' '.join(argv)}. Found:"
                 f" {done.stderr.strip()}. Wanted: a macvlan on {interface}, for which the"
                 " kernel has a module of that name. Without one, take leaselab_test_address_2"
                 " and leaselab_test_address6_2 out of the inventory."
@@ -163,9 +163,9 @@ def main() -> None:
     listing = json.loads(ip("-json", "-details", "address"))
     if there := misplaced(listing, device, addresses):
         module.fail_json(
-            msg=f"An address of the second place is elsewhere. Found: {', '.join(there)}."
-            f" Wanted: on {device}, which the lab makes. Take it from there, and out of the"
-            " host's network configuration."
+            msg="An address of the second place is on another device. Found:"
+            f" {', '.join(there)}. Wanted: on {device}, which the lab makes. Remove it from"
+            " that device and from the host's network configuration."
         )
     try:
         missing = commands(listing, interface, device, addresses)

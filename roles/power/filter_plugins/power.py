@@ -59,7 +59,7 @@ def power_final(answer: Mapping[str, Any], variable: object, wanted: list[str]) 
     return is_final(_read(variable), answer, wanted)
 
 
-def power_told(answer: Mapping[str, Any], variable: object) -> str:
+def power_answer_text(answer: Mapping[str, Any], variable: object) -> str:
     """Return what an answer says instead of the state that was wanted."""
     return state_by(_read(variable), answer)
 
@@ -92,5 +92,5 @@ class FilterModule:
             "power_settings": power_settings,
             "power_state": power_state,
             "power_steps": power_steps,
-            "power_told": power_told,
+            "power_answer_text": power_answer_text,
         }

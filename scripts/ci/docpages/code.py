@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ci.docpages.table import table
 from leaselab.cli.commands import INTERRUPTED
 from leaselab.model.errors import Outcome
 from leaselab.report.site.validity import DOUBTS, NO_FIGURE, NOT_COUNTED
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _TODO = {
     Outcome.OK: "nothing",

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from ci.docpages.table import table
 from leaselab.cli.commands import COMMANDS, find
-from leaselab.cli.parser import ANY, help_of, written
+from leaselab.cli.parser import ANY, Parser, help_of, written
 from leaselab.model.procedures import PROCEDURES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from leaselab.cli.parser import Parser
 
 Option = tuple[str, str]
 """How an option is written, and its help."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 from ci.docpages.table import table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 _MARKUP = re.compile(r"\b[BCIV]\(([^()]*)\)")
 """What Ansible's documentation marks a name with."""

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from ci.docpages.table import table
-from leaselab.lab.catalog import load_families
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from leaselab.lab.catalog import Family
+from leaselab.lab.catalog import Family, load_families
 
 
 def scenarios(root: Path) -> str:

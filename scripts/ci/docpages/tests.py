@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import yaml
 
 from ci.docpages.table import table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _FOLDERS = ("tests/lab", "tests/lab/night", "tests/ssh", "tests/vm")
 

@@ -23,8 +23,8 @@ def add_inventory(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bench",
         metavar="NAME",
-        help="of an inventory with several benches, this one (default: one that this checkout "
-        "holds, else the first that is free)",
+        help="select a bench of the inventory (default: one that this checkout holds, else the "
+        "first that is free)",
     )
 
 
@@ -60,7 +60,7 @@ def inventory_of(args: argparse.Namespace) -> Inventory:
     """Read one bench: the named one; of several, one held by this checkout, else a free one."""
     benches = benches_of(args)
     held = [bench for bench in benches if read_hold(checkout_root(), bench.bench)]
-    bench = free_bench(held or benches)
+    bench = held[0] if held else free_bench(benches)
     if len(benches) > 1:
         print(f"bench {bench.bench}, of {len(benches)}", file=sys.stderr, flush=True)
     return bench

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 
 from leaselab.analysis.bisect import Limits
@@ -15,9 +14,9 @@ from leaselab.cli.options import (
     add_layouts,
     add_markdown,
     add_results,
-    markdown_alone,
     open_store,
     print_json,
+    stdout_is_taken,
     whole,
     without_effect,
     write_ids,
@@ -47,7 +46,7 @@ from leaselab.report.bisect import (
 )
 from leaselab.run.hunt import Search
 from leaselab.run.preparation import environment_of
-from leaselab.run.record import command
+from leaselab.run.record import typed_command
 from leaselab.run.session import Session
 from leaselab.run.task import open_source
 
@@ -110,9 +109,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Search, print, and raise an error for an exit code other than 0."""
-    markdown_alone(args)
+    stdout_is_taken(args)
     if args.dry_run:
-        idle = ("--markdown", "--id-file", "--no-profile", "--full", "--json")
+        idle = ("--markdown", "--id-file", "--no-profile", "--layouts", "--full", "--json")
         without_effect(args, "a search that measures", *idle)
     scenario = find_scenario(
         checkout_root() / "scenarios", named_scenario(args), args.generator
@@ -133,6 +132,7 @@ def run(args: argparse.Namespace) -> Outcome:
         session.lab.environment = environment_of(inventory)
         search.foresee()
         return Outcome.OK
+    end = None
     try:
         with session.leased(f"{NAME} {scenario.name}"):
             session.prepare("")
@@ -142,6 +142,8 @@ def run(args: argparse.Namespace) -> Outcome:
             if not args.no_profile:
                 search.explain(end)
     except KeyboardInterrupt as stop:
+        if end is not None and not args.json:  # only the profile is missing
+            _print_hunted(args, search.hunted(end))
         raise KeyboardInterrupt(*stop.args, _again()) from None
     except LeaselabError as fault:
         if fault.outcome is Outcome.LAB:
@@ -150,22 +152,8 @@ def run(args: argparse.Namespace) -> Outcome:
     finally:
         write_ids(args, *search.ids)
         report_after(store)
-    return _print_hunted(args, search.hunted(end))
-
-
-def _again() -> str:
-    return f"the search goes on with the same command: {shlex.join(command())}"
-
-
-def _print_hunted(args: argparse.Namespace, hunted: Hunted) -> Outcome:
-    """Write and print the result."""
-    if args.markdown is not None:
-        write_output(args.markdown, markdown_of_hunted(hunted).encode())
-    if args.json:
-        print_json(hunted_document(hunted))
-    elif not markdown_alone(args):
-        print_hunted(hunted)
-    sys.stdout.flush()
+    hunted = search.hunted(end)
+    _print_hunted(args, hunted)
     raised = {
         Outcome.REGRESSION: regression,
         Outcome.INVALID: invalid_measurement,
@@ -174,3 +162,18 @@ def _print_hunted(args: argparse.Namespace, hunted: Hunted) -> Outcome:
     if raised is not None:
         raise raised(printable(closing(hunted)), where=hunted.scenario)
     return Outcome.OK
+
+
+def _again() -> str:
+    return f"the search goes on with the same command: {typed_command()}"
+
+
+def _print_hunted(args: argparse.Namespace, hunted: Hunted) -> None:
+    """Write and print the result."""
+    if args.markdown is not None:
+        write_output(args.markdown, markdown_of_hunted(hunted).encode())
+    if args.json:
+        print_json(hunted_document(hunted))
+    elif not stdout_is_taken(args):
+        print_hunted(hunted)
+    sys.stdout.flush()

@@ -58,9 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--error-budget",
         action="store_true",
-        help="no ceilings: make duels of a server with itself, and with itself slowed down by "
-        "a known share of the time, and say how often they are right; verdicts on this bench "
-        "quote it",
+        help="measure how often duels are wrong, instead of ceilings: compare a server with "
+        "itself, and with itself slowed down by --slowdown; verdicts on this bench report it",
     )
     parser.add_argument(
         "--pairs",
@@ -74,8 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PERCENT",
         type=number(0.01, 49.99),
         default=3.0,
-        help="share of the time for which the slower server is made to stand still, %% "
-        "(default: 3)",
+        help="share of the time for which the slower server is paused, %% (default: 3)",
     )
     parser.add_argument(
         "--server",

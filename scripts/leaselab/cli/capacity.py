@@ -160,10 +160,10 @@ def _asked(args: argparse.Namespace) -> Asked:
     without_effect(args, "--clients instead of --queries", "--at-once", "--within-s")
     if args.per_s is None or not args.pattern:
         raise usage_error(
-            "queries of which servers, and how many of them?",
+            "needs a pattern of scenarios and the rate of the queries",
             where="--queries",
             wanted="PATTERN --queries FILE --per-s N",
-            todo="name scenarios of DNS, and the queries of the busiest second",
+            todo="name DNS scenarios, and give the rate of the busiest second with --per-s",
         )
     return Asked(args.per_s)
 
@@ -198,11 +198,11 @@ def _counted(args: argparse.Namespace, file: Clients) -> Demand:
     counted = [traffic for traffic in (file.dhcpv4, file.dhcpv6) if traffic is not None]
     if len(counted) != 1:
         raise usage_error(
-            "the demand of one family is computed",
+            "the demand can be computed for one address family only",
             where=str(args.clients),
             found=f"{len(counted)} families",
             wanted="dhcpv4 or dhcpv6",
-            todo="take one of them out of a copy of the file",
+            todo="copy the file, delete one of them from the copy, and name the copy",
         )
     [traffic] = counted
     seconds = max(60.0, traffic.seconds)

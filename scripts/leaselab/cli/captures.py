@@ -10,7 +10,7 @@ from pathlib import Path
 from leaselab.cli.options import STDOUT, expecting, whole, write_output
 from leaselab.lab.clients.file import Clients
 from leaselab.lab.clients.sources import SHARED, Reader, read_source
-from leaselab.lab.queries.capture import Names, Read
+from leaselab.lab.queries.capture import Counted, Names, Read
 from leaselab.lab.queries.names import labels_of
 from leaselab.model.errors import Outcome, usage_error
 
@@ -24,7 +24,7 @@ def _add_files(parser: argparse.ArgumentParser, kinds: str, made: str) -> None:
         metavar="CAPTURE",
         nargs="+",
         type=Path,
-        help=f"{kinds}. Several files are read as one",
+        help=f"{kinds}; - is a capture on stdin. Several files are read as one",
     )
     parser.add_argument(
         "-o",
@@ -116,25 +116,30 @@ def queries(args: argparse.Namespace) -> Outcome:
     read = Read(Names(args.keep), args.times)
     for path in args.captures:
         read.add(path)
-    if not read.queries:
+    counted = read.counted()
+    if not counted.queries:
+        of_servers = [("queries of servers", counted.of_servers)] if counted.of_servers else []
         raise usage_error(
             "no query in it",
             where=", ".join(map(str, args.captures)),
-            found=_counted(read.skipped.most_common()) or "no packet",
-            wanted="a capture of a client's or a server's side, UDP port 53",
+            found=_counted([*of_servers, *read.skipped.most_common()]) or "no packet",
+            wanted="a capture of a client's or a server's side, port 53",
         )
-    write_output(args.output, bytes(read.text))
-    print("\n".join(_counted_queries(read)), file=sys.stderr)
+    write_output(args.output, counted.text)
+    print("\n".join(_counted_queries(read, counted)), file=sys.stderr)
     return Outcome.OK
 
 
-def _counted_queries(read: Read) -> Iterator[str]:
-    types = read.types.most_common(_MOST_TYPES)
-    yield f"{read.queries} queries: {_counted(types)}"
+def _counted_queries(read: Read, counted: Counted) -> Iterator[str]:
+    types = counted.types.most_common(_MOST_TYPES)
+    yield f"{counted.queries} queries: {_counted(types)}"
     yield (
-        f"  with EDNS {read.edns / read.queries:.1%} (--edns), with DO "
-        f"{read.dnssec_ok / read.queries:.1%} (--dnssec-ok)"
+        f"  with EDNS {counted.edns / counted.queries:.1%} (--edns), with DO "
+        f"{counted.dnssec_ok / counted.queries:.1%} (--dnssec-ok), over TCP "
+        f"{counted.tcp / counted.queries:.1%}"
     )
+    if counted.of_servers:
+        yield f"  {counted.of_servers} are left out: their senders answered others"
     if read.left_out:
         yield f"  {read.left_out} later ones are left out: the file is full"
     if read.skipped:

@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> Outcome:
     """
     if args.recover and (args.networks, args.judge) != (None, None):
         raise usage_error(
-            "nothing is judged by a reading after hosts were recovered",
+            "it cannot be combined with --judge or --networks",
             where="--recover",
-            found="--judge or --networks beside it",
+            found="both",
             wanted="one of them",
         )
     if args.networks is not None:

@@ -14,15 +14,14 @@ from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_thres
 from leaselab.archive.store import Store
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
 from leaselab.cli.options import (
-    STDOUT,
     add_json,
     add_markdown,
     add_results,
-    markdown_alone,
     number,
     only_with,
     open_store,
     print_json,
+    stdout_is_taken,
     without_effect,
     write_output,
 )
@@ -31,7 +30,7 @@ from leaselab.cli.own import (
     add_config,
     add_queries,
     one_with_load,
-    own_scenario,
+    scenario_of,
     scenarios_with_load,
 )
 from leaselab.cli.source import LISTING, add_listing, list_commits
@@ -71,11 +70,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "a",
         metavar="A",
         nargs="?",
-        help="what is compared with: a result as `leaselab show` names it, or `previous`, the "
-        "newest one before B that compares with it and is of another server; or version:V, the "
-        "newest one that compares with it of a server that reports this version",
+        help="baseline: a result as `leaselab show` names it, or `previous`, the newest one "
+        "before B that compares with it and is of another server; or version:V, the newest one "
+        "that compares with it of a server that reports this version",
     )
-    parser.add_argument("b", metavar="B", nargs="?", help="what is judged: a result likewise")
+    parser.add_argument("b", metavar="B", nargs="?", help="result or commit under test")
     parser.add_argument(
         "--threshold",
         metavar="PERCENT",
@@ -118,21 +117,23 @@ def run(args: argparse.Namespace) -> Outcome:
         return list_commits(args)
     if args.a is None or args.b is None:
         raise usage_error(
-            "two results or servers are compared",
+            "compare needs two results or servers, A and B",
             found=str(args.a or "none"),
             wanted="leaselab compare A B",
             todo="name A and B, such as: leaselab compare previous last",
         )
     only_with(args, "--list", *LISTING)
-    of_live = ("--profile", "--no-profile", "--id-file", "--clients", "--queries")
+    profile = ("--profile", "--no-profile")
+    of_live = (*profile, "--layouts", "--id-file", "--clients", "--queries")
     only_with(args, "--live", *of_live, *OPTIONS)
-    markdown_alone(args)
+    if args.layouts:
+        without_effect(args, "a single layout", *profile)
+    stdout_is_taken(args)
     if args.live:
         without_effect(args, "results that are archived", "--threshold")
     check_threshold(args.threshold)
     store = open_store(args, existing=not args.live)
-    own = own_scenario(args)
-    args.scenario = args.scenario or own
+    args.scenario = scenario_of(args)
     if args.clients is not None or args.queries is not None:
         args.scenario = one_with_load(args, args.scenario)
     else:
@@ -159,7 +160,7 @@ def _print_comparison(
     if args.json:
         profiled = {"profile": profile_document(profiles)} if profiles else {}
         print_json({**comparison_document(comparison), **profiled})
-    elif not _stdout_is_taken(args):
+    elif not stdout_is_taken(args):
         print_comparison(comparison)
         if profiles:
             print_profile(profiles)
@@ -184,7 +185,7 @@ def _print_layouts(
     lines = [*layouts_words(layouts)]
     if args.json:
         print_json({**comparisons_document(comparisons), "over": layouts_document(layouts)})
-    else:
+    elif not stdout_is_taken(args):
         print("\n".join(lines))
     sys.stdout.flush()
     where = comparisons[-1].other.scenario.name
@@ -200,7 +201,7 @@ def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) 
     _write_files(args, comparisons)
     if args.json:
         print_json(comparisons_document(comparisons))
-    elif not _stdout_is_taken(args):
+    elif not stdout_is_taken(args):
         print_comparisons(comparisons)
     sys.stdout.flush()
     slower = [
@@ -276,10 +277,6 @@ def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None)
     anchors = {ident: record.by(args.metric) for ident, record in anchors.items()}
     base = None if base is None else base.by(args.metric)
     return compare(base, other.by(args.metric), args.threshold, anchors)
-
-
-def _stdout_is_taken(args: argparse.Namespace) -> bool:
-    return STDOUT in (args.markdown, args.junit)
 
 
 def _write_files(

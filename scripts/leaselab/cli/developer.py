@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from leaselab import __version__
 from leaselab.cli.commands import COMMANDS, INTERRUPTED, Command, below
-from leaselab.cli.options import add_json, add_results, open_store, print_answer
+from leaselab.cli.options import add_json, add_result, add_results, open_store, print_answer
 from leaselab.cli.parser import help_of, written
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, internal_fault, unknown, usage_error
@@ -19,7 +19,7 @@ from leaselab.model.errors import LeaselabError, Outcome, internal_fault, unknow
 
 def add_launched(parser: argparse.ArgumentParser) -> None:
     """Accept all further arguments of ``dev test`` and ``dev lint``."""
-    parser.add_argument("rest", nargs=argparse.REMAINDER)
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="of `test`: for pytest")
 
 
 def launched(args: argparse.Namespace) -> NoReturn:  # noqa: ARG001  (there is nothing to do with them)
@@ -80,7 +80,7 @@ _ZSH = "#compdef leaselab\nautoload -U +X bashcompinit && bashcompinit\n"
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``dev completion``."""
-    parser.add_argument("shell", choices=("bash", "zsh"))
+    parser.add_argument("shell", choices=("bash", "zsh"), help="which shell completes")
 
 
 def completion(args: argparse.Namespace) -> Outcome:
@@ -193,7 +193,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 def add_where(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``where``."""
-    parser.add_argument("ref", metavar="ID|last", nargs="?", default="last")
+    add_result(parser)
     add_results(parser)
     add_json(parser)
 

@@ -117,8 +117,8 @@ class Sides:
             return repository.resolve(what)
         if other is None:
             raise usage_error(
-                f"{what} is said of A, by the commit of B",
-                found=f"no commit for B, A {what}",
+                f"A {what} needs a commit for B",
+                found="no commit for B",
                 todo="name a commit of --repo for B",
             )
         return (

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> Outcome:
             todo="name a form and its file, - for stdout",
         )
     if not {"csv", "parquet"} & places.keys():
-        without_effect(args, "--csv or --parquet beside it", "--level")
+        without_effect(args, "--csv or --parquet as well", "--level")
     only_with(args, "--openmetrics", "--history")
     if places.get("parquet") == STDOUT and sys.stdout.isatty():
         raise usage_error(

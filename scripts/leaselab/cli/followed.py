@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 from leaselab.archive.journal import entries_of, is_being_written, read_journal
@@ -67,21 +68,21 @@ class RunningSource:
 
 
 class BuildSource:
-    """The build under way: its live file alone, which goes away with it."""
+    """A build under way: its live file alone, which goes away with it."""
 
-    def __init__(self, store: Store) -> None:
-        self._live = LiveReader(store.build_place)
-        self._last_line_at: datetime | None = None
+    def __init__(self, place: Path) -> None:
+        self._live = LiveReader(place)
+        self.last_line_at = datetime.min.replace(tzinfo=UTC)
         self.view = LiveView("build")
 
     def refresh(self) -> bool:
         """Read new events; False once nothing is built any more."""
         for at, entry in self._live.news():
-            self._last_line_at = datetime.fromisoformat(at)
+            self.last_line_at = datetime.fromisoformat(at)
             self.view.happened(at, entry)
-        if self._last_line_at is None or not self._live.exists():
+        if not self._live.exists():
             return False
-        return (datetime.now(UTC) - self._last_line_at).total_seconds() < _SILENT_S
+        return (datetime.now(UTC) - self.last_line_at).total_seconds() < _SILENT_S
 
     def ending(self) -> str:
         """What to do next."""
@@ -89,7 +90,7 @@ class BuildSource:
 
 
 def find_source(store: Store, ref: str | None) -> Source:
-    """Return what runs: the sweep named, else the newest, else the build under way.
+    """Return what runs: the sweep named, else the newest, else the newest build.
 
     Raises usage_error where nothing does, or `ref` stands for several.
     """
@@ -103,11 +104,12 @@ def find_source(store: Store, ref: str | None) -> Source:
             found=repr(ref),
             todo=f"one of: {', '.join(sweep.id for sweep in matching)}",
         )
-    build = BuildSource(store)
-    if ref is None and build.refresh():
-        return build
+    builds = [build for build in map(BuildSource, store.build_places()) if build.refresh()]
+    if ref is None and builds:
+        return max(builds, key=lambda build: build.last_line_at)
     raise usage_error(
         "no sweep is running" if ref is None else f"no running sweep: {ref!r}",
         where=str(store.root),
-        todo="`leaselab run` starts one; `leaselab list` says what is unfinished",
+        todo="`leaselab run` begins one when the hosts are prepared; `leaselab list` says "
+        "what is unfinished",
     )

@@ -13,9 +13,9 @@ from leaselab.cli.options import (
     add_json,
     add_markdown,
     add_results,
-    markdown_alone,
     open_store,
     print_json,
+    stdout_is_taken,
     whole,
     write_output,
 )
@@ -28,6 +28,7 @@ from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.dns_answers import is_dns
 from leaselab.model.errors import LeaselabError, Outcome, unknown, usage_error
 from leaselab.model.procedures import AnyProcedure
+from leaselab.model.procedures.max_rate import MAX_RATE
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
 from leaselab.report.truth import print_truth, rows_of, table, truth_document, truth_markdown
@@ -108,7 +109,7 @@ def generators(args: argparse.Namespace) -> Outcome:
     try:
         with session.leased("dev bench generators"):
             part("ceiling", {}, ceilings)
-            part("max_rate", {"name": "max-rate", "confirm_s": 0}, tasks)
+            part("max_rate", {"name": MAX_RATE, "confirm_s": 0}, tasks)
             rates = [record.figure.value or 0.0 for record in parts["max_rate"]]
             if len(rates) == len(tasks):
                 load = {"rate": max(1, round(SHARE * min(rates))), "duration_s": LOAD_S}
@@ -176,8 +177,8 @@ def add_truth(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=[SCENARIOS],
         metavar="SCENARIO|PATTERN",
-        help="scenarios of the responder, such as 'responder-v4-*' (default: all from whose "
-        "settings something follows)",
+        help="scenarios of the responder, such as 'responder-v4-*' (default: all whose true "
+        "figures can be computed from their settings)",
     )
     _add_common(parser)
     parser.add_argument(
@@ -196,7 +197,7 @@ def truth(args: argparse.Namespace) -> Outcome:
     A generator that this bench cannot run is left out of the rest, and its rows say why.  The
     outcome is a regression where a figure of the project's own generator is too far off.
     """
-    alone = markdown_alone(args)
+    alone = stdout_is_taken(args)
     store, inventory = open_store(args), inventory_of(args)
     session = Session(store, inventory, {"rounds": args.runs}, full=args.full, show=progress)
     chosen = _chosen(args.scenario, args.generator, session)
@@ -237,7 +238,7 @@ def _chosen(
                     chosen.append((task, truth))
     if not chosen:
         raise usage_error(
-            "nothing is known to be true of that",
+            "no true value is known for that",
             found=" ".join([*patterns, *(generators or ())]),
             wanted=f"scenarios {SCENARIOS} with a capacity, and generators of their protocol",
             todo=f"see what there is: leaselab list --scenarios '{SCENARIOS}'",

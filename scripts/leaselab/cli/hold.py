@@ -100,7 +100,7 @@ def _refuse_unfit(inventory: Inventory) -> None:
         for text in errors:
             print(f"leaselab: {text}", file=sys.stderr)
         raise lab_broken(
-            f"the bench is not fit to be measured on: {errors[0]}",
+            f"the bench check failed: {errors[0]}",
             where=inventory.bench,
             todo=f"`leaselab lab check -i {inventory.path}` shows all that was looked at",
         )
@@ -145,11 +145,6 @@ def add_maintenance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reason", metavar="TEXT", help="reason shown to other users; required by `on`"
     )
-    parser.add_argument(
-        "--owner",
-        metavar="NAME",
-        help="whose it is; goes with `on` (default: the user and this machine)",
-    )
     add_json(parser)
 
 
@@ -159,18 +154,12 @@ def maintenance(args: argparse.Namespace) -> Outcome:
     reason = " ".join((args.reason or "").split())
     if (args.state == "on") != bool(reason):
         raise usage_error(
-            "--reason goes with `on`, and `on` with --reason",
+            "--reason is required with `on`, and not allowed with `off`",
             found=f"{args.state} with {f'--reason {reason!r}' if reason else 'no reason'}",
             wanted="such as: leaselab lab maintenance on rack1 --reason 'new network card'",
         )
-    if args.state == "off" and args.owner is not None:
-        raise usage_error(
-            "--owner is only valid with `on`",
-            found=f"off with --owner {args.owner!r}",
-            wanted="such as: leaselab lab maintenance off rack1",
-        )
     with connect(inventory.only(GENERATOR_GROUP).access) as generator:
-        request = {"name": args.owner or owner_name(), "reason": reason}
+        request = {"name": owner_name(), "reason": reason}
         before = _maintained(generator)
         now = _asked(inventory, generator, VERBS[args.state], request)
     closed = asdict(now.maintenance) if now.maintenance else None

@@ -165,7 +165,7 @@ def _find(name: str, benches: tuple[Inventory, ...]) -> tuple[InventoryHost, lis
     places = [bench for bench in benches if name in (host.access.name for host in bench.hosts)]
     if host.power is None:
         raise usage_error(
-            "nothing switches this host",
+            "this host has no power switch",
             where=f"{places[0].path}, host {name}",
             found=f"no variable {POWER}",
             wanted="a command, a Redfish service or an IPMI BMC",
@@ -190,8 +190,8 @@ def _enter(stack: ExitStack, bench: Inventory, host: InventoryHost, verb: str) -
                 todo=f"see that nobody uses bench {bench.bench}, then repeat it with --force",
             ) from error
         print(
-            f"leaselab: {host.access.name} keeps the bench lock and does not answer: "
-            "who has the bench is not asked",
+            f"leaselab: {host.access.name} keeps the bench lock and does not answer: the "
+            "bench lock is not checked",
             file=sys.stderr,
             flush=True,
         )

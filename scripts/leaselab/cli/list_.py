@@ -42,13 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the newest result of each scenario, side by side by the scenario's factors",
     )
     form.add_argument(
-        "--scenarios", action="store_true", help="what can be measured, and no results"
+        "--scenarios", action="store_true", help="list scenarios instead of results"
     )
     parser.add_argument("--bench", metavar="NAME", help="only results of this bench")
     parser.add_argument(
         "--outcome",
         choices=[outcome.label for outcome in Outcome],
-        help="only results that ended so",
+        help="only results with this outcome",
     )
     parser.add_argument(
         "--limit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import math
 import os
@@ -12,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from leaselab.archive.disk import writing
+from leaselab.archive.disk import write_whole, writing
 from leaselab.archive.store import Store
 from leaselab.lab.checkout import checkout_root, usual_results
 from leaselab.lab.plain_file import content_of, not_read, stdin_of
-from leaselab.model.errors import unknown, usage_error
+from leaselab.model.errors import unknown_scenario, usage_error
 from leaselab.model.text import escaped_json
 
 N = TypeVar("N", int, float)
@@ -26,17 +27,23 @@ STDOUT = Path("-")
 MOST_LAYOUTS = 50
 
 
-def markdown_alone(args: argparse.Namespace) -> bool:
-    """Whether stdout gets only Markdown; a usage error where it is to get JSON as well."""
-    if args.markdown == STDOUT and args.json:
+def stdout_is_taken(args: argparse.Namespace) -> bool:
+    """Whether a document of ``--markdown`` or ``--junit`` is all that stdout gets.
+
+    Raises a usage error for more than one document, that of ``--json`` among them.
+    """
+    names = ("markdown", "junit")
+    files = [f"--{name} -" for name in names if getattr(args, name, None) == STDOUT]
+    documents = [*files, *(["--json"] if args.json else [])]
+    if len(documents) > 1:
         raise usage_error(
-            "only one of two can be written to stdout",
-            where="--markdown",
-            found="--markdown - and --json",
+            "only one document can be written to stdout",
+            where=documents[0].partition(" ")[0],
+            found=" and ".join(documents),
             wanted="one of them",
-            todo="write the Markdown to a file",
+            todo="name a file in place of -",
         )
-    return bool(args.markdown == STDOUT)
+    return bool(files)
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
@@ -81,7 +88,7 @@ def expecting(words: str) -> Callable[[T], T]:
 def only_with(args: argparse.Namespace, option: str, *others: str) -> None:
     """Raise a usage error for an option that has no effect, as `option` was not given."""
     if option not in args.given:
-        without_effect(args, f"{option} beside it", *others)
+        without_effect(args, f"{option} as well", *others)
 
 
 def without_effect(args: argparse.Namespace, wanted: str, *options: str) -> None:
@@ -102,6 +109,17 @@ def without_effect(args: argparse.Namespace, wanted: str, *options: str) -> None
 def add_markdown(parser: argparse._ActionsContainer, text: str) -> None:
     """Add ``--markdown FILE|-``; `write_output` writes it."""
     parser.add_argument("--markdown", metavar="FILE|-", type=Path, help=f"{text}; - is stdout")
+
+
+def add_result(parser: argparse.ArgumentParser) -> None:
+    """Add the name of one result: its id, its path, or its place from the newest on."""
+    parser.add_argument(
+        "ref",
+        metavar="ID|PATH|last",
+        nargs="?",
+        default="last",
+        help="id or its unique start, path of a result, last, last~1 ... (default: last)",
+    )
 
 
 def add_results(parser: argparse.ArgumentParser) -> None:
@@ -142,8 +160,8 @@ def add_recover(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recover",
         action="store_true",
-        help="first cycle the power of hosts that do not answer, where the inventory says what "
-        "switches them and nobody else has the bench",
+        help="first power-cycle the hosts that do not answer, if the inventory has their "
+        "power switches and no other user holds the bench",
     )
 
 
@@ -166,20 +184,19 @@ def open_store(args: argparse.Namespace, *, existing: bool = False) -> Store:
 
 
 def check_patterns(store: Store, patterns: Iterable[str]) -> None:
-    """Raise a usage error for a scenario of which neither archive nor checkout knows.
+    """Raise a usage error for a name or pattern of scenarios that archive and checkout lack.
 
-    A name with a wildcard, and a scenario that was not measured yet, are none.
+    A scenario that was not measured yet is none.
     """
-    plain = [pattern for pattern in patterns if not set(pattern) & set("*?[")]
-    measured = set(store.index.scenarios()) if plain else set()
-    for name in plain:
-        if name in measured:
+    measured = set(store.index.scenarios())
+    for pattern in patterns:
+        if fnmatch.filter(measured, pattern):
             continue
         from leaselab.lab.catalog import load_scenarios  # noqa: PLC0415  # slow, and rarely needed
 
-        known = measured | load_scenarios(checkout_root() / "scenarios").keys()
-        if name not in known:
-            raise unknown("scenario", name, sorted(known), "scenarios")
+        known = sorted(measured | load_scenarios(checkout_root() / "scenarios").keys())
+        if not fnmatch.filter(known, pattern):
+            raise unknown_scenario(pattern, known)
 
 
 def print_json(value: object) -> None:
@@ -257,9 +274,7 @@ def write_output(path: Path, content: bytes) -> None:
             os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
             path.write_bytes(content)
             return
-        part = path.with_name(f"{path.name}.part")
-        part.write_bytes(content)
-        part.replace(path)
+        write_whole(path, content)
 
 
 def add_layouts(parser: argparse._ActionsContainer, what: str) -> None:

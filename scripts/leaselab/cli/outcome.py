@@ -41,14 +41,14 @@ def next_words(record: Record) -> str:
     """Print possible next commands for a result: three, a line each."""
     ref = record.id
     shows = (f"show --all {ref}", "latency and provenance")
-    compares = (f"compare previous {ref}", "with the result before it")
+    compares = (f"compare previous {ref}", "with the newest before it that compares")
     again = (f"rerun {ref}", "measure it again")
     if record.outcome == Outcome.OK.label:
         steps = [shows, compares, again]
     else:
         steps = [shows, ("lab check", "whether the hosts are fit to measure"), again]
     width = max(len(command) for command, _ in steps)
-    lines = [f"  leaselab {command:{width}}  {what}" for command, what in steps]
+    lines = [f"  ./leaselab {command:{width}}  {what}" for command, what in steps]
     return "\n".join(["next:", *lines])
 
 

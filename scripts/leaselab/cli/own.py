@@ -22,10 +22,10 @@ from leaselab.lab.own import Own, read_own, write_own
 from leaselab.lab.queries.file import read_queries
 from leaselab.lab.queries.load import ORDERS, Asked, with_queries
 from leaselab.lab.queries.zones import read_zone
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.replay import MOST_MINUTES, REPLAY
 
-WITHOUT = "leave out of it what the lab cannot have, such as hook:radius; may be repeated"
+WITHOUT = "leave out a part that the lab cannot run, such as hook:radius; may be repeated"
 _OF_CONFIG = ("--without", "--leases", "--view", "--keama")
 _SHOWN = 10
 """Lines of a list that are shown; the rest is counted."""
@@ -133,17 +133,17 @@ def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Se
     """
     queries = getattr(args, "queries", None)
     if args.clients is None or _arrivals(args) is None:
-        beside = f"--clients and --procedure {REPLAY} beside it"
+        beside = f"--clients and --procedure {REPLAY} as well"
         without_effect(args, beside, "--minutes", "--lease-clock")
     if args.clients is None and queries is None:
-        without_effect(args, "--clients or --queries beside it", "--scale")
+        without_effect(args, "--clients or --queries as well", "--scale")
     if queries is None and hasattr(args, "queries"):
         only_with(args, "--queries", *OF_QUERIES)
     if args.clients is None and queries is None:
         return patterns
     if args.clients is not None and queries is not None:
         raise usage_error(
-            "clients of DHCP ask no queries of DNS",
+            "DHCP clients and DNS queries cannot be in one load",
             found="--clients and --queries",
             wanted="one of them",
         )
@@ -229,7 +229,7 @@ def one_with_load(args: argparse.Namespace, scenario: str | None) -> str:
     names = scenarios_with_load(args, [scenario] if scenario else [])
     if len(names) != 1:
         raise usage_error(
-            "one scenario has the load",
+            "works with exactly one scenario",
             where="--clients" if args.clients is not None else "--queries",
             found=f"{len(names)} scenarios",
             wanted="SCENARIO, or --config FILE",
@@ -245,6 +245,7 @@ def _lines(name: str, own: Own) -> list[str]:
     lists = {
         "left out": own.left_out,
         "changed": own.changes,
+        "releases that take it": own.releases,
         f"{own.clients} clients in {len(own.kinds)} kinds": [
             f"{count} of {what}" for what, count in kinds.most_common()
         ],
@@ -265,13 +266,24 @@ def _lines(name: str, own: Own) -> list[str]:
     return lines
 
 
+def scenario_of(args: argparse.Namespace) -> str | None:
+    """Return the scenario of a command, named or of a file; a usage error for both."""
+    if args.config is not None and args.scenario is not None:
+        raise _not_one(f"{args.scenario} and --config")
+    return own_scenario(args) or args.scenario
+
+
 def named_scenario(args: argparse.Namespace) -> str:
-    """Return the one scenario of a command: named, or of a file; a usage error for both."""
-    own = own_scenario(args)
-    if (own is None) == (args.scenario is None):
-        raise usage_error(
-            "one scenario is measured",
-            found="none" if own is None else f"{args.scenario} and --config",
-            wanted="SCENARIO, or --config FILE",
-        )
-    return one_with_load(args, str(own or args.scenario))
+    """Return the one scenario of a command; a usage error for none, and as `scenario_of`."""
+    scenario = scenario_of(args)
+    if scenario is None:
+        raise _not_one("none")
+    return one_with_load(args, scenario)
+
+
+def _not_one(found: str) -> LeaselabError:
+    return usage_error(
+        "exactly one scenario must be named",
+        found=found,
+        wanted="SCENARIO, or --config FILE",
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import textwrap
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -14,6 +15,13 @@ _MISSING = "the following arguments are required: "
 _SURPLUS = "unrecognized arguments: "
 
 
+class _Help(argparse.HelpFormatter):
+    """Help whose lines end between words: a name with hyphens stays whole."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
+
+
 class Parser(argparse.ArgumentParser):
     """One command's parser: errors are LeaselabErrors, in one line, with exit code 2.
 
@@ -21,15 +29,17 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, prog: str, description: str) -> None:
-        super().__init__(prog=prog, description=description, allow_abbrev=False)
-        self._given: set[str] = set()
+        super().__init__(
+            prog=prog, description=description, allow_abbrev=False, formatter_class=_Help
+        )
+        self._given: set[argparse.Action] = set()
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401  # as argparse has it
         """Parse, and note which options were given."""
         self._given.clear()
         self.usage = self.shape.replace("%", "%%")
         parsed, rest = super().parse_known_args(args, namespace)
-        parsed.given = frozenset(self._given)
+        parsed.given = frozenset(_given_word(action, parsed) for action in self._given)
         return parsed, rest
 
     @property
@@ -102,7 +112,7 @@ class Parser(argparse.ArgumentParser):
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401  # as argparse has it
         """Note the option; argparse takes the values of each that it meets by this."""
         if action.option_strings:
-            self._given.add(action.option_strings[-1])
+            self._given.add(action)
         return super()._get_values(action, arg_strings)
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:  # noqa: ANN401  # as argparse has it
@@ -170,6 +180,12 @@ def help_of(action: argparse.Action) -> str:
 
 def _name(action: argparse.Action) -> str:
     return action.option_strings[-1] if action.option_strings else _metavar(action)
+
+
+def _given_word(action: argparse.Action, parsed: argparse.Namespace) -> str:
+    """The long name of an option that was given; of ``--x`` and ``--no-x`` the last of them."""
+    paired = isinstance(action, argparse.BooleanOptionalAction)
+    return action.option_strings[0 if paired and getattr(parsed, action.dest) else -1]
 
 
 def _metavar(action: argparse.Action) -> str:

@@ -117,7 +117,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=number(0.001, 0.999),
         default=MOST_LOAD,
         metavar="SHARE",
-        help=f"load of a working day up to which is planned (default: {MOST_LOAD:g})",
+        help="highest load of the benches on a working day that a plan may have (default: "
+        f"{MOST_LOAD:g})",
     )
     for name, (what, unit) in _COSTS.items():
         parser.add_argument(
@@ -201,7 +202,8 @@ def _planned(lab: Lab, wish: Wish, within: float | None) -> Plan:
             break
     else:
         todo = (
-            f"name fewer scenarios, or allow more hours: {4 * lab.benches} benches do not do it"
+            f"name fewer scenarios, or allow more hours: {4 * lab.benches} benches are not "
+            "enough"
         )
     raise usage_error(
         "the budget does not suffice to report 95 of 100 drops in time",
@@ -214,7 +216,7 @@ def _planned(lab: Lab, wish: Wish, within: float | None) -> Plan:
 
 def _slowest(planned: Plan) -> float:
     """The longest 95th percentile until a drop is reported, of all rhythms (h)."""
-    return max((row.told.p95 for row in planned.rows), default=0.0)
+    return max((row.verdict.p95 for row in planned.rows), default=0.0)
 
 
 def _too_little(lab: Lab, wish: Wish) -> LeaselabError:

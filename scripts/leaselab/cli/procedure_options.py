@@ -14,10 +14,7 @@ from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedure import AFTER_TRIAL, AT_START, WHERE
 from leaselab.model.procedures import PROCEDURES
 from leaselab.model.procedures.event import AFTER_SLACK_S
-from leaselab.model.procedures.max_rate import MaxRate
-
-USUAL = MaxRate.__struct_config__.tag
-"""The procedure where neither an option nor the scenario's file names one."""
+from leaselab.model.procedures.max_rate import MAX_RATE
 
 
 @expecting("whole numbers, parted by commas")
@@ -118,18 +115,20 @@ _PARAMETERS = (
     _Parameter(
         "--clients-s",
         "clients_s",
-        "clients that come back in turn, as seconds of 0.6 of the load, s; 0: all are new",
+        "number of returning clients, as seconds of traffic at 0.6 of the load, s; 0: all "
+        "are new",
     ),
+    _Parameter("--returning", "returning", "clients that come back in turn; 0: all are new"),
     _Parameter("--limit-s", "limit_s", "give up after, s"),
     _Parameter("--rates", "rates", "loads of the steps, 1/s, comma-separated", _rates),
     _Parameter("--step-s", "step_s", "traffic of each step, s"),
     _Parameter(
         "--arrivals",
         "arrivals",
-        "what clients begin in each minute, comma-separated; --clients FILE has it, too",
+        "exchanges begun in each minute, comma-separated; --clients FILE sets them as well",
         _rates,
     ),
-    _Parameter("--speed", "speed", "times as fast as clients came", _number),
+    _Parameter("--speed", "speed", "replay speed; 2 is twice as fast as recorded", _number),
     _Parameter("--floods", "floods", "floods of a run, the first of which is dropped"),
     _Parameter("--flood-s", "flood_s", "length of a flood, s"),
     _Parameter("--fill", "fill", "share of the pool filled before the load, 0 to 1", _number),
@@ -141,7 +140,7 @@ _DEST = "p_"
 
 
 QUICK: dict[str, Any] = {
-    "name": "max-rate",
+    "name": MAX_RATE,
     "rounds": 3,
     "trial_s": 2,
     "relative_width": 0.05,
@@ -178,7 +177,7 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
         help="search for the max rate, offer a fixed load, kill a server under load (event), "
         "start all clients at once (burst), fill the pool before a load, offer steps of load, "
         "replay when clients came, flood the server, or sample its CPU time by function "
-        f"(default: {USUAL})",
+        f"(default: {MAX_RATE})",
     )
     for parameter in _PARAMETERS:
         helps = {name: parameter.help(name) for name in PROCEDURES if parameter.is_of(name)}
@@ -223,11 +222,11 @@ def procedure_overrides(args: argparse.Namespace) -> dict[str, Any]:
     if getattr(args, "quick", False):
         if named not in (None, QUICK["name"]):
             raise usage_error(
-                "a quick look is one at a max rate",
+                "works with procedure max-rate only",
                 where="--quick",
                 found=f"--procedure {named}",
-                wanted="no other procedure",
-                todo="leave --quick out, and say --runs and --duration-s",
+                wanted="--procedure max-rate, or no --procedure",
+                todo="leave --quick out, and set --runs and --duration-s",
             )
         given |= QUICK
     for parameter in _PARAMETERS:

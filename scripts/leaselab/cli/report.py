@@ -102,7 +102,7 @@ def _release(args: argparse.Namespace, store: Store) -> Outcome:
     without_effect(args, "a report of results", "--sweeps")
     if args.refs or args.against is None:
         raise usage_error(
-            "a release is compared with another one",
+            "needs --against with an earlier release, and no results",
             where="--release",
             found=", ".join(args.refs) or "no --against",
             wanted="two releases, and no results",
@@ -129,7 +129,7 @@ def _release(args: argparse.Namespace, store: Store) -> Outcome:
 def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
     """The result that the named ones are compared with, none where none was asked for."""
     if not args.refs:
-        without_effect(args, "ids of results, or --release, beside it", "--against")
+        without_effect(args, "ids of results, or --release, as well", "--against")
     if args.against is None:
         return []
     if args.against != PREVIOUS:

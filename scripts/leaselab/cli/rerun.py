@@ -12,7 +12,7 @@ from typing import Any
 from leaselab.archive.running import BENCH_FILE
 from leaselab.archive.store import Store
 from leaselab.cli.bench_options import add_inventory, inventory_of
-from leaselab.cli.options import add_json, add_results, open_store
+from leaselab.cli.options import add_json, add_result, add_results, open_store
 from leaselab.cli.outcome import show_sealed
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
@@ -35,7 +35,7 @@ NAME = "rerun"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``rerun``."""
-    parser.add_argument("ref", metavar="ID|PATH|last", nargs="?", default="last")
+    add_result(parser)
     add_inventory(parser)
     add_results(parser)
     add_json(parser)
@@ -97,7 +97,7 @@ def _not_deployed(record: Record) -> LeaselabError:
     if record.source:
         again += ["--repo", record.source.repository, "--commit", record.source.hash]
     return usage_error(
-        "nothing was measured that could be measured again: its server was never deployed",
+        "it cannot be measured again: its server was never deployed",
         where=f"result {record.id}",
         found=f"{record.outcome}, no {BENCH_FILE}",
         wanted="a result of a server that was deployed",
@@ -133,7 +133,7 @@ def _build_again(
     source = build["source"]
     if source["dirty"]:
         raise usage_error(
-            "it was a checkout with changes that no commit has, and what was built is not kept",
+            "it was measured from a dirty worktree, and its build is gone",
             where=public_address(source["repository"]),
             found=f"no build {build['key']}",
             todo="commit the changes, then measure that commit: leaselab run --commit REF",
@@ -141,7 +141,7 @@ def _build_again(
     repository = open_source(public_address(source["repository"]))
     commit = repository.resolve(source["hash"])
     files = repository.archive(commit, source_folder())
-    made = build_commit(name, commit, files, bench, store.build_place)
+    made = build_commit(name, commit, files, bench, store)
     return str(made["key"])
 
 

@@ -26,7 +26,13 @@ from leaselab.run.variants import give_back
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("ref", nargs="?", default="last", metavar="ID|last")
+    parser.add_argument(
+        "ref",
+        nargs="?",
+        default="last",
+        metavar="ID|last",
+        help="id of an unfinished sweep, or its unique start (default: the last one)",
+    )
     add_recover(parser)
     add_results(parser)
     add_json(parser)
@@ -82,7 +88,8 @@ def _inventory(bench: Bench, begun: str) -> Inventory:
     place = checkout_root() / bench.inventory
     if not place.exists():
         raise usage_error(
-            "the inventory that it was begun with is not here, and it says what switches hosts",
+            "--recover needs the inventory that the sweep was started with, for its power "
+            "switches",
             where=begun,
             found=f"no {bench.inventory} in this checkout",
             todo="leaselab lab power cycle HOST -i INVENTORY, then resume without --recover",

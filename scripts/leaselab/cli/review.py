@@ -18,10 +18,10 @@ from leaselab.cli.options import (
     add_markdown,
     add_results,
     check_patterns,
-    markdown_alone,
     only_with,
     open_store,
     print_json,
+    stdout_is_taken,
     write_output,
 )
 from leaselab.lab.inventory import Inventory
@@ -108,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Print the changes; with ``--confirm``, first measure suspected ones again."""
     only_with(args, "--confirm", *CONFIRMING)
-    alone, period = markdown_alone(args), _period(args)
+    alone, period = stdout_is_taken(args), _period(args)
     patterns = args.pattern or ["*"]
     store = open_store(args, existing=True)
     check_patterns(store, patterns)
@@ -194,7 +194,7 @@ def _confirm(args: argparse.Namespace, store: Store, review: Review) -> Outcome:
 def _cannot(series: Series, change: Change, benches: Container[str]) -> str:
     """Why a change cannot be measured again on these benches; empty where it can."""
     if not (change.before.commit and change.after.commit):
-        return "what is not built from a commit cannot be had again"
+        return "only what is built from a commit can be measured again"
     if series.bench not in benches:
         return f"it is of bench {series.bench}, which the inventory does not have"
     if duelled(series.metric, series.unit) is None:

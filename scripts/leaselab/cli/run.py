@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Provision once; build, deploy, tune, measure and archive each; show."""
     if not args.commits or ".." not in args.commits:
-        without_effect(args, "--commits A..B beside it", "--every", "--first-parent")
+        without_effect(args, "--commits A..B as well", "--every", "--first-parent")
     store = open_store(args)
     own = own_scenario(args)
     asked = [*args.scenario, *([own] if own else [])] or [DEFAULT_SCENARIO]

@@ -42,7 +42,7 @@ def print_scenario(name: str, parameters: str, generator: str | None, *, as_json
     if as_json:
         print_json(document)
         return
-    document["scenario"]["server"].pop("untold")  # its values are among the options
+    document["scenario"]["server"].pop("defaulted")  # its values are among the options
     for title, values in document.items():
         print(f"{title}:")
         _show_values(values, "  ")

@@ -7,6 +7,7 @@ import argparse
 from leaselab.archive.schema import document_of
 from leaselab.cli.options import (
     add_json,
+    add_result,
     add_results,
     only_with,
     open_store,
@@ -19,17 +20,13 @@ from leaselab.model.errors import Outcome
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``show``."""
-    parser.add_argument(
-        "ref",
-        metavar="ID|PATH|last",
-        nargs="?",
-        default="last",
-        help="id or its unique start, path of a result, last, last~1 ... (default: last)",
-    )
+    add_result(parser)
     parser.add_argument("--all", action="store_true", help="show latency and provenance, too")
     group = parser.add_argument_group("scenario")
     group.add_argument(
-        "--scenario", metavar="NAME", help="show this scenario as it would be run, no result"
+        "--scenario",
+        metavar="NAME",
+        help="show this scenario with all its settings, instead of a result",
     )
     group.add_argument(
         "--parameters",

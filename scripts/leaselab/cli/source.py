@@ -177,7 +177,8 @@ def anchor_of(
     """
     if args.sequential:
         raise usage_error(
-            "an anchor takes turns with the others: else the drift stays in its ratios",
+            "an anchor must be measured in turn with the others, or the drift of the machine "
+            "stays in the ratios",
             found="--anchor and --sequential",
             wanted="one of them",
         )
@@ -188,10 +189,10 @@ def anchor_of(
         files[commit.tree] = repository.archive(commit, source_folder())
     if all(same_source(measured, commit) for measured in commits):
         raise usage_error(
-            "the anchor is all there is to measure",
+            "the anchor and everything to measure are the same build",
             where="--anchor",
             found=args.anchor,
-            wanted="a build that others are set against",
+            wanted="another build to compare with the anchor",
             todo="name what to measure: --commit REF or --commits A..B",
         )
     return commit

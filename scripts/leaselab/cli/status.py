@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Query all hosts in parallel, and show the answers; 4 when a bench is not well.
+    """Query all hosts in parallel, and show the answers; 4 when a bench has a fault.
 
     A lab of this machine of which no host answers is down, which is a state and not a
     fault; so is maintenance.
@@ -74,8 +74,8 @@ def _row(store: Store, status: BenchStatus, up_command: str) -> dict[str, Any]:
     silent = keeper is not None and not keeper.reachable
     if silent and last is not None and last["state"] == "maintenance" and state != "down":
         # A machine under repair is switched off: its mark cannot be read, but is still valid.
-        state, words = "maintenance", last["told"]
-    row = {"at": now(), "state": state, "told": words}
+        state, words = "maintenance", last["detail"]
+    row = {"at": now(), "state": state, "detail": words}
     hosts = [
         {"role": role_of(host.parts), "well": host.well, "answers": host.reachable}
         for host in status.hosts
@@ -104,7 +104,7 @@ def _lines(
     (status,), (row,) = statuses, rows
     lines = status_lines(status, may_be_down.get(status.bench, ""))
     if row["state"] == "maintenance" and status.maintenance is None:
-        lines.append(f"maintenance: as last seen, {row['told']}")
+        lines.append(f"maintenance: as last seen, {row['detail']}")
     lines += [f"last result: {result_words(row['last_result'], now())}"]
     lines += [f"last check: {check_words(row['check'], now())}"]
     if row["recovery"]:
@@ -119,7 +119,7 @@ def status_lines(status: BenchStatus, up_command: str = "") -> list[str]:
     """
     if status.down and up_command:
         return [f"bench {status.bench}: down; `{up_command}` brings it up"]
-    word = "up" if status.up else "not well"
+    word = "up" if status.up else "has a fault"
     lines = [f"bench {status.bench}: {word}"]
     for host in status.hosts:
         lines += _host_lines(host)

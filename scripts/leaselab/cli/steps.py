@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from leaselab.archive.disk import writing
+from leaselab.archive.running import BENCH_FILE
 from leaselab.cli.bench_options import add_full, add_inventory, asked, inventory_of
 from leaselab.cli.options import (
     add_id_file,
@@ -143,9 +144,10 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
 def tune(args: argparse.Namespace) -> Outcome:
     """Tune hosts and database of a deployed scenario; write what a sweep needs to know."""
     scenario, procedure, inventory = asked(args)
-    workplace = Workplace(open_store(args), inventory, procedure_overrides(args))
-    procedure = workplace.max_rates.ready(Task(scenario), procedure)
-    path: Path = args.output or checkout_root() / ".leaselab" / "bench.json"
+    task = Task(scenario, built_commit(args.build) if args.build else None)
+    workplace = _workplace(args, inventory)
+    procedure = workplace.max_rates.ready(task, procedure)
+    path: Path = args.output or checkout_root() / ".leaselab" / BENCH_FILE
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # of a bench as it was; nothing is to measure by it now
@@ -158,7 +160,9 @@ def tune(args: argparse.Namespace) -> Outcome:
 
 def add_sweep(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``step sweep``."""
-    parser.add_argument("bench", type=Path, metavar="BENCH.json")
+    parser.add_argument(
+        "bench", type=Path, metavar="BENCH.json", help="what `leaselab step tune` wrote"
+    )
     add_results(parser)
     add_id_file(parser)
     add_json(parser)

@@ -93,7 +93,7 @@ def _check_options(options: Mapping[str, Option], where: str) -> None:
     for name, what in _SECRETS.items():
         if options[name][0]:
             raise usage_error(
-                f"{what} is nothing that the engine can use",
+                f"{what} is not supported by the engine",
                 where=where,
                 found=_place(name, options),
                 wanted="a key file without a passphrase",
@@ -141,7 +141,7 @@ def _sudo(become: Mapping[str, Option] | None, user: str, where: str) -> bool:
         value = str(become.get(name, (allowed,))[0] or allowed)
         if value.removeprefix("ansible.builtin.") != allowed:
             raise usage_error(
-                f"{_place(name, become)} is nothing that the engine can do",
+                f"{_place(name, become)} is not supported by the engine",
                 where=where,
                 found=value,
                 wanted=allowed,
@@ -149,14 +149,14 @@ def _sudo(become: Mapping[str, Option] | None, user: str, where: str) -> bool:
     flags = str(become["become_flags"][0] or "")
     if not _SUDO_FLAGS.fullmatch(flags):
         raise usage_error(
-            f"{_place('become_flags', become)} is nothing that the engine can do",
+            f"{_place('become_flags', become)} is not supported by the engine",
             where=where,
             found=flags,
             wanted="no others than -E, -H, -S and -n",
         )
     if become["become_pass"][0]:
         raise usage_error(
-            "a password of sudo is nothing that the engine can use",
+            "a password of sudo is not supported by the engine",
             where=where,
             found=_place("become_pass", become),
             wanted="sudo that asks for none",

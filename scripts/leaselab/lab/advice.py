@@ -29,13 +29,14 @@ from leaselab.lab.configuration import (
     refused,
     servers,
 )
-from leaselab.lab.json_tokens import Spot, plain
+from leaselab.lab.json_tokens import Spot, below, plain
 from leaselab.lab.known_costs import (
     KnownCost,
     KnownCosts,
     KnownPair,
     kinds_of_objects,
     known_costs,
+    numbers,
 )
 from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.advice import Advice, Cost, Finding, NotJudged, Place
@@ -166,12 +167,6 @@ def _no_configuration(document: Document, kinds: Mapping[str, str]) -> LeaselabE
     )
 
 
-def numbers(release: str) -> tuple[int, ...]:
-    """A release as numbers, of which there are two at least."""
-    numbers = [int(part) for part in release.split(".")]
-    return (*numbers, 0) if len(numbers) == 1 else tuple(numbers)
-
-
 @cache
 def _environment() -> jinja2.Environment:
     """Jinja with the filters of conditions: those here, and those of roles' advice."""
@@ -206,7 +201,7 @@ def advise(file: Path, scenarios: Path, given: Given, *, root: Path | None = Non
     scenario files.
     Raises a usage error for a file that is no configuration of a known kind of server.
     """
-    document = read_commented_json(file, root)
+    document = read_commented_json(file, below(root) if root else Path)
     asked = judges(document, given._replace(scenarios=load_scenarios(scenarios).keys()))
     return Advice(
         file=document.spot.source.name,
@@ -250,28 +245,16 @@ def _not_judged(judge: Judge) -> Iterator[NotJudged]:
 
 
 def _of_another_release(judge: Judge) -> Iterator[NotJudged]:
-    release, costs = numbers(judge.release), judge.costs
-    others = {
-        **{
-            word: f"since {first}"
-            for first, words in costs.since.items()
-            if release < numbers(first)
-            for word in words
-        },
-        **{
-            word: f"before {first}"
-            for first, words in costs.until.items()
-            if release >= numbers(first)
-            for word in words
-        },
-    }
-    places: dict[str, list[Place]] = {}
-    for match in judge.configuration.keywords(costs.opaque) if others else ():
+    release = numbers(judge.release)
+    places: dict[tuple[str, str], list[Place]] = {}
+    for match, first, gone in judge.costs.released(judge.configuration):
         word = match.path.rpartition(".")[2]
-        if word in others:
-            places.setdefault(word, []).append(_place(match.path, match.spot))
-    for word, stands_at in places.items():
-        why = f"only releases {others[word]} have it; judged as {'.'.join(map(str, release))}"
+        when = f"since {first}" if first and release < numbers(first) else ""
+        when = f"before {gone}" if gone and release >= numbers(gone) else when
+        if when:
+            places.setdefault((word, when), []).append(_place(match.path, match.spot))
+    for (word, when), stands_at in places.items():
+        why = f"only releases {when} have it; judged as {'.'.join(map(str, release))}"
         yield NotJudged(what=f"keyword {word}", why=why, places=tuple(stands_at))
 
 

@@ -125,7 +125,7 @@ def check_answer(document: Any, asked: Mapping[str, Any], where: str) -> None:  
         found = getattr(record, field)
         if found != wanted:
             raise lab_broken(
-                "the builder's answer is not of what was asked for",
+                "the builder answered for another build",
                 where=f"{where}: {field}",
                 found=repr(found),
                 wanted=repr(wanted),

@@ -29,7 +29,9 @@ def parse_bench(document: Any, where: str) -> Bench:  # noqa: ANN401  (parsed JS
             )
     if bench.scenario.needs_partner and not (PARTNER in bench.hosts and bench.partner):
         raise usage_error(
-            "no partner for the pair" if bench.scenario.partner else "no support",
+            "no partner for the pair"
+            if bench.scenario.partner
+            else "no supporting server, such as the authoritative one",
             where=where,
             wanted="servers.partner and hosts.partner",
             todo="deploy again, with a host in the inventory's group dhcp_partner",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from leaselab.archive.disk import write_private
+from leaselab.archive.disk import PRIVATE, write_whole
 from leaselab.lab.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
@@ -24,7 +24,7 @@ from leaselab.lab.inventory import (
     Machine,
     read_inventory,
 )
-from leaselab.lab.lock import Maintenance, status
+from leaselab.lab.lock import Maintenance, NoLockError, status
 from leaselab.lab.logins import PARTS
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
@@ -66,7 +66,7 @@ def split(inventory: Inventory, kept: Path) -> tuple[Inventory, ...]:
         for name in names
     )
     for file in set(kept.glob("*.json")) - {bench.path for bench in benches}:
-        file.unlink()  # of a bench that is not there any more
+        file.unlink(missing_ok=True)  # of a bench that is not there any more
     for bench in benches:
         _check_whole(bench, inventory.path)
     return benches
@@ -110,8 +110,10 @@ def _write(path: Path, hosts: Sequence[InventoryHost], source: Path) -> Path:
         for host in hosts
     }
     # Only in JSON does Ansible read its own marks of what is no template, or is encrypted.
-    text = json.dumps({"bench": {"hosts": variables, "children": groups}}, indent=1)
-    write_private(path, text)
+    text = json.dumps({"bench": {"hosts": variables, "children": groups}}, indent=1).encode()
+    # Each command reads the benches; it waits for the disk only where one has changed.
+    if not path.is_file() or path.read_bytes() != text:
+        write_whole(path, text, PRIVATE)
     return path
 
 
@@ -254,7 +256,7 @@ def occupancy(bench: Inventory) -> Occupancy:
             try:
                 lock = status(generator)
                 return Occupancy(bench, lock.holder, maintenance=lock.maintenance)
-            except LeaselabError:
+            except NoLockError:
                 return Occupancy(bench, None)
     except LeaselabError as error:
         return Occupancy(bench, None, str(error))

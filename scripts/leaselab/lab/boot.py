@@ -91,6 +91,9 @@ def wait_for_boot(
 
 
 def boot(connection: Connection) -> str:
-    """The same of a connected host; raises a broken-lab error where it does not answer."""
+    """Return the boot id of a connected host, empty where it cannot be read.
+
+    Raises a broken-lab error where the host does not answer.
+    """
     done = connection.run(["sh", "-c", _BOOT], timeout_s=_TIMEOUT_S)
     return done.stdout.decode(errors="replace") if done.status == 0 else ""

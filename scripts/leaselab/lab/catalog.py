@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from leaselab.lab.build import build
 from leaselab.lab.roles import read_yaml, resolved, roles_of
 from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
-from leaselab.model.errors import unknown, usage_error
+from leaselab.model.errors import unknown, unknown_scenario, usage_error
 from leaselab.model.procedure import WHERE
 from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
 from leaselab.model.procedures.event import AFTER_SLACK_S, EVENT
-from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.max_rate import MAX_RATE
 from leaselab.model.scenario import Scenario, ServerOptions, Transaction
 
 OF_PROCEDURE = "procedure."
@@ -93,7 +93,7 @@ def family_of(folder: Path, name: str) -> Family:
     held = next((family for family in families if name in family.scenarios), None)
     if held is None:
         known = [scenario for family in families for scenario in family.scenarios]
-        raise unknown("scenario", name, known, "scenarios")
+        raise unknown_scenario(name, known)
     return held
 
 
@@ -109,7 +109,7 @@ def find_scenario(folder: Path, name: str, generator: str | None = None) -> Scen
     """
     scenarios = _scenarios(known_families(folder))
     if name not in scenarios:
-        raise unknown("scenario", name, list(scenarios), "scenarios")
+        raise unknown_scenario(name, list(scenarios))
     return measured_by(scenarios[name], generator)
 
 
@@ -132,7 +132,7 @@ def match_scenarios(
         if not names and pattern in families:
             names = list(families[pattern].scenarios)
         if not names:
-            raise unknown("scenario", pattern, [*scenarios, *families], "scenarios")
+            raise unknown_scenario(pattern, [*scenarios, *families])
         matches.update((name, scenarios[name]) for name in names)
     return [measured_by(scenario, generator) for scenario in matches.values()]
 
@@ -196,9 +196,8 @@ def find_procedure(folder: Path, scenario: str, overrides: Mapping[str, Any]) ->
         return procedure_of(overrides)
     family = next(one for one in known_families(folder).values() if scenario in one.scenarios)
     given = family.procedures[scenario]
-    usual = MaxRate.__struct_config__.tag
-    asked = overrides.get("name", given.get("name", usual))
-    if asked != given.get("name", usual):
+    asked = overrides.get("name", given.get("name", MAX_RATE))
+    if asked != given.get("name", MAX_RATE):
         given = {}
     for name in sorted(family.varied[scenario] & overrides.keys() & given.keys()):
         if overrides[name] != given[name]:

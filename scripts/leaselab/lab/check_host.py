@@ -191,11 +191,17 @@ def _package(name: str, tool: str, package: str, version: str | None, probe: Pro
     known = probe["versions"].get(package, {"installed": "", "candidate": ""})
     have = known["installed"] or known["candidate"]
     state = "installed" if known["installed"] else "to be installed"
-    todo = f"use a distribution that has it, or set {tool}_version to what is meant"
+    todo = (
+        f"use a distribution that has it, or set {tool}_version to the version that you want "
+        "to measure"
+    )
     level: Level | None = None
     if version is None:
         level = Level.ERROR
-        todo = f"set {tool}_version to what is meant, or install a release that is supported"
+        todo = (
+            f"set {tool}_version to the version that you want to measure, or install a "
+            "release that is supported"
+        )
     elif not have:
         level, state = Level.WARNING, "neither installed nor offered by apt"
         todo = "run apt-get update there and check again; provision does so too"

@@ -88,7 +88,7 @@ def contact(
 def _kept(connection: Connection) -> lock.LockStatus:
     try:
         return lock.status(connection)
-    except LeaselabError:
+    except lock.NoLockError:
         return _NOBODY  # never provisioned: there is no lock yet that a command could hold
 
 

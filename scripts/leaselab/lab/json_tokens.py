@@ -11,7 +11,7 @@ import os
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -38,7 +38,7 @@ _TOKEN = re.compile(
 _IN_STRING = re.compile(r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*+')
 _QUOTE = re.compile("[\u201c-\u201f\udc84\udc93\udc94]")
 """Typographic quotation marks, also those of Windows in what is no UTF-8."""
-_UNFINISHED = {"/": "a comment that does not end, or a single stroke", "<": "a directive"}
+_UNFINISHED = {"/": "a comment that does not end, or a single slash", "<": "a directive"}
 _LOOK_ALIKE = {"Cc", "Cf", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "Zl", "Zp", "Zs"}
 """Categories of Unicode with letters that look like nothing, a space, a quote or a sign."""
 _NO_NAME = {"\0": "NUL character", "\ufeff": "byte-order mark"}
@@ -100,17 +100,26 @@ class Unread(NamedTuple):
     """Of the first directive that names it."""
 
 
+Places = Callable[[str], Path]
+"""The path of an included file by its absolute name."""
+
+
+def below(root: Path) -> Places:
+    """Look for files below a folder that stands for the root of the system."""
+    return lambda name: root / os.path.normpath(name).lstrip("/")
+
+
 class Tokens:
     """The tokens of a file and of those that it includes, one after the other."""
 
-    def __init__(self, path: Path, root: Path | None) -> None:
+    def __init__(self, path: Path, places: Places = Path) -> None:
         """Read a file, or standard input for ``-``.  Raises a usage error if it cannot be read.
 
         Relative names of included files are looked for beside the file that includes them,
-        absolute ones below `root`, or in the system where it is None.
+        absolute ones by `places`.
         """
         self.unread: dict[str, Unread] = {}
-        self._root, self._left, self._files = root, _LARGEST, 0
+        self._places, self._left, self._files = places, _LARGEST, 0
         name = "standard input" if str(path) == "-" else plain(str(path))
         try:
             bounds = _LARGEST, _TOO_LARGE
@@ -153,9 +162,8 @@ class Tokens:
                 where=str(spot),
                 wanted=f"{_INCLUDED} levels at most",
             )
-        path = spot.source.folder / name
-        if self._root is not None and name.startswith("/"):
-            path = self._root / os.path.normpath(name).lstrip("/")
+        is_absolute = name.startswith("/")
+        path = self._places(name) if is_absolute else spot.source.folder / name
         self._files += 1
         try:
             if self._files > _FILES:
@@ -201,7 +209,11 @@ def _no_token(spot: Spot) -> LeaselabError:
         return no_json(spot, "UTF-16", "UTF-8")
     if letter == '"':
         return _no_string(spot)
-    name = _UNFINISHED.get(letter) or _look_alike(letter) or "a letter that JSON has not"
+    name = (
+        _UNFINISHED.get(letter)
+        or _look_alike(letter)
+        or "a character that JSON does not allow here"
+    )
     return no_json(spot, name, "JSON, or a comment")
 
 
@@ -212,7 +224,7 @@ def _no_string(spot: Spot) -> LeaselabError:
     letter, at = text[end : end + 1], Spot(spot.source, end)
     if letter == "\\":
         return no_json(
-            at, "a string with an escape that JSON has not", 'as \\n, \\" or \\u00e9'
+            at, "a string with an escape that JSON does not allow", 'as \\n, \\" or \\u00e9'
         )
     if letter and letter not in "\r\n":
         return no_json(at, f"{_look_alike(letter)} in a string", "an escape, as \\t")

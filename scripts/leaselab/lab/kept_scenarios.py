@@ -58,7 +58,9 @@ def write_like(
     )
     whole = json.dumps([family, load], sort_keys=True)
     stem = scenario.name.partition(f"-{of}-")[0]
-    name = f"{stem}-{of}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    name = f"{stem}-{of}-{digest}"
+    family["factors"] |= {of: f"{of} {digest}"}
     file = {
         "generator": scenario.generator,
         "transaction": to_builtins(scenario.transaction),

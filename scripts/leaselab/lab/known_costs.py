@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 from msgspec import Struct
 
 from leaselab.lab.build import build
+from leaselab.lab.configuration import Configuration, Match
 from leaselab.lab.roles import ROLES, read_yaml
 
 
@@ -87,7 +88,7 @@ class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     replaced: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
     """Keywords that stand for others: what each of their values means in these."""
     since: Mapping[str, tuple[str, ...]] = {}
-    """Keywords by the first release that has them."""
+    """Keywords, or ends of paths such as ``].classes``, by the first release that has them."""
     until: Mapping[str, tuple[str, ...]] = {}
     """Keywords by the first release that has them no more."""
     opaque: tuple[str, ...] = ()
@@ -98,6 +99,27 @@ class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The costs, in the order in which they are shown."""
     not_judged: tuple[Unjudged, ...] = ()
     """What else a configuration may say that is not judged."""
+
+    def released(self, configuration: Configuration) -> Iterator[tuple[Match, str, str]]:
+        """Yield keywords that not all releases have.
+
+        With its place come the first release that has it, and the first that has it no more;
+        empty for all before and after.
+        """
+        first = {word: release for release, words in self.since.items() for word in words}
+        gone = {word: release for release, words in self.until.items() for word in words}
+        ends = [word for word in first if word.startswith("].")]
+        for match in configuration.keywords(self.opaque):
+            word = match.path.rpartition(".")[2]
+            word = next((end for end in ends if match.path.endswith(end)), word)
+            if word in first or word in gone:
+                yield match, first.get(word, ""), gone.get(word, "")
+
+
+def numbers(release: str) -> tuple[int, ...]:
+    """Return a release as numbers, of which there are two at least."""
+    numbers = [int(part) for part in release.split(".")]
+    return (*numbers, 0) if len(numbers) == 1 else tuple(numbers)
 
 
 @cache

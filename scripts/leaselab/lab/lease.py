@@ -1,9 +1,8 @@
-"""A bench for the time of one command, or held over several: its lock, and the proofs of that.
+"""The lease of a bench: its lock, and the files of the checkout that hold the lock's token.
 
-A file of the checkout proves that it holds a bench.  One is of `lab take`: a bench kept over
-several commands, such as a pipeline's stages; it stays until it is released.  The other is of
-the command that uses the bench now.  From it the next command of this checkout knows what a
-killed one has left locked.
+One file is of `lab take`, which keeps the bench over several commands; it stays until
+released.  The other is of the command that uses the bench now; the next command reads from it
+what a killed one left locked.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from leaselab.archive.disk import write_private
+from leaselab.archive.disk import PRIVATE, write_whole
 from leaselab.lab.lock import BenchInUseError, BenchLock, Hold, ask, new_hold, owner_name
 from leaselab.lab.transport import Connection, connect
 from leaselab.model.bench import HostAccess
@@ -52,7 +51,7 @@ def write_hold(checkout: Path, bench: str, hold: Hold) -> None:
     """Keep a hold, for its owner's eyes only."""
     path = _file(checkout, bench)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_private(path, json.dumps(asdict(hold)))
+    write_whole(path, json.dumps(asdict(hold)).encode(), PRIVATE)
 
 
 def forget_hold(checkout: Path, bench: str) -> None:
@@ -230,7 +229,7 @@ class Lease:
             with connect(self._keeper) as keeper:
                 ask(keeper, "release", self._hold)
         except LeaselabError as error:
-            _log.warning("bench %s was not given back: %s", self.bench, error)
+            _log.warning("bench %s was not released: %s", self.bench, error)
         else:
             self.forget()
 

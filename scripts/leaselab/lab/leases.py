@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from leaselab.lab.plain_file import check_plain, lines_of, not_read, text_of
+from leaselab.lab.plain_file import check_plain, lines_of, not_read, text_of, unpacking
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import Address
 
@@ -175,6 +175,7 @@ def _of_file(path: Path, unread: Counter[str]) -> Iterator[Lease]:
                     where=str(path),
                     wanted="kea-leases4.csv or kea-leases6.csv of Kea (or of `kea-admin "
                     "lease-dump`), dhcpd.leases, or dnsmasq.leases",
+                    todo=unpacking(path),
                 )
             file.seek(0)
             yield from read(file, unread)
@@ -196,7 +197,9 @@ def _language(
 
 def _of_kea(file: IO[str], unread: Counter[str]) -> Iterator[Lease]:
     """A memfile: later lines of an address are newer, one without lifetime deletes it."""
-    rows: Iterator[dict[str | None, str]] = csv.DictReader(lines_of(file))
+    rows: Iterator[dict[str | None, str]] = csv.DictReader(
+        lines_of(file), quoting=csv.QUOTE_NONE
+    )
     while True:
         try:
             row = next(rows)

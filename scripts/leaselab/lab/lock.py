@@ -19,6 +19,9 @@ from dataclasses import asdict, dataclass, replace
 from types import TracebackType
 from typing import Any
 
+import msgspec
+
+from leaselab.lab.answers import NO_ANSWER, decoded
 from leaselab.lab.server import PROFILE_END_S
 from leaselab.lab.transport import Connection
 from leaselab.model.bench import START_LIMIT_S, Bench
@@ -72,6 +75,18 @@ class LockStatus:
     maintenance: Maintenance | None
 
 
+class _Owner(msgspec.Struct):
+    name: str
+    purpose: str
+    age_s: float
+    expires_in_s: float
+
+
+class _Printed(msgspec.Struct):
+    owner: _Owner | None
+    maintenance: Maintenance | None = None
+
+
 @dataclass
 class BenchInUseError(LeaselabError):
     """Another owner holds the bench, or it is in maintenance: no fault of the lab."""
@@ -111,14 +126,20 @@ def status(connection: Connection) -> LockStatus:
     done = connection.run([PROGRAM, "status"], timeout_s=_TIMEOUT_S)
     if done.status != 0:
         raise _failed(connection, done.stderr.strip())
-    return _answer(done.stdout)
+    return _answer(connection, done.stdout)
 
 
-def _answer(text: bytes) -> LockStatus:
+def _answer(connection: Connection, text: bytes) -> LockStatus:
     """What the lock's program prints; one of an earlier release knows no maintenance."""
-    answer = json.loads(text)
-    closed = answer.get("maintenance")
-    return LockStatus(answer["owner"], Maintenance(**closed) if closed else None)
+    answer = decoded(
+        text,
+        _Printed,
+        what=f"what {PROGRAM} {NO_ANSWER}",
+        where=connection.access.name,
+        todo="provision the bench again, which installs this release's lock",
+    )
+    owner = msgspec.structs.asdict(answer.owner) if answer.owner else None
+    return LockStatus(owner, answer.maintenance)
 
 
 def _refused(connection: Connection, status: LockStatus) -> BenchInUseError:
@@ -148,15 +169,15 @@ class NoLockError(LeaselabError):
 class BenchLock(AbstractContextManager["BenchLock"]):
     """The lock, held from entering to leaving."""
 
-    def __init__(self, connection: Connection, hold: Hold, after: Hold | None = None) -> None:
-        """`after` is the hold of the same token that goes on afterwards; none frees it."""
+    def __init__(self, connection: Connection, hold: Hold, after: Hold) -> None:
+        """`after` is the hold of the same token that goes on afterwards."""
         self._connection = connection
         self._hold = hold
         self._after = after
 
     def __enter__(self) -> BenchLock:
         """Take it, or raise a broken-lab error that names who has it."""
-        ask(self._connection, "renew" if self._after else "acquire", self._hold)
+        ask(self._connection, "renew", self._hold)
         return self
 
     def __exit__(
@@ -165,12 +186,9 @@ class BenchLock(AbstractContextManager["BenchLock"]):
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Release it; after a fault a lock that cannot be released expires."""
+        """Go on with the other hold; after a fault a lock that is not renewed expires."""
         try:
-            if self._after:
-                ask(self._connection, "renew", self._after)
-            else:
-                ask(self._connection, "release", self._hold)
+            ask(self._connection, "renew", self._after)
         except Exception:
             if kind is None:
                 raise
@@ -196,10 +214,10 @@ def ask(connection: Connection, verb: str, request: Hold | Mapping[str, Any]) ->
         [PROGRAM, verb], timeout_s=_TIMEOUT_S, stdin=json.dumps(document).encode()
     )
     if done.status == _HELD_BY_OTHER:
-        raise _refused(connection, _answer(done.stdout))
+        raise _refused(connection, _answer(connection, done.stdout))
     if done.status != 0:
         raise _failed(connection, done.stderr.strip() or f"exit status {done.status}")
-    return _answer(done.stdout)
+    return _answer(connection, done.stdout)
 
 
 def _failed(connection: Connection, why: str) -> LeaselabError:

@@ -26,6 +26,21 @@ def check_plain(path: Path) -> None:
         raise OSError(errno.EINVAL, "not a plain file")
 
 
+_PACKED = {
+    b"\x1f\x8b": "gunzip", b"\x28\xb5\x2f\xfd": "unzstd", b"\xfd7zXZ": "unxz",
+    b"BZh": "bunzip2", b"\x04\x22\x4d\x18": "unlz4", b"PK\3\4": "unzip",
+}  # fmt: skip
+"""How files begin that a program has packed, and the program that unpacks them."""
+
+
+def unpacking(path: Path) -> str:
+    """What to do with a file that is packed; empty for another."""
+    with path.open("rb") as file:
+        begin = file.read(8)
+    programs = (program for mark, program in _PACKED.items() if begin.startswith(mark))
+    return next((f"unpack it: {program} {path.name}" for program in programs), "")
+
+
 def content_of(path: Path, limit: int, too_large: str) -> bytes:
     """Return the bytes of a plain file.
 

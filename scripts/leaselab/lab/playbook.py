@@ -167,8 +167,8 @@ def _unreachable_error(event: Event, todo: str) -> LeaselabError:
             where=str(event["host"]),
             found="another key than the known_hosts file of the inventory has",
             wanted="the pinned key",
-            todo="if the host was reinstalled, pin its new key (local lab: "
-            f"`leaselab lab down`, then `up`); if not, stay away; {todo}",
+            todo="if the host was reinstalled, pin its new key (local lab: `leaselab lab "
+            f"down`, then `up`); if not, do not connect: it may be another machine; {todo}",
         )
     return lab_broken(f"cannot be reached: {message}", where=str(event["host"]), todo=todo)
 

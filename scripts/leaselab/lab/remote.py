@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
+from leaselab.lab.answers import NO_ANSWER, decoded
 from leaselab.lab.transport import Completed, Connection, Follower
 from leaselab.model.bench import BenchHost
-from leaselab.model.bounds import misfit
 from leaselab.model.errors import lab_broken
 from leaselab.model.observation import Foreign, Generated, HostReading
 from leaselab.model.text import last_line
 
 _WATCH = "/opt/leaselab/foreign-dhcp"
 """The program that listens for foreign DHCP."""
+_PROVISION_AGAIN = "provision the bench again: leaselab step provision"
 _TIMEOUT_S = 20.0
 GRACE_S = 15.0
 """Time beyond its own bound after which a command counts as hanging (s)."""
@@ -76,6 +76,12 @@ class RemoteGenerator:
         return Generated(done.status, done.stdout, done.stderr.strip())
 
 
+class _Seen(msgspec.Struct):
+    """What the program that listens for foreign DHCP prints."""
+
+    foreign: list[Foreign]
+
+
 class RemoteWatch:
     """A watch that runs on the generator's host."""
 
@@ -93,9 +99,15 @@ class RemoteWatch:
                 where=self._host,
                 found=self._follower.ended or f"nothing within {_TIMEOUT_S:.0f} s",
                 wanted=f"the answer of {_WATCH} watch",
-                todo="provision the bench again: leaselab step provision",
+                todo=_PROVISION_AGAIN,
             )
-        return [Foreign(**entry) for entry in json.loads(line)["foreign"]]
+        return decoded(
+            line,
+            _Seen,
+            what=f"what {_WATCH} watch {NO_ANSWER}",
+            where=self._host,
+            todo=_PROVISION_AGAIN,
+        ).foreign
 
 
 @contextmanager
@@ -210,19 +222,21 @@ class RemoteHost:
                 found=last_line(done.stderr),
                 todo="see that python3 runs there; the sweep can be resumed when it does",
             )
-        try:
-            return msgspec.json.decode(done.stdout, type=HostReading)
-        except msgspec.MsgspecError as error:
-            raise lab_broken(
-                f"the reading of the host is none: {misfit(error)}",
-                where=self._connection.access.name,
-                found=repr(done.stdout[:80]),
-                todo="see what python3 is there; the sweep can be resumed when it is well",
-            ) from error
+        return decoded(
+            done.stdout,
+            HostReading,
+            what="the reading of the host is invalid",
+            where=self._connection.access.name,
+            todo="see what python3 is there; then resume the sweep",
+        )
 
 
 NOTE = "/run/leaselab-host-tuning/tuned.json"
 """What role host_tuning read back when it tuned the host last; removed when it restores it."""
+
+
+_TUNE_AGAIN = "tune it again: leaselab step tune SCENARIO, or ansible/tune.yml"
+_Setting = dict[str, Any] | None
 
 
 def check_tuned(host: BenchHost, connection: Connection) -> None:
@@ -235,9 +249,9 @@ def check_tuned(host: BenchHost, connection: Connection) -> None:
         return
     note = connection.run(["cat", NOTE], timeout_s=_TIMEOUT_S)
     gone = note.status != 0
-    state: Mapping[str, Any] = {} if gone else json.loads(note.stdout)
-    other = [name for name in wanted if gone or state.get(name) != wanted[name]]
-    if not other and state.keys() == wanted.keys():
+    state = {} if gone else _noted(note.stdout, host)
+    other = [name for name in sorted({*wanted, *state}) if state.get(name) != wanted.get(name)]
+    if not other and not gone:
         return
     raise lab_broken(
         "the host is no longer tuned as it was for this sweep",
@@ -246,10 +260,21 @@ def check_tuned(host: BenchHost, connection: Connection) -> None:
         if gone
         else _words(state, other),
         wanted=_words(wanted, other),
-        todo="tune it again: leaselab step tune SCENARIO, or ansible/tune.yml",
+        todo=_TUNE_AGAIN,
+    )
+
+
+def _noted(note: bytes, host: BenchHost) -> Mapping[str, _Setting]:
+    return decoded(
+        note,
+        dict[str, _Setting],
+        what=f"{NOTE} is not the note of this release",
+        where=host.access.name,
+        todo=_TUNE_AGAIN,
     )
 
 
 def _words(tuning: Mapping[str, Any], names: Iterable[str]) -> str:
     """Settings as they were read back, by name."""
-    return ", ".join(f"{name} {(tuning.get(name) or {}).get('found')}" for name in names)
+    values = {name: (tuning.get(name) or {}).get("found", "not set") for name in names}
+    return ", ".join(f"{name} {value}" for name, value in values.items())

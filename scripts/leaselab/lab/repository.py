@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 
+from leaselab.archive.disk import drafted
 from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
 from leaselab.model.source import SHORT, Commit, public_address
 from leaselab.model.text import bounded, printable
@@ -125,8 +126,8 @@ class Repository:
         """Return the commits of a range ``A..B``, oldest first, parents before children.
 
         As git has it: what B has and A has not, so A itself is not one of them.
-        With `every` each so-many-eth, counted back from B, which is always
-        there.  Raises a usage error for what is no range or has nothing in it.
+        With `every` N, only each Nth commit, counted back from B; B is always included.
+        Raises a usage error for what is no range or has nothing in it.
         """
         old, dots, new = text.partition("..")
         if not (old and dots and new) or new.startswith("."):
@@ -223,10 +224,9 @@ class Repository:
             os.utime(target)  # what was used lately is not pruned
             return target
         folder.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f"{target.name}.{os.getpid()}")
         wanted = commit.tree if commit.dirty else commit.hash
-        try:
-            self._check_size(wanted)
+        self._check_size(wanted)
+        with drafted(target) as draft:
             done = _git(self.path, "archive", "--format=tar", f"--output={draft}", wanted)
             if done.status != 0:
                 raise lab_broken(
@@ -235,8 +235,6 @@ class Repository:
                     todo="see what it says there",
                 )
             draft.rename(target)
-        finally:
-            draft.unlink(missing_ok=True)
         return target
 
     def _check_size(self, tree: str) -> None:
@@ -405,7 +403,7 @@ def _mirror(address: str, mirrors: Path) -> Repository:
         raise usage_error(
             f"cannot be fetched: {done.reason}",
             where=address,
-            todo="see that `git ls-remote` gets an answer from it without a question",
+            todo="check that `git ls-remote` with this address works and asks for no password",
         )
     return Repository(place, address)
 

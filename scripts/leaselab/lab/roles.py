@@ -124,10 +124,10 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
     for name, asks in wanting.items():
         if asks and name not in serving:
             raise usage_error(
-                f"{kind} serves alone",
+                f"{kind} does not support this part of the scenario",
                 where=where,
                 found=name,
-                wanted=f"a server whose role declares {kind}_{name}",
+                wanted="a server whose role has this option, such as kea",
             )
     if scenario.partner and scenario.support:
         raise usage_error(
@@ -199,7 +199,7 @@ def _with_defaults(asked: ServerOptions, where: str) -> ServerOptions:
     return ServerOptions(
         kind=asked.kind,
         options={name: given.get(name, option["default"]) for name, option in declared.items()},
-        untold=tuple(name for name in declared if name not in given),
+        defaulted=tuple(name for name in declared if name not in given),
     )
 
 

@@ -10,12 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, TypeVar
 
-import msgspec
-
+from leaselab.lab.answers import NO_ANSWER, decoded
 from leaselab.lab.boot import boot, boot_of
 from leaselab.lab.transport import Completed, Connection, Follower
 from leaselab.model.bench import ServerUnderTest
-from leaselab.model.bounds import misfit
 from leaselab.model.errors import LeaselabError, invalid_measurement, lab_broken, server_broken
 from leaselab.model.observation import Reloaded, Reset, Sampled, ServerStarted, State
 from leaselab.model.text import bounded, last_line
@@ -28,6 +26,7 @@ SETTLE_TIMEOUT_S = 300.0
 LIST_TIMEOUT_S = 120.0
 PROFILE_BEGIN_S, PROFILE_END_S = 30.0, 300.0
 _Told = TypeVar("_Told", Sample, Sampled, ServerStarted, State, Reset, Reloaded)
+_DEPLOY_AGAIN = "deploy again, which installs this release's contract"
 _SHUTDOWN_S = 5.0
 """How long a host that is shut down may outlive its server (s)."""
 _NOT_THERE = frozenset({126, 127})
@@ -226,8 +225,17 @@ class ContractServer:
             raise self._broken(
                 f"the {self._deployed.holds} cannot be read: {last_line(done.stderr)}"
             )
-        rows = (line.split(" ") for line in done.stdout.decode("ascii").splitlines())
-        return dict(rows)
+        lines = done.stdout.decode("ascii", "backslashreplace").splitlines()
+        for line in lines:
+            if line.count(" ") != 1:
+                raise lab_broken(
+                    self._no_answer("list"),
+                    where=self._connection.access.name,
+                    found=repr(line[:80]),
+                    wanted="two words in each line",
+                    todo=_DEPLOY_AGAIN,
+                )
+        return dict(line.split(" ") for line in lines)
 
     def begin_profile(self) -> None:
         """Begin to sample what it runs.
@@ -297,7 +305,7 @@ class ContractServer:
             raise lab_broken(
                 f"no sample of the server within {SAMPLE_TIMEOUT_S:.0f} s",
                 where=self._connection.access.name,
-                todo="look at the host; the sweep can be resumed when it is well",
+                todo="see whether the host works; then resume the sweep",
             )
         return self._sample(line)
 
@@ -348,23 +356,23 @@ class ContractServer:
         return lab_broken(
             what,
             where=self._connection.access.name,
-            todo="look at the host; the sweep can be resumed when it is well",
+            todo="see whether the host works; then resume the sweep",
         )
 
     def _sample(self, line: str) -> Sample:
         return self._decoded(line, Sample, "sample")
 
     def _decoded(self, answer: str | bytes, kind: type[_Told], verb: str) -> _Told:
-        try:
-            return msgspec.json.decode(answer, type=kind)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise lab_broken(
-                f"what '{self._deployed.contract} {verb}' printed is no answer: "
-                f"{misfit(error)}",
-                where=self._connection.access.name,
-                found=repr(answer[:80]),
-                todo="deploy again, which installs this release's contract",
-            ) from error
+        return decoded(
+            answer,
+            kind,
+            what=self._no_answer(verb),
+            where=self._connection.access.name,
+            todo=_DEPLOY_AGAIN,
+        )
+
+    def _no_answer(self, verb: str) -> str:
+        return f"what '{self._deployed.contract} {verb}' {NO_ANSWER}"
 
 
 def _flat(beside: Mapping[str, Any] | None) -> dict[str, str]:

@@ -71,9 +71,9 @@ class Servers:
                 one.settle()
 
     def reset(self) -> Mapping[str, int]:
-        """Empty all; return how much each held, by role.
+        """Empty all servers; return how much each held, by role.
 
-        One that holds nothing ever has no entry.
+        A server that stores nothing has no entry.
         """
         was = {role: one.reset() for role, one in self.by_role.items()}
         return {role: count for role, count in was.items() if count is not None}

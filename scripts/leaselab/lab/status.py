@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from leaselab.archive.ident import is_id
+from leaselab.lab.answers import NO_ANSWER, decoded
 from leaselab.lab.inventory import GENERATOR_GROUP, Inventory, InventoryHost
 from leaselab.lab.lock import LockStatus, Maintenance
 from leaselab.lab.lock import status as lock_status
@@ -45,6 +47,44 @@ print(json.dumps({
     "generators": [one for one in map(recorded, generators) if one],
 }))
 """
+
+
+class _Address(msgspec.Struct):
+    local: str = ""
+
+
+class _Interface(msgspec.Struct):
+    """An interface of ``ip -json``, which has empty ones as well."""
+
+    ifname: str = ""
+    addr_info: list[_Address] = []
+
+
+class _Program(msgspec.Struct):
+    """A server or generator, as its role records it."""
+
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+class _Variant(_Program):
+    scenario: str
+    variant: str
+
+
+class Probe(msgspec.Struct):
+    """What the program prints that asks a host."""
+
+    hostname: str
+    os: str
+    kernel: str
+    cpus: tuple[int, ...]
+    addresses: list[_Interface]
+    variants: list[_Variant]
+    generators: list[_Program]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +257,14 @@ def _ask(host: InventoryHost, connector: Callable[[HostAccess], Connection]) -> 
                 where=host.access.name,
                 todo="see what python3 is there",
             )
-        status = read_probe(host, json.loads(done.stdout))
+        probe = decoded(
+            done.stdout,
+            Probe,
+            what=f"what python3 {NO_ANSWER}",
+            where=host.access.name,
+            todo="see that a login there prints nothing else; else provision and deploy again",
+        )
+        status = read_probe(host, probe)
         if GENERATOR_GROUP not in host.parts:
             return _Answer(status)
         try:
@@ -226,14 +273,14 @@ def _ask(host: InventoryHost, connector: Callable[[HostAccess], Connection]) -> 
             return _Answer(status, problem=str(error))
 
 
-def read_probe(host: InventoryHost, answer: dict[str, Any]) -> HostStatus:
+def read_probe(host: InventoryHost, answer: Probe) -> HostStatus:
     """Judge what a host answered against what the inventory says of it."""
     wanted = [address for address in (host.test_address, host.test_address6) if address]
     places = {
-        info["local"]: interface["ifname"]
-        for interface in answer["addresses"]
-        for info in interface.get("addr_info", [])
-        if "local" in info
+        info.local: interface.ifname
+        for interface in answer.addresses
+        for info in interface.addr_info
+        if info.local
     }
     have = tuple(address for address in wanted if address in places)
     missing = [address for address in wanted if address not in places]
@@ -241,25 +288,21 @@ def read_probe(host: InventoryHost, answer: dict[str, Any]) -> HostStatus:
     problem = f"no interface has {', '.join(missing)}" if missing else ""
     if len(interfaces) > 1:
         problem = f"test addresses on several interfaces: {', '.join(interfaces)}"
-    newest = answer["variants"][-1] if answer["variants"] else None
+    newest = answer.variants[-1] if answer.variants else None
     return HostStatus(
         name=host.access.name,
         parts=host.parts,
         at=host.access.at,
         reachable=True,
         problem=problem,
-        hostname=answer["hostname"],
-        os=answer["os"],
-        kernel=answer["kernel"],
-        cpus=tuple(answer["cpus"]),
+        hostname=answer.hostname,
+        os=answer.os,
+        kernel=answer.kernel,
+        cpus=answer.cpus,
         test_interface=", ".join(interfaces),
         test_addresses=have,
-        server=_named(newest),
-        scenario=str(newest["scenario"]) if newest else "",
-        variants=tuple(one["variant"] for one in answer["variants"]),
-        generator=", ".join(_named(one) for one in answer["generators"]),
+        server=str(newest) if newest else "",
+        scenario=newest.scenario if newest else "",
+        variants=tuple(one.variant for one in answer.variants),
+        generator=", ".join(map(str, answer.generators)),
     )
-
-
-def _named(record: dict[str, Any] | None) -> str:
-    return f"{record['name']} {record['version']}" if record else ""

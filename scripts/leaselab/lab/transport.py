@@ -198,7 +198,7 @@ class Connection(AbstractContextManager["Connection"]):
             raise lab_broken(
                 f"{what} did not end in time",
                 where=self.access.name,
-                todo="look at the host; the sweep can be resumed when it is well",
+                todo="see whether the host works; then resume the sweep",
             ) from error
         except (EOFError, OSError, paramiko.SSHException) as error:
             raise lab_broken(
@@ -383,7 +383,8 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
             where=access.name,
             found=error.key.fingerprint,
             wanted=f"{error.expected_key.fingerprint} of {access.known_hosts_file}",
-            todo="if the host was reinstalled, replace its line there; if not, stay away",
+            todo="if the host was reinstalled, replace its line there; if not, do not "
+            "connect: it may be another machine",
         )
     if isinstance(error, paramiko.AuthenticationException):
         return lab_broken(

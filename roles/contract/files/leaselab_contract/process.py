@@ -216,9 +216,13 @@ def stat_fields(pid):
 
 
 def alive(pid):
-    """Whether there is such a process; a zombie does not count."""
+    """Whether there is such a process; a zombie does not count.
+
+    Its first thread is one while others wait for the disk, with its sockets still open.
+    """
     try:
-        return stat_fields(pid)[0] != "Z"
+        fields = stat_fields(pid)
+        return fields[0] != "Z" or int(fields[17]) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
 

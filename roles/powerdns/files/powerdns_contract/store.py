@@ -85,7 +85,7 @@ def restore(config):
 def recorded(config):
     """Return the database's record of the zones that it holds; None without one."""
     try:
-        return json.loads(ask(config, "sql", config["database"]["told_sql"]))
+        return json.loads(ask(config, "sql", config["database"]["note_sql"]))
     except ValueError:
         return None
 
@@ -106,7 +106,7 @@ def make_tables(config, wanted):
     counted = ask(config, "sql", here + config["database"]["count_sql"]).split()
     check(config, "zones", int(counted[0]))
     check(config, "records", int(counted[1]))
-    ask(config, "sql", config["database"]["tell_sql"].replace("{told}", json.dumps(wanted)))
+    ask(config, "sql", config["database"]["set_note_sql"].replace("{note}", json.dumps(wanted)))
 
 
 def check(config, what, found):
