@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
+from types import ModuleType
 
 ROLES = Path(__file__).parents[1] / "roles"
 

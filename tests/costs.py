@@ -1,11 +1,7 @@
-"""What the tests cost: the ten slowest and each folder's share, over both parts of a suite."""
+"""What the tests of a part of the suite cost: the ten slowest and each folder's share."""
 
-import json
 from collections import defaultdict
-from pathlib import Path
 
-KEPT = Path(__file__).parents[1] / ".leaselab" / "test-costs.json"
-"""The seconds of the quick part, for the table at the end of the other one."""
 SLOWEST = 10
 
 
@@ -28,17 +24,3 @@ def table(seconds):
         spent = sum(costs)
         yield f"{spent:8.1f}  {spent / total:5.0%}  {len(costs):5}  {folder}"
     yield f"{total:8.1f}  {1:5.0%}  {len(seconds):5}  all"
-
-
-def write(seconds):
-    """Keep them for the part that follows."""
-    KEPT.parent.mkdir(parents=True, exist_ok=True)
-    KEPT.write_text(json.dumps(seconds), encoding="utf-8")
-
-
-def read():
-    """Return what the part before kept, nothing where there was none."""
-    try:
-        return json.loads(KEPT.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return {}

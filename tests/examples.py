@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +17,7 @@ from tests.bench_document import DOCUMENT
 from leaselab.analysis.matrix import Cell
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.ident import new_id
+from leaselab.archive.running import RunningSweep
 from leaselab.archive.store import Store
 from leaselab.model.journal import Fault
 from leaselab.model.procedures.burst import Burst
@@ -24,12 +27,6 @@ from leaselab.model.record import Bracket, Confirmation, Record, Round
 from leaselab.model.server import Build
 from leaselab.model.source import Commit
 from leaselab.model.trial import WHOLE, Percentiles, Sample, Second, Trial
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from leaselab.archive.running import RunningSweep
 
 CONFIG = '{"Dhcp4": {"valid-lifetime": 86400}}\n'
 MAX_RATES = (6015.0, 5988.0, 6122.0, 6003.0, 5731.0, 6040.0, 5996.0, 6021.0, 5979.0)

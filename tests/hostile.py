@@ -118,7 +118,7 @@ def _benches(root):
     ]
     check = {"at": "2026-11-22T10:00:00.000Z", "ok": False, "errors": 2, "first": ATTACK}
     for name, state in (("docker", "measuring"), ("rack2", "broken")):
-        status = {"at": "2026-11-23T10:00:00.000Z", "state": state, "told": ATTACK}
+        status = {"at": "2026-11-23T10:00:00.000Z", "state": state, "detail": ATTACK}
         write_note(root, name, STATUS, {**status, "hosts": hosts})
     write_note(root, "rack2", CHECK, check)
 

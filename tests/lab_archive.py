@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from tests.examples import (
@@ -32,9 +32,6 @@ from leaselab.lab.catalog import load_scenarios
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment, Reason, Record, Round
 from leaselab.model.scenario import Scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _PAIRS = {"memfile": ("", "-hs", "-lb"), "mysql": ("", "-hs"), "postgresql": ("", "-hs")}
 SCENARIOS = (

@@ -11,13 +11,15 @@ import gzip
 import hashlib
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
+import pytest
 from tests.bench_document import DOCUMENT, host
 from tests.dns import PROOF
 from tests.examples import CONFIG, START, example_round, example_trial
@@ -30,6 +32,7 @@ from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.transport import Completed
 from leaselab.measure.point import Point
+from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.journal import RoundDone, RunBegun
 from leaselab.model.procedures.burst import Burst
@@ -38,15 +41,7 @@ from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.replay import Replay
 from leaselab.model.record import Round
 from leaselab.run import hunt, measurement, preparation, workplace
-from leaselab.run.duel import Fight
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    import pytest
-
-    from leaselab.model.bench import Bench
+from leaselab.run.duel import DuelRounds
 
 ENVIRONMENT = DOCUMENT["environment"]
 BROKEN = "src/dhcp.c:7:1: error: expected ';'"
@@ -139,7 +134,7 @@ class Lab:
             ("watching", lambda *_: nullcontext()),
             ("Servers", _Servers),
             ("Point", self._point),
-            ("Fight", lambda points, _: _Fight(points)),
+            ("DuelRounds", lambda points, _: _DuelRounds(points)),
         ):
             monkeypatch.setattr(measurement, name, double)
 
@@ -376,7 +371,7 @@ class _Point(Point):
         pass
 
 
-class _Fight(Fight):
+class _DuelRounds(DuelRounds):
     """A duel whose rounds are made up: a round of A, then one of B."""
 
     def _round(self) -> None:

@@ -6,8 +6,9 @@ import hashlib
 import math
 import random
 import shutil
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
 
 from msgspec.structs import replace
 from tests.examples import START, archive_result, built, example_result
@@ -16,11 +17,6 @@ from leaselab.analysis.summary import metrics_of
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment, Record, Round
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from pathlib import Path
 
 ANCHOR = "a" * 40
 RATE = 6000.0

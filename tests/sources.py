@@ -1,4 +1,4 @@
-"""Repositories of real servers, made from a distribution's source packages.
+"""Packages of Debian's suites, and repositories of real servers, made from source packages.
 
 No git hosting can be reached from everywhere, but a package mirror can: each suite has a
 version of the source, and each becomes a commit.  The lists are fetched into a folder of
@@ -18,23 +18,67 @@ from tests.repositories import git, make_repository
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 
-class SourceLists:
-    """The source packages of some suites of the machine's own mirror."""
+class Lists:
+    """The packages of some suites of the machine's own mirror."""
+
+    kind = "deb"
 
     def __init__(self, folder: Path, suites: list[str]) -> None:
-        """Fetch the lists of the suites into a folder."""
+        """Keep the lists of the suites in a folder."""
         self._folder = folder
         for name in ("lists/partial", "cache/archives/partial"):
             (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / "status").touch()
         mirror = _run("apt-get", "indextargets", "--format", "$(REPO_URI)").split()[0]
+        # a mirror that is a snapshot is older than its lists say they may be
+        settings = f"[signed-by={KEYRING} check-valid-until=no]"
         (folder / "sources.list").write_text(
-            "".join(
-                # a mirror that is a snapshot is older than its lists say they may be
-                f"deb-src [signed-by={KEYRING} check-valid-until=no] {mirror} {suite} main\n"
-                for suite in suites
-            ),
+            "".join(f"{self.kind} {settings} {mirror} {suite} main\n" for suite in suites),
             encoding="utf-8",
         )
+
+    def download(self, packages: list[str], place: Path) -> None:
+        """Fetch packages, and what they depend on, into an empty folder."""
+        (place / "partial").mkdir()
+        wanted = ("apt-get", "install", "--yes", "--download-only", *packages)
+        try:
+            self._apt(*wanted, archives=place)
+        except AssertionError:  # there are no lists yet, or newer packages
+            self._apt("apt-get", "update")
+            self._apt(*wanted, archives=place)
+
+    def _apt(
+        self, *command: str, folder: Path | None = None, archives: Path | None = None
+    ) -> str:
+        program, *arguments = command
+        cache = self._folder / "cache"
+        options = {
+            "Dir::Etc::SourceList": self._folder / "sources.list",
+            "Dir::Etc::SourceParts": "/dev/null",
+            "Dir::State::Lists": self._folder / "lists",
+            "Dir::State::Status": self._folder / "status",
+            "Dir::Cache": cache,
+            # images of containers have none, and reading a list takes a second
+            "Dir::Cache::SrcPkgCache": "sources.bin",
+            "Dir::Cache::PkgCache": "packages.bin",
+            "Dir::Cache::Archives": archives or cache / "archives",
+            "Acquire::Languages": "none",
+            "APT::Get::List-Cleanup": "0",
+            "APT::Install-Recommends": "0",
+            "APT::Sandbox::User": "root",
+        }
+        flags = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
+        return _run(program, *flags, *arguments, folder=folder or self._folder)
+
+
+class SourceLists(Lists):
+    """The source packages of some suites of the machine's own mirror."""
+
+    kind = "deb-src"
+
+    def __init__(self, folder: Path, suites: list[str]) -> None:
+        """Fetch the lists of the suites into a folder."""
+        super().__init__(folder, suites)
         self._apt("apt-get", "update")
 
     def fetch(self, package: str, suite: str) -> tuple[str, Path]:
@@ -54,19 +98,6 @@ class SourceLists:
             (top,) = draft.iterdir()
             top.rename(place)
         return version, place
-
-    def _apt(self, *command: str, folder: Path | None = None) -> str:
-        program, *arguments = command
-        options = {
-            "Dir::Etc::SourceList": self._folder / "sources.list",
-            "Dir::Etc::SourceParts": "/dev/null",
-            "Dir::State::Lists": self._folder / "lists",
-            "Dir::Cache": self._folder / "cache",
-            "APT::Get::List-Cleanup": "0",
-            "APT::Sandbox::User": "root",
-        }
-        flags = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
-        return _run(program, *flags, *arguments, folder=folder or self._folder)
 
 
 def repository_of(

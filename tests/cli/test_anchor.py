@@ -97,8 +97,8 @@ def test_the_anchor_among_the_commits_is_measured_once(lab, place, hashes):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--commit", "v1", "--anchor", "v1"], "the anchor is all there is to measure"),
-        (["--commit", "main", "--anchor", "v1", "--sequential"], "takes turns"),
+        (["--commit", "v1", "--anchor", "v1"], "are the same build"),
+        (["--commit", "main", "--anchor", "v1", "--sequential"], "must be measured in turn"),
         (["--commit", "main", "--anchor", "v9"], "v9"),
     ],
 )

@@ -96,7 +96,7 @@ def test_it_says_its_cost_before_and_what_each_duel_reported(lab, place, hashes,
         if line.startswith("leaselab bisect: ")
     ]
     assert said[0].startswith("12 commits from ")
-    assert said[0].endswith("has 0 duels of them, and 0 of them cannot be measured")
+    assert said[0].endswith("has 0 duels of them, and knows 0 that cannot be measured")
     assert said[1].startswith("expected: ")
     assert "by the plan of a duel" in said[1]
     assert said[1].endswith("budget: 0 of 240 min spent")
@@ -179,6 +179,9 @@ def test_interrupted_again_and_again_it_goes_on_to_the_same_end(lab, place, hash
         out, err = capsys.readouterr()
         assert (out, len(lab.rounds)) == ("", stop)
         assert "the search goes on with the same command: " in err.splitlines()[-1]
+    # In its profile: the answer is known.
+    assert search(place, hashes) == 130
+    assert "Slower since " in capsys.readouterr().out
     lab.interrupted_at = None
     assert search(place, hashes, "--json") == 1
     document = json.loads(capsys.readouterr().out)
@@ -202,9 +205,9 @@ def test_a_bad_end_that_does_not_build_is_the_end_of_it(lab, place, hashes, caps
 def test_with_too_little_budget_it_says_between_which_commits(place, hashes, capsys):
     assert search(place, hashes, "--json", "--budget", "9") == 1
     document = json.loads(capsys.readouterr().out)
-    assert document["ending"] == "not told apart at this budget"
+    assert document["ending"] == "not decided within this budget"
     assert document["culprits"] == []
-    assert "not told apart at this budget" in document["text"]
+    assert "not decided within this budget" in document["text"]
     left = [hashes.index(document["left"][end]) for end in ("after", "to")]
     assert left[0] < CULPRIT <= left[1]
     assert document["minutes"] <= 9
@@ -238,10 +241,15 @@ def test_a_good_end_that_cannot_be_measured_ends_the_search(lab, place, hashes, 
     assert "gave no verdict" in capsys.readouterr().err
 
 
-def test_a_broken_lab_ends_the_search_and_says_how_it_goes_on(lab, place, hashes, capsys):
+def test_a_broken_lab_ends_the_search_and_says_how_it_goes_on(
+    lab, place, hashes, capsys, monkeypatch
+):
+    """Also which repository it was, where results have its name alone."""
+    monkeypatch.setattr("sys.argv", ["leaselab", "bisect", "--repo", "../dns masq"])
     lab.faults[hashes[0], 3] = lab_broken("cannot be reached", where="sut")
     assert search(place, hashes) == 4
-    assert "the search goes on with the same command: " in capsys.readouterr().err
+    given = "./leaselab bisect --repo '../dns masq'"
+    assert f"the search goes on with the same command: {given}" in capsys.readouterr().err
     lab.faults.clear()
     assert search(place, hashes) == 1
     assert lab.rounds.count((hashes[0], 2)) == lab.measured.count(hashes[0])

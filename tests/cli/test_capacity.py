@@ -69,8 +69,8 @@ def test_a_terminal_shows_needs_configurations_and_what_to_know(capsys):
     )
     assert [line.split() for line in lines[2:6]] == [
         ["transactions/s", "steady", "peak"],
-        ["new", "clients", "0", "1152"],
-        ["renewals", "2.00", "0.400"],
+        ["new", "clients", "0.00", "1152"],
+        ["renewals", "2.00", "0"],
         ["together", "2.00", "1152"],
     ]
     assert lines[7].split("  ")[0] == "scenario"

@@ -175,7 +175,8 @@ def test_one_scenario_is_handed_on_and_an_unknown_one_refused_before_any_host(ca
     assert (code, out, playbook.called) == (2, "", None)
     assert err == (
         "leaselab: scenarios: unknown scenario 'v4-memfil'; "
-        "did you mean 'v4-memfile', 'v6-memfile' or 'v4-memfile-mt'?\n"
+        "did you mean 'v4-memfile', 'v6-memfile' or 'v4-memfile-mt'? "
+        "`leaselab list --scenarios` has all\n"
     )
 
 

@@ -102,8 +102,8 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
         "v4-memfile on bench docker, environment 1",
         "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 3 s",
         "± is half of a 95 % interval; 9 runs, 1 dropped at each end",
-        "A began 2026-11-21 11:30:05 UTC, B began 2026-11-21 12:30:05 UTC, 60 min later: what "
-        "the machine itself became faster or slower by is part of the ratio",
+        "A began 2026-11-21 11:30:05 UTC, B began 2026-11-21 12:30:05 UTC, 60 min later: the "
+        "drift of the machine in between is part of the ratio",
         "",
         said,
     ]
@@ -248,7 +248,7 @@ class TestPrevious:
         measured("b")
         code, out, err, comment, (own, judged) = compared("previous", "last")
         assert code == 0
-        said = "Nothing to compare with yet: kea 2.6.3 of commit bbbbbbbbbb (Change b)"
+        said = "Nothing to compare kea 2.6.3 of commit bbbbbbbbbb (Change b) with yet"
         assert out.splitlines()[-1].startswith(said)
         assert err.startswith(f"leaselab: {said}")
         assert "## Leaselab: first\n" in comment
@@ -476,7 +476,7 @@ class TestPointsOfAFamily:
     def test_another_load_is_refused(self, point, capsys):
         load = {"family": 4, "pool": {"subnet": "10.0.0.0/9"}}
         assert main(["compare", point(1, 1.0).id, point(2, 1.5, load=load).id]) == 2
-        assert "not like with like: another scenario" in capsys.readouterr().err
+        assert "not comparable: another scenario" in capsys.readouterr().err
 
     def test_factors_of_other_names_are_no_family(self, point, root, capsys):
         other = archive_result(root, example_result(token="0009"))

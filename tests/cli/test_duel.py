@@ -76,6 +76,14 @@ def test_a_drop_in_every_layout_is_the_codes_and_in_one_its_place(
     assert not lab.deployed[6:], "nothing is profiled"
 
 
+@pytest.mark.usefixtures("lab")
+def test_a_comment_on_stdout_about_layouts_is_all_of_it(place, capsys):
+    assert live(place, "v1.0", "main", "--layouts", "2", "--markdown", "-") == 0
+    out, _ = capsys.readouterr()
+    assert out.startswith("#")
+    assert "layouts" not in out
+
+
 def test_an_interrupted_duel_of_a_layout_goes_on_in_that_layout(lab, place):
     lab.interrupted_at = 5
     assert live(place, "v1.0", "main", "--layouts", "2") != 0

@@ -4,10 +4,11 @@ import re
 from pathlib import Path, PurePath
 
 import yaml
+from msgspec import convert
 
 from leaselab.cli.status import status_lines
 from leaselab.lab.inventory import InventoryHost
-from leaselab.lab.status import _PROBE, BenchStatus, HostStatus, read_probe
+from leaselab.lab.status import _PROBE, BenchStatus, HostStatus, Probe, read_probe
 from leaselab.model.bench import HostAccess
 
 ROOT = Path(__file__).parents[2]
@@ -18,7 +19,7 @@ AT = "root@192.0.2.1:22"
 
 def answer(*addresses, variants=(), generators=()):
     """What a host answers that has these (interface, address)."""
-    return {
+    document = {
         "hostname": "sut1",
         "os": "Debian 13",
         "kernel": "6.12",
@@ -29,6 +30,7 @@ def answer(*addresses, variants=(), generators=()):
         "variants": list(variants),
         "generators": list(generators),
     }
+    return convert(document, Probe)
 
 
 BOTH = (("ens2", "198.18.0.10"), ("ens2", "2001:2:0:1::10"), ("ens1", "192.0.2.1"))
@@ -67,7 +69,7 @@ def test_a_missing_test_address_is_wrong():
     assert not host.well
     status = BenchStatus("rack", (host,))
     assert status_lines(status)[:2] == [
-        "bench rack: not well",
+        "bench rack: has a fault",
         "  sut (dhcp_server) root@192.0.2.1:22: WRONG: no interface has 2001:2:0:1::10",
     ]
 
@@ -81,7 +83,7 @@ def test_a_rack_that_does_not_answer_is_not_well_but_the_local_lab_is_down():
     silent = HostStatus("sut", ("dhcp_server",), AT, reachable=False, problem="no answer")
     problem = "gen, which keeps it, is not reachable"
     assert status_lines(BenchStatus("rack", (silent,), None, problem)) == [
-        "bench rack: not well",
+        "bench rack: has a fault",
         "  sut (dhcp_server) root@192.0.2.1:22: NOT REACHABLE: no answer",
         "lock: not known: gen, which keeps it, is not reachable",
     ]

@@ -225,6 +225,14 @@ def test_a_missing_package_is_installed_where_that_asks_nothing(checkout, bare_p
     )
 
 
+PARTS_PRINTED = """
+python() { printf "%s\\n" "$4"; }
+env() { shift; "$@"; }
+nice() { shift 2; "$@"; }
+"""
+"""Has the launcher print the parts that it would run."""
+
+
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
@@ -232,6 +240,7 @@ def test_a_missing_package_is_installed_where_that_asks_nothing(checkout, bare_p
         (["--part", "lab"], ["lab"]),
         (["--part=lab", "-x"], ["lab"]),
         (["--part", "quick"], ["quick"]),
+        (["--version"], ["quick"]),
         (["tests/unit", "-x"], ["quick"]),
         (["tests/lab/test_server.py"], ["lab"]),
         (["tests/lab/night"], ["lab"]),
@@ -240,5 +249,16 @@ def test_a_missing_package_is_installed_where_that_asks_nothing(checkout, bare_p
     ],
 )
 def test_only_the_parts_of_the_suite_that_are_meant_are_run(arguments, parts):
-    done = calling('python() { printf "%s\\n" "$4"; }; both_parts "$@"', *arguments)
+    done = calling(f'{PARTS_PRINTED}both_parts "$@"', *arguments)
     assert done.stdout.split() == parts
+
+
+@pytest.mark.parametrize(
+    ("quick", "lab", "status"),
+    [(0, 0, 0), (1, 0, 1), (0, 1, 1), (2, 1, 2), (5, 0, 0), (0, 5, 0), (5, 1, 1), (5, 5, 5)],
+)
+def test_the_suite_ends_as_its_parts_do(quick, lab, status):
+    """A part without a test of those that are meant ends with 5."""
+    python = f"python() {{ [[ $4 == quick ]] && return {quick}; return {lab}; }}"
+    done = calling(f"{PARTS_PRINTED}{python}; both_parts")
+    assert done.returncode == status, done.stderr

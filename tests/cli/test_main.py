@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import re
 import subprocess
 import sys
 import types
@@ -73,6 +74,15 @@ def test_help_has_the_options_of_a_command(capsys):
     assert out == out[: len(out) // 2] * 2
     assert "--all" in out
     assert main(["help", "shwo"]) == 2
+
+
+def test_help_breaks_no_name_at_its_hyphens(capsys, monkeypatch):
+    """One that is cut cannot be found, or pasted."""
+    for columns in range(80, 120, 5):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert main(["compare", "--help"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert not [line for line in lines if re.search(r"\w-$", line)]
 
 
 @pytest.mark.parametrize("word", ["--version", "version"])

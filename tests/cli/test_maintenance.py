@@ -34,9 +34,10 @@ def bench(tmp_path, monkeypatch):
     return here
 
 
-def close(*words):
-    owner = ["--owner", "ana@laptop"]
-    return main(["lab", "maintenance", "on", "rack1", "--reason", REASON, *owner, *words])
+def close(owner="ana@laptop", reason=REASON, *words):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LEASELAB_OWNER", owner)
+        return main(["lab", "maintenance", "on", "rack1", "--reason", reason, *words])
 
 
 @pytest.mark.usefixtures("bench")
@@ -97,7 +98,7 @@ def test_a_sweep_of_its_holder_begins_and_another_one_does_not(bench):
 @pytest.mark.usefixtures("bench")
 def test_another_users_is_left_as_it_is(capsys):
     close()
-    assert close("--owner", "ben@desk") == 4
+    assert close("ben@desk") == 4
     assert "found ana@laptop since 20" in capsys.readouterr().err
 
 
@@ -105,8 +106,7 @@ def test_another_users_is_left_as_it_is(capsys):
 def test_its_owner_may_give_another_reason(capsys):
     close()
     capsys.readouterr()
-    words = ["--reason", "a second\ncard", "--owner", "ana@laptop", "--json"]
-    assert main(["lab", "maintenance", "on", "rack1", *words]) == 0
+    assert close("ana@laptop", "a second\ncard", "--json") == 0
     assert json.loads(capsys.readouterr().out)["maintenance"]["reason"] == "a second card"
 
 
@@ -156,7 +156,6 @@ def test_a_bench_that_was_never_prepared_gets_the_program_first(bench, monkeypat
         ["on", "rack1"],
         ["on", "rack1", "--reason", "  "],
         ["off", "rack1", "--reason", "done"],
-        ["off", "rack1", "--owner", "ana@laptop"],
         ["on", "rack9", "--reason", "x"],
     ],
 )

@@ -33,21 +33,30 @@ OPTIONS = [
 BAD = {"--keep": ""}
 """What is no value of an option that takes any word."""
 IDLE = (
-    ("run --every 2", "--every", "--commits A..B beside it"),
+    ("run --every 2", "--every", "--commits A..B as well"),
     ("run v4-memfile --sequential", "--sequential", "several measurements"),
-    ("compare last last --find 3", "--find", "--live beside it"),
+    ("compare last last --find 3", "--find", "--live as well"),
+    ("compare last last --layouts 3", "--layouts", "--live as well"),
+    ("compare last last --profile", "--profile", "--live as well"),
+    ("compare last last --no-profile", "--no-profile", "--live as well"),
+    ("compare a b --live --layouts 3 --profile", "--profile", "a single layout"),
+    (
+        "bisect v4-memfile --good a --bad b --repo . --dry-run --layouts 3",
+        "--layouts",
+        "a search that measures",
+    ),
     (
         "compare package package --live --threshold 3",
         "--threshold",
         "results that are archived",
     ),
     ("compare --list HEAD --junit -", "--junit", "a comparison"),
-    ("calibrate --pairs 3", "--pairs", "--error-budget beside it"),
-    ("review --no-profile", "--no-profile", "--confirm beside it"),
+    ("calibrate --pairs 3", "--pairs", "--error-budget as well"),
+    ("review --no-profile", "--no-profile", "--confirm as well"),
     ("list --scenarios --limit 3", "--limit", "a list of results"),
-    ("show --parameters {}", "--parameters", "--scenario beside it"),
-    ("watch --port 3", "--port", "--html beside it"),
-    ("report --against last", "--against", "ids of results, or --release, beside it"),
+    ("show --parameters {}", "--parameters", "--scenario as well"),
+    ("watch --port 3", "--port", "--html as well"),
+    ("report --against last", "--against", "ids of results, or --release, as well"),
 )
 
 
@@ -108,11 +117,41 @@ def test_a_bad_value_is_refused_by_the_options_name_with_what_is_wanted(command,
     assert error.todo
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_help_says_what_each_argument_is(command):
+    assert [action.dest for action in command.parser().shown if not action.help] == []
+
+
 @pytest.mark.parametrize(("words", "option", "wanted"), IDLE)
 def test_an_option_without_effect_is_refused(words, option, wanted, capsys):
     assert main(words.split()) == 2
     assert capsys.readouterr().err == (
         f"leaselab: {option}: it would have no effect (wanted {wanted}); leave {option} out\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "documents"),
+    [
+        ("compare a b --markdown - --json", "--markdown - and --json"),
+        ("compare a b --junit - --json", "--junit - and --json"),
+        ("compare a b --markdown - --junit -", "--markdown - and --junit -"),
+        ("review --markdown - --json", "--markdown - and --json"),
+    ],
+)
+def test_stdout_gets_one_document(words, documents, capsys):
+    assert main(words.split()) == 2
+    said = f"only one document can be written to stdout (found {documents}, wanted one of"
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["compare a b", "bisect --good a --bad b --repo ."])
+def test_a_scenario_and_a_configuration_are_not_both_taken(command, tmp_path, capsys):
+    place = "--scenario s" if command.startswith("compare") else "s"
+    assert main([*command.split(), *place.split(), "--config", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err == (
+        "leaselab: exactly one scenario must be named "
+        "(found s and --config, wanted SCENARIO, or --config FILE)\n"
     )
 
 

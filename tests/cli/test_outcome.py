@@ -54,9 +54,9 @@ def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
     commands = [line.strip().split("  ")[0].replace(record.id, "ID") for line in lines]
     assert commands == [
         "next:",
-        "leaselab show --all ID",
-        f"leaselab {second}",
-        "leaselab rerun ID",
+        "./leaselab show --all ID",
+        f"./leaselab {second}",
+        "./leaselab rerun ID",
     ]
     for command in commands[1:]:
         result, arguments = find(command.split()[1:])

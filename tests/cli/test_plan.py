@@ -52,8 +52,8 @@ def test_the_document_has_the_same_and_every_scenario(capsys):
     assert not set(planned) & set(result["left_out"])
     assert result["load_on_a_working_day"] <= 0.8
     for row in result["duels"]:
-        assert 0 < row["told_h"]["median"] <= row["told_h"]["p95"]
-        assert row["told_h"]["median"] <= row["named_h"]["median"]
+        assert 0 < row["verdict_h"]["median"] <= row["verdict_h"]["p95"]
+        assert row["verdict_h"]["median"] <= row["named_h"]["median"]
 
 
 def test_without_results_the_defaults_are_named_as_such(capsys):

@@ -122,7 +122,7 @@ def test_no_host_is_switched_while_its_bench_is_held(bench):
         code, said = play(bench, *asked, *more)
         assert code == 2
         assert "in use" not in said
-        assert "sut: nothing switches this host. Found: no leaselab_power." in said
+        assert "sut: this host has no power switch. Found: no leaselab_power." in said
 
 
 def test_a_limit_does_not_leave_the_bench_lock_out(bench):

@@ -120,14 +120,14 @@ class TestCommand:
         assert "repeat it with --force" in said
         assert bench.switched == ()
         assert main(["lab", "power", "cycle", "gen"]) == 0
-        assert "who has the bench is not asked" in capsys.readouterr().err
+        assert "the bench lock is not checked" in capsys.readouterr().err
         assert bench.switched == (("gen", "cycle"),)
 
     def test_a_generator_that_was_last_seen_in_maintenance_is_left_alone(
         self, bench, capsys, tmp_path
     ):
         bench.dead = {"gen"}
-        note = {"state": "maintenance", "told": "ana@laptop: new card"}
+        note = {"state": "maintenance", "detail": "ana@laptop: new card"}
         write_note(tmp_path / "results", "rack1", STATUS, note)
         assert main(["lab", "power", "on", "gen"]) == 4
         assert "last seen in maintenance: ana@laptop: new card" in capsys.readouterr().err
@@ -137,7 +137,9 @@ class TestCommand:
     def test_a_host_that_nothing_switches_and_one_that_is_none_are_reported(self, capsys):
         assert main(["lab", "power", "on", "bld"]) == 2
         said = capsys.readouterr().err
-        assert "host bld: nothing switches this host (found no variable leaselab_power" in said
+        assert (
+            "host bld: this host has no power switch (found no variable leaselab_power" in said
+        )
         assert "set leaselab_power there, as docs/reference/inventory.md shows" in said
         assert main(["lab", "power", "on", "sot"]) == 2
         assert "did you mean 'sut'?" in capsys.readouterr().err
@@ -232,7 +234,7 @@ class TestRecovery:
         """A sweep may go on behind a broken network."""
         bench.dead = {"sut", "gen", "bld"}
         assert main(["step", "provision"]) == 4
-        assert "nothing is switched: no host answers" in capsys.readouterr().err
+        assert "no host was power-cycled: no host answers" in capsys.readouterr().err
         assert bench.switched == ()
 
     def test_a_lab_of_this_machine_that_is_down_is_brought_up_and_not_cycled(
@@ -241,7 +243,7 @@ class TestRecovery:
         hostvars["sut"]["leaselab_lab"] = "vm"
         bench.dead = {"sut", "gen", "bld"}
         assert main(["step", "provision"]) == 4
-        assert "nothing is switched" not in capsys.readouterr().err
+        assert "no host was power-cycled" not in capsys.readouterr().err
         assert bench.switched == ()
 
     def test_a_host_without_a_switch_is_for_the_playbooks_to_name(self, bench, capsys):
@@ -263,7 +265,7 @@ class TestRecovery:
         self, bench, capsys, tmp_path
     ):
         bench.dead = {"gen"}
-        note = {"state": "maintenance", "told": "ana@laptop: new card"}
+        note = {"state": "maintenance", "detail": "ana@laptop: new card"}
         write_note(tmp_path / "results", "rack1", STATUS, note)
         assert main(["step", "provision"]) == 4
         assert "last seen in maintenance: ana@laptop: new card" in capsys.readouterr().err

@@ -130,7 +130,7 @@ def test_a_commit_that_did_not_build_is_refused_with_the_way_to_build_it(
     monkeypatch.setattr(rerun, "prepare", lambda *_, **__: pytest.fail("a host was touched"))
     assert main(["rerun", record.id]) == 2
     printed = capsys.readouterr().err
-    assert f"result {record.id}: nothing was measured" in printed
+    assert f"result {record.id}: it cannot be measured again" in printed
     assert "found build-failed, no bench.json" in printed
     source = record.source
     again = f"leaselab run v4-memfile --repo {source.repository} --commit {source.hash}"

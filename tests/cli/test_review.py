@@ -138,6 +138,13 @@ def test_a_change_is_measured_again_on_its_bench_and_on_no_other_that_is_free(
     assert duels.benches == [benches["docker"]]
 
 
+def test_of_several_benches_that_a_checkout_holds_the_first_is_used(monkeypatch):
+    racks = [SimpleNamespace(bench=name) for name in ("rack1", "rack2", "rack3")]
+    monkeypatch.setattr(bench_options, "benches_of", lambda _: racks)
+    monkeypatch.setattr(bench_options, "read_hold", lambda _, bench: bench != "rack1")
+    assert bench_options.inventory_of(SimpleNamespace()) is racks[1]
+
+
 def test_a_bench_that_is_taken_ends_it_without_a_duel_on_another(duels, monkeypatch, capsys):
     benches = {name: SimpleNamespace(bench=name) for name in ("rack2", "docker")}
     monkeypatch.setattr(bench_options, "read_benches", lambda *_: tuple(benches.values()))
@@ -162,7 +169,7 @@ def test_what_cannot_be_measured_again_here_is_said(own, tmp_path):
     assert cannot(series, change, {"docker", "rack1"}) == ""
     assert "it is of bench docker" in cannot(series, change, {"rack1"})
     package = replace(change, before=replace(change.before, commit=None))
-    assert "not built from a commit" in cannot(series, package, {"docker"})
+    assert "only what is built from a commit" in cannot(series, package, {"docker"})
     fought(tmp_path, own[13], own[14], 0.99, noise=0.1)
     (series,) = review_of(Store(tmp_path)).series
     assert series.changes[0].state is State.SUSPECTED

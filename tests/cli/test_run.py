@@ -5,15 +5,17 @@ import shutil
 from datetime import timedelta
 
 import pytest
+from tests.bench_document import DOCUMENT
 from tests.examples import START, archive_result, invalid_result
 from tests.made_up import RATE
 from tests.repositories import commit, make_repository
 
-from leaselab.cli import resume, run
+from leaselab.cli import resume, run, steps
 from leaselab.cli.commands import find
 from leaselab.cli.main import main
 from leaselab.cli.procedure_options import QUICK, procedure_overrides
 from leaselab.cli.report import report_after
+from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import (
@@ -176,6 +178,21 @@ class TestShares:
         assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
             ("fixed-load", 500)
         ]
+
+    def test_tuning_for_a_sweep_knows_it(self, lab, tmp_path, monkeypatch):
+        lab.rates["v4-memfile"] = 1000.0
+        main(["run", "v4-memfile", "--runs", "1"])
+        asked = []
+
+        def tune(scenario, _bench, procedure, _key):
+            asked.append((scenario.name, procedure.rate))
+            return parse_bench(DOCUMENT, "bench.json")
+
+        monkeypatch.setattr(steps, "tune_hosts", tune)
+        monkeypatch.setattr(steps, "environment_of", lambda _: lab.environment)
+        options = ["--procedure", "fixed-load", "--share", "0.5"]
+        assert main(["step", "tune", "v4-memfile", *options, "-o", str(tmp_path / "b")]) == 0
+        assert asked == [("v4-memfile", 500)]
 
     @pytest.mark.parametrize("changed", ["environment", "options"])
     def test_one_of_another_environment_or_other_options_is_not_used(self, lab, changed):

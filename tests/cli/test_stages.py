@@ -324,6 +324,13 @@ def test_tuning_writes_what_a_sweep_is_given(playbooks, tmp_path, capsys):
     assert "leaselab_build" not in playbooks.given["tune"]
 
 
+def test_each_bench_has_files_of_its_own(playbooks):
+    """Commands on several benches of a checkout run at the same time."""
+    assert main(["step", "tune", "v4-memfile"]) == 0
+    path = Path(playbooks.given["tune"]["bench_file_path"])
+    assert path.parent == playbooks.checkout / ".leaselab" / "benches" / "rack1"
+
+
 def test_tuning_that_fails_leaves_nothing_to_measure_by(playbooks, tmp_path):
     """It outlasts a build in a pipeline's workspace, as it is not published."""
     path = tmp_path / "bench.json"

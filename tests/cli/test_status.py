@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 from tests.examples import archive_result, edited, example_result
@@ -87,8 +88,20 @@ def test_the_table_has_a_line_for_each_bench():
         "finished_at": "2026-11-23T10:00:00.000Z",
     }
     rows = [
-        {"bench": "rack1", "state": "held", "told": "ana", "check": FOUND, "last_result": None},
-        {"bench": "rack22", "state": "free", "told": "", "check": None, "last_result": result},
+        {
+            "bench": "rack1",
+            "state": "held",
+            "detail": "ana",
+            "check": FOUND,
+            "last_result": None,
+        },
+        {
+            "bench": "rack22",
+            "state": "free",
+            "detail": "",
+            "check": None,
+            "last_result": result,
+        },
     ]
     assert bench_table(rows, NOW) == [
         "bench   state  last result                 last check         holder or fault",
@@ -148,7 +161,7 @@ def test_as_json_each_has_its_hosts_too(lab, capsys):
     each = json.loads(capsys.readouterr().out)
     assert [row["bench"] for row in each] == ["rack1", "rack2", "rack3"]
     assert {row["state"] for row in each} == {"held"}  # they share this machine's lock
-    assert each[0]["told"] == "ana@laptop for a test"
+    assert each[0]["detail"] == "ana@laptop for a test"
     assert each[0]["lock"]["name"] == "ana@laptop"
     assert [host["name"] for host in each[1]["hosts"]] == ["rack2-sut", "rack2-gen"]
     assert each[2]["last_result"] is None
@@ -184,6 +197,28 @@ def test_a_host_that_hangs_is_not_waited_for(lab):
     assert [host.problem for host in first.hosts] == ["", "no answer within 8 s"]
     assert first.lock_problem == "rack1-gen, which keeps it, is not reachable"
     assert second.up
+
+
+def test_a_host_whose_login_prints_a_greeting_has_that_problem(lab):
+    class Greeting:
+        def __init__(self, host):
+            self.host = host
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def run(self, argv, **limits):
+            done = self.host.run(argv, **limits)
+            return replace(done, stdout=b"Welcome!\n" + done.stdout)
+
+    first, *_ = bench_statuses(lab.benches, lambda access: Greeting(lab(access)))
+    assert first.down
+    problem = first.hosts[0].problem
+    assert problem.startswith("what python3 printed is no answer: JSON is malformed")
+    assert "a login there prints nothing else" in problem
 
 
 def test_hosts_of_all_benches_are_asked_at_the_same_time(lab):

@@ -68,8 +68,8 @@ def test_nothing_to_show_is_said(capsys):
 
 @pytest.mark.usefixtures("results")
 def test_a_pattern_without_a_result_is_not_dropped(capsys):
-    assert main(["list", "--table", "v4-memfile", "v5-*"]) == 2
-    assert "no results of v5-*" in capsys.readouterr().err
+    assert main(["list", "--table", "v4-memfile", "v4-mysql*"]) == 2
+    assert "no results of v4-mysql*" in capsys.readouterr().err
     assert main(["list", "--table", "v4-*", "--bench", "rack"]) == 2
     assert "no results of v4-* on bench rack" in capsys.readouterr().err
 

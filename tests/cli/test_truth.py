@@ -110,9 +110,9 @@ def test_a_broken_lab_ends_it_after_what_was_measured_is_shown(lab, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["v4-memfile"], "nothing is known to be true of that (found v4-memfile,"),
-        (["responder-v4-uncapped"], "nothing is known to be true of that"),
-        (["responder-dns-capped", "--generator", "perfdhcp"], "nothing is known to be true"),
+        (["v4-memfile"], "no true value is known for that (found v4-memfile,"),
+        (["responder-v4-uncapped"], "no true value is known for that"),
+        (["responder-dns-capped", "--generator", "perfdhcp"], "no true value is known"),
         (["--generator", "perfdcp"], "unknown generator 'perfdcp'; did you mean 'perfdhcp'?"),
         (["v4-respondr-capped"], "unknown scenario 'v4-respondr-capped'"),
         (["--runs", "0"], "found '0', wanted a whole number from 1 to 1000"),

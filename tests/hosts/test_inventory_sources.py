@@ -195,6 +195,13 @@ def test_a_program_is_asked_and_a_bench_that_is_gone_is_forgotten(tmp_path):
     assert sorted((tmp_path / "kept").glob("*/*")) == [bench.path for bench in fewer]
 
 
+def test_a_file_that_another_command_removes_meanwhile_is_no_error(tmp_path, monkeypatch):
+    listing = parsed(tmp_path / "racks.py", racks("rack1", "rack2"))
+    gone = tmp_path / "kept" / "rack3.json"
+    monkeypatch.setattr(Path, "glob", lambda *_: [gone])
+    assert [bench.bench for bench in split(listing, gone.parent)] == ["rack1", "rack2"]
+
+
 def test_a_path_beside_the_source_is_the_same_one_from_a_benchs_own_file(tmp_path):
     """Also within a list, and however the template is spaced."""
     listing = racks("rack1", "rack2")

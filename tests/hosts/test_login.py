@@ -109,7 +109,7 @@ REFUSED = {
     ),
     "su": (
         {"ansible_become": True, "ansible_become_method": "su"},
-        "ansible_become_method is nothing that the engine can do (found su, wanted sudo)",
+        "ansible_become_method is not supported by the engine (found su, wanted sudo)",
     ),
     "no such method": (
         {"ansible_become": True, "ansible_become_method": "magic"},
@@ -117,11 +117,11 @@ REFUSED = {
     ),
     "another user": (
         {"ansible_become": True, "ansible_become_user": "dhcp"},
-        "ansible_become_user is nothing that the engine can do (found dhcp, wanted root)",
+        "ansible_become_user is not supported by the engine (found dhcp, wanted root)",
     ),
     "flags": (
         {"ansible_become": True, "ansible_sudo_flags": "-u dhcp"},
-        "ansible_sudo_flags is nothing",
+        "ansible_sudo_flags is not supported",
     ),
     "password of sudo": (
         {"ansible_become": True, "ansible_become_password": "geheim"},

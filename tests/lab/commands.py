@@ -7,12 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import docker
 from tests.processes import hear_interrupts
 
 from leaselab.lab.inventory import read_inventory
+from leaselab.lab.lock import Hold, ask
 from leaselab.lab.transport import connect
 from leaselab.model.errors import LeaselabError
 
@@ -111,6 +113,17 @@ def reached(group, timeout_s=60.0):
         except LeaselabError:
             assert time.monotonic() < deadline, access.name
             time.sleep(0.2)
+
+
+@contextmanager
+def held_by_another(keeper):
+    """Have another user hold the bench of a generator."""
+    hold = Hold("ana@laptop", "a test", "token", 120)
+    ask(keeper, "acquire", hold)
+    try:
+        yield
+    finally:
+        ask(keeper, "release", hold)
 
 
 def pinned_keys():

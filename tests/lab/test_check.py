@@ -6,10 +6,16 @@ import re
 import time
 
 import pytest
-from tests.lab.commands import LOCAL, copy_inventory, leaselab, pinned_keys, playbook
+from tests.lab.commands import (
+    LOCAL,
+    copy_inventory,
+    held_by_another,
+    leaselab,
+    pinned_keys,
+    playbook,
+)
 
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
-from leaselab.lab.lock import BenchLock, Hold
 from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
@@ -80,7 +86,7 @@ def test_faults_of_access_and_address_are_distinguished_in_one_go(inventory, tmp
     }
     changed = result["leaselab-server", "host key"]
     assert changed["found"].startswith("host key has changed (root@127.0.0.1:22041): SHA256:")
-    assert changed["todo"].endswith("if not, stay away")
+    assert changed["todo"].endswith("if not, do not connect: it may be another machine")
     moved = result["leaselab-partner", "test interface"]
     assert "198.18.0.20 on eth" in moved["found"]
     assert moved["wanted"] == "198.18.0.22 and 2001:2:0:1::20 on one interface"
@@ -151,7 +157,7 @@ def test_a_leftover_server_is_refused_unless_a_sweep_holds_the_bench(inventory, 
         assert place == ("leaselab-server", "leftovers")
         assert fault["found"] == f"kea-dhcp4 (pid {pid}) on UDP {server.test_address} port 67"
         assert f"kill {pid}" in fault["todo"]
-        with BenchLock(generator, Hold("ana@laptop", "a test", "token", 120)):
+        with held_by_another(generator):
             code, findings = check()
         assert (code, errors(findings)) == (0, {})
         assert "leaselab-generator: lock: warning: held by ana@laptop for a test" in [

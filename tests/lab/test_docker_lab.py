@@ -8,10 +8,10 @@ from pathlib import Path
 
 import docker
 import pytest
-from tests.lab.commands import KEYS, LOCAL, NAMES, ROOT, lab, ours
+from tests.lab.commands import KEYS, LOCAL, NAMES, ROOT, held_by_another, lab, ours
 
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, read_inventory
-from leaselab.lab.lock import PROGRAM, BenchLock, Hold
+from leaselab.lab.lock import PROGRAM
 from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
@@ -145,7 +145,7 @@ def test_a_bench_in_use_is_not_taken_down(engine):
     with connect(read_inventory(LOCAL).only(GENERATOR_GROUP).access) as generator:
         install = f"mkdir -p {Path(PROGRAM).parent} && cat > {PROGRAM} && chmod 755 {PROGRAM}"
         assert generator.run(["sh", "-c", install], timeout_s=60, stdin=program).status == 0
-        with BenchLock(generator, Hold("ana@laptop", "a test", "token", 120)):
+        with held_by_another(generator):
             done = lab("down")
     assert done.returncode == 4
     assert "the bench is in use (found ana@laptop, a test, for " in done.stderr

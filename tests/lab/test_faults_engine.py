@@ -14,6 +14,7 @@ from tests.lab.commands import (
     ROOT,
     complaint,
     copy_inventory,
+    held_by_another,
     journaled_trials,
     leaselab,
     pinned_keys,
@@ -21,7 +22,6 @@ from tests.lab.commands import (
 )
 
 from leaselab.lab.inventory import GENERATOR_GROUP, read_inventory
-from leaselab.lab.lock import BenchLock, Hold
 from leaselab.lab.transport import connect
 
 pytestmark = pytest.mark.lab
@@ -36,7 +36,7 @@ def held(deployed):
     assert deployed["hosts"]
     with (
         connect(read_inventory(LOCAL).only(GENERATOR_GROUP).access) as generator,
-        BenchLock(generator, Hold("ana@laptop", "a test", "token", 120)),
+        held_by_another(generator),
     ):
         yield
 

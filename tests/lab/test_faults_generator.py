@@ -88,7 +88,10 @@ def test_what_a_lab_that_was_never_provisioned_lacks_is_named(on_host, bench_fil
 
 
 def test_a_host_that_goes_away_ends_the_sweep_and_it_goes_on(engine, bench_file, results):
-    """In the middle of a trial; the server's end is no death of the server."""
+    """In the middle of a trial; the server's end is no death of the server.
+
+    The last test of its scenario, which would have to be deployed again after it.
+    """
     words = ("step", "sweep", bench_file(rounds=2, **LONG_TRIALS))
     for name, group in (
         ("leaselab-generator", GENERATOR_GROUP),

@@ -6,12 +6,10 @@ its `steps` are steps, options, symbols and conditions alike.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def allowed(controller: Path) -> dict[str, Any]:

@@ -9,15 +9,13 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.pipeline import groovy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 EXIT_STATUS = {"SUCCESS": 0, "UNSTABLE": 10, "FAILURE": 11, "NOT_BUILT": 12, "ABORTED": 13}
 

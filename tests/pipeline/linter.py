@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tests.pipeline import groovy
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    Declared = Mapping[Path, Mapping[str, str | bool]]
+Declared = Mapping[Path, Mapping[str, str | bool]]
 
 
 def findings(

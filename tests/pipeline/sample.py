@@ -6,14 +6,11 @@ sleep for 5 min, `measure=stubborn` lets it sleep whatever SIGTERM says.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tests.pipeline.executor import Controller
 from tests.repositories import commit, git, make_repository
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 JENKINSFILE = Path(__file__).with_name("sample.Jenkinsfile")
 STAGES = (

@@ -5,19 +5,17 @@ package and no service.
 """
 
 import contextlib
-import os
 import socket
 import subprocess
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.tools import TOOLS
+from tests.tools import AS_ROOT, TOOLS, extract, made_once
 
 from leaselab.model.bench import HostAccess
 
 SUITE = "trixie"
-AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
 PACKAGES = ("bash", "coreutils", "dash", "openssh-server", "openssh-client", "sudo")
 USERS = {"root": 0, "sshd": 100, "operator": 1000, "visitor": 1001}
 """`operator` may use sudo without a password; `visitor` may not use it at all."""
@@ -36,36 +34,24 @@ def run(*argv, **options):
 def unpacked():
     """The root of a machine, without any key; made once for a checkout."""
     place = TOOLS / f"ssh-{SUITE}"
-    if not (place / "etc/made").exists():
-        TOOLS.mkdir(parents=True, exist_ok=True)
-        run("rm", "-rf", place)
-        targets = run("apt-get", "indextargets", "--format", "$(REPO_URI)")
-        run(
-            "mmdebstrap",
-            "--quiet",
-            "--variant=extract",
-            "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
-            # a mirror that is a snapshot is older than its lists say they may be
-            '--aptopt=Acquire::Check-Valid-Until "false"',
-            f"--include={','.join(PACKAGES)}",
-            SUITE,
-            place,
-            targets.split()[0],
-        )
-        run("mkdir", "-p", place / "dev", place / "run/sshd")
-        run("mkdir", "-p", *(place / "home" / user for user in USERS))
-        run("sh", "-c", f"test -e {place}/dev/null || mknod -m 666 {place}/dev/null c 1 3")
-        passwd = [f"{user}:x:{uid}:{uid}::/home/{user}:/bin/sh" for user, uid in USERS.items()]
-        write(place / "etc/passwd", "\n".join(passwd))
-        write(place / "etc/group", "\n".join(f"{u}:x:{uid}:" for u, uid in USERS.items()))
-        write(place / "etc/shadow", "\n".join(f"{u}:*:20000::::::" for u in USERS))
-        write(place / "etc/sudoers.d/operator", "operator ALL=(root) NOPASSWD: ALL", "0440")
-        # Packages that are only unpacked have no common settings of PAM to include.
-        allowed = [f"{kind} required pam_permit.so" for kind in ("auth", "account", "session")]
-        for service in ("sudo", "other"):
-            write(place / "etc/pam.d" / service, "\n".join(allowed))
-        write(place / "etc/made", "")
+    with made_once(place) as fresh:
+        if fresh:
+            extract(SUITE, fresh, PACKAGES)
+            _have_users(fresh)
     return place
+
+
+def _have_users(place):
+    run("mkdir", "-p", place / "run/sshd", *(place / "home" / user for user in USERS))
+    passwd = [f"{user}:x:{uid}:{uid}::/home/{user}:/bin/sh" for user, uid in USERS.items()]
+    write(place / "etc/passwd", "\n".join(passwd))
+    write(place / "etc/group", "\n".join(f"{u}:x:{uid}:" for u, uid in USERS.items()))
+    write(place / "etc/shadow", "\n".join(f"{u}:*:20000::::::" for u in USERS))
+    write(place / "etc/sudoers.d/operator", "operator ALL=(root) NOPASSWD: ALL", "0440")
+    # Packages that are only unpacked have no common settings of PAM to include.
+    allowed = [f"{kind} required pam_permit.so" for kind in ("auth", "account", "session")]
+    for service in ("sudo", "other"):
+        write(place / "etc/pam.d" / service, "\n".join(allowed))
 
 
 def write(path, text, mode="0644"):

@@ -1,4 +1,4 @@
-"""Hosts that boot: the same commands on machines with systemd, AppArmor and reboots."""
+"""VM lab: the same commands on machines with systemd, AppArmor and reboots."""
 
 import json
 import subprocess
@@ -139,9 +139,9 @@ def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp
 
 def test_a_confined_kea_is_deployed_and_measured(server, measured):
     """Debian's profile allows the names of its own units alone."""
-    told_of = measured("v4-memfile")["servers"]["server"]
-    assert told_of["package"].startswith("kea-dhcp4-server 2.")
-    assert told_of["confinement"] == "kea-dhcp4 (enforce)"
+    seen = measured("v4-memfile")["servers"]["server"]
+    assert seen["package"].startswith("kea-dhcp4-server 2.")
+    assert seen["confinement"] == "kea-dhcp4 (enforce)"
     profiles = output_of(server, "sudo", "cat", "/sys/kernel/security/apparmor/profiles")
     assert "kea-dhcp4 (enforce)" in profiles
 

@@ -226,7 +226,7 @@ def test_a_push_that_meets_a_broken_bench_is_measured_on_another(site):
     assert more == []
     assert again.result == "SUCCESS", again.log
     assert set(again.stages.values()) == {"SUCCESS"}
-    assert "first of its kind" in archived(again, "comment.md")
+    assert "Nothing to compare" in archived(again, "comment.md")
     assert site.controller.resource("rack")["labels"] == [LABEL]
     assert free(site)
 
