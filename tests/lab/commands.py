@@ -20,7 +20,6 @@ from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ROOT / "inventory" / "docker"
-BENCH = ROOT / ".leaselab" / "bench.json"
 KEYS = ROOT / ".leaselab" / "docker" / "keys"
 SMALL = {
     "rounds": 1,
@@ -124,6 +123,20 @@ def held_by_another(keeper):
         yield
     finally:
         ask(keeper, "release", hold)
+
+
+def files_with(secret, results):
+    """The files of results, and of what commands keep, that have a secret in them."""
+    kept = [ROOT / ".leaselab" / item for item in ("logs", "deployments", "benches")]
+    done = subprocess.run(
+        ["grep", "-rlF", "--file=-", str(results), *map(str, kept)],
+        input=secret,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout.splitlines()
 
 
 def pinned_keys():
