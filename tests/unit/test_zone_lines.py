@@ -56,6 +56,41 @@ def test_included_files_are_in_their_place_with_their_origin(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("directive", "owner"),
+    [
+        ("$INCLUDE more", "shop.example.net."),
+        ("$INCLUDE more else", "shop.example.net."),
+        ("$GENERATE 1-2 h$ A 192.0.2.$", "shop.example.net."),
+        ("$ORIGIN deep\n$INCLUDE more\n$TTL 9\n ; so", "shop.example.net."),
+        ('$ORIGIN deep\n@ TXT (\nx ")" \\)\n)\n$INCLUDE more', "deep.example.net."),
+    ],
+)
+def test_a_record_behind_a_directive_has_the_owner_before_it(tmp_path, directive, owner):
+    (tmp_path / "etc/bind").mkdir(parents=True)
+    (tmp_path / "etc/bind/more").write_text("www A 192.0.2.1\n", encoding="ascii")
+    made = zone(
+        tmp_path, f"shop A 192.0.2.1\n{directive}\n\n MX 10 a.\n LOC x\nlast A 192.0.2.2\n"
+    )
+    asked = queries_of([made])
+    assert {query for query in asked if query.endswith((" MX", " TYPE29"))} == {
+        f"{owner} MX",
+        f"{owner} TYPE29",
+    }
+    assert f"\n{owner} MX 10 a.\n LOC x\n" in text_in_full(made.path, made.name).decode()
+
+
+def test_the_zone_is_read_of_a_file_that_includes_before_it_says_which(tmp_path):
+    (tmp_path / "more").write_text("www.example.net. A 192.0.2.1\n", encoding="ascii")
+    (tmp_path / "db").write_text(
+        "a.example.net. A 192.0.2.1\n$INCLUDE more\n MX 10 a.\n"
+        "example.net. SOA a. b. 1 2 3 4 5\n",
+        encoding="ascii",
+    )
+    made = read_zone(str(tmp_path / "db"))
+    assert "a.example.net. MX" in queries_of([made])
+
+
+@pytest.mark.parametrize(
     ("line", "why"),
     [
         ("$GENERATE 1-9999999 a$ A 192.0.2.1", "$GENERATE is not read: not a range"),
@@ -130,9 +165,13 @@ def test_types_of_all_records_are_asked(tmp_path):
         "PX",
         "RESINFO",
         "X25",
+        "UINFO",
+        "UNSPEC",
+        "HHIT",
+        "BRID",
     )
     made = zone(tmp_path, "".join(f"a {word} 1\n" for word in words))
-    codes = (38, 42, 108, 55, 45, 36, 105, 22, 26, 261, 19)
+    codes = (38, 42, 108, 55, 45, 36, 105, 22, 26, 261, 19, 100, 103, 67, 68)
     asked = {query for query in queries_of([made]) if query.startswith("a.")}
     assert asked == {f"a.example.net. TYPE{code}" for code in codes}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 
 from leaselab.lab.plain_file import check_plain
@@ -16,6 +16,9 @@ _INCLUDE, _GENERATE, _ORIGIN = "$INCLUDE", "$GENERATE", "$ORIGIN"
 _RANGE = re.compile(r"(\d{1,10})-(\d{1,10})(?:/(\d{1,10}))?")
 _NUMBER = re.compile(r"\\\$|\$\$|\$(?:\{(-?\d{1,10})(?:,(\d{1,3})(?:,([doxXnN]))?)?\})?")
 _WORD = re.compile(r'"[^"]*"|[^\s;"]+|\S')
+_NAME = re.compile(r'(?:\\.|[^\s();"\\])+')
+_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|\\.|;.*|[()]')
+"""What may have a parenthesis that is none, or is one."""
 _MOST = 1_000_000
 """Lines that one directive may generate."""
 _DEEPEST = 10
@@ -28,14 +31,16 @@ def lines_in_full(
 
     `origin` is the zone's name, empty where it is not known; `around` are the files that
     include this one.  A file that is included is also looked for in the folders above, as a
-    copied folder has it.  Raises OSError, and a usage error for a directive that cannot be
+    copied folder has it.  A record without an owner behind a directive gets the owner before
+    it, as servers have it.  Raises OSError, and a usage error for a directive that cannot be
     followed.
     """
     check_plain(path)
+    begin, is_behind = origin, False
     with path.open(encoding="latin-1") as lines:
         for number, line in enumerate(lines, 1):
-            words = _words(line) if line[:1] == "$" else []
-            word = words[0].upper() if words else ""
+            words = _words(line) if line[:1] == "$" or is_behind else []
+            word = words[0].upper() if line[:1] == "$" else ""
             try:
                 if word == _GENERATE:
                     yield from ((number, made) for made in _generated(words[1:]))
@@ -43,12 +48,35 @@ def lines_in_full(
                     yield from (
                         (number, held) for held in _included((*around, path), words, origin)
                     )
+                elif is_behind and words and not word and line[:1].isspace():
+                    yield number, f"{_owner(path, number, begin)}{line}"
                 else:
                     yield number, line
             except (ValueError, LookupError) as error:
                 raise _not_followed(path, number, words, origin, str(error)) from error
             if word == _ORIGIN and len(words) > 1:
                 origin = absolute(words[1], origin)
+            if words:
+                is_behind = word in (_GENERATE, _INCLUDE) or (is_behind and bool(word))
+
+
+def _owner(path: Path, number: int, origin: str) -> str:
+    """The owner of the last record of a file before a line, empty without one.
+
+    It is in full, as the origin may be another there; without an origin, as it is written.
+    """
+    owner, depth = "", 0
+    with path.open(encoding="latin-1") as lines:
+        for line in islice(lines, number - 1):
+            words = _words(line) if line[:1] == "$" else []
+            name = None if depth else _NAME.match(line)
+            if len(words) > 1 and words[0].upper() == _ORIGIN:
+                origin = absolute(words[1], origin)
+            elif name and not words:
+                owner = absolute(name[0], origin) if origin else name[0]
+            pieces = _PIECE.findall(line)
+            depth += pieces.count("(") - pieces.count(")")
+    return owner
 
 
 def _words(line: str) -> list[str]:
