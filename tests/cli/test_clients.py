@@ -172,6 +172,21 @@ def test_what_is_no_capture_of_dhcp_is_refused_with_what_to_do(content, said, tm
     assert said in capsys.readouterr().err
 
 
+def test_messages_that_only_end_what_was_begun_before_are_said(tmp_path, capsys):
+    capture = captures.Capture()
+    asked = [(54, b"\xc0\xa8\1\1"), (50, b"\xc0\xa8\1\7")]
+    capture.broadcast4(captures.DAY, captures.message4(3, captures.mac(1), 1, asked))
+    (tmp_path / "a.pcap").write_bytes(capture.pcap())
+    assert main(["clients", f"{tmp_path}/a.pcap"]) == 2
+    assert "(found 1 messages of DHCPv4 that begin no lease, " in capsys.readouterr().err
+    duid = b"\0\3\0\1" + captures.mac(1)
+    capture.on_link6(captures.DAY, captures.message6(1, duid, 1))
+    file = counted(tmp_path, capture.pcap())
+    assert file["skipped"] == {"messages of DHCPv4 that begin no lease": 1}
+    assert file["dhcpv6"]["clients"] == 1
+    assert "dhcpv4" not in file
+
+
 def test_messages_that_relays_pass_on_are_not_sent_again(tmp_path):
     capture = Capture()
     message = captures.message4(1, captures.mac(1), 1, captures.PHONE)

@@ -52,7 +52,12 @@ class Reader:
     def clients(self, shared: int = SHARED) -> Clients:
         """The clients that were read of; a usage error without any."""
         of = {family: traffic_of(census, shared) for family, census in self.families.items()}
-        skipped = dict(self.skipped.most_common())
+        apart = {
+            f"messages of DHCPv{family} that begin no lease": census.messages
+            for family, census in self.families.items()
+            if census.messages and not of[family]
+        }
+        skipped = dict(Counter({**self.skipped, **apart}).most_common())
         if not any(of.values()):
             others = ", ".join(f"{count} {why}" for why, count in skipped.items())
             raise usage_error(
