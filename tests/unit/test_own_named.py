@@ -149,6 +149,8 @@ def test_another_zone_makes_another_scenario(catalogue, tmp_path):
         ("rate-limit", "options { rate-limit { responses-per-second 5; }; };", ""),
         ("class", 'zone "bind" CH { type primary; file "x"; };', ""),
         ("dlz", 'dlz "x" { database "y"; };', ""),
+        ("dlz", 'zone "a" { type primary; dlz "x"; };', ""),
+        ("database", 'zone "a" { type primary; database "x"; };', ""),
         ("dnssec-policy", "", "dnssec-policy default;"),
         ("dnssec-policy", "", "inline-signing yes;"),
         ("class", 'view "c" CH { zone "bind" { type primary; file "x"; }; };', ""),
@@ -503,6 +505,16 @@ def test_a_file_of_a_copied_machine_has_its_files_above(tmp_path):
         read_own(tmp_path)
     own = read_own(tmp_path / "etc/named.conf")
     assert own.zones == {"example.net.": str(tmp_path / "var/named/db.net")}
+
+
+def test_another_programs_file_of_the_same_name_is_not_the_main_file(tmp_path):
+    top = 'include "/srv/directory/small.conf";'
+    assert "(found /srv/directory/small.conf)" in refusal(tmp_path, top)
+    own = of(tmp_path, top, without=["unread-files"])
+    assert list(own.zones) == ["example.net."]
+    (tmp_path / "srv/directory").mkdir(parents=True)
+    (tmp_path / "srv/directory/small.conf").write_text("acl beside { any; };", "utf-8")
+    assert "acl beside" in of(tmp_path, top).server["text"]
 
 
 @pytest.mark.parametrize(

@@ -250,11 +250,7 @@ class LabForm(OwnForm):
             self.leave_out("secondary" if kind == "slave" else kind, _TYPES[kind], spot)
             return
         _check_name(one, spot)
-        raw = inner.get("masterfile-format")
-        if raw is not None and raw.value != "text":
-            self.leave_out(
-                "raw", "its file is no text; named-compilezone -F text writes one", spot
-            )
+        if self._is_no_text(inner, spot):
             return
         if "file" not in inner:
             raise usage_error(
@@ -272,6 +268,20 @@ class LabForm(OwnForm):
         self._place(name, spot, str(path), is_asked=not nobody)
         self.change("zone.file: a copy in a folder of the lab")
         yield one.having(self._kept(one.inner, "zone."))
+
+    def _is_no_text(self, inner, spot):
+        """Whether the records of a zone are in no text, which leaves it out."""
+        raw = inner.get("masterfile-format")
+        apart = {"database", "dlz"} & inner.keys() if "file" not in inner else ()
+        if apart:
+            self.leave_out(min(apart), "its records are in another program", spot)
+        elif raw is not None and raw.value != "text":
+            self.leave_out(
+                "raw", "its file is no text; named-compilezone -F text writes one", spot
+            )
+        else:
+            return False
+        return True
 
     def _shared(self, one, name, view):
         """Yield a zone that is another view's, if that still has it."""

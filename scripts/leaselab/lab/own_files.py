@@ -116,6 +116,8 @@ class OwnFiles:
             return [self.file.parent / path, *([self.folder / path] if self.folder else [])]
         parts, folder = Path(os.path.normpath(path)).parts[1:], self.folder or self.file.parent
         tails = [folder.joinpath(*parts[at:]) for at in range(max(1, len(parts)))]
+        # Another program's file of the same name is not the main file.
+        tails = [held for held in tails if held != self.file]
         above = [held.joinpath(*parts) for held in self.file.absolute().parents]
         return tails if self.folder else [path, *tails, *above]
 
