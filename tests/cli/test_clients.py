@@ -333,8 +333,11 @@ def test_leases_of_kea_are_a_source(tmp_path):
     assert "anna" not in (tmp_path / "c.yml").read_text(encoding="utf-8")
 
 
-def test_the_forensic_log_of_kea_is_a_source(tmp_path):
-    file = counted(tmp_path, LOG.encode())
+@pytest.mark.parametrize("who", ["", "Administrator", "HA partner"])
+def test_the_forensic_log_of_kea_is_a_source(tmp_path, who):
+    first = f"2026-09-21 00:00:01 CET {who} added a lease of address: 10.0.0.9\n" if who else ""
+    file = counted(tmp_path, f"{first}{LOG}".encode())
+    assert file.get("skipped") == ({"lines of no client": 1} if who else None)
     assert file["dhcpv4"]["shares"] == {"renew": 0.5, "new": 0.5}
     assert file["dhcpv4"]["minutes"] == [1, *[0] * 29, 1]
     assert file["dhcpv6"]["kinds"][0]["want"] == "prefix"

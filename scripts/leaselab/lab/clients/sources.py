@@ -158,15 +158,18 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
 
 
 _LEASES = b"address,"
+_AT = r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\S* \S+ "
+_LOG = re.compile(f"{_AT}(?:Address|Prefix|Administrator|HA partner)\\b")
+"""How a line of a forensic log begins, also one of a command."""
 _LOGGED = re.compile(
-    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\S* \S+ "
+    f"{_AT}"
     r"(?:Address|Prefix): (?P<what>[0-9a-f.:]+)\S* has been "
     r"(?P<done>assigned|renewed|rebound|released)"
 )
 _WHO = re.compile(r"(?:client-id|DUID|hwtype=\d+):? ([0-9a-f:]+)")
 _RELAY = re.compile(r"(?:link address|relay at address): ([0-9a-f.:]+)")
 _DONE = {"assigned": "new", "renewed": "renew", "rebound": "rebind", "released": "release"}
-_LEFT = "lines that are none of Kea's"
+_LEFT = "lines of no client"
 
 
 def read_source(reader: Reader, path: Path) -> None:
@@ -187,7 +190,7 @@ def read_source(reader: Reader, path: Path) -> None:
     if first.startswith(_LEASES):
         with text_of(path) as file:
             _read_leases(reader, file)
-    elif _LOGGED.match(first.decode("latin-1")):
+    elif _LOG.match(first.decode("latin-1")):
         with text_of(path) as file:
             _read_log(reader, file)
     else:
