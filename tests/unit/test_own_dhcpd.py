@@ -735,6 +735,22 @@ def test_what_speaks_to_others_is_refused_with_its_line_or_left_out(tmp_path, wo
 
 
 @pytest.mark.parametrize(
+    ("call", "left"),
+    [
+        ('execute("/bin/log", "x");', "subnet "),
+        ('if(exists user-class) { execute("/bin/log"); } else { max-lease-time 60; }', "if("),
+    ],
+)
+def test_a_program_that_is_run_anywhere_is_left_out_alone(tmp_path, call, left):
+    """Where a condition runs it, what else that has stays: an else without its if is none."""
+    assert "small.conf:1: execute: " in refusal(tmp_path, top=call)
+    text = of(tmp_path, top=call, without=["execute"]).server["text"]
+    assert text.startswith(left)
+    assert "execute" not in text
+    assert text.count("else {") == text.count("if(")
+
+
+@pytest.mark.parametrize(
     ("more", "message"),
     [
         ("range 10.0.0.9;;;", ""),

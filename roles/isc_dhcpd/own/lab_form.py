@@ -119,9 +119,7 @@ def _spoken(one):
         return "failover"
     if one.name.startswith("ldap-"):
         return "ldap"
-    words = (word for held in every((one,)) for word in held.words)
-    if one.name in ("on", "if", "elsif", "else", "execute") and any(
-        word.startswith("execute") for word in words
-    ):
-        return "execute"
-    return ""
+    # Of a condition its parts stay, as an else needs its if.
+    held = every((one,)) if one.name == "on" else (one,)
+    calls = (word.lower().partition("(")[0] for each in held for word in each.words)
+    return "execute" if "execute" in calls else ""

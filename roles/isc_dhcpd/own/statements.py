@@ -32,8 +32,8 @@ class Statement(NamedTuple):
 
     @property
     def name(self):
-        """Its first word."""
-        return self.words[0].lower()
+        """Its first word; of a call that without its parenthesis."""
+        return self.words[0].lower().partition("(")[0]
 
 
 def parsed(text, where):
