@@ -750,6 +750,33 @@ def test_a_program_that_is_run_anywhere_is_left_out_alone(tmp_path, call, left):
     assert text.count("else {") == text.count("if(")
 
 
+def test_no_dns_is_asked_for_names_in_options(tmp_path):
+    """As it replies dhcpd waits for DNS, once a minute for a name that is not there."""
+    top = """
+    option domain-name-servers ns1.example.org, 10.0.0.2, gate;
+    option my-servers code 200 = text;
+    option my-servers "one.example.org";
+    option log-servers = encode-int(1, 32);
+    next-server boot.example.org;
+    get-lease-hostnames true;
+    """
+    own = of(tmp_path, "option routers gate.example.org;", top=top)
+    for kept in (
+        "option domain-name-servers 192.0.2.1 , 10.0.0.2 , 192.0.2.1;\n",
+        "option my-servers code 200 = text;\n",
+        'option my-servers "one.example.org";\n',
+        "option log-servers = encode-int(1 , 32);\n",
+        "next-server 192.0.2.1;\n",
+        "option routers 192.0.2.1;\n",
+    ):
+        assert kept in own.server["text"]
+    assert "get-lease-hostnames" not in own.server["text"]
+    said = "192.0.2.1 instead of a name, as no DNS is asked"
+    for name in ("option domain-name-servers", "next-server", "option routers"):
+        assert own.changes.count(f"{name}: {said}") == 1
+    assert len([change for change in own.changes if "no DNS" in change]) == 4
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

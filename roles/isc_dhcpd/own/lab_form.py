@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from leaselab.lab.own_form import OwnForm
@@ -21,6 +22,7 @@ _LABS = {
     "interface": "the test network",
     "dhcp-cache-threshold": "0, as clients come back sooner than they would renew",
     "min-secs": "0, as clients take the first answer that they get",
+    "get-lease-hostnames": "off, as no DNS is asked",
 }
 """Statements that the lab leaves out, by what holds instead."""
 _WHY = {
@@ -29,6 +31,11 @@ _WHY = {
     "execute": "it runs programs of your host",
     "ldap": "its configuration is in a directory that is not here",
 }
+_OF_ADDRESSES = re.compile(r"(?:option )?\S*(?:routers|servers?)")
+"""How statements begin that have addresses, or names for which dhcpd asks DNS."""
+_NAME = re.compile(r"(?=.*[a-z])[\w-]+(?:\.[\w-]+)*\.?", re.IGNORECASE)
+_ADDRESS = "192.0.2.1"
+"""What the lab has instead of such a name, of a network for documentation (RFC 5737)."""
 _DDNS = ("zone", "ddns-updates", "ddns-update-style")
 _NO_DDNS = (("ddns-update-style", "none"), ("ddns-updates", "off"))
 
@@ -88,12 +95,25 @@ class LabForm(OwnForm):
 
     def _kept(self, statements):
         return tuple(
-            statement._replace(
+            self._without_names(statement)._replace(
                 inner=None if statement.inner is None else self._kept(statement.inner)
             )
             for statement in statements
             if not (self._is_the_labs(statement) or self._is_left_out(statement))
         )
+
+    def _without_names(self, one):
+        """A statement with an address for each name: dhcpd waits for DNS as it replies."""
+        at = 2 if one.name == "option" else 1
+        begin = " ".join(one.words[:at]).lower()
+        is_one = one.inner is None and _OF_ADDRESSES.fullmatch(begin)
+        # A definition has a code, an expression a sign; names in calls are in quotes.
+        if not is_one or one.words[at : at + 1] in (("code",), ("=",)):
+            return one
+        words = [_ADDRESS if _NAME.fullmatch(word) else word for word in one.words[at:]]
+        if (*one.words[:at], *words) != one.words:
+            self.change(f"{begin}: {_ADDRESS} instead of a name, as no DNS is asked")
+        return one._replace(words=(*one.words[:at], *words))
 
     def _is_the_labs(self, one):
         """Whether the lab replaces a statement by its own."""
