@@ -778,6 +778,30 @@ def test_no_dns_is_asked_for_names_in_options(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ("hardware ethernet 0:C:29:aa:0:1;", ("macs", ["00:0c:29:aa:00:01"])),
+        (
+            "hardware ethernet 0:C:29:aa:0:1; "
+            "host-identifier option dhcp6.client-id 0:2:0:0:0:9;",
+            ("duids", ["000200000009"]),
+        ),
+    ],
+)
+def test_a_host_of_dhcpv6_is_known_by_its_duid_or_the_address_in_one(tmp_path, known, expected):
+    file = tmp_path / "small.conf"
+    file.write_text(
+        "subnet6 2001:db8::/64 { range6 2001:db8::10 2001:db8::99; }\n"
+        f"host a {{ {known} fixed-address6 2001:db8::5; }}\n",
+        encoding="utf-8",
+    )
+    own = read_own(file)
+    assert not own.unserved
+    kind, values = expected
+    assert own.kinds[1][kind] == values
+
+
+@pytest.mark.parametrize(
     ("more", "message"),
     [
         ("range 10.0.0.9;;;", ""),

@@ -104,10 +104,9 @@ def identity_of(host, family):
     if is_ignored(host):
         return None
     inner = {one.name: one for one in host.inner or ()}
-    if family == 4 and "hardware" in inner:
-        words = inner["hardware"].words
-        if words[1:2] and words[1].lower() == "ethernet" and _MAC.fullmatch(words[-1]):
-            return "macs", ":".join(part.zfill(2) for part in words[-1].lower().split(":"))
+    mac = _mac_of(inner["hardware"].words) if "hardware" in inner else ""
+    if family == 4 and mac:
+        return "macs", mac
     for one in host.inner or ():
         words = one.words
         value = bytes_of(words[-1])
@@ -119,7 +118,14 @@ def identity_of(host, family):
             return "duids", value.hex()
         if words[:2] == ("host-identifier", "option") and words[2] in AGENT:
             return "agent", [AGENT[words[2]], f"hex:{value.hex()}"]
-    return None
+    return ("macs", mac) if mac else None  # of DHCPv6 it is in a DUID of type LL
+
+
+def _mac_of(words):
+    """The hardware address of a statement; empty for that of another network."""
+    if words[1:2] and words[1].lower() == "ethernet" and _MAC.fullmatch(words[-1]):
+        return ":".join(part.zfill(2) for part in words[-1].lower().split(":"))
+    return ""
 
 
 def address_of(host):
