@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
+from pathlib import Path
 
 from leaselab.lab.own_form import OwnForm
 
@@ -60,6 +61,7 @@ class LabForm(OwnForm):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
         super().__init__(without)
         self._files, self.files, self.hosts = files, {}, []
+        self._read = {Path(where).resolve()}
         read = list(self._included(lines_of(text, where), 0))
         self._interfaces = {
             word for line in read if line.name == "interface" for word in line.words
@@ -102,7 +104,10 @@ class LabForm(OwnForm):
                 yield line
             included = partial(self._files.included, depth=depth)
             for name in names:
-                if (held := self.unless_unread(included, name, line.where)) is not None:
+                held = self.unless_unread(included, name, line.where)
+                # What has been read is not read again: dnsmasq knows files by their inodes.
+                if held is not None and Path(held[1]).resolve() not in self._read:
+                    self._read.add(Path(held[1]).resolve())
                     yield from self._included(lines_of(*held), depth + 1)
 
     def _of_folder(self, line):
