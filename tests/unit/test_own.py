@@ -1,6 +1,7 @@
 """A user's own configuration: the lab's form of it, and the clients that fit it."""
 
 import json
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -93,6 +94,27 @@ def test_a_client_sends_what_a_class_tests(tmp_path, test, expected):
     kind = in_class(tmp_path, test)
     for key, option in expected.items():
         assert option in kind[key]
+
+
+@pytest.mark.parametrize(
+    ("family", "test", "expected"),
+    [
+        (4, "option[93].hex == 0x00070009", "00070009"),
+        (4, "substring(option[93].hex,0,1) == 0x01", "0100"),
+        (4, "substring(option[94].hex,1,1) == 0x03", "000300"),
+        (6, "substring(option[61].hex,2,1) == 0x01", "00000100"),
+        (4, "option[93].hex == '00:07'", "option[93] of 5 bytes, which Kea drops"),
+        (4, "option[57].hex == 0x05", "option[57] of 1 bytes, which Kea drops"),
+        (6, "option[62].hex == 'ab'", "option[62] of 2 bytes, which Kea drops"),
+    ],
+)
+def test_an_option_of_numbers_has_all_their_bytes(tmp_path, family, test, expected):
+    if "Kea" in expected:
+        with pytest.raises(LeaselabError, match=re.escape(expected)):
+            in_class(tmp_path, test, family)
+        return
+    options = in_class(tmp_path, test, family)["options"]
+    assert f"hex:{expected}" in [value for _, value in options]
 
 
 @pytest.mark.parametrize(

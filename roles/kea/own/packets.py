@@ -28,6 +28,8 @@ _THERE = {
 """Values of options that have to be there, where Kea drops a message with one out of form."""
 _LENGTHS = {4: {124: (4, 1)}, 6: {15: (0, 2), 16: (4, 2)}}
 """Options with data of a length that is before them: its place and size."""
+_NUMBERS = {4: {57: 2, 93: 2, 94: 3}, 6: {61: 2, 62: 3}}
+"""Options of numbers: the bytes of each. Kea drops a message where one lacks some."""
 LLT = b"\0\1\0\1\x2c\0\0\0\2\0\0\0\0\0"
 """A DUID of link layer and time (RFC 8415, 11.2)."""
 
@@ -49,6 +51,8 @@ def packet_of(asked, place, family):
             packet[field] = _filled(pieces, usual)
             if place_and_size := _LENGTHS[family].get(code_of(field)):
                 packet[field] = _with_length(field, packet[field], pieces, *place_and_size)
+            if size := _NUMBERS[family].get(code_of(field)):
+                packet[field] = _of_numbers(field, packet[field], pieces, size)
     for field in ("relay", *ASKED_FOR["both"]):
         if packet.get(field) != place.get(field):
             raise Unknown(field)
@@ -73,6 +77,17 @@ def _with_length(field, value, pieces, place, size):
     if value[place:begin] != max(0, len(value) - begin).to_bytes(size, "big"):
         raise Unknown(field)
     return value
+
+
+def _of_numbers(field, value, pieces, size):
+    """An option of numbers, each with so many bytes; zeros are where no class wants any.
+
+    Raises Unknown where a class wants all of a value that lacks some.
+    """
+    short = -len(value) % size
+    if short and any(whole for *_, whole in pieces):
+        raise Unknown(f"{field} of {len(value)} bytes, which Kea drops")
+    return value + bytes(short)
 
 
 def _filled(pieces, usual):
