@@ -375,3 +375,11 @@ def test_the_file_is_a_scenario_that_the_lab_can_measure(tmp_path):
 
 def test_an_option_without_a_value_is_left_to_dnsmasq(tmp_path):
     assert "shared-network\n" in of(tmp_path, "shared-network=").server["text"]
+def test_no_offer_waits_for_those_of_other_servers(tmp_path):
+    """dnsmasq answers nobody else meanwhile."""
+    own = of(tmp_path, "dhcp-mac=set:pi,b8:27:eb:*:*:*", "dhcp-reply-delay=tag:pi,2")
+    assert "delay" not in own.server["text"]
+    said = "dhcp-reply-delay: none, as clients take the first answer that they get"
+    assert said in own.changes
+
+

@@ -24,6 +24,7 @@ _LABS = {
     "it runs in the foreground": ("keep-in-foreground", "no-daemon"),
     "the ports of DHCP": ("dhcp-alternate-port",),
     "no client is pinged": ("no-ping",),
+    "none, as clients take the first answer that they get": ("dhcp-reply-delay",),
     "none, as no query is asked of it": (
         *("server", "rev-server", "local", "servers-file", "resolv-file", "umbrella"),
         *("auth-server", "auth-zone", "auth-ttl", "auth-soa", "auth-sec-servers", "auth-peer"),
