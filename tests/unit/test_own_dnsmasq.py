@@ -220,6 +220,18 @@ def test_hosts_without_an_address_are_where_there_is_room(tmp_path):
     }
 
 
+def test_a_client_with_an_address_on_each_network_comes_on_one(tmp_path):
+    """dnsmasq ends its lease on the other one, and refuses to renew that."""
+    names = [f"dhcp-host=00:0c:29:aa:0:{number},10.{number % 2}.0.5" for number in (1, 2)]
+    again = ["dhcp-host=00:0c:29:aa:0:1,10.1.0.6", "dhcp-host=id:01:02,10.0.0.6"]
+    own = of(tmp_path, "dhcp-range=10.1.0.10,10.1.0.29,255.255.255.0", *names, *again, *again)
+    held = [kind for kind in own.kinds if "reserved" in kind["name"]]
+    macs = [mac for kind in held for mac in kind.get("macs", ["by its identifier"])]
+    assert sorted(macs) == ["00:0c:29:aa:00:01", "00:0c:29:aa:00:02", "by its identifier"]
+    [said] = own.unserved
+    assert "small.conf:4: dhcp-host 00:0c:29:aa:0:1,10.1.0.6: the first of 3 whose " in said
+
+
 def test_a_host_part_is_an_address_of_a_range_of_64_bits(tmp_path):
     file = tmp_path / "small.conf"
     host = "dhcp-host=id:00:01:02,[::105]\n"
@@ -373,8 +385,6 @@ def test_the_file_is_a_scenario_that_the_lab_can_measure(tmp_path):
         assert measurable(DATA / file, catalogue).server.kind == "dnsmasq"
 
 
-def test_an_option_without_a_value_is_left_to_dnsmasq(tmp_path):
-    assert "shared-network\n" in of(tmp_path, "shared-network=").server["text"]
 def test_no_offer_waits_for_those_of_other_servers(tmp_path):
     """dnsmasq answers nobody else meanwhile."""
     own = of(tmp_path, "dhcp-mac=set:pi,b8:27:eb:*:*:*", "dhcp-reply-delay=tag:pi,2")
@@ -383,3 +393,5 @@ def test_no_offer_waits_for_those_of_other_servers(tmp_path):
     assert said in own.changes
 
 
+def test_an_option_without_a_value_is_left_to_dnsmasq(tmp_path):
+    assert "shared-network\n" in of(tmp_path, "shared-network=").server["text"]

@@ -93,6 +93,7 @@ class Clients(Kinds):
         number of the others.
         """
         without, reserved, left_out = [], 0, 0
+        come, again = set(), []
         for host in hosts:
             placed = [(place, host.address(place.prefix)) for place in self._places]
             for place, address in placed:
@@ -110,6 +111,8 @@ class Clients(Kinds):
                 known = host.identity is not None
                 why = "in no range" if known else "no client is known to have it"
                 self.say(f"{host.line.where}: {host.line.name} {host.line.value[:60]}: {why}")
+            elif str(host.identity) in come:
+                again.append(host.line)
             elif not host.addresses:
                 without.append((host, places))
             elif reserved == leases:
@@ -117,6 +120,12 @@ class Clients(Kinds):
             else:
                 reserved += 1
                 self.reserve(places[0], *host.identity, {})
+            if places and self.family == 4:
+                come.add(str(host.identity))
+        for line in again[:1]:
+            count = f"the first of {len(again)} whose clients have an earlier one, too"
+            why = "dnsmasq keeps one lease for each"
+            self.say(f"{line.where}: {line.name} {line.value[:60]}: {count}: {why}")
         if left_out:
             self.say(f"dhcp-lease-max {leases}: no lease for {left_out} more reservations")
         return without, reserved
