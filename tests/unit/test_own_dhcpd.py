@@ -708,6 +708,13 @@ def test_a_host_by_a_name_of_dns_is_said_to_be_one(tmp_path):
     assert reported.endswith("host a: its address is a name, and none is asked of DNS")
 
 
+def test_a_host_by_uid_is_one_by_its_client_identifier(tmp_path):
+    top = 'host a { uid "desk"; fixed-address 10.0.0.5; }'
+    own = of(tmp_path, top=top)
+    assert not own.unserved
+    assert [61, "hex:6465736b"] in own.kinds[1]["options"]
+
+
 def test_prefixes_are_asked_for_where_there_are_pools_of_them():
     first, second, reserved = read_own(DATA / "dhcpd6.conf").kinds
     assert (first["want"], first["clients"], first["relay"]) == ("both", 2048, "2001:db8:1::1")
@@ -786,6 +793,7 @@ def test_no_dns_is_asked_for_names_in_options(tmp_path):
             "host-identifier option dhcp6.client-id 0:2:0:0:0:9;",
             ("duids", ["000200000009"]),
         ),
+        ("hardware ethernet 0:C:29:aa:0:1; uid 0:4:1:2;", ("duids", ["00040102"])),
     ],
 )
 def test_a_host_of_dhcpv6_is_known_by_its_duid_or_the_address_in_one(tmp_path, known, expected):

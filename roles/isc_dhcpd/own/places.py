@@ -112,9 +112,10 @@ def identity_of(host, family):
         value = bytes_of(words[-1])
         if value is None:
             continue
-        if words[-2:-1] == ("dhcp-client-identifier",) and family == 4:
+        is_uid = one.name == "uid"
+        if (is_uid or words[-2:-1] == ("dhcp-client-identifier",)) and family == 4:
             return "options", [61, f"hex:{value.hex()}"]
-        if words[:3] == ("host-identifier", "option", "dhcp6.client-id"):
+        if is_uid or words[:3] == ("host-identifier", "option", "dhcp6.client-id"):
             return "duids", value.hex()
         if words[:2] == ("host-identifier", "option") and words[2] in AGENT:
             return "agent", [AGENT[words[2]], f"hex:{value.hex()}"]
