@@ -708,6 +708,30 @@ def test_a_host_by_a_name_of_dns_is_said_to_be_one(tmp_path):
     assert reported.endswith("host a: its address is a name, and none is asked of DNS")
 
 
+@pytest.mark.parametrize(
+    ("rule", "clients"),
+    [
+        ("deny unknown-clients; deny booting;", 69),
+        ("pool6 { deny unknown-clients; range6 2001:db8::a0 2001:db8::ff; }", 69),
+        ("pool6 { range6 2001:db8::a0 2001:db8::ff; }", 117),
+    ],
+)
+def test_of_dhcpv6_only_rules_of_pools_hold(tmp_path, rule, clients):
+    file = tmp_path / "small.conf"
+    inner = f"{rule} range6 2001:db8::10 2001:db8::99;"
+    host = "host a { deny booting; hardware ethernet 0:1:2:3:4:5; fixed-address6 2001:db8::5; }"
+    file.write_text(f"deny booting;\nsubnet6 2001:db8::/64 {{ {inner} }}\n{host}\n", "utf-8")
+    assert [kind["clients"] for kind in read_own(file).kinds] == [clients, 1]
+
+
+@pytest.mark.parametrize(("outer", "inner"), [("off", ""), ("true", "false"), ("off", "on")])
+def test_unknown_clients_may_be_refused_by_a_statement_of_its_own(tmp_path, outer, inner):
+    flags = [f"boot-unknown-clients {flag};" if flag else "" for flag in (outer, inner)]
+    top = f"host a {{ hardware ethernet 0:1:2:3:4:5; fixed-address 10.0.0.5; }} {flags[0]}"
+    names = [kind["name"] for kind in of(tmp_path, flags[1], top=top).kinds]
+    assert names == ["10.0.0.0/24"] * (inner == "on") + ["10.0.0.0/24, reserved"]
+
+
 def test_a_host_by_uid_is_one_by_its_client_identifier(tmp_path):
     top = 'host a { uid "desk"; fixed-address 10.0.0.5; }'
     own = of(tmp_path, top=top)

@@ -49,7 +49,8 @@ class Place:
     def _pools(self):
         """Yield the ranges of each pool, whom it admits (allow, deny), and its place."""
         own = [one for one in self.inner if one.inner is None]
-        outer = around([*self._rules, *rules_of(own)])
+        # In DHCPv6 dhcpd looks at those of pools alone.
+        outer = around([*self._rules, *rules_of(own)]) if self.prefix.version == 4 else []
         if ranges := list(self._ranges(own)):
             yield ranges, outer, self.spot
         within = [(one, True) for one in self.inner if one.name in _POOLS]
@@ -101,7 +102,7 @@ def hosts_of(statements, around=()):
 
 def identity_of(host, family):
     """How a host is known: a word of a population and its value; None where not."""
-    if is_ignored(host):
+    if family == 4 and is_ignored(host):  # in DHCPv6 dhcpd looks at no such rule
         return None
     inner = {one.name: one for one in host.inner or ()}
     mac = _mac_of(inner["hardware"].words) if "hardware" in inner else ""

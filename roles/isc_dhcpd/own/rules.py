@@ -122,7 +122,16 @@ def member(rule):
 
 def rules_of(statements):
     """The rules among statements."""
-    return [one for one in statements or () if one.name in ("allow", *REFUSE)]
+    every = map(_as_rule, statements or ())
+    return [one for one in every if one.name in ("allow", *REFUSE)]
+
+
+def _as_rule(one):
+    """A statement; boot-unknown-clients is the rule that says the same."""
+    if one.name != "boot-unknown-clients":
+        return one
+    is_on = "".join(one.words[1:]).lower() in ("on", "true")
+    return one._replace(words=("allow" if is_on else "deny", "unknown-clients"))
 
 
 def around(rules):
