@@ -708,6 +708,27 @@ def test_a_host_by_a_name_of_dns_is_said_to_be_one(tmp_path):
     assert reported.endswith("host a: its address is a name, and none is asked of DNS")
 
 
+def test_two_hosts_with_one_client_have_it_once_in_each_network(tmp_path):
+    """It gets the address of one of them there, which is no address that two clients have."""
+    subnets = "".join(
+        f"subnet 10.{number}.0.0 netmask 255.255.255.0 {{ range 10.{number}.0.10; }}"
+        for number in (1, 2, 3)
+    )
+    first, shared = subnets.split("}", 1)
+    top = f"{first}}} shared-network all {{ {shared} }}"
+    hosts = [
+        f"host h{number} {{ hardware ethernet 0:1:2:3:4:5; fixed-address {address}; }}"
+        for number, address in enumerate(("10.1.0.2", "10.1.0.3", "10.2.0.2", "10.3.0.2"))
+    ]
+    hosts += [f"host w{number} {{ hardware ethernet 0:1:2:3:4:6; }}" for number in (1, 2)]
+    own = of(tmp_path, top="\n".join([top, *hosts]))
+    held = [(kind["name"], len(kind["macs"])) for kind in own.kinds if "macs" in kind]
+    names = ("10.1.0.0/24, reserved", "10.2.0.0/24, reserved", "10.0.0.0/24, reserved")
+    assert held == [(name, 1) for name in names]
+    [said] = own.unserved
+    assert "small.conf:3: host h1: the first of 2 hosts with the client of an earlier" in said
+
+
 @pytest.mark.parametrize(
     ("rule", "clients"),
     [

@@ -20,6 +20,7 @@ _TRIED = 64
 _MOST_ALONE = 1024
 """Clients of a class in one pool that have a kind each."""
 _ANOTHER_HOSTS = "the address or prefix of an earlier host, which one client at a time may have"
+_ANOTHERS_CLIENT = "the client of an earlier host of its network, and dhcpd takes one of them"
 _OF_RANGE = "an address of a range, which dhcpd also gives to other clients"
 
 
@@ -235,9 +236,11 @@ class Clients(Kinds):
 
         Of each group: a client of it, and the hosts with their identities.
         """
-        groups = {}
+        groups, known = {}, set()
         for host, identity in hosts:
-            if identity and not (address_of(host) or prefix_of(host)):
+            is_again = str(identity) in known  # it is one client
+            if identity and not (is_again or address_of(host) or prefix_of(host)):
+                known.add(str(identity))
                 client = self._known(identity)
                 if client.ignored() is None:
                     group = groups.setdefault(client.classes, (client, []))
@@ -265,7 +268,7 @@ class Clients(Kinds):
 
     def _of_hosts(self, hosts):
         """Clients that have the reservations, each through a relay of its address's subnet."""
-        held, doubled = set(), {_ANOTHER_HOSTS: [], _OF_RANGE: []}
+        held, doubled = set(), {_ANOTHER_HOSTS: [], _ANOTHERS_CLIENT: [], _OF_RANGE: []}
         pools = [
             (place, ranges, rules, self._admits_unknown(rules))
             for place in self._places
@@ -287,10 +290,12 @@ class Clients(Kinds):
                 self.say(f"{host.spot}: {' '.join(host.words)}: {why}")
             elif wanted in held:
                 doubled[_ANOTHER_HOSTS].append(host)
+            elif wanted and (place.network, str(identity)) in held:
+                doubled[_ANOTHERS_CLIENT].append(host)
             elif address and _is_in(address, shared):
                 doubled[_OF_RANGE].append(host)
             elif place is not None:
-                held.add(wanted)
+                held |= {wanted, (place.network, str(identity))}
                 want = {"want": "both" if address else "prefix"} if prefix else {}
                 self.reserve(place, *identity, want)
         for why, alike in doubled.items():

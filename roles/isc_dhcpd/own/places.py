@@ -24,12 +24,14 @@ _POOLS = ("pool", "pool6")
 class Place:
     """A subnet: where its clients come from, and how many addresses it has for them."""
 
-    def __init__(self, statement, rules, pools):
+    def __init__(self, statement, rules, pools, network):
         """`rules` hold around it; `pools` are those of its shared network.
 
-        Raises a usage error with the line for what is no subnet.
+        `network` stands for that, None for none.  Raises a usage error with the line for what
+        is no subnet.
         """
         self.spot, self._rules, self._shared = statement.spot, rules, pools
+        self.network = network or self
         words = statement.words
         try:
             mask = f"/{words[3]}" if words[0].lower() == "subnet" else ""
@@ -79,15 +81,19 @@ class Place:
                 yield "prefix", Range(low, high + (1 << (128 - length)) - 1, 0, length)
 
 
-def places_of(statements, word, rules=(), pools=()):
-    """Yield the subnets, each with the rules and the pools of what it is in."""
+def places_of(statements, word, rules=(), pools=(), network=None):
+    """Yield the subnets, each with the rules and the pools of what it is in.
+
+    `network` stands for the shared network in which they are, None for none.
+    """
     rules = [*rules, *rules_of(statements)]
     for one in statements:
         if one.name == word:
-            yield Place(one, rules, pools)
+            yield Place(one, rules, pools, network)
         elif one.inner:
             shared = [held for held in one.inner if held.name in _POOLS]
-            yield from places_of(one.inner, word, rules, [*pools, *shared])
+            within = object() if one.name == "shared-network" else network
+            yield from places_of(one.inner, word, rules, [*pools, *shared], within)
 
 
 def hosts_of(statements, around=()):
