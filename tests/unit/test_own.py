@@ -153,6 +153,23 @@ def test_a_client_of_dhcpv6_sends_the_vendor_option_of_a_class(tmp_path, test, e
     assert expected in in_class(tmp_path, test, family=6)["options"]
 
 
+def test_a_client_has_one_address_in_a_shared_network(tmp_path):
+    subnets = ", ".join(
+        f'{{"id": {number}, "subnet": "10.{number}.0.0/24", "reservations": ['
+        f'{{"hw-address": "00:0c:29:00:00:01", "ip-address": "10.{number}.0.5"}}]}}'
+        for number in (2, 3)
+    )
+    networks = f'"shared-networks": [{{"name": "all", "subnet4": [{subnets}]}}],'
+    alone = '"reservations": [{"hw-address": "00:0c:29:00:00:01", "ip-address": "10.0.0.5"}],'
+    made = of(tmp_path, alone, networks)
+    assert [kind["name"] for kind in kinds(made, "reserved")] == [
+        "10.0.0.0/24, reserved",
+        "10.2.0.0/24, reserved",
+    ]
+    [said] = made.unserved
+    assert ": 1 reservations are of a client that has an earlier one in the shared" in said
+
+
 def test_what_the_exchange_itself_sends_is_no_class_of_clients(tmp_path):
     with pytest.raises(LeaselabError, match=r"cannot be worked out: option\[25\]"):
         in_class(tmp_path, "option[25].exists", family=6)

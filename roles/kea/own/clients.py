@@ -39,6 +39,7 @@ class Clients:
         self.family, self.unserved = form.family, []
         self._configuration, self._used, self._filling = configuration, 0, filling
         self._unworked, self._named, self._served, self._beyond = {}, set(), set(), {}
+        self._come = set()
         classes = list(configuration.at("client-classes[*]"))
         held = {True: [], False: []}
         for one in form.server.get("client-classes", []):
@@ -276,16 +277,25 @@ class Clients:
 
     def _reserved(self, place, hosts):
         """Add the clients that have reservations of a place."""
-        groups, left, more = {}, _MOST_ALONE, 0
+        groups, left, more, again = {}, _MOST_ALONE, 0, []
         for host, pool in self._of_one_address_each(hosts):
             own = identity_of(host.value, self.family) or self._flexible.of(host.value, place)
-            if own:
+            key = (place.network, str(own))
+            if own and place.network and key in self._come:
+                again.append(host)
+            elif own:
+                self._come.add(key)
                 of = (pool.guards, pool.want) if pool else (tuple(place.guards), host.want)
                 groups.setdefault((host.reserved, *of), []).append(own)
             else:
                 known = sorted(set(host.value) & {"flex-id", "hw-address"})
                 by = known[0] if known else "no identifier"
                 self._say(f"{host.spot}: no client has this reservation, by {by}")
+        for host in again[:1]:
+            self._say(
+                f"{host.spot}: {len(again)} reservations are of a client that has an earlier "
+                "one in the shared network, and Kea gives it one address there"
+            )
         for (reserved, guards, want), owns in groups.items():
             try:
                 way = next(self._ways(place, guards, want, reserved))
