@@ -389,10 +389,10 @@ def test_what_has_no_effect_is_not_refused(tmp_path):
             "that is not ASCII: write xn--",
         ),
         ('zone "a b" { type primary; file "db.net"; };', "small.conf:1: zone a b: not a name"),
-        ('zone "a" { type native; file "db.net"; };', "that BIND 9 has not (found native, wan"),
+        ('zone "a" { type native; file "db.net"; };', "of unknown type (found native, wan"),
         (
             'zone "a" { file "db.net"; };',
-            "that BIND 9 has not (found no type, wanted type prim",
+            "a zone of unknown type (found no type, wanted type prim",
         ),
         (
             'zone "a" { type primary; file "/dev/zero"; };',

@@ -242,10 +242,10 @@ class LabForm(OwnForm):
         if kind not in _PRIMARY:
             if kind not in _TYPES:
                 raise usage_error(
-                    "a zone of a type that BIND 9 has not",
+                    "a zone of unknown type",
                     where=spot,
                     found=kind or "no type",
-                    wanted="type primary",
+                    wanted="type primary, in the zone itself",
                 )
             self.leave_out("secondary" if kind == "slave" else kind, _TYPES[kind], spot)
             return

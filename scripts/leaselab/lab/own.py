@@ -127,10 +127,11 @@ def _without_clients(own: Own, file: Path) -> LeaselabError:
     """Return the error for a configuration whose server nobody can ask for anything."""
     dns = own.load == "dns-zones"
     nothing = "no primary zone" if dns else "no subnet"
+    left_out = f" (left out: {', '.join(own.left_out)})" if own.left_out else ""
     return usage_error(
         "the server would answer no client",
         where=str(file),
-        found="; ".join(own.unserved[:3]) or " without ".join([nothing, *own.left_out]),
+        found="; ".join(own.unserved[:3]) or f"{nothing}{left_out}",
         wanted="a primary zone" if dns else "a subnet with a pool or with reservations",
         todo="for a resolver see leaselab list --scenarios '*-recursive*'" if dns else "",
     )
