@@ -13,13 +13,13 @@ from tests.sources import SourceLists, change, repository_of
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
-SLOWER = 60
-"""By how many per cent answering a packet takes longer from the slow commit on: some ten per
-cent of the completed rate, so that a duel of equal commits takes two minutes."""
+SLOWER = 150
+"""By how many per cent answering a packet takes longer from the slow commit on: some twenty per
+cent of the completed rate, so that a duel takes few rounds."""
 HARMLESS = ("dhcp.c", "lease.c", "option.c", "util.c", "log.c", "network.c", "forward.c")
 """Files that begin with the same comment, and get another one."""
 LICENCE = "/* dnsmasq is Copyright"
-SHORT = ["--find=6", "--trial-s=2", "--wait-s=1", "--late-s=0.5"]
+SHORT = ["--find=12", "--trial-s=2", "--wait-s=1", "--late-s=0.5"]
 HUNT_S = 3600
 
 
