@@ -172,7 +172,7 @@ def kea_named_place(refusal, text):
         line, column = int(match[1]), int(match[2])
         return _path_at(text, sum(map(len, lines[: line - 1])) + column)
 
-    return re.sub(r"/[^\s:()\[\]]+:(\d+)[.:](\d+)(?:-\d+)?", path, refusal)
+    return re.sub(r"(?<![^\s:()\[\]])/[^\s:()\[\]]+:(\d+)[.:](\d+)(?:-\d+)?", path, refusal)
 
 
 def _path_at(text, end):
