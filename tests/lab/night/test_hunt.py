@@ -13,18 +13,18 @@ from tests.sources import SourceLists, change, repository_of
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
-SLOWER = 150
-"""By how many per cent answering a packet takes longer from the slow commit on: some twenty per
-cent of the completed rate, so that a duel takes few rounds."""
-HARMLESS = ("dhcp.c", "lease.c", "option.c", "util.c", "log.c", "network.c", "forward.c")
+SLOWER = 300
+"""By how many per cent answering a packet takes longer from the slow commit on: a third or more
+of the completed rate, so that duels take few rounds on a noisy machine, too."""
+HARMLESS = ("dhcp.c", "lease.c", "option.c", "util.c", "log.c")
 """Files that begin with the same comment, and get another one."""
 LICENCE = "/* dnsmasq is Copyright"
-SHORT = ["--find=12", "--trial-s=2", "--wait-s=1", "--late-s=0.5"]
+SHORT = ["--find=25", "--trial-s=2", "--wait-s=1", "--late-s=0.5"]
 HUNT_S = 3600
 
 
 class Source:
-    """dnsmasq's repository with twelve commits on top of a release, one of them slow."""
+    """dnsmasq's repository with ten commits on top of a release, one of them slow."""
 
     def __init__(self, folder):
         self.path = folder / "dnsmasq"
@@ -35,11 +35,9 @@ class Source:
             self._comment(name)
         self.broken = break_build(self.path, minute=self._next())
         self.mended = mend_build(self.path, minute=self._next())
-        self._comment(HARMLESS[3])
-        self.before = self._comment(HARMLESS[4])
+        self.before = self._comment(HARMLESS[3])
         self.slow = slow_down(self.path, SLOWER, minute=self._next())
-        for name in HARMLESS[5:]:
-            self._comment(name)
+        self._comment(HARMLESS[4])
         self._change("rfc2131.c", REPLY, REPLY + "\n", "Add a line")
         self.last = self._change("dhcp.c", LICENCE, f"\n{LICENCE}", "Add another")
         self.order = git(self.path, "rev-list", "--reverse", "HEAD").split()
@@ -132,7 +130,7 @@ def test_the_history_suspects_the_slow_commit_and_a_duel_confirms_it(source, rev
 
 def test_the_slow_commit_is_named_and_confirmed_against_its_parent(source, hunted):
     result, _ = hunted
-    assert len(result["commits"]) >= 13
+    assert len(result["commits"]) >= 11
     (culprit,) = result["culprits"]
     assert (culprit["hash"], culprit["after"]) == (source.slow, source.before)
     assert culprit["ci95"][1] < 1
