@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import islice, takewhile
+from itertools import takewhile
 from pathlib import Path
 
 from leaselab.lab.plain_file import check_plain
@@ -36,8 +36,9 @@ def lines_in_full(
     followed.
     """
     check_plain(path)
-    begin, is_behind = origin, False
-    with path.open(encoding="latin-1") as lines:
+    is_behind = False
+    with path.open(encoding="latin-1") as lines, path.open(encoding="latin-1") as again:
+        owners = _owners(again, origin)  # read only as far as is asked for
         for number, line in enumerate(lines, 1):
             words = _words(line) if line[:1] == "$" or is_behind else []
             word = words[0].upper() if line[:1] == "$" else ""
@@ -49,7 +50,8 @@ def lines_in_full(
                         (number, held) for held in _included((*around, path), words, origin)
                     )
                 elif is_behind and words and not word and line[:1].isspace():
-                    yield number, f"{_owner(path, number, begin)}{line}"
+                    owner = next(owner for at, owner in owners if at == number)
+                    yield number, f"{owner}{line}"
                 else:
                     yield number, line
             except (ValueError, LookupError) as error:
@@ -60,23 +62,22 @@ def lines_in_full(
                 is_behind = word in (_GENERATE, _INCLUDE) or (is_behind and bool(word))
 
 
-def _owner(path: Path, number: int, origin: str) -> str:
-    """The owner of the last record of a file before a line, empty without one.
+def _owners(lines: Iterable[str], origin: str) -> Iterator[tuple[int, str]]:
+    """Yield the number of each line, and the owner of the last record before it, or "".
 
     It is in full, as the origin may be another there; without an origin, as it is written.
     """
     owner, depth = "", 0
-    with path.open(encoding="latin-1") as lines:
-        for line in islice(lines, number - 1):
-            words = _words(line) if line[:1] == "$" else []
-            name = None if depth else _NAME.match(line)
-            if len(words) > 1 and words[0].upper() == _ORIGIN:
-                origin = absolute(words[1], origin)
-            elif name and not words:
-                owner = absolute(name[0], origin) if origin else name[0]
-            pieces = _PIECE.findall(line)
-            depth += pieces.count("(") - pieces.count(")")
-    return owner
+    for number, line in enumerate(lines, 1):
+        yield number, owner
+        words = _words(line) if line[:1] == "$" else []
+        name = None if depth else _NAME.match(line)
+        if len(words) > 1 and words[0].upper() == _ORIGIN:
+            origin = absolute(words[1], origin)
+        elif name and not words:
+            owner = absolute(name[0], origin) if origin else name[0]
+        pieces = _PIECE.findall(line)
+        depth += pieces.count("(") - pieces.count(")")
 
 
 def _words(line: str) -> list[str]:
