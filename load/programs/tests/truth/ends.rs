@@ -6,26 +6,28 @@ use serde_json::Value;
 
 use crate::bench::{before, count, offered, reported, sums_up, time};
 
-/// From the last reply to the end of the process (s).
+/// From the last reply to the end of the process (s). Where the load waits for what is lost, from
+/// the end of the load.
 const LONGEST_END_S: f64 = 0.05;
 /// A machine that is busy with other tests may hold a process up: the best of so many counts.
 const TRIALS: usize = 5;
 
-/// The report of a load whose process ends soon enough after its last reply.
+/// The report of a load whose process ends soon enough.
 fn ended_soon(faults: &str, load: &str) -> Value {
     let mut waits_s = Vec::new();
     for _ in 0..TRIALS {
         let (_running, generator) = before("dhcp4", faults);
         let report = reported(generator, load);
         let now_s = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
-        let wait_s = now_s - time(&report, "/started_at_s") - time(&report, "/last_reply_s");
-        println!("{load}: {wait_s:.4} s from the last reply to the end, {}", report["counts"]);
+        let due = if report["ended"] == "waited" { "/took_s" } else { "/last_reply_s" };
+        let wait_s = now_s - time(&report, "/started_at_s") - time(&report, due);
+        println!("{load}: {wait_s:.4} s from {due} to the end, {}", report["counts"]);
         if wait_s < LONGEST_END_S {
             return report;
         }
         waits_s.push(wait_s);
     }
-    panic!("{load}: {waits_s:?} s from the last reply to the end");
+    panic!("{load}: {waits_s:?} s to the end of the process");
 }
 
 #[test]
@@ -46,11 +48,10 @@ fn a_load_that_a_refusal_has_decided_ends_with_it() {
 }
 
 #[test]
-fn a_large_load_ends_with_its_last_reply_and_has_little_memory() {
-    // Room for what comes while a busy machine holds the responder up.
+fn a_large_load_ends_soon_and_has_little_memory() {
+    // Room for what comes while a busy machine holds the responder up. It may lose some even so.
     let faults = "--receive-buffer 67108864";
-    let report = ended_soon(faults, "--rate 20000 --seconds 5 --goal 0.2");
-    assert!(["complete", "failed"].contains(&report["ended"].as_str().unwrap()), "{report}");
+    let report = ended_soon(faults, "--rate 20000 --seconds 5");
     let bytes = count(&report, "/peak_memory_bytes");
     assert!((1 << 20..64 << 20).contains(&bytes), "{bytes}");
     sums_up(&report);
