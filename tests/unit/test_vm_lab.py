@@ -136,3 +136,18 @@ def test_only_a_process_that_is_still_the_same_is_ended(tmp_path):
         asleep.kill()
         asleep.wait()
     assert program.read_pid(tmp_path / "none", "sleep") is None
+
+
+def test_a_process_that_executes_other_programs_is_known_all_the_time(tmp_path):
+    script = 'test "$1" = 0 && exec sleep 60; exec bash -c "$0" "$0" $(($1 - 1)) umid=server'
+    running = subprocess.Popen(["bash", "-c", script, script, "300", "umid=server"])
+    try:
+        (tmp_path / "pid").write_text(str(running.pid), encoding="ascii")
+        comm, known = Path(f"/proc/{running.pid}/comm"), []
+        while running.poll() is None and comm.read_text(encoding="ascii") != "sleep\n":
+            known.append(program.read_pid(tmp_path / "pid", "umid=server"))
+    finally:
+        running.kill()
+        running.wait()
+    # The last one may be of sleep, which has another argument.
+    assert set(known[:-1]) == {running.pid}
