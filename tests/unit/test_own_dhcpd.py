@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.own import DATA, catalogue_in, measurable
-from tests.own_dhcpd import of, refusal, reported_of
+from tests.own_dhcpd import made_of, of, refusal, reported_of
 
 from leaselab.lab.own import read_own
 from leaselab.model.errors import LeaselabError
@@ -62,14 +62,12 @@ def test_a_setting_without_a_value_is_left_to_dhcpd(tmp_path):
 
 
 def test_numbers_and_words_are_those_that_dhcpd_reads(tmp_path):
-    file = tmp_path / "small.conf"
-    file.write_text(
+    text = (
         "SUBNET 010.001.000.000 NETMASK 255.255.255.0 { Pool { Deny Unknown-Clients;\n"
         "  Range 010.001.000.099 010.001.000.080; } RANGE 10.1.0.9 10.1.0.8; }\n"
-        "Host a { Hardware Ethernet 0:1:2:3:4:5; Fixed-Address 010.001.000.200; }\n",
-        encoding="utf-8",
+        "Host a { Hardware Ethernet 0:1:2:3:4:5; Fixed-Address 010.001.000.200; }\n"
     )
-    own = read_own(file)
+    own = made_of(tmp_path, text)
     assert [(kind["name"], kind["clients"]) for kind in own.kinds] == [
         ("10.1.0.0/24", 1),
         ("10.1.0.0/24, reserved", 1),

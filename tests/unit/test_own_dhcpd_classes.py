@@ -6,9 +6,8 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.own_dhcpd import CIRCUITS, IN_A, VENDOR, of, refusal, reported_of, small
+from tests.own_dhcpd import CIRCUITS, IN_A, VENDOR, made_of, of, refusal, reported_of, small
 
-from leaselab.lab.own import read_own
 from leaselab.model.errors import LeaselabError
 
 
@@ -170,12 +169,8 @@ class "c" { match hardware; } subclass "c" 1:0:0:5e:0:53:7; subclass "c" 1:0:0:5
     ],
 )
 def test_clients_in_a_class_that_a_pool_denies_do_not_come(tmp_path, top, kinds, refused):
-    file = tmp_path / "small.conf"
     pool = 'pool { deny members of "a"; range 10.0.0.10 10.0.0.209; }'
-    file.write_text(
-        f"subnet 10.0.0.0 netmask 255.255.255.0 {{ {pool} }}\n{top}", encoding="utf-8"
-    )
-    own = read_own(file)
+    own = made_of(tmp_path, f"subnet 10.0.0.0 netmask 255.255.255.0 {{ {pool} }}\n{top}")
     assert small(own) == kinds
     by = "its clients are refused, by 'deny members of \"a\"' of line 1"
     assert reported_of(own) == [f'class "{name}": {by}' for name in refused]
@@ -279,12 +274,8 @@ def test_a_refusal_that_is_not_worked_out_is_not_clear(tmp_path, test):
     ],
 )
 def test_a_pool_is_divided_among_the_classes_that_it_allows(tmp_path, classes, rules, kinds):
-    file = tmp_path / "small.conf"
     pool = f"pool {{ {rules} range 10.0.0.10 10.0.0.29; }}"
-    file.write_text(
-        f"subnet 10.0.0.0 netmask 255.255.255.0 {{ {pool} }}\n{classes}\n", encoding="utf-8"
-    )
-    own = read_own(file)
+    own = made_of(tmp_path, f"subnet 10.0.0.0 netmask 255.255.255.0 {{ {pool} }}\n{classes}\n")
     assert small(own) == kinds
     assert not any("its pool" in line for line in own.unserved)
 
@@ -327,14 +318,12 @@ subclass "a" 00:15:65; subclass "a" 0:1b:78; subclass "a" 0:1b:79 { deny booting
     ],
 )
 def test_a_client_of_dhcpv6_sends_its_identifier_and_no_class(tmp_path, test, said):
-    file = tmp_path / "dhcpd6.conf"
-    file.write_text(
+    text = (
         f'class "a" {{ match if {test}; }}\nsubnet6 2001:db8::/64 {{ pool6 {{\n'
         'deny members of "a"; range6 2001:db8::100 2001:db8::163; } }\n'
-        "subnet6 2001:db8:1::/64 { range6 2001:db8:1::100 2001:db8:1::163; }",
-        encoding="utf-8",
+        "subnet6 2001:db8:1::/64 { range6 2001:db8:1::100 2001:db8:1::163; }"
     )
-    own = read_own(file)
+    own = made_of(tmp_path, text)
     assert own.clients == (50 if said else 100)
     assert [line.partition(": ")[2] for line in own.unserved][:-1] == said
 

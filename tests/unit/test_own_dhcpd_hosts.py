@@ -4,7 +4,7 @@ import re
 
 import pytest
 from tests.own import DATA
-from tests.own_dhcpd import of, reported_of
+from tests.own_dhcpd import made_of, of, reported_of
 
 from leaselab.lab.own import read_own
 
@@ -39,12 +39,8 @@ def test_a_host_comes_where_no_class_has_it_refused(tmp_path):
     top = """class "phones" { match if substring(hardware, 1, 3) = 00:15:65; }
 host a { hardware ethernet 0:15:65:0:0:1; }
 host b { hardware ethernet 0:15:66:0:0:1; }"""
-    file = tmp_path / "small.conf"
     pool = 'pool { deny members of "phones"; range 10.0.0.10 10.0.0.29; }'
-    file.write_text(
-        f"{top}\nsubnet 10.0.0.0 netmask 255.255.255.0 {{ {pool} }}", encoding="utf-8"
-    )
-    own = read_own(file)
+    own = made_of(tmp_path, f"{top}\nsubnet 10.0.0.0 netmask 255.255.255.0 {{ {pool} }}")
     assert own.kinds[-1]["macs"] == ["00:15:66:00:00:01"]
     assert "host a: 1 hosts without fixed-address are beyond half" in reported_of(own)[0]
 
@@ -75,16 +71,14 @@ def test_a_client_of_a_class_that_has_a_reservation_comes_once(tmp_path, test, h
 
 
 def test_pools_of_a_shared_network_are_those_of_the_subnets_with_their_ranges(tmp_path):
-    file = tmp_path / "small.conf"
-    file.write_text(
+    text = (
         'class "a" { match if option user-class = "a"; }\n'
         "shared-network n { subnet 10.1.0.0 netmask 255.255.255.0 { }\n"
         "subnet 10.2.0.0 netmask 255.255.255.0 { }\n"
         'pool { allow members of "a"; range 10.1.0.10 10.1.0.49; }\n'
-        "pool { range 10.2.0.10 10.2.0.29; } }",
-        encoding="utf-8",
+        "pool { range 10.2.0.10 10.2.0.29; } }"
     )
-    seen = [(kind["name"], kind["clients"]) for kind in read_own(file).kinds]
+    seen = [(kind["name"], kind["clients"]) for kind in made_of(tmp_path, text).kinds]
     assert seen == [("10.1.0.0/24, a", 20), ("10.2.0.0/24", 10)]
 
 
@@ -115,9 +109,7 @@ def test_hosts_without_an_address_are_in_the_pools_that_admit_them(tmp_path):
 def test_a_host_does_not_take_the_only_address_of_a_pool(tmp_path):
     top = "host a { hardware ethernet 0:0:0:0:0:1; }\n"
     top += "subnet 10.1.0.0 netmask 255.255.255.0 { range 10.1.0.1; }"
-    file = tmp_path / "small.conf"
-    file.write_text(top, encoding="utf-8")
-    own = read_own(file)
+    own = made_of(tmp_path, top)
     assert own.clients == 1
     assert "1 hosts without fixed-address are beyond half" in own.unserved[0]
 
@@ -178,13 +170,11 @@ host b { hardware ethernet 0:1:2:3:4:6; }"""
     ],
 )
 def test_a_reserved_client_asks_for_what_is_reserved(tmp_path, fixed, want):
-    file = tmp_path / "dhcpd6.conf"
-    file.write_text(
+    text = (
         "subnet6 2001:db8::/64 { range6 2001:db8::100 2001:db8::163; }\n"
-        f"host a {{ host-identifier option dhcp6.client-id 0:3:0:1:2:3; {fixed} }}",
-        encoding="utf-8",
+        f"host a {{ host-identifier option dhcp6.client-id 0:3:0:1:2:3; {fixed} }}"
     )
-    plain, reserved = read_own(file).kinds
+    plain, reserved = made_of(tmp_path, text).kinds
     assert (plain["clients"], reserved["clients"], reserved.get("want")) == (50, 1, want)
 
 
@@ -195,27 +185,24 @@ def test_a_client_waits_for_no_answer_to_a_later_message(tmp_path):
 
 
 def test_a_client_has_an_address_and_a_prefix_where_pools_apart_have_them(tmp_path):
-    file = tmp_path / "dhcpd6.conf"
-    file.write_text(
+    text = (
         "subnet6 2001:db8::/64 { prefix6 2001:db8:b000:: 2001:db8:b0ff:: /56;\n"
-        "pool6 { range6 2001:db8::100 2001:db8::163; } }\n",
-        encoding="utf-8",
+        "pool6 { range6 2001:db8::100 2001:db8::163; } }\n"
     )
-    [kind] = read_own(file).kinds
+    [kind] = made_of(tmp_path, text).kinds
     assert (kind["want"], kind["clients"]) == ("both", 50)
 
 
 def test_temporary_addresses_are_no_room_for_clients(tmp_path):
-    file = tmp_path / "dhcpd6.conf"
-    file.write_text(
+    text = (
         "subnet6 2001:db8::/64 {\nrange6 2001:db8::/80 temporary;\n"
-        "range6 2001:db8:0:0:1::100 2001:db8:0:0:1::163;\n}\n",
-        encoding="utf-8",
+        "range6 2001:db8:0:0:1::100 2001:db8:0:0:1::163;\n}\n"
     )
-    own = read_own(file)
+    own = made_of(tmp_path, text)
     assert own.clients == 50
     assert own.unserved == [
-        f"{file}:2: range6 2001:db8::/80 temporary: no client asks for one of these"
+        f"{tmp_path}/small.conf:2: "
+        "range6 2001:db8::/80 temporary: no client asks for one of these"
     ]
 
 
@@ -264,11 +251,10 @@ def test_two_hosts_with_one_client_have_it_once_in_each_network(tmp_path):
     ],
 )
 def test_of_dhcpv6_only_rules_of_pools_hold(tmp_path, rule, clients):
-    file = tmp_path / "small.conf"
     inner = f"{rule} range6 2001:db8::10 2001:db8::99;"
     host = "host a { deny booting; hardware ethernet 0:1:2:3:4:5; fixed-address6 2001:db8::5; }"
-    file.write_text(f"deny booting;\nsubnet6 2001:db8::/64 {{ {inner} }}\n{host}\n", "utf-8")
-    assert [kind["clients"] for kind in read_own(file).kinds] == [clients, 1]
+    text = f"deny booting;\nsubnet6 2001:db8::/64 {{ {inner} }}\n{host}\n"
+    assert [kind["clients"] for kind in made_of(tmp_path, text).kinds] == [clients, 1]
 
 
 @pytest.mark.parametrize(("outer", "inner"), [("off", ""), ("true", "false"), ("off", "on")])
@@ -306,13 +292,11 @@ def test_prefixes_are_asked_for_where_there_are_pools_of_them():
     ],
 )
 def test_a_host_of_dhcpv6_is_known_by_its_duid_or_the_address_in_one(tmp_path, known, expected):
-    file = tmp_path / "small.conf"
-    file.write_text(
+    text = (
         "subnet6 2001:db8::/64 { range6 2001:db8::10 2001:db8::99; }\n"
-        f"host a {{ {known} fixed-address6 2001:db8::5; }}\n",
-        encoding="utf-8",
+        f"host a {{ {known} fixed-address6 2001:db8::5; }}\n"
     )
-    own = read_own(file)
+    own = made_of(tmp_path, text)
     assert not own.unserved
     kind, values = expected
     assert own.kinds[1][kind] == values
