@@ -104,7 +104,7 @@ def test_arrivals_of_a_capture_are_replayed_beside_the_clocks_of_leases(network,
         "--counts",
         procedure.load.counts_words,
     ]
-    report = offered(4, network, ["--lease-time", "4,2,3"], [*words, "--seconds", "4"])
+    report = offered(4, network, ["--lease-time", "60,2,50"], [*words, "--seconds", "4"])
     assert report["kinds"]["new"]["completed"] == procedure.most_attempted
     assert report["kinds"]["renew"]["completed"] >= load["clients"]
     parts = report["parts"]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use serde_json::Value;
 
-use crate::bench::{Running, count, reported, sums_up};
+use crate::bench::{Running, count, first, reported, sums_up};
 use crate::served::Served;
 
 /// Two namespaces with an end of a cable in each; both go with it.
@@ -42,7 +42,7 @@ impl Cable {
 
     /// A program at one end.
     fn at(&self, end: usize, program: &str) -> Command {
-        let mut command = Command::new("ip");
+        let mut command = first("ip");
         command.args(["netns", "exec", &self.0[end], program]);
         command
     }
@@ -103,14 +103,15 @@ fn threads_receive_the_replies_to_their_own_clients() {
 #[test]
 fn clients_are_in_a_vlan_and_in_no_other() {
     let cable = Cable::new();
-    let load = "--rate 200 --seconds 0.5 --late 0.2 --grace 0";
+    let load = "--rate 200 --seconds 0.5";
     for (own, others) in [("7", ["8", "7,8"]), ("7,8", ["7", "7,9"])] {
         let _responder =
             cable.responder("dhcp4", &format!("--listen 198.18.0.10 --on-link frames:{own}"));
         is_complete(&cable.offered("dhcp4", &format!("{load} --vlan {own}")), 100);
         let others = others.map(|other| format!("--vlan {other}"));
         for other in others.iter().map(String::as_str).chain([""]) {
-            let report = cable.offered("dhcp4", &format!("{load} {other}"));
+            let others = format!("{load} --late 0.2 --grace 0 {other}");
+            let report = cable.offered("dhcp4", &others);
             assert_eq!(count(&report, "/counts/lost"), 100, "{own} answers {other:?}");
         }
     }

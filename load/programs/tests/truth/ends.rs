@@ -4,13 +4,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::bench::{before, count, offered, reported, sums_up, time};
+use crate::bench::{TRIALS, before, count, offered, reported, sums_up, time};
 
 /// From the last reply to the end of the process (s). Where the load waits for what is lost, from
 /// the end of the load.
 const LONGEST_END_S: f64 = 0.05;
-/// A machine that is busy with other tests may hold a process up: the best of so many counts.
-const TRIALS: usize = 5;
 
 /// The report of a load whose process ends soon enough.
 fn ended_soon(faults: &str, load: &str) -> Value {

@@ -17,5 +17,6 @@ fn clients_multicast_for_addresses_prefixes_or_both() {
     is_complete(&report, 300);
     assert!(count(&report, "/stages/0/answered") > 0, "{report}");
     let report = cable.offered("dhcp6", "--clients 100 --fill --lease-clock --seconds 2");
-    assert!((180..=210).contains(&count(&report, "/kinds/renew/completed")), "{report}");
+    // Each once a second; where the load began a moment after the filling, some once more.
+    assert!((180..=250).contains(&count(&report, "/kinds/renew/completed")), "{report}");
 }

@@ -218,7 +218,8 @@ fn a_capacity_is_kept_over_connections() {
     let load = "--rate 1000 --seconds 2 --late 0.3 --grace 0";
     let report = offered("tcp", "--capacity 500 --queue 20", load);
     let completed = count(&report, "/counts/completed");
-    assert!((980..1040).contains(&completed), "{completed}");
+    // A responder that is held up serves fewer, and never more.
+    assert!((900..1040).contains(&completed), "{completed}");
 }
 
 #[test]
@@ -234,9 +235,14 @@ fn a_connection_that_the_server_closes_is_opened_again() {
         assert!(closed >= 10 && completed >= 50 * closed, "{report}");
         assert!(lost > 0 && completed + lost == 1000, "{report}");
         assert_eq!(count(&report, "/connections/lost"), lost);
-        // Queries that it has not read make its end of the connection a reset.
+        // Queries that it has not read make its end of the connection a reset, and a query after
+        // that finds none.
         let error = report["connections"]["error"].as_str().unwrap();
-        let ended = ["closed by the server", "Connection reset by peer (os error 104)"];
+        let ended = [
+            "closed by the server",
+            "Connection reset by peer (os error 104)",
+            "Broken pipe (os error 32)",
+        ];
         assert!(ended.contains(&error), "{error}");
         assert!(time(&report, "/took_s") < 1.5, "{report}");
     }
