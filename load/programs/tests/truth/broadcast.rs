@@ -110,8 +110,8 @@ fn clients_are_in_a_vlan_and_in_no_other() {
         is_complete(&cable.offered("dhcp4", &format!("{load} --vlan {own}")), 100);
         let others = others.map(|other| format!("--vlan {other}"));
         for other in others.iter().map(String::as_str).chain([""]) {
-            let others = format!("{load} --late 0.2 --grace 0 {other}");
-            let report = cable.offered("dhcp4", &others);
+            let load = format!("{load} --late 0.2 --grace 0 {other}");
+            let report = cable.offered("dhcp4", &load);
             assert_eq!(count(&report, "/counts/lost"), 100, "{own} answers {other:?}");
         }
     }
