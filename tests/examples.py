@@ -188,7 +188,7 @@ def confirmed(
     began = datetime.fromisoformat(record.finished_at)
     rates = [rate for rate in record.values("max_rate") if rate is not None]
     rate = int(0.95 * min(round_.bracket.lower for round_ in record.rounds if round_.bracket))
-    confirm_s, trial_s = procedure.confirm_s or 0, procedure.trial_s
+    confirm_s, trial_s = procedure.confirm_s, procedure.trial_s
     offers = [(rate, confirm_s, loss)]
     offers.append((4 * rate, trial_s, 1 - overload_completes * min(rates) / (4 * rate)))
     trials = tuple(

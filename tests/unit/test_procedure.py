@@ -386,7 +386,7 @@ def test_what_a_server_may_have_to_hold_at_once(procedure, most):
     assert procedure.most_attempted == most
 
 
-@pytest.mark.parametrize(("confirm_s", "seconds"), [(60, 69), (1, 10), (0, 0), (None, 0)])
+@pytest.mark.parametrize(("confirm_s", "seconds"), [(60, 69), (1, 10), (0, 0)])
 def test_a_confirmation_is_a_stretch_and_two_trials(confirm_s, seconds):
     assert MaxRate(confirm_s=confirm_s).confirming_s == seconds
     assert FixedLoad().confirming_s == Event().confirming_s == 0
@@ -395,7 +395,6 @@ def test_a_confirmation_is_a_stretch_and_two_trials(confirm_s, seconds):
 @pytest.mark.parametrize(
     ("procedure", "words"),
     [
-        (MaxRate(confirm_s=None), "measured by a version"),
         (MaxRate(confirm_s=0), "switched off (--confirm-s 0)"),
         (MaxRate(), "the sweep ended before that"),
         (FixedLoad(), "its figures are of the whole load"),

@@ -447,10 +447,6 @@ def not_tried(**parameters):
             "not confirmed at 5428 exchanges/s over 60 s: loss 1.30 %, but of 21712 "
             "exchanges/s the server completed 17193, far more than the runs found",
         ),
-        (
-            not_tried(confirm_s=None),
-            "not confirmed: measured by a version of Leaselab that did not do that yet",
-        ),
         (not_tried(confirm_s=0), "not confirmed: switched off (--confirm-s 0)"),
         (example_result(), "not confirmed: the sweep ended before that"),
     ],

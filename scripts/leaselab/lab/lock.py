@@ -84,7 +84,7 @@ class _Owner(msgspec.Struct):
 
 class _Printed(msgspec.Struct):
     owner: _Owner | None
-    maintenance: Maintenance | None = None
+    maintenance: Maintenance | None
 
 
 @dataclass
@@ -130,7 +130,7 @@ def status(connection: Connection) -> LockStatus:
 
 
 def _answer(connection: Connection, text: bytes) -> LockStatus:
-    """What the lock's program prints; one of an earlier release knows no maintenance."""
+    """What the lock's program prints."""
     answer = decoded(
         text,
         _Printed,

@@ -100,7 +100,7 @@ class ContractServer:
             if found != expected:
                 raise self._another(what, found, expected)
         if wanted.program_sha256 is None:
-            return  # deployed by an older release, or by a contract that does not report it
+            return  # its contract does not report it
         if (found := str(started.program_sha256)) != wanted.program_sha256:
             raise self._another(str(wanted.program), found, wanted.program_sha256)
         for path, expected in wanted.libraries_sha256.items():

@@ -46,7 +46,7 @@ class HostSetting(Description, frozen=True, kw_only=True):
 
 
 class Host(Description, frozen=True, kw_only=True):
-    """A host of the bench, identified by its role; older results have only the first fields."""
+    """A host of the bench, identified by its role."""
 
     hostname: str | None = None
     """Null in results: hosts are named by their roles."""

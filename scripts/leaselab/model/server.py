@@ -93,11 +93,11 @@ class Server(Description, frozen=True, kw_only=True):
     """SHA-256 of that file."""
     config_settings_sha256: Sha256 | None = None
     """SHA-256 of that file without the names of variant and build: two builds with the same
-    settings have the same.  Null in older results."""
+    settings have the same."""
     running_config_sha256: Sha256 | None = None
     """SHA-256 of the configuration as the running server reported it."""
     variant: str | None = None
-    """Name of its variant on its host, which its file names contain.  Null in older results."""
+    """Name of its variant on its host, which its file names contain."""
     program: str | None = None
     """Path of its program on its host; null where it is not known."""
     program_sha256: Sha256 | None = None

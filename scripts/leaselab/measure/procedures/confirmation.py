@@ -186,7 +186,7 @@ class Confirming:
 
         The first is left out where rounds saw losses that no load explains.
         """
-        whole = [factor * (self.procedure.confirm_s or 0) for factor in STRETCHES]
+        whole = [factor * self.procedure.confirm_s for factor in STRETCHES]
         return whole[1:] if any(map(self._unexplained, self.rounds)) else whole
 
     def _unexplained(self, one: Round) -> bool:

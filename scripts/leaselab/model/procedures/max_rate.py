@@ -45,9 +45,9 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag=MAX_RATE):
     """First offered load of the first round (transactions/s)."""
     max_trials: Annotated[int, msgspec.Meta(ge=2, le=1000)] = 40
     """Trials of one round after which the search gives up."""
-    confirm_s: LengthOrNone | None = 60
+    confirm_s: LengthOrNone = 60
     """Length of the continuous traffic that confirms the result (s), longer where that is not
-    conclusive; 0: switched off, null: the measuring release had no confirmation yet."""
+    conclusive; 0: switched off."""
 
     limit: Literal["server", "generator"] = "server"
     """Whose limit is searched. generator: that of the generator and of the path, with a faster
@@ -75,8 +75,6 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag=MAX_RATE):
 
     @property
     def unconfirmed(self) -> str:
-        if self.confirm_s is None:
-            return "measured by a version of Leaselab that did not do that yet"
         if not self.confirm_s:
             return "switched off (--confirm-s 0)"
         return "the sweep ended before that"
