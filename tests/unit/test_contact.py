@@ -79,7 +79,7 @@ def test_the_management_address_is_the_hosts_end_of_the_connection(ssh, address)
 
 def test_the_generator_reports_who_holds_the_bench():
     def connector(access):
-        return FakeConnection(access, lock={"owner": OWNER})
+        return FakeConnection(access, lock={"owner": OWNER, "maintenance": None})
 
     assert contact(host(part=GENERATOR_GROUP), connector).holder == OWNER
     assert contact(host(part=SERVER_GROUP), connector).holder is None

@@ -1,6 +1,7 @@
 """Recursors behind the server contract, with NSD as their authority: the real ones."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -107,11 +108,13 @@ def test_it_answers_names_of_the_hierarchy_and_forgets_them_at_a_reset(recursor,
     assert first["held"] <= 2  # it looks for its root by itself
     report = recursor.asked(tmp_path, *NAMES, words=WORDS)
     assert report["counts"]["completed"] == 50
+    # A thread of PowerDNS Recursor 5 publishes its counters with the next query that it gets.
+    time.sleep(0.2)
+    assert recursor.asked(tmp_path, *NAMES, words=WORDS)["counts"]["completed"] == 50
     after = sample(recursor)
     new = {name: count - first["counters"][name] for name, count in after["counters"].items()}
-    # PowerDNS Recursor 5 counts what came in a tenth of a second with the query that follows.
-    assert all(new[name] in range(40, 53) for name in ("QUERY", "NOERROR", "QryRecursion"))
-    assert new["Queryv4"] >= 40
+    assert all(new[name] in range(50, 103) for name in ("QUERY", "NOERROR", "QryRecursion"))
+    assert new["Queryv4"] >= 50
     assert after["held"] > 100  # the names' own records, and their packets
     emptied = json.loads(recursor.verb("reset")[1])
     assert emptied["held"] == 0
