@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from tests.own_kea import in_class, kinds, of, own
+from tests.own_kea import clients, in_class, kinds, of, own
 
 from leaselab.lab.own import read_own
 from leaselab.model.errors import LeaselabError, Outcome
@@ -211,10 +211,44 @@ def test_a_class_that_cannot_be_worked_out_is_named_with_its_place(tmp_path, tes
     assert "small.conf:1:" in str(refusal.value)
 
 
-def test_a_class_that_a_template_makes_is_said_to_be_one(tmp_path):
-    template = '{"name": "vlan", "template-test": "option[60].hex"}'
-    with pytest.raises(LeaselabError, match=r"\(SPAWN_vlan_10: a template class spawns it\)"):
-        of(tmp_path, '"client-class": "SPAWN_vlan_10",', f'"client-classes": [{template}],')
+VLAN = '{"name": "vlan", "template-test": "substring(relay4[1].hex,0,3)"}'
+
+
+def test_a_client_sends_the_value_of_the_class_that_a_template_spawns(tmp_path):
+    two = '{"name": "two", "test": "member(\'SPAWN_vlan_v30\')"}'
+    more = f'{{"name": "SPAWN_vlan_v20"}}, {{"name": "SPAWN_vlan_v30"}}, {two}'
+    top = f'"client-classes": [{VLAN}, {more}],'
+    made = of(tmp_path, '"client-classes": ["SPAWN_vlan_v10", "two"],', top)
+    sent = [bytes.fromhex(kind["agent"][0][1].removeprefix("hex:")) for kind in made.kinds]
+    assert sent == [b"v10", b"v30"]
+    # No client has two values: that of a class for options alone, and that of the pool's.
+    assert [reason.partition(": ")[2] for reason in made.unserved] == [
+        "class SPAWN_vlan_v20: its test cannot be worked out"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "values"),
+    [
+        ("", {b"31"}),
+        (', {"name": "SPAWN_vlan_v10"}, {"name": "SPAWN_vlan_v20"}', {b"v10", b"v20"}),
+    ],
+)
+def test_half_of_the_clients_have_values_of_a_template_that_no_pool_asks_for(
+    tmp_path, more, values
+):
+    made = of(tmp_path, top=f'"client-classes": [{VLAN}{more}],')
+    sent = [kind for kind in made.kinds if "agent" in kind]
+    of_agents = {kind["agent"][0][1].removeprefix("hex:") for kind in sent}
+    assert {bytes.fromhex(value) for value in of_agents} == values
+    some = sum(kind["clients"] for kind in sent)
+    assert some == pytest.approx(clients(made) / 2, abs=len(made.kinds))
+    assert made.unserved == []
+
+
+def test_a_class_that_no_template_spawns_is_said_to_be_one(tmp_path):
+    with pytest.raises(LeaselabError, match=r"\(SPAWN_lan_10: no template class spawns it\)"):
+        of(tmp_path, '"client-class": "SPAWN_lan_10",', f'"client-classes": [{VLAN}],')
 
 
 @pytest.mark.parametrize("name", ["0x6162", "'ab'"])

@@ -89,24 +89,29 @@ def kea_readable(expression):
 
 def kea_free(classes, server):
     """Return the names of classes that neither subnets, pools, reservations nor tests name."""
-    named = {"DROP"}
+    return {one["name"] for one in classes if "name" in one} - named(classes, server)
+
+
+def named(classes, server):
+    """Return the names of classes that subnets, pools, reservations and tests name."""
+    names = {"DROP"}
     for one in classes:
         tests = f"{one.get('test', '')} {one.get('template-test', '')}"
-        named.update(MEMBER.findall(tests))
-    _add_named(server, named)
-    return {one["name"] for one in classes if "name" in one} - named
+        names.update(MEMBER.findall(tests))
+    _add_named(server, names)
+    return names
 
 
-def _add_named(value, named, key=""):
+def _add_named(value, names, key=""):
     """Add the names of classes that a part of a configuration asks for."""
     if isinstance(value, str):
-        named.update([value] if key in NAMING else [])
+        names.update([value] if key in NAMING else [])
     elif isinstance(value, list):
         for inner in value:
-            _add_named(inner, named, key)
+            _add_named(inner, names, key)
     elif isinstance(value, dict):
         for name, inner in value.items():
-            _add_named(inner, named, name)
+            _add_named(inner, names, name)
 
 
 def kea_idle(classes, levels):

@@ -10,12 +10,13 @@ from leaselab.lab.configuration import refused
 from leaselab.lab.own_kinds import MOST_LISTED, RESERVED, divided, leases_of, pool_share
 from leaselab.model.pool import POOL_USE_LIMIT
 
-from .expressions import Classes, Unknown
+from .expressions import Classes, Unknown, grammar
 from .hosts import Hosts
 from .identities import FlexibleId, identity_of
 from .kinds import Kinds
 from .limits import Limits
 from .subnets import Near, Place, reserved_of
+from .templates import SPAWNED, tests_of
 
 MOST_KINDS = 4096
 _MOST_ALONE = MOST_KINDS // 4
@@ -44,9 +45,11 @@ class Clients:
         held = {True: [], False: []}
         for one in form.server.get("client-classes", []):
             held[any(one.get(key) for key in _LATER)].append(one)
-        tested = [(one.get("name", ""), one.get("test", "")) for one in held[False]]
         self._later = {one.get("name", "") for one in held[True]}
         self._spots = {one.value.get("name", ""): one.spot for one in classes}
+        named = grammar().named(held[False], form.server) | set(self._spots)
+        tests, spawned = tests_of(held[False], named)
+        self._spots = {name: self._spots[by] for name, by in spawned.items()} | self._spots
         self._places = list(self._of_file())
         hosts = Hosts(configuration, self.family, self._say)
         self._hosts = {place.spot: hosts.of(place) for place in self._places}
@@ -54,7 +57,7 @@ class Clients:
         self._anywhere = {host.reserved for host in self._global}
         every = [*self._global, *(host for own in self._hosts.values() for host in own)]
         given = {name for host in every for name in host.reserved.classes}
-        self._classes = Classes(tested, self.family, given)
+        self._classes = Classes(tests.items(), self.family, given)
         self._flexible = FlexibleId(configuration, self._classes)
         self._limits = Limits(configuration, form.server)
         self._near = Near(self._places, self.family)
@@ -345,10 +348,9 @@ class Clients:
                     self._say(f"{self._spots[name]}: class {name}: no pool has room for it")
 
     def _why_not(self, name):
-        if name.startswith("SPAWN_"):
-            return "a template class spawns it"
         if name not in self._spots:
             of = "it is of clients with reservations" if name == "KNOWN" else ""
+            of = "no template class spawns it" if name.startswith(SPAWNED) else of
             return self._beyond.get(name) or of or "it is not defined"
         if name in self._later:
             return "it is worked out only after the subnet and the pool"

@@ -1,0 +1,34 @@
+"""Template classes: a client is in the class that its value of an expression spawns."""
+
+from __future__ import annotations
+
+SPAWNED = "SPAWN_"
+"""What the name of each spawned class begins with; its template and the value follow."""
+_VALUE = "31"
+"""Of clients of a template whose classes nothing names: a text, and bytes in hexadecimal."""
+
+_WAYS = 16
+"""Values by which a client may come to a template, of those of its classes."""
+
+
+def tests_of(classes, named):
+    """Return tests of classes by their names, and templates by the classes that they spawn.
+
+    A test is "" where a class has none.  Of spawned classes, these are those in `named`.
+    """
+    tests, spawned = {}, {}
+    for one in classes:
+        name, template = one.get("name", ""), one.get("template-test", "")
+        tests.setdefault(name, one.get("test", ""))
+        if template:
+            before = f"{SPAWNED}{name}_"
+            values = {other.removeprefix(before) for other in named if other.startswith(before)}
+            equal = {
+                f"{before}{value}": f"{template} == 0x{value.encode().hex()}"
+                for value in sorted(values - {""})
+            }
+            some = list(equal.values())[:_WAYS] or [f"{template} == '{_VALUE}'"]
+            tests[name] = " or ".join([*some, f"not ({template} == '')"])
+            spawned |= dict.fromkeys(equal, name)
+            tests |= equal
+    return tests, spawned
