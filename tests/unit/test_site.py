@@ -20,16 +20,17 @@ from tests.examples import (
     example_result,
 )
 from tests.hostile import ATTACK, COMMIT, EXPERIMENT, hostile_archive
-from tests.past import fought, past
+from tests.past import fought, name_of, past
 
+from leaselab.analysis.history import State
 from leaselab.archive.bench_notes import STATUS, write_note
 from leaselab.archive.index_file import INDEX
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.report.review import series_of
+from leaselab.report.review import review_of, series_of
 from leaselab.report.site import site
-from leaselab.report.site.history import history
+from leaselab.report.site.history import history, history_list
 from leaselab.report.site.history_panels import lines_of
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_benches, write_site
@@ -366,7 +367,24 @@ def test_the_title_of_a_history_has_the_newest_figure_and_charts_say_what_they_s
     assert "Max rate over time" in page.words
     assert any(re.match("Max rate by commit, as a ratio to kea", word) for word in page.words)
     listed = Page(tmp_path / "report" / "histories.html")
-    assert listed.heading == "1 figure over time and over commits"
+    assert listed.heading == "No change of level in 1 figure"
+
+
+def test_the_list_of_histories_says_which_levels_changed(tmp_path):
+    past(tmp_path, [*[1.0] * 12, *[0.9] * 12])
+    past(tmp_path, [1.0] * 3, scenario="v6-memfile")
+    store = Store(tmp_path)
+    names = ("v4-memfile", "v6-memfile")
+    lines = [line for name in names for line in lines_of(name, store.index.every(name))]
+    listed = history_list(lines, review_of(store).of(State.SUSPECTED))
+    assert listed["title"] == "The level of 1 of 2 figures changed"
+    changed, other = listed["lines"]
+    assert (changed["name"], changed["since"]) == ("v4-memfile", name_of(12)[:10])
+    assert (changed["change"]["look"], changed["change"]["size"]) == (
+        "suspected",
+        "10.0 % slower",
+    )
+    assert (other["name"], other["change"]) == ("v6-memfile", None)
 
 
 def test_the_comparisons_that_differ_are_first_and_counted_in_the_title(tmp_path):

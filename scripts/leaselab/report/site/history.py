@@ -6,13 +6,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leaselab.analysis.history import Series
+from leaselab.analysis.history import Change, Series
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
+from leaselab.model.source import SHORT
+from leaselab.report.listing import common_kind
 from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.figure import Figure
 from leaselab.report.site.history_panels import Drawing, Line, titles_of
-from leaselab.report.site.news import news_of
+from leaselab.report.site.news import change_words, news_of
 
 Row = Mapping[str, Any]
 
@@ -67,10 +69,30 @@ def history(
     return context, [chart for panel in panels for chart in panel.charts]
 
 
-def history_line(line: Line) -> dict[str, Any]:
-    """What a list of histories shows of one."""
+def history_list(
+    lines: Sequence[Line], changes: Sequence[tuple[Series, Change]]
+) -> dict[str, Any]:
+    """What the template of the list gets; `changes` are those that no duel refuted."""
+    last: dict[tuple[str, str], Change] = {}
+    for series, change in changes:
+        place = series.scenario, series.metric
+        if place not in last or last[place].detected_at < change.detected_at:
+            last[place] = change
+    listed = [_list_line(line, last.get((line.scenario, line.metric))) for line in lines]
+    count, changed = len(listed), sum(one["change"] is not None for one in listed)
+    figures = "figure" if count == 1 else "figures"
+    title = f"The level of {changed} of {count} {figures} changed"
+    if not changed:
+        title = f"No change of level in {count} {figures}"
+    return {"title": title, "lines": listed, "kind": common_kind(listed)}
+
+
+def _list_line(line: Line, change: Change | None) -> dict[str, Any]:
     last = line.rows[-1]
+    after = change.after if change else None
     return {
+        "change": change and change_words(change, line.unit),
+        "since": after and (after.commit[:SHORT] if after.commit else after.name),
         "name": line.name,
         "page": line.page,
         "results": len(line.rows),

@@ -119,23 +119,31 @@ def news_of(
 ) -> News:
     """A change in words; `pages`, `has_page` and `result` as of `answer`."""
     duel, confirmed = change.duel, change.state is State.CONFIRMED
-    ratio, ci95 = change.size
+    _, ci95 = change.size
     page = pages.get((series.scenario, series.metric), "")
     todo, command = _next(series, change, result, confirmed=confirmed)
     fought = experiment_page(duel.ids[0]) if duel else ""
     return News(
         scenario=series.scenario,
         page=f"{history_page(page)}.html" if page else "",
-        look=("worse" if change.worse else "better") if confirmed else "suspected",
-        size=pace_words(ratio, series.unit),
+        **change_words(change, series.unit),
         interval=interval_words(ci95),
-        commit=_build_words(change.after),
         before=_build_words(change.before),
         duel=f"{fought}.html" if fought and has_page(fought) else "",
         sure=_sure(change, confirmed=confirmed),
         todo=todo,
         command=command,
     )
+
+
+def change_words(change: Change, unit: str) -> dict[str, str]:
+    """Look, size and build of a change, as of `News`."""
+    look = "worse" if change.worse else "better"
+    return {
+        "look": look if change.state is State.CONFIRMED else "suspected",
+        "size": pace_words(change.size[0], unit),
+        "commit": _build_words(change.after),
+    }
 
 
 def _sure(change: Change, *, confirmed: bool) -> str:

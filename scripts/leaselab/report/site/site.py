@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.history import Series
+from leaselab.analysis.history import Series, State
 from leaselab.archive.checksums import PRUNED, SUMS
 from leaselab.archive.disk import content_of
 from leaselab.archive.row import Row
@@ -15,13 +15,12 @@ from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.record import Record
-from leaselab.report.listing import common_kind
-from leaselab.report.review import review_of, series_of
+from leaselab.report.review import Review, review_of, series_of
 from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.compare import Group, choose, compared, group
 from leaselab.report.site.duel import said_of
 from leaselab.report.site.experiment import experiment, experiment_line
-from leaselab.report.site.history import history, history_line
+from leaselab.report.site.history import history, history_list
 from leaselab.report.site.history_panels import Line, lines_of
 from leaselab.report.site.news import answer
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
@@ -141,15 +140,20 @@ class _Site:
                     line, every[scenario], [other for other in own if other is not line]
                 )
         figures = [line for own in lines.values() for line in own]
-        histories = [history_line(line) for line in figures]
-        listed = {"lines": histories, "kind": common_kind(histories)}
-        self._pages.write("histories", "histories.html", histories, lambda: (listed, ()))
+        changes = self._review.of(State.CONFIRMED, State.SUSPECTED)
+        listed = history_list(figures, changes)
+        self._pages.write("histories", "histories.html", listed, lambda: (listed, ()))
         self._write_summaries(newest, groups, figures, experiments)
         if not self._named:
             self._write_review(figures)
             self.write_benches()
         self._pages.finish()
         return self._first
+
+    @cached_property
+    def _review(self) -> Review:
+        """Of the whole archive."""
+        return review_of(self._store)
 
     def _write_review(self, lines: Sequence[Line]) -> None:
         """The page of what moved, by month."""
@@ -163,7 +167,7 @@ class _Site:
             REVIEW[0],
             "review.html",
             [[row["id"] for row in line.rows] for line in lines],
-            lambda: review_page(review_of(self._store).months, href),
+            lambda: review_page(self._review.months, href),
         )
 
     def _write_history(self, line: Line, rows: Sequence[Row], others: Sequence[Line]) -> None:
