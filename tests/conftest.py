@@ -1,4 +1,4 @@
-"""How the suite runs: property tests, its two parts, and the table of what it cost."""
+"""How the suite runs: property tests, its parts, and the table of what it cost."""
 
 import copy
 import gc
@@ -24,17 +24,21 @@ settings.register_profile("night", settings.get_profile("desk"), max_examples=50
 settings.register_profile("ci", settings.get_profile("desk"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "desk")
 
-PARTS = ("quick", "lab")
+PARTS = ("quick", "parallel", "lab")
+OF_PROGRAMS = {"versions", "load", "hosts", "power", "browser", "pipeline"}
+"""Folders whose tests run servers, hosts, a browser or Jenkins' language."""
 AFTER_EXAMPLES = "2027-12-31T00:00:00.000Z"
-INVENTORIES = Path(__file__).parents[1] / "inventory"
+TESTS = Path(__file__).parent
+INVENTORIES = TESTS.parent / "inventory"
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--part",
         choices=PARTS,
-        help="only the tests of this part: quick ones may run side by side, those of the lab "
-        "measure, one after the other",
+        help="only the tests of this part: parallel ones may run side by side, quick ones are "
+        "those of them that run no server, host or browser, and those of the lab measure, one "
+        "after the other",
     )
 
 
@@ -136,11 +140,15 @@ def pytest_collection_modifyitems(config, items):
     part = config.getoption("--part")
     if part is None:
         return
-    of_lab = [item.get_closest_marker("lab") is not None for item in items]
-    chosen = [item for item, lab in zip(items, of_lab, strict=True) if lab == (part == "lab")]
-    others = [item for item, lab in zip(items, of_lab, strict=True) if lab != (part == "lab")]
-    config.hook.pytest_deselected(items=others)
-    items[:] = chosen
+    config.hook.pytest_deselected(items=[item for item in items if not _is_of(item, part)])
+    items[:] = [item for item in items if _is_of(item, part)]
+
+
+def _is_of(item, part):
+    if item.get_closest_marker("lab") is not None:
+        return part == "lab"
+    of_programs = item.path.relative_to(TESTS).parts[0] in OF_PROGRAMS
+    return part == "parallel" or (part == "quick" and not of_programs)
 
 
 class Costs:

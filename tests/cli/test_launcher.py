@@ -236,16 +236,17 @@ nice() { shift 2; "$@"; }
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], ["quick", "lab"]),
+        ([], ["parallel", "lab"]),
         (["--part", "lab"], ["lab"]),
         (["--part=lab", "-x"], ["lab"]),
-        (["--part", "quick"], ["quick"]),
-        (["--version"], ["quick"]),
-        (["tests/unit", "-x"], ["quick"]),
+        (["--part", "quick"], ["parallel"]),
+        (["--part=parallel"], ["parallel"]),
+        (["--version"], ["parallel"]),
+        (["tests/unit", "-x"], ["parallel"]),
         (["tests/lab/test_server.py"], ["lab"]),
         (["tests/lab/night"], ["lab"]),
         (["tests/vm"], ["lab"]),
-        (["tests/unit", "tests/lab"], ["quick", "lab"]),
+        (["tests/unit", "tests/lab"], ["parallel", "lab"]),
     ],
 )
 def test_only_the_parts_of_the_suite_that_are_meant_are_run(arguments, parts):
@@ -254,11 +255,11 @@ def test_only_the_parts_of_the_suite_that_are_meant_are_run(arguments, parts):
 
 
 @pytest.mark.parametrize(
-    ("quick", "lab", "status"),
+    ("parallel", "lab", "status"),
     [(0, 0, 0), (1, 0, 1), (0, 1, 1), (2, 1, 2), (5, 0, 0), (0, 5, 0), (5, 1, 1), (5, 5, 5)],
 )
-def test_the_suite_ends_as_its_parts_do(quick, lab, status):
+def test_the_suite_ends_as_its_parts_do(parallel, lab, status):
     """A part without a test of those that are meant ends with 5."""
-    python = f"python() {{ [[ $4 == quick ]] && return {quick}; return {lab}; }}"
+    python = f"python() {{ [[ $4 == parallel ]] && return {parallel}; return {lab}; }}"
     done = calling(f"{PARTS_PRINTED}{python}; both_parts")
     assert done.returncode == status, done.stderr

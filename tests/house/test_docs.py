@@ -35,7 +35,7 @@ FOLDERS = {name.partition("/")[0] for name in tracked() if "/" in name}
 ANSIBLES_OWN = {"--check", "--diff", "--limit", "--tags"}
 OTHERS = {
     *("--ignore-cache", "--delete-old", "--renew", "--numprocesses", "--hypothesis-profile"),
-    "--upgrade",
+    *("--upgrade", "--part"),
 }
 """Options of other programs that documents name."""
 
