@@ -113,7 +113,8 @@ def test_it_answers_names_of_the_hierarchy_and_forgets_them_at_a_reset(recursor,
     assert recursor.asked(tmp_path, *NAMES, words=WORDS)["counts"]["completed"] == 50
     after = sample(recursor)
     new = {name: count - first["counters"][name] for name, count in after["counters"].items()}
-    assert all(new[name] in range(50, 103) for name in ("QUERY", "NOERROR", "QryRecursion"))
+    assert all(new[name] in range(50, 103) for name in ("QUERY", "NOERROR"))
+    assert new["QryRecursion"] in range(50, 53)  # the second time from its cache
     assert new["Queryv4"] >= 50
     assert after["held"] > 100  # the names' own records, and their packets
     emptied = json.loads(recursor.verb("reset")[1])

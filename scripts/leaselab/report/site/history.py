@@ -9,12 +9,11 @@ from typing import Any
 from leaselab.analysis.history import Change, Series
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
-from leaselab.model.source import SHORT
 from leaselab.report.listing import common_kind
 from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.figure import Figure
 from leaselab.report.site.history_panels import Drawing, Line, titles_of
-from leaselab.report.site.news import change_words, news_of
+from leaselab.report.site.news import build_name, change_words, news_of
 
 Row = Mapping[str, Any]
 
@@ -89,10 +88,9 @@ def history_list(
 
 def _list_line(line: Line, change: Change | None) -> dict[str, Any]:
     last = line.rows[-1]
-    after = change.after if change else None
     return {
         "change": change and change_words(change, line.unit),
-        "since": after and (after.commit[:SHORT] if after.commit else after.name),
+        "since": change and build_name(change.after),
         "name": line.name,
         "page": line.page,
         "results": len(line.rows),

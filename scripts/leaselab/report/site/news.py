@@ -185,5 +185,11 @@ def _next(
     return f"{todo}{'' if repository else ', in the repository that --repo names'}", command
 
 
+def build_name(point: Point) -> str:
+    """A build by its short commit, or by its name where it is of none."""
+    return point.commit[:SHORT] if point.commit else point.name
+
+
 def _build_words(point: Point) -> str:
-    return f"{point.commit[:SHORT]} {point.subject}".rstrip() if point.commit else point.name
+    name = build_name(point)
+    return f"{name} {point.subject}".rstrip() if point.commit else name
