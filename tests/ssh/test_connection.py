@@ -151,6 +151,16 @@ class TestJumpHost:
             "sut: jump host gate: host key is not known (wanted a line for"
         )
 
+    def test_a_file_that_is_not_there_is_reported_with_its_variable(self, host, tmp_path):
+        for name, variable in {
+            "known_hosts_file": "leaselab_known_hosts",
+            "key_file": "ansible_ssh_private_key_file",
+        }.items():
+            missing = tmp_path / name
+            message = refusal(replace(host.access, **{name: str(missing)}))
+            assert f"no file {missing}" in message, message
+            assert f"set {variable}" in message, message
+
     def test_its_host_key_must_be_the_pinned_one(self, host, gate, tmp_path):
         other = tmp_path / "known_hosts"
         other.write_text(f"[127.0.0.1]:{gate.access.port} {host.host_key}\n", encoding="utf-8")

@@ -122,4 +122,7 @@ def test_an_inventory_that_is_not_there_is_a_usage_error(tmp_path):
 def test_an_inventory_that_ansible_cannot_read_says_why(tmp_path):
     broken = tmp_path / "rack.yml"
     broken.write_text("bench: [not, a, group\n", encoding="utf-8")
-    assert "Ansible cannot read this inventory" in refusal(read_inventory, broken)
+    text = refusal(read_inventory, broken)
+    # What it warned of is logged, and not repeated.
+    assert "Ansible cannot read this inventory: No inventory was parsed" in text, text
+    assert "WARNING" not in text

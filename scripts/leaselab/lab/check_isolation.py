@@ -165,7 +165,7 @@ def address_of(text: str) -> Address | None:
 def _unset(name: str, network: TestNetwork) -> Finding | None:
     """Return what the inventory does not say of the test network, or says wrongly."""
     unset = [
-        variable
+        f"{variable} is {value or 'not set'}"
         for variable, value in (
             ("leaselab_test_address", network.address),
             ("leaselab_test_address6", network.address6),
@@ -177,7 +177,7 @@ def _unset(name: str, network: TestNetwork) -> Finding | None:
             name,
             CHECK,
             Level.ERROR,
-            f"{' and '.join(unset)} not set to an address",
+            " and ".join(unset),
             "an IPv4 and an IPv6 address of the test network",
             "set them in the inventory, as docs/reference/inventory.md shows",
         )

@@ -93,8 +93,7 @@ class Inventory:
                 f"group {part} needs exactly one host",
                 where=str(self.path),
                 found=", ".join(host.access.name for host in hosts) or "none",
-                wanted="one host",
-                todo=f"give the inventory a group {part}, as docs/reference/inventory.md shows",
+                todo="correct the group, as docs/reference/inventory.md shows",
             )
         return hosts[0]
 
@@ -125,7 +124,8 @@ def parse_inventory(path: Path, listing: Mapping[str, Any], logins: Logins) -> I
             raise usage_error(
                 f"no host in group {part}",
                 where=str(path),
-                found="groups " + ", ".join(sorted(set(listing) - {"_meta", "all"})),
+                found="groups "
+                + (", ".join(sorted(set(listing) - {"_meta", "all"})) or "none"),
                 wanted=" and ".join(NEEDED_GROUPS),
                 todo="give the inventory that group, as docs/reference/inventory.md shows",
             )

@@ -60,7 +60,7 @@ def ask_ansible(path: Path) -> tuple[Mapping[str, Any], Logins]:
     for part, code in codes.items():
         if code != 0 and not logins.failures:
             raise usage_error(
-                f"Ansible cannot read this inventory: {' '.join(errors[part].split())}",
+                f"Ansible cannot read this inventory: {_error(errors[part])}",
                 where=str(path),
                 todo=f"correct what `ansible-inventory -i {path} --list` complains of",
             )
@@ -113,7 +113,14 @@ def _run(
 
 def _warnings(stderr: str) -> list[str]:
     """What Ansible warns of, a text for each warning."""
-    return re.findall(r"(?m)^\[(?:DEPRECATION )?WARNING\]: (.+)", stderr)
+    texts = re.findall(r"(?m)^\[(?:DEPRECATION )?WARNING\]: (.+)", stderr)
+    return [text for text in texts if not text.startswith("Deprecation warnings can be")]
+
+
+def _error(stderr: str) -> str:
+    """What Ansible ended with, without the warnings before it."""
+    before, _, error = stderr.partition("[ERROR]: ")
+    return " ".join((error or before).split()).rstrip(".")
 
 
 def _logins(events: Iterable[Mapping[str, Any]]) -> Logins:

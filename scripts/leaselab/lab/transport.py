@@ -394,10 +394,13 @@ def _connect_error(access: HostAccess, error: Exception) -> LeaselabError:
         )
     if isinstance(error, FileNotFoundError):
         missing = error.filename or access.key_file
+        of_hosts = str(missing) == str(access.known_hosts_file)
+        variable = "leaselab_known_hosts" if of_hosts else "ansible_ssh_private_key_file"
         return lab_broken(
             f"no file {missing}",
             where=access.name,
-            todo="bring the lab up first, or name the file in the inventory",
+            wanted=f"a file of {'pinned host keys' if of_hosts else 'the private key'}",
+            todo=f"set {variable} in the inventory; `lab up` makes the files of a local lab",
         )
     if isinstance(error, paramiko.SSHException) and "known_hosts" in str(error):
         return lab_broken(

@@ -89,7 +89,8 @@ class TestInterface:
         }
         inventory = parsed(Path("/site/rack.yml"), listing)
         assert {f.found for f in faults(judge(inventory, reading, contacts, scenarios))} == {
-            "leaselab_test_address and leaselab_test_address6 not set to an address"
+            "leaselab_test_address is none and leaselab_test_address6 is not set",
+            "leaselab_test_address is not set and leaselab_test_address6 is not set",
         }
 
     def test_a_host_without_iproute2_is_refused(self, inspect, server):
