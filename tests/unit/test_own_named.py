@@ -84,11 +84,14 @@ def test_no_secret_of_any_statement_stays(tmp_path):
     assert "options.cookie-secret: one that named makes, as this one is secret" in own.changes
 
 
-def test_what_newer_releases_refuse_and_do_anyway_is_left_out(tmp_path):
-    own = of(tmp_path, "options { dnssec-enable yes; dnssec-lookaside auto; };")
-    assert "dnssec-" not in own.server["text"]
-    assert "options.dnssec-enable: none, as it is always so since BIND 9.16" in own.changes
-    assert "dnssec-enable no;" in of(tmp_path, "options { dnssec-enable no; };").server["text"]
+@pytest.mark.parametrize(
+    "line",
+    ["dnssec-enable no;", "dnssec-enable yes;", "dnssec-lookaside auto;", "glue-cache yes;"],
+)
+def test_what_newer_releases_refuse_is_left_out(tmp_path, line):
+    own, name = of(tmp_path, f"options {{ {line} }};"), line.partition(" ")[0]
+    assert name not in own.server["text"]
+    assert f"options.{name}: none, as newer releases of BIND refuse it" in own.changes
 
 
 def test_the_file_is_a_scenario_that_asks_for_what_its_zones_have(catalogue):
@@ -153,6 +156,7 @@ def test_another_zone_makes_another_scenario(catalogue, tmp_path):
         ("database", 'zone "a" { type primary; database "x"; };', ""),
         ("dnssec-policy", "", "dnssec-policy default;"),
         ("dnssec-policy", "", "inline-signing yes;"),
+        ("zone-name", 'zone "a+b" { type primary; file "db.net"; };', ""),
         ("class", 'view "c" CH { zone "bind" { type primary; file "x"; }; };', ""),
     ],
 )
@@ -305,13 +309,24 @@ def test_that_queries_are_not_logged_is_said(tmp_path):
         assert f"options.{name}: off: queries are not logged, unlike yours" in own.changes
 
 
-def test_a_zone_that_nobody_may_ask_is_not_asked(tmp_path):
-    policy = 'zone "rpz" { type primary; file "db.net"; allow-query { none; }; };'
+@pytest.mark.parametrize("clients", ["none;", "localhost; 127.0.0.1;"])
+def test_a_zone_that_nobody_may_ask_is_not_asked(tmp_path, clients):
+    policy = f'zone "rpz" {{ type primary; file "db.net"; allow-query {{ {clients} }}; }};'
     own = of(tmp_path, policy)
     assert list(own.zones) == ["example.net."]
     assert own.zones_beside == [("rpz.", str(tmp_path / "db.net"))]
-    assert "zone.allow-query none: nobody asks for its names" in own.changes
+    assert "zone.allow-query: no other host asks for its names" in own.changes
     assert '"@zones@/1.zone"' in own.server["text"].partition("example.net")[0]
+
+
+def test_no_other_host_asks_for_what_a_host_asks_itself(tmp_path):
+    names = ("localhost", "127.in-addr.arpa", f"1.{'0.' * 31}ip6.arpa", "128.in-addr.arpa")
+    zones = [f'zone "{name}" {{ type master; file "db.net"; }};' for name in names]
+    own = of(tmp_path, "\n".join(zones))
+    assert list(own.zones) == ["128.in-addr.arpa.", "example.net."]
+    assert len(own.zones_beside) == 3
+    said = "zone localhost and the like: no other host asks for their names"
+    assert own.changes.count(said) == 1
 
 
 def test_a_view_without_statements_is_left_to_named(tmp_path):
@@ -388,7 +403,10 @@ def test_what_has_no_effect_is_not_refused(tmp_path):
             'zone "m\xfcnchen" { type primary; file "db.net"; };',
             "that is not ASCII: write xn--",
         ),
-        ('zone "a b" { type primary; file "db.net"; };', "small.conf:1: zone a b: not a name"),
+        (
+            'zone "a b" { type primary; file "db.net"; };',
+            "small.conf:1: zone a b: the lab cannot run this part of the configuration: not a",
+        ),
         ('zone "a" { type native; file "db.net"; };', "of unknown type (found native, wan"),
         (
             'zone "a" { file "db.net"; };',
@@ -538,10 +556,18 @@ def test_a_relative_include_is_in_the_directory_named_before_it(tmp_path, named)
     assert list(own.zones) == ["example.before.", "example.local."]
 
 
-def test_a_file_without_zones_says_that_nothing_is_asked(tmp_path):
-    file = tmp_path / "named.conf"
-    file.write_text("options { recursion yes; };", encoding="utf-8")
-    with pytest.raises(
-        LeaselabError, match=r"no primary zone, wanted a primary zone\); for a resolver see"
-    ):
-        read_own(file)
+@pytest.mark.parametrize(
+    ("text", "reported"),
+    [
+        ("options { recursion yes; };", r"\(found no primary zone for other hosts, wanted"),
+        (
+            'options {\nforwarders { 192.0.2.1; }; };\nzone "b" { type forward; };\n'
+            'zone "localhost" { type primary; file "db.net"; };',
+            r"\(found .*conf:2: forwarders: it asks another host; .*conf:3: zone b: .*, wanted",
+        ),
+    ],
+)
+def test_a_file_without_zones_says_that_nothing_is_asked(tmp_path, text, reported):
+    """A resolver has nothing to measure without its forwarders either."""
+    with pytest.raises(LeaselabError, match=rf"{reported} a pri.*; for a resolver see"):
+        read(tmp_path, text)

@@ -33,4 +33,5 @@ def read(text, without, _most_clients, files, _leases, view=""):
         "load": "dns-zones",
         "zones": form.zones,
         "zones_beside": form.beside,
+        "unserved": form.reasons("forwarders", "forward", "secondary", "stub", "mirror"),
     }

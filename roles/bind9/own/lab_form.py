@@ -35,7 +35,6 @@ _LABS = {
     "none, as no other host is contacted": (
         *("notify", "also-notify", "dnssec-validation", "trust-anchors", "managed-keys"),
         *("trusted-keys", "forward", "tcp-listen-queue", "parental-agents", "checkds"),
-        *("dnssec-lookaside",),
     ),
     "none, as no such query comes": (
         *("tls", "http", "update-policy"),
@@ -44,6 +43,21 @@ _LABS = {
     "off: queries are not logged, unlike yours": ("querylog", "dnstap", "dnstap-output"),
     "one that named makes, as this one is secret": ("cookie-secret",),
     "none, as the lab's zones are not written": ("ixfr-from-differences", "masterfile-style"),
+    "none, as newer releases of BIND refuse it": (
+        *("acache-cleaning-interval", "acache-enable", "additional-from-auth", "coresize"),
+        *("additional-from-cache", "allow-v6-synthesis", "alt-transfer-source", "datasize"),
+        *("alt-transfer-source-v6", "cleaning-interval", "deallocate-on-exit", "dnssec-enable"),
+        *("dnssec-lookaside", "dscp", "fake-iquery", "fetch-glue", "files", "filter-aaaa"),
+        *("filter-aaaa-on-v4", "filter-aaaa-on-v6", "geoip-use-ecs", "glue-cache", "ixfr-base"),
+        *("has-old-clients", "host-statistics", "host-statistics-max", "ixfr-tmp-file"),
+        *("lwres", "maintain-ixfr-base", "max-acache-size", "max-ixfr-log-size", "min-roots"),
+        *("multiple-cnames", "named-xfer", "nosit-udp-size", "queryport-pool-ports"),
+        *("queryport-pool-updateinterval", "request-sit", "reserved-sockets", "pubkey"),
+        *("resolver-nonbackoff-tries", "resolver-retry-interval", "rfc2308-type1"),
+        *("root-delegation-only", "serial-queries", "sit-secret", "stacksize", "topology"),
+        *("statistics-interval", "suppress-initial-notify", "treat-cr-as-space", "use-ixfr"),
+        *("use-alt-transfer-source", "use-id-pool", "use-queryport-pool"),
+    ),
 }
 _BLOCKS = {"logging", "controls", "statistics-channels"}
 _SINGLE = {*_LABS["the lab's own"]} - _BLOCKS
@@ -61,8 +75,6 @@ _SPOKEN = {
     "auto-dnssec": _SIGNING,
 }
 _WITHOUT_EFFECT = {"inline-signing": ("no",), "auto-dnssec": ("off",)}
-_SINCE = {("dnssec-enable", "yes"): "none, as it is always so since BIND 9.16"}
-"""Statements that newer releases refuse, and what holds instead."""
 _PRIMARY = ("primary", "master")
 _TYPES = {
     **dict.fromkeys(("secondary", "slave", "stub"), "its data come from another host"),
@@ -72,6 +84,14 @@ _TYPES = {
 }
 """Types of zones that the lab leaves out, and why."""
 _LABS_ZONES = {"hint": "none, as no root is asked"}
+_OF_ITSELF = {
+    *("localhost.", "localdomain.", "localhost.localdomain.", "0.in-addr.arpa."),
+    *("127.in-addr.arpa.", "0.0.127.in-addr.arpa.", "1.0.0.127.in-addr.arpa."),
+    *("255.in-addr.arpa.", f"1.{'0.' * 31}ip6.arpa.", f"{'0.' * 32}ip6.arpa."),
+}
+"""Zones that distributions put into each file, for what a host asks itself."""
+_ITSELF = {"none", "localhost", "127.0.0.1", "127.0.0.0/8", "::1", "::1/128"}
+"""Elements of lists in which no other host is."""
 _NONE = Statement(("match-clients", (Statement(("none",), ""),)), "")
 _NOBODYS = '"bGVhc2VsYWItaGFzLWl0cy1vd24ta2V5LWZvci10aGlz"'
 
@@ -111,7 +131,7 @@ class LabForm(OwnForm):
             ),
             *self._mended(kept, ""),
         ]
-        self.check_used()
+        self.check_used(serves=bool(self.zones))
 
     @property
     def text(self):
@@ -170,8 +190,6 @@ class LabForm(OwnForm):
             if name in _SINGLE:
                 one.check_single()
             self.change(f"{path}{name}: {_HOLDS[name]}")
-        elif (name, one.value) in _SINCE:
-            self.change(f"{path}{name}: {_SINCE[name, one.value]}")
         elif name == "zone" and path in ("", "view."):
             if not path and self._measured:
                 raise usage_error(
@@ -249,18 +267,20 @@ class LabForm(OwnForm):
                 )
             self.leave_out("secondary" if kind == "slave" else kind, _TYPES[kind], spot)
             return
-        _check_name(one, spot)
-        if self._is_no_text(inner, spot):
+        if self._has_other_name(one, spot) or self._is_no_text(inner, spot):
             return
         if "file" not in inner:
             raise usage_error(
                 "a zone without a file", where=spot, found="no file", wanted='file "NAME";'
             )
         file = inner["file"]
-        asked = inner.get("allow-query")
-        nobody = asked is not None and [held.name for held in asked.inner or ()] == ["none"]
+        asked = inner["allow-query"].inner if "allow-query" in inner else None
+        nobody = bool(asked) and {held.name.strip('"') for held in asked} <= _ITSELF
         if nobody:
-            self.change("zone.allow-query none: nobody asks for its names")
+            self.change("zone.allow-query: no other host asks for its names")
+        elif name in _OF_ITSELF:
+            nobody = True
+            self.change("zone localhost and the like: no other host asks for their names")
         place = partial(self._files.plain, within=self._folder)
         path = self.unless_unread(place, file.value, file.spot)
         if path is None:
@@ -268,6 +288,15 @@ class LabForm(OwnForm):
         self._place(name, spot, str(path), is_asked=not nobody)
         self.change("zone.file: a copy in a folder of the lab")
         yield one.having(self._kept(one.inner, "zone."))
+
+    def _has_other_name(self, zone, spot):
+        """Whether the lab cannot ask for the name of a zone, which leaves it out."""
+        try:
+            zone_name(zone.value)
+        except ValueError as error:
+            self.leave_out("zone-name", f"not a name of a zone: {error}", spot)
+            return True
+        return False
 
     def _is_no_text(self, inner, spot):
         """Whether the records of a zone are in no text, which leaves it out."""
@@ -296,7 +325,7 @@ class LabForm(OwnForm):
         if path is None:
             self.change("zone.in-view: none where the other view has no such zone")
             return
-        if self._view is self._measured:
+        if self._view is self._measured and name not in _OF_ITSELF:
             self.zones[name] = path
         yield one
 
@@ -337,16 +366,6 @@ class LabForm(OwnForm):
 def _name(zone):
     """The name of a zone, with its last dot."""
     return zone.value.lower().rstrip(".") + "."
-
-
-def _check_name(zone, spot):
-    """Raise a usage error where a zone has no name that the lab can ask for."""
-    try:
-        zone_name(zone.value)
-    except ValueError as error:
-        raise usage_error(
-            f"not a name of a zone: {error}", where=spot, wanted='a name, as "example.com"'
-        ) from error
 
 
 def _shown(one):

@@ -37,6 +37,9 @@ from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedure import AT_START
 
+_OTHER_ROLES = (
+    "name the primary's file; for a resolver see leaselab list --scenarios '*-recursive*'"
+)
 _OF_DNS = {"loss_ratio": 0.005, "late_s": 1.0, "wait_s": 2.0}
 """Parameters of the procedure, as those of other scenarios of DNS servers."""
 _SERVED_RATE, _LONGEST_S = 500, 20
@@ -126,14 +129,14 @@ def read_own(
 def _without_clients(own: Own, file: Path) -> LeaselabError:
     """Return the error for a configuration whose server nobody can ask for anything."""
     dns = own.load == "dns-zones"
-    nothing = "no primary zone" if dns else "no subnet"
+    nothing = "no primary zone for other hosts" if dns else "no subnet"
     left_out = f" (left out: {', '.join(own.left_out)})" if own.left_out else ""
     return usage_error(
         "the server would answer no client",
         where=str(file),
-        found="; ".join(own.unserved[:3]) or f"{nothing}{left_out}",
+        found=("; ".join(own.unserved[:3]) or nothing) + left_out,
         wanted="a primary zone" if dns else "a subnet with a pool or with reservations",
-        todo="for a resolver see leaselab list --scenarios '*-recursive*'" if dns else "",
+        todo=_OTHER_ROLES if dns else "",
     )
 
 

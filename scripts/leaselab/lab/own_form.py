@@ -60,9 +60,17 @@ class OwnForm:
             self.change(f"{name[:80]}: not read, and left out")
         self._unread.append(error)
 
-    def check_used(self) -> None:
-        """Raise a usage error for parts to leave out, and for a word to which none belongs."""
-        if self._refused:
+    def reasons(self, *words: str) -> list[str]:
+        """Why the lab cannot run parts that the user did not leave out, with their places."""
+        refused = (self._refused[word] for word in words if word in self._refused)
+        return [f"{where}: {why}" for why, where in refused]
+
+    def check_used(self, *, serves: bool = True) -> None:
+        """Raise a usage error for parts to leave out, and for a word to which none belongs.
+
+        Where nobody is served without these parts either, to leave them out is no help.
+        """
+        if self._refused and (serves or UNREAD in self._refused):
             raise self._refusal()
         unused = [word for word in self._without if word not in self.left_out]
         if unused:
