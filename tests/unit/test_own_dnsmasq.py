@@ -306,20 +306,61 @@ def test_a_line_is_what_dnsmasq_makes_of_it(tmp_path):
     ],
 )
 def test_what_the_lab_cannot_have_is_refused_with_its_line_or_left_out(tmp_path, word, line):
-    without = ["dhcpv6"] if word == "constructor" else []
-    if without:
-        reported = refusal(tmp_path, line)
-        assert "this one where dhcpv4 is left out instead" in reported
-        assert reported.endswith(": --without dhcpv6")
-        (tmp_path / "small.conf").write_text(f"{line}\ndhcp-range=2001:db8::1,2001:db8::ff\n")
-        own = read_own(tmp_path / "small.conf", [word])
-    else:
-        reported = refusal(tmp_path, "", line)
-        assert "small.conf:2: " in reported
-        assert f"--without {word}" in reported
-        own = of(tmp_path, line, without=[word])
+    reported = refusal(tmp_path, "", line)
+    assert "small.conf:2: " in reported
+    assert reported.endswith(f": --without {word}")
+    own = of(tmp_path, line, without=[word])
     assert own.left_out == [word]
     assert line.partition("=")[2] not in own.server["text"] or not line.partition("=")[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "reported"),
+    [
+        (
+            "dhcp-range=10.0.0.0,proxy\nenable-tftp",
+            r"\S*conf:1: 10.0.0.0/8: another server gives its addresses \(proxy\), wanted",
+        ),
+        (
+            "dhcp-range=::1,::ff,constructor:eth0\ndhcp-script=a",
+            r"\S*conf:1: its prefix is that of an interface of your host, wanted",
+        ),
+    ],
+)
+def test_nothing_is_to_be_left_out_of_a_file_that_serves_nobody(tmp_path, text, reported):
+    file = tmp_path / "small.conf"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(LeaselabError, match=rf"answer no client \(found {reported}"):
+        read_own(file)
+
+
+def test_addresses_of_overlapping_ranges_are_shared(tmp_path):
+    """Of 200 and 100 addresses, 50 of which are of both; the last is alone."""
+    other = "dhcp-range=10.0.0.160,10.0.1.3,255.255.252.0"
+    alone = "dhcp-range=10.9.0.1,10.9.0.100,255.255.255.0"
+    own = of(tmp_path, other, alone, "dhcp-host=0:1:2:3:4:5,10.9.0.7")
+    assert counted(own) == {
+        "10.0.0.0/24": 83,
+        "10.0.0.0/22": 41,
+        "10.9.0.0/24": 49,
+        "10.9.0.0/24, reserved": 1,
+    }
+    assert own.addresses == 250 + 99
+    assert of(tmp_path, RANGE).addresses == 200
+
+
+def test_a_text_in_quotes_is_what_dnsmasq_makes_of_it(tmp_path):
+    for text in (r'"a\\" # "b', r'"a\" # b"', '"a" # "'):
+        assert of(tmp_path, f"dhcp-option=15,{text}").clients == 100
+    for text in ('"a # b', r'"a\"', r'"\"a\\\"'):
+        said = "small.conf:2: a text in quotes without an end"
+        assert said in refusal(tmp_path, "", f"dhcp-option=15,{text}")
+
+
+def test_a_range_of_the_other_family_without_addresses_is_said(tmp_path):
+    own = of(tmp_path, "dhcp-range=::,constructor:eth0,ra-names,ra-stateless,64")
+    assert own.left_out == []
+    assert "dhcp-range: no router is advertised" in own.changes
 
 
 def test_one_of_two_families_is_measured(tmp_path):
@@ -360,7 +401,13 @@ def test_a_file_is_read_once_however_often_it_is_named(tmp_path):
         "dhcp-lease-max=500\ndhcp-range=10.1.0.10,10.1.0.209,255.255.255.0\n", "utf-8"
     )
     (tmp_path / "again").symlink_to(folder / "pools")
-    lines = ["conf-dir=more", "conf-dir=more,.bak", "conf-file=again", "conf-file=small.conf"]
+    lines = [
+        "conf-file=/dev/null",
+        "conf-dir=more",
+        "conf-dir=more,.bak",
+        "conf-file=again",
+        "conf-file=small.conf",
+    ]
     own = of(tmp_path, *lines)
     assert own.server["text"].splitlines()[0] == "dhcp-lease-max=500"
     assert counted(own) == {"10.1.0.0/24": 100, "10.0.0.0/24": 100}

@@ -24,7 +24,9 @@ class Place:
     def __init__(self, held, routers):
         self.held, self.prefix = held, held.prefix
         self.relay = relay_in(held.prefix, routers)
-        self._reserved = set()
+        self._reserved, self.part = set(), 1.0
+        """Addresses that only one client gets, and the part of its addresses that is its own
+        where ranges overlap."""
         self.room = self.taken = 0
         """Clients that may get its free addresses, and those of them with a dhcp-host."""
 
@@ -37,7 +39,7 @@ class Place:
     @property
     def free(self):
         """How many addresses any client may get."""
-        return self.held.size - len(self._reserved)
+        return round((self.held.size - len(self._reserved)) * self.part)
 
     @property
     def left(self):
@@ -60,6 +62,7 @@ class Clients(Kinds):
         ]
         ranges = [range_of(line) for line in lines if line.name == "dhcp-range"]
         self._places = [Place(held, routers) for held in ranges]
+        _share([place for place in self._places if place.held.size])
         self._rules = [_rule(line.words) for line in lines if line.name == "tag-if"]
         self._ignored = [tags_of(line.words) for line in lines if line.name == "dhcp-ignore"]
         self._classes = [made for line in lines for made in self._class(line)]
@@ -202,6 +205,22 @@ class Clients(Kinds):
             yield made
         elif made is not None:
             self.say(f"{line.where}: {line.name} {made}: no client was worked out for its test")
+
+
+def _share(places):
+    """Give each of some places that overlap a part of their addresses, by their sizes."""
+    groups, end = [], -1
+    for place in sorted(places, key=lambda place: place.held.ends):
+        low, high = place.held.ends
+        if low > end:
+            groups.append([])
+        groups[-1].append(place)
+        end = max(end, high)
+    for group in groups:
+        first, last = group[0].held.ends[0], max(place.held.ends[1] for place in group)
+        part = (last - first + 1) / sum(place.held.size for place in group)
+        for place in group:
+            place.part = part
 
 
 def _lease_max(lines):

@@ -76,7 +76,8 @@ class LabForm(OwnForm):
             "no-resolv, no-hosts: files of the lab's host are not read",
         ):
             self.change(change)
-        self.check_used()
+        kept = [range_of(line) for line in self.lines if line.name == "dhcp-range"]
+        self.check_used(serves=any(held.size or held.is_static for held in kept))
 
     @property
     def text(self):
@@ -128,7 +129,13 @@ class LabForm(OwnForm):
 
     def _family(self, without):
         """The one family of its ranges that is measured."""
-        families = sorted({held.family for held in self.ranges if held.size or held.is_static})
+        families = sorted(
+            {
+                held.family
+                for held in self.ranges
+                if (held.size or held.is_static) and not held.constructor
+            }
+        )
         if len(families) < 2:
             return families[0] if families else 4
         words = [f"dhcpv{family}" for family in families]
@@ -180,9 +187,8 @@ class LabForm(OwnForm):
     def _of_range(self, line):
         """A range in the lab's form, or none."""
         held = range_of(line)
-        if held.family != self.family:
-            return
-        if held.constructor:
+        is_pool = held.size or held.is_static
+        if held.constructor and is_pool:
             self.leave_out(
                 "constructor", "its prefix is that of an interface of your host", line.where
             )
@@ -190,8 +196,9 @@ class LabForm(OwnForm):
         words = line.words
         if held.modes:
             self.change("dhcp-range: no router is advertised")
-            if not (held.size or held.is_static):
-                return
+        if held.family != self.family or (held.modes and not is_pool):
+            return
+        if held.modes:
             words = [word for word in words if word not in held.modes]
         for at, word in enumerate(words):
             if tag_of(word) in self._interfaces:

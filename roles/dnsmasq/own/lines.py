@@ -13,6 +13,7 @@ _CLASSES = ((8, 0), (16, 128), (24, 192))
 """Lengths of prefixes, and the first bytes from which on they hold."""
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 """What is meant as an address, even if it is none."""
+_QUOTED_OR_COMMENT = re.compile(r'"(?:\\["tnebr\\]|[^"])*+(")?|(?<!\S)#')
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -45,20 +46,19 @@ class Line(NamedTuple):
 def lines_of(text, path):
     """Yield the lines of a text, without comments and empty ones."""
     for number, raw in enumerate(text.split("\n"), 1):
-        name, _, value = _without_comment(raw).partition("=")
+        where = f"{path}:{number}"
+        name, _, value = _without_comment(raw, where).partition("=")
         if name.strip():
-            yield Line(name.strip(), value.strip(), f"{path}:{number}")
+            yield Line(name.strip(), value.strip(), where)
 
 
-def _without_comment(raw):
+def _without_comment(raw, where):
     """A line up to a # that begins it or follows a blank, outside quotes."""
-    quoted, before = False, " "
-    for at, char in enumerate(raw):
-        if char == '"' and before != "\\":
-            quoted = not quoted
-        elif char == "#" and not quoted and before.isspace():
-            return raw[:at]
-        before = char
+    for match in _QUOTED_OR_COMMENT.finditer(raw):
+        if match[0] == "#":
+            return raw[: match.start()]
+        if not match[1]:
+            raise _wrong("a text in quotes without an end", where, raw)
     return raw
 
 
@@ -127,12 +127,16 @@ def range_of(line):
     try:
         return Range(line)
     except (ValueError, LookupError) as error:
-        raise usage_error(
-            "not a range as dnsmasq has them",
-            where=line.where,
-            found=re.sub(r"[^ -~]", "?", line.value)[:80],
-            todo="have dnsmasq itself check the file: dnsmasq --test -C FILE",
-        ) from error
+        raise _wrong("not a range as dnsmasq has them", line.where, line.value) from error
+
+
+def _wrong(what, where, found):
+    return usage_error(
+        what,
+        where=where,
+        found=re.sub(r"[^ -~]", "?", found)[:80],
+        todo="have dnsmasq itself check the file: dnsmasq --test -C FILE",
+    )
 
 
 def _is_address(word):

@@ -138,7 +138,7 @@ class OwnFiles:
         try:
             if self._left < 0:
                 raise OSError(errno.EFBIG, f"more than {_MOST_FILES} files")
-            text = self.decoded(path)
+            text = "" if path == Path(os.devnull) else self.decoded(path)
             if "\0" in text:  # servers read up to it, or refuse it
                 raise OSError(errno.EILSEQ, "not a text: it has a byte 0")
             return text, str(path)
