@@ -143,6 +143,10 @@ def test_no_dns_is_asked_for_names_in_options(tmp_path):
     [
         ("range 10.0.0.9;;;", ""),
         ("} }", "small.conf:2: not a dhcpd.conf: a } that belongs to no statement"),
+        (
+            '\noption domain-name "a;',
+            "small.conf:3: not a dhcpd.conf: a text in quotes without",
+        ),
         ("{", "small.conf:2: not a dhcpd.conf: a { that belongs to no statement"),
         (
             "range 10.0.0.9 }",
@@ -190,9 +194,10 @@ def test_a_file_in_latin_1_is_read_and_a_byte_order_mark_said(tmp_path):
     own = read_own(file)
     assert own.changes[-1] == f"{file}: UTF-8 instead of Windows-1252 or Latin-1"
     assert own.kinds
-    file.write_bytes(b"\xef\xbb\xbf" + text)
-    with pytest.raises(LeaselabError, match=r"small.conf:1: begins with a byte-order mark"):
-        read_own(file)
+    for marked in (b"\xef\xbb\xbf" + text, text.decode().encode("utf-16")):
+        file.write_bytes(marked)
+        with pytest.raises(LeaselabError, match=r"small.conf:1: begins with a byte-order mark"):
+            read_own(file)
 
 
 def test_an_absolute_name_is_looked_for_beside_the_file(tmp_path):

@@ -42,6 +42,8 @@ def parsed(text, where):
     for match in _TOKEN.finditer(text):
         line += text.count("\n", at, match.start())
         at = match.start()
+        if match.group() == '"':
+            raise _wrong("a text in quotes without an end", where, line)
         if not match.group().startswith("#"):
             pieces.append((_decimal(match.group()), line))
     pieces.reverse()

@@ -49,8 +49,8 @@ _OTHERS = re.compile("[^a-z0-9]+")
 """What the name of a file may have and that of a scenario not."""
 _JSON = re.compile(r'(?:\s|(?:#|//)[^\n]*|/\*.*?\*/)*+[{\[<]|.*"Dhcp[46]"', re.DOTALL)
 """How the text of a configuration in commented JSON begins, or what it has."""
-_MARKS, _UTF_16 = "\ufeff", ("\xff\xfe", "\xfe\xff")
-"""How a text begins that has a byte-order mark."""
+_MARKS = ("\ufeff", "\xff\xfe", "\xfe\xff")
+"""How a text begins that has a byte-order mark, or UTF-16's."""
 _WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """What is raised where a configuration has a value of another type than its server's."""
 
@@ -168,7 +168,7 @@ def _of_text(
         text = files.decoded(file)
     except OSError:
         return None  # the reader of JSON says why
-    if _JSON.match(text.lstrip(_MARKS)) or text.startswith(_UTF_16):
+    if _JSON.match(text.lstrip("".join(_MARKS))):
         return None
     if text.startswith(_MARKS):
         raise usage_error(
