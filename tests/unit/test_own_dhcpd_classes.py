@@ -304,28 +304,50 @@ subclass "a" 00:15:65; subclass "a" 0:1b:78; subclass "a" 0:1b:79 { deny booting
     assert len(set(macs)) == 10
 
 
+TOP6 = "option dhcp6.mine code 200 = text;\n"
+
+
 @pytest.mark.parametrize(
-    ("test", "said"),
+    ("test", "sent"),
     [
-        ("exists dhcp6.vendor-class", []),
-        (
-            "option dhcp6.client-id = 0:1",
-            [
-                "2001:db8::/64: it is not clear whether its pool is for other clients, "
-                "by 'deny members of \"a\"' of line 3"
-            ],
-        ),
+        ("exists dhcp6.vendor-class", {"options": [16, "hex:6c656173656c6162"]}),
+        ("substring(option dhcp6.client-arch-type, 0, 2) = 0:7", {"options": [61, "hex:0007"]}),
+        ('option dhcp6.mine = "ab"', {"options": [200, "hex:6162"]}),
+        ('v6relay(1, option dhcp6.interface-id) = "e1"', {"agent": [18, "hex:6531"]}),
+        ('v6relay(33, option dhcp6.remote-id) = "e1"', {"agent": [37, "hex:6531"]}),
+        ("option dhcp6.client-id = 0:3:0:1:2:3", {"duids": "000300010203"}),
+        ("substring(option dhcp6.client-id, 4, 2) = 5:6", {"duids": "00030001050600000000"}),
+        ('v6relay(2, option dhcp6.remote-id) = "e1"', None),
+        ("v6relay(1)", None),
+        ("hardware = 1:2", None),
+        ("exists agent.circuit-id", None),
+        ("exists dhcp6.ia-na", None),
     ],
 )
-def test_a_client_of_dhcpv6_sends_its_identifier_and_no_class(tmp_path, test, said):
+def test_a_client_of_dhcpv6_sends_what_a_class_tests(tmp_path, test, sent):
     text = (
-        f'class "a" {{ match if {test}; }}\nsubnet6 2001:db8::/64 {{ pool6 {{\n'
-        'deny members of "a"; range6 2001:db8::100 2001:db8::163; } }\n'
-        "subnet6 2001:db8:1::/64 { range6 2001:db8:1::100 2001:db8:1::163; }"
+        f'{TOP6}class "a" {{ match if {test}; ignore booting; lease limit 1; }}\n'
+        'subnet6 2001:db8::/64 { pool6 { allow members of "a"; '
+        "range6 2001:db8::100 2001:db8::163; prefix6 2001:db8:1:: 2001:db8:1:ff00:: /56; } }\n"
+        "subnet6 2001:db8:2::/64 { range6 2001:db8:2::100 2001:db8:2::163; }"
     )
     own = made_of(tmp_path, text)
-    assert own.clients == (50 if said else 100)
-    assert [line.partition(": ")[2] for line in own.unserved][:-1] == said
+    held = [kind for kind in own.kinds if kind["name"] == "2001:db8::/64, a"]
+    assert [kind["want"] for kind in held] == (["both"] if sent else [])
+    for key, value in (sent or {}).items():
+        assert value in held[0][key]
+    assert bool(own.unserved) == (sent is None)
+
+
+def test_a_host_of_dhcpv6_is_known_by_its_relay(tmp_path):
+    host = "host a { host-identifier v6relopt 1 dhcp6.remote-id 0:9:61; IT }\n"
+    subnet = "subnet6 2001:db8::/64 { range6 2001:db8::10 2001:db8::19; }"
+    address = "fixed-address6 2001:db8::5;"
+    own = made_of(tmp_path, host.replace("IT", address) + subnet)
+    assert own.kinds[1]["agent"] == [[37, "hex:000961"]]
+    for wrong in ("v6relopt 1", "v6relopt 2 dhcp6.remote-id 0:9", "v6relopt"):
+        own = made_of(tmp_path, f"host a {{ host-identifier {wrong}; {address} }}\n{subnet}")
+        assert "no client is known to have it" in own.unserved[0]
 
 
 def test_an_option_that_a_file_defines_has_its_code(tmp_path):

@@ -25,10 +25,17 @@ from .statements import bytes_of, every
 _CLIENT_ID = ("options", 61)
 _MAC_BYTES = 6
 _ETHERNET = b"\1"
+_DUID = ("options", 1)
+_OF_LINK = bytes.fromhex("00030001")
+"""How a DUID of type LL begins, before the hardware address."""
+_LONGEST_DUID = 128
 FIRST_MAC = 0x000C01020304
 """Address of the first client that leaseload gives one itself."""
 _USUAL_MAC = bytes([2, 0, 0, 0, 0, 0])
 """Where a class tests a part of the address, the others begin with this."""
+LISTED = {4: "macs", 6: "duids"}
+"""What clients of a kind have that are listed one by one, by the family."""
+_BASES = {"macs": _USUAL_MAC, "duids": _OF_LINK + _USUAL_MAC}
 SENT = ("options", "agent")
 """What a form has of what clients and their relays send."""
 _IF = re.compile(r"if(?![\w-])", re.IGNORECASE)
@@ -51,10 +58,14 @@ def booting(statements):
     ]
 
 
-def packet_of(own, number=0, mac=None):
-    """The message of a client of a kind: its number, and its address where one is listed."""
-    address = bytes.fromhex(mac.replace(":", "")) if mac else (FIRST_MAC + number).to_bytes(6)
-    packet = {HARDWARE: _ETHERNET + address}
+def packet_of(own, family, number=0, listed=None):
+    """The message of a client of a kind: its number, and its address or DUID if listed."""
+    data = (FIRST_MAC + number).to_bytes(_MAC_BYTES)
+    if listed:
+        data = bytes.fromhex(listed.replace(":", ""))
+    if family == 6 and (not listed or ":" in listed):
+        data = _OF_LINK + data
+    packet = {_DUID: data} if family == 6 else {HARDWARE: _ETHERNET + data}
     for kind in SENT:
         for code, text in own.get(kind, ()):
             form, _, data = text.partition(":")
@@ -73,7 +84,9 @@ class Class:
     def __init__(self, statement, reader):
         self.statement, self._reader = statement, reader
         self.test = self.field = self.limit = None
-        self.is_ignored, self._spawns = is_ignored(statement), False
+        # In DHCPv6 dhcpd looks neither at rules on booting nor at limits.
+        self._has_rules = reader.family == 4
+        self.is_ignored, self._spawns = self._has_rules and is_ignored(statement), False
         self._values = {}
         for one in statement.inner or ():
             text = " ".join(one.words[1:])
@@ -83,14 +96,14 @@ class Class:
                 self.field = reader.read(text)
             elif one.words[:2] == _SPAWN:
                 self.field, self._spawns = reader.read(" ".join(one.words[2:])), True
-            elif one.name == "lease" and one.words[-1].isdecimal():
+            elif one.name == "lease" and one.words[-1].isdecimal() and self._has_rules:
                 self.limit = int(one.words[-1])
 
     def add(self, statement):
         """Note a subclass, by the value that clients have."""
         data = bytes_of(statement.words[2]) if statement.words[2:] else None
         if data is not None:
-            self._values[data] = is_ignored(statement)
+            self._values[data] = self._has_rules and is_ignored(statement)
 
     def own_value(self, packet):
         """What tells the subclass of a packet, each with a limit of its own; empty for none."""
@@ -116,7 +129,8 @@ class Class:
             return
         tests = [{}] if self.test is None else list(islice(ways(self.test), ALTERNATIVES))
         for every_way in [[{}]] if self.field is None else self._of_fields():
-            made = (form_of(joined(both)) for both in product(tests, every_way))
+            family = self._reader.family
+            made = (form_of(joined(both), family) for both in product(tests, every_way))
             usable = (form for form in made if form is not None and self._is_in(form))
             yield from islice(usable, 1)
 
@@ -132,12 +146,13 @@ class Class:
     def forms_outside(self):
         """Yield what clients may have that are not in the class, as `form_of`."""
         for asked in islice(ways(self.test, False) if self.test else (), ALTERNATIVES):
-            if asked and (form := form_of(asked)):
+            if asked and (form := form_of(asked, self._reader.family)):
                 yield form
 
     def _is_in(self, form):
         try:
-            return self.within(packet_of(form, mac=next(iter(_macs(form, 1, 0)), None)))[0]
+            listed = next(iter(_listed(form, 1, 0)), None)
+            return self.within(packet_of(form, self._reader.family, 0, listed))[0]
         except Unknown:
             return False
 
@@ -152,9 +167,9 @@ class Class:
         return self.test is not None and is_padded(self.test)
 
 
-def classes_of(statements):
+def classes_of(statements, family):
     """The classes of a file by their names."""
-    reader = Reader(_defined(statements))
+    reader = Reader(_defined(statements, "" if family == 4 else "dhcp6"), family)
     classes = {}
     for one in every(statements):
         name = one.words[1].strip('"') if len(one.words) > 1 else ""
@@ -165,17 +180,17 @@ def classes_of(statements):
     return classes
 
 
-def _defined(statements):
-    """Yield the options that a file defines: their names, and their codes."""
+def _defined(statements, space):
+    """Yield the options of a space that a file defines: their names, and their codes."""
     for one in every(statements):
         first, name, code, number, *_ = (*one.words, "", "", "", "")
-        is_one = first == "option" and code == "code" and "." not in name
+        is_one = first == "option" and code == "code" and name.rpartition(".")[0] == space
         if is_one and number.isdecimal():
             yield name.lower(), int(number)
 
 
-def form_of(asked):
-    """What a client has that sends what is asked: options, agent, and bytes of its address.
+def form_of(asked, family):
+    """What a client has that sends what is asked: options, agent, and bytes of what is listed.
 
     With it is the identity that makes it one client alone, empty for none.  None where there
     is none such.  A field that tells clients apart has the client's number, unless all of it
@@ -194,12 +209,22 @@ def form_of(asked):
                 return None
             form["address"] = held
             continue
+        if field == _DUID and family == 6:
+            held = {at + one: byte for at, data, _ in known for one, byte in enumerate(data)}
+            whole = any(whole for *_, whole in known)
+            if size > _LONGEST_DUID:
+                return None
+            form |= {
+                "address": held,
+                "size": size if whole else max(size, len(_BASES["duids"])),
+            }
+            continue
         if known and not 0 < size < 200:
             return None
         filled = bytearray(b"." * size if known else b"leaselab")
         for at, data, _ in known:
             filled[at : at + len(data)] = data
-        is_own = kind == "agent" or field == _CLIENT_ID
+        is_own = kind == "agent" or (field == _CLIENT_ID and family == 4)
         is_whole = any(whole for *_, whole in known)
         if is_own and not is_whole and filled.isascii():
             dash = "" if known else "-"
@@ -207,18 +232,17 @@ def form_of(asked):
         else:
             text = f"hex:{filled.hex()}"
         form.setdefault(kind, []).append([code, text])
-    return form | {"identity": _identity_of(form)}
+    form["listed"] = LISTED[family]
+    return form | {"identity": _identity_of(form, family)}
 
 
-def _identity_of(form):
+def _identity_of(form, family):
     """The identifier or address of the one client that has a form; empty where many have."""
-    for code, text in form.get("options", ()):
+    for code, text in form.get("options", ()) if family == 4 else ():
         if ("options", code) == _CLIENT_ID and text.startswith("hex:"):
             return text
-    address = form.get("address", {})
-    if len(address) < _MAC_BYTES:
-        return ""
-    return bytes(address[at] for at in range(_MAC_BYTES)).hex(":")
+    size = form.get("size", _MAC_BYTES)
+    return next(_listed(form, 1, 0)) if len(form.get("address", {})) >= size else ""
 
 
 def members(form, clients, used):
@@ -226,16 +250,19 @@ def members(form, clients, used):
     own = {key: form[key] for key in SENT if key in form}
     if "address" not in form:
         return {**own, "clients": clients}
-    macs = list(_macs(form, clients, used))
-    return {**own, "clients": len(macs), "macs": macs}
+    listed = list(_listed(form, clients, used))
+    return {**own, "clients": len(listed), form["listed"]: listed}
 
 
-def _macs(form, clients, used):
-    """Yield hardware addresses that have the bytes of a form, as many as there are."""
+def _listed(form, clients, used):
+    """Yield addresses or DUIDs that have the bytes of a form, as many as there are."""
     known = form.get("address")
     if known is None:
         return
-    free = [at for at in reversed(range(1, _MAC_BYTES)) if at not in known][:4]
-    base = bytes(known.get(at, byte) for at, byte in enumerate(_USUAL_MAC))
-    numbers = range(used, used + min(clients, 256 ** len(free)))
-    yield from (mac.hex(":") for mac in numbered(base, free, numbers))
+    base = _BASES[form["listed"]]
+    size, first = form.get("size", len(base)), len(base) - _MAC_BYTES + 1
+    free = [at for at in reversed(range(first, size)) if at not in known][:4]
+    usual = base[:size].ljust(size, b"\0")
+    filled = bytes(known.get(at, byte) for at, byte in enumerate(usual))
+    for one in numbered(filled, free, range(used, used + min(clients, 256 ** len(free)))):
+        yield one.hex(":") if form["listed"] == "macs" else one.hex()

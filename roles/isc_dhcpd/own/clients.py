@@ -10,7 +10,7 @@ from leaselab.lab.leases import Filling
 from leaselab.lab.own_kinds import MOST_ADDRESSES, Kinds, divided, pool_share
 from leaselab.model.pool import POOL_USE_LIMIT
 
-from .classes import SENT, classes_of, members, packet_of
+from .classes import LISTED, SENT, classes_of, members, packet_of
 from .places import address_of, fixed, hosts_of, identity_of, places_of, prefix_of
 from .rules import Client, member
 from .statements import every
@@ -45,11 +45,8 @@ class Clients(Kinds):
         )
         wanted = sum(_most(self._free(ranges)) for ranges in pools)
         share = pool_share(wanted, most)
-        self._classes = classes_of(statements)
-        self._forms = {
-            name: list(one.forms()) if family == 4 else []
-            for name, one in self._classes.items()
-        }
+        self._classes = classes_of(statements, family)
+        self._forms = {name: list(one.forms()) for name, one in self._classes.items()}
         asked = {member(rule) for rule in every(statements) if rule.name == "allow"}
         self._spread = [
             name for name, forms in self._forms.items() if forms and name not in asked
@@ -112,20 +109,19 @@ class Clients(Kinds):
                 wants = {want: size + sizes[want] for want, size in wants.items()}
                 open_.append(rules)
             elif not (
-                self._in_classes(place, room, [rules])
-                or self._outside(place, room, rules, refusal)
+                self._in_classes(place, room, [rules], _wanted(sizes))
+                or self._outside(place, {"clients": room, **_wanted(sizes)}, rules, refusal)
                 or self._admits_roaming(rules)
             ):
                 why = refusal.said("its pool is for other clients")
                 self.say(f"{spot}: {place.prefix}: {why}")
         if all(wants.values()):  # of other pools; each client has one of both
             clients = min(clients, math.floor(min(wants.values()) * share) or 1)
-        clients -= self._in_classes(place, clients // 2, open_)
+        clients -= self._in_classes(place, clients // 2, open_, _wanted(wants))
         if clients:
-            want = "both" if all(wants.values()) else max(wants, key=lambda name: wants[name])
-            self.add(place, {"clients": clients, "want": want})
+            self.add(place, {"clients": clients, **_wanted(wants)})
 
-    def _in_classes(self, place, clients, pools):
+    def _in_classes(self, place, clients, pools, want):
         """Divide clients among the classes that some pools admit; return how many there are.
 
         They are the classes that a pool names, and those that none names.
@@ -137,17 +133,18 @@ class Clients(Kinds):
         names.sort(key=lambda name: not self._forms[name][0]["identity"])
         left = clients
         for number, name in enumerate(names):
-            left -= self._in_class(place, name, math.ceil(left / (len(names) - number)), pools)
+            part = {"clients": math.ceil(left / (len(names) - number)), **want}
+            left -= self._in_class(place, name, part, pools)
         return clients - left
 
-    def _outside(self, place, clients, rules, refusal):
+    def _outside(self, place, part, rules, refusal):
         """Add clients that are not in the class that refuses others; return how many."""
         name = member(refusal.statement) or "".join(refusal.statement.words[1:2]).strip('"')
         forms = self._classes[name].forms_outside() if name in self._classes else ()
-        for form in forms if self.family == 4 else ():
-            own, _ = self._admitted(self._of_many([form], clients), [rules])
+        for form in forms:
+            own, _ = self._admitted(self._of_many([form], part["clients"]), [rules])
             if own is not None:
-                self.add(place, own, f"not {name}")
+                self.add(place, part | own, f"not {name}")
                 return own["clients"]
         return 0
 
@@ -167,29 +164,27 @@ class Clients(Kinds):
 
         None for no clients, and for no refusal.
         """
-        macs = own.get("macs")
-        numbers = range(len(macs) if macs else min(own["clients"], 2))
-        packets = [self._packet(own, at, macs and macs[at]) for at in numbers]
+        word = LISTED[self.family]
+        listed = own.get(word)
+        numbers = range(len(listed) if listed else min(own["clients"], 2))
+        packets = [packet_of(own, self.family, at, listed and listed[at]) for at in numbers]
         refusals = []
         for packet, other in zip(packets, [None, *packets], strict=False):
             client = Client(self._classes, packet, other=other)
             found = (client.refusal(rules) for rules in pools)
             refusals.append(next((one for one in found if one is not None), None))
         why = next((one for one in refusals if one is not None), None)
-        if macs:
-            macs = [mac for mac, one in zip(macs, refusals, strict=True) if one is None]
-            return (own | {"clients": len(macs), "macs": macs} if macs else None), why
+        if listed:
+            listed = [held for held, one in zip(listed, refusals, strict=True) if one is None]
+            return (own | {"clients": len(listed), word: listed} if listed else None), why
         return (own if why is None else None), why
 
-    def _packet(self, own, number=0, mac=None):
-        return packet_of(own, number, mac) if self.family == 4 else {}
-
-    def _in_class(self, place, name, clients, pools):
-        """Add clients of a class; return how many."""
-        macs, made = [], 0
+    def _in_class(self, place, name, part, pools):
+        """Add clients of a class, as many as a part has; return how many there are."""
+        word, listed, made, clients = LISTED[self.family], [], 0, part["clients"]
         for form in self._forms[name]:
             identity = form["identity"]
-            if made == clients or made - len(macs) == _MOST_ALONE:
+            if made == clients or made - len(listed) == _MOST_ALONE:
                 break
             if not identity or identity in self._taken:
                 continue  # each of these is in one place at a time
@@ -199,11 +194,11 @@ class Clients(Kinds):
             self._taken.add(identity)
             made += 1
             if own.keys() & SENT:
-                self.add(place, own, name)
+                self.add(place, part | own, name)
             else:
-                macs += own["macs"]
-        if macs:
-            self.add(place, {"clients": len(macs), "macs": macs}, name)
+                listed += own[word]
+        if listed:
+            self.add(place, part | {"clients": len(listed), word: listed}, name)
         self._forms[name] = [
             form for form in self._forms[name] if form["identity"] not in self._taken
         ]
@@ -211,7 +206,7 @@ class Clients(Kinds):
         if many and made < clients:
             own, _ = self._admitted(self._of_many(many, clients - made), pools)
             if own is not None and own["clients"]:
-                self.add(place, own, name)
+                self.add(place, part | own, name)
                 made += own["clients"]
         if made:
             self._come.add(name)
@@ -223,13 +218,13 @@ class Clients(Kinds):
             return members(forms[0], clients, 0)
         same = {**forms[0], "address": ()}
         forms = [form for form in forms if {**form, "address": ()} == same][:clients]
-        macs = []
+        word, listed = LISTED[self.family], []
         for number, form in enumerate(forms):
             each = clients // len(forms) + (number < clients % len(forms))
-            macs += members(form, each, self._used)["macs"]
+            listed += members(form, each, self._used)[word]
             self._used += each
-        macs = [mac for mac in macs if mac not in self._taken]
-        return {**members(forms[0], 1, 0), "clients": len(macs), "macs": macs}
+        listed = [one for one in listed if one not in self._taken]
+        return {**members(forms[0], 1, 0), "clients": len(listed), word: listed}
 
     def _without_address(self, hosts):
         """Hosts without an address, by the classes in which their clients are.
@@ -250,8 +245,10 @@ class Clients(Kinds):
     def _known(self, identity):
         """A client that has a reservation."""
         word, value = identity
-        own, mac = ({}, value) if word == "macs" else ({word: [value]}, None)
-        return Client(self._classes, self._packet(own, 0, mac), is_known=True)
+        is_listed = word in LISTED.values()
+        own, listed = ({}, value) if is_listed else ({word: [value]}, None)
+        packet = packet_of(own, self.family, 0, listed)
+        return Client(self._classes, packet, is_known=True)
 
     def _admits_roaming(self, rules):
         """Whether a pool is for clients that have a reservation without an address."""
@@ -350,6 +347,12 @@ class Clients(Kinds):
             return None, "its address is a name, and none is asked of DNS"
         places = (place for place in self._places if address in place.prefix)
         return next(places, None), "in no subnet"
+
+
+def _wanted(sizes):
+    """What clients of pools of these sizes ask for."""
+    is_both = all(sizes.values())
+    return {"want": "both" if is_both else max(sizes, key=lambda name: sizes[name])}
 
 
 def _some(form):

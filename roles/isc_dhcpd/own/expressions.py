@@ -27,8 +27,18 @@ _CODES = {
 }
 _EXCHANGE = {50, 53, 54, 55, 82}
 """Options that all clients send, and that no class decides."""
-_OF_SIX = {"client-id", "server-id", "ia-na", "ia-pd", "oro", "elapsed-time"}
+_OF_SIX = {"server-id", "ia-na", "ia-pd", "oro", "elapsed-time"}
 """The same of DHCPv6."""
+_CODES6 = {
+    "dhcp6.client-id": 1,
+    "dhcp6.user-class": 15,
+    "dhcp6.vendor-class": 16,
+    "dhcp6.vendor-opts": 17,
+    "dhcp6.client-arch-type": 61,
+}
+AGENT6 = {"dhcp6.interface-id": 18, "dhcp6.remote-id": 37, "dhcp6.subscriber-id": 38}
+_FARTHEST = 32
+"""Relays in a row at the most; a larger number means that next to the server."""
 AGENT = {"agent.circuit-id": 1, "agent.remote-id": 2, "agent.subscriber-id": 6}
 HARDWARE = ("hardware", 0)
 """The type of the hardware, and its address."""
@@ -56,9 +66,10 @@ class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in t
 class Reader:
     """Reads expressions of a file that defines options of its own."""
 
-    def __init__(self, defined):
+    def __init__(self, defined, family):
         """`defined` are the codes of these by name."""
-        self._codes = _CODES | dict(defined)
+        self.family = family
+        self._codes = (_CODES if family == 4 else _CODES6) | dict(defined)
 
     def read(self, text):
         """An expression as a tree; one of an unknown value for what is none."""
@@ -96,15 +107,27 @@ class Reader:
             return self._arguments(tokens)[0]
         if word == "not":
             return ("not", self._single(tokens))
-        if word in ("exists", "option"):
-            return (word, self._field(tokens.pop().lower()))
+        if word in ("exists", "option", "v6relay"):
+            is_relays = word == "v6relay"
+            field = self._of_relay(tokens) if is_relays else self._field(tokens.pop().lower())
+            return ("option" if is_relays else word, field)
         if word == "hardware":
-            return ("option", HARDWARE)
+            return ("option", HARDWARE if self.family == 4 else ANY)
         if tokens and tokens[-1] == "(":
             tokens.pop()
             arguments = self._arguments(tokens)
             return (word, *arguments) if word in _CALLS else _UNKNOWN
         return _constant(token)
+
+    @staticmethod
+    def _of_relay(tokens):
+        """An option that a relay has added; clients of the lab come through one."""
+        opening, number, comma, word, name, closing = (tokens.pop() for _ in range(6))
+        if (opening, comma, word.lower(), closing) != ("(", ",", "option", ")"):
+            raise IndexError
+        is_ours = number.isdecimal() and (int(number) == 1 or int(number) > _FARTHEST)
+        code = AGENT6.get(name.lower())
+        return ("agent", code) if is_ours and code else None
 
     def _arguments(self, tokens):
         nodes = [self._any_of(tokens)]
@@ -119,9 +142,12 @@ class Reader:
         """The field of an option; None for one that no client sends, `ANY` for an unknown."""
         space, _, of_space = name.rpartition(".")
         code = self._codes.get(name, 0)
-        if name in AGENT:
+        if name in AGENT and self.family == 4:
             return ("agent", AGENT[name])
-        if code in _EXCHANGE or (space, of_space) == ("agent", "link-selection"):
+        if (self.family == 4 and code in _EXCHANGE) or (space, of_space) == (
+            "agent",
+            "link-selection",
+        ):
             return ANY
         if space == "dhcp6" and of_space in _OF_SIX:
             return ANY

@@ -12,13 +12,18 @@ from leaselab.lab.own_kinds import relay_in
 from leaselab.model.errors import usage_error
 
 from .classes import booting, is_ignored
-from .expressions import AGENT
+from .expressions import AGENT, AGENT6
 from .rules import around, rules_of
 from .statements import bytes_of
 
 _MAC = re.compile(r"(?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2}", re.IGNORECASE)
 _ROUTERS = ("option", "routers")
 _POOLS = ("pool", "pool6")
+_OF_RELAY = {
+    **{("option", name): code for name, code in AGENT.items()},
+    **{("v6relopt", "1", name): code for name, code in AGENT6.items()},
+}
+"""Options of the relay by which a host is known: as it has them, and their codes."""
 
 
 class Place:
@@ -124,8 +129,8 @@ def identity_of(host, family):
             return "options", [61, f"hex:{value.hex()}"]
         if is_uid or words[:3] == ("host-identifier", "option", "dhcp6.client-id"):
             return "duids", value.hex()
-        if words[:2] == ("host-identifier", "option") and words[2] in AGENT:
-            return "agent", [AGENT[words[2]], f"hex:{value.hex()}"]
+        if one.name == "host-identifier" and (code := _OF_RELAY.get(words[1:-1])):
+            return "agent", [code, f"hex:{value.hex()}"]
     return ("macs", mac) if mac else None  # of DHCPv6 it is in a DUID of type LL
 
 
