@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from tests.jobs.definitions import GOLDEN, ROOT, change, copy, made, run
+from tests.jobs.definitions import GOLDEN, ROOT, change, copy, few, made, run
 
 
 def golden(*arguments):
@@ -51,8 +51,9 @@ def test_a_change_is_shown_and_fails_as_do_jobs_that_are_gone_or_new(folders):
     assert "scripts/ci/golden.sh --renew" in done.stderr
 
 
-def test_renewing_takes_what_is_made_now_and_removes_what_is_not(folders):
-    jobs, kept = folders
+def test_renewing_takes_what_is_made_now_and_removes_what_is_not(tmp_path):
+    jobs, kept = few(tmp_path), tmp_path / "golden"
+    shutil.copytree(GOLDEN, kept)
     change(jobs, "project.yaml", "      - rack2\n", "      - rack3\n")
     assert golden("--renew", jobs, kept).returncode == 0
     names = kept_names(kept)

@@ -6,7 +6,9 @@ from base64 import b64encode
 
 import pytest
 from tests.jobs import controller_double
-from tests.jobs.definitions import BUILDER, SETTINGS, change, copy, few, made, run
+from tests.jobs.definitions import BUILDER, SETTINGS, change, few, run
+
+from ci.jobcheck.generate import generate
 
 BY_HAND = "<flow-definition><description>made by hand</description></flow-definition>"
 MARKED = (
@@ -66,16 +68,16 @@ def update(controller, tmp_path):
 
 @pytest.fixture(scope="module")
 def first(double, tmp_path_factory):
-    """The first update of a few jobs: its folder and its cache, and what the double knows."""
+    """The first update of a few jobs: folder and cache, what it sent and the double knows."""
     place = tmp_path_factory.mktemp("first")
     updating(empty(double), place)(few(place))
-    return place, double.state()
+    return place, [*double.posts], double.state()
 
 
 @pytest.fixture
 def folder(first, controller, tmp_path):
     """Definitions by which the controller was updated once."""
-    place, (jobs, views) = first
+    place, _, (jobs, views) = first
     controller.jobs |= jobs
     controller.views |= views
     controller.posts.clear()
@@ -84,13 +86,14 @@ def folder(first, controller, tmp_path):
     return tmp_path / "jobs"
 
 
-def test_the_first_update_makes_the_folder_before_the_jobs_in_it(controller, update, tmp_path):
-    update(copy(tmp_path))
-    assert controller.jobs.keys() == made().jobs.keys()
-    assert controller.views.keys() == made().views.keys()
-    created = [name for what, name in controller.posts if what == "createItem"]
+def test_the_first_update_makes_the_folder_before_the_jobs_in_it(first):
+    place, posts, (jobs, views) = first
+    defined = generate([place / "jobs"], SETTINGS)
+    assert jobs.keys() == defined.jobs.keys()
+    assert views.keys() == defined.views.keys()
+    created = [name for what, name in posts if what == "createItem"]
     assert created[0] == "leaselab"
-    assert len(created) == len(made().jobs)
+    assert len(created) == len(jobs)
 
 
 def test_a_second_update_sends_nothing(controller, update, folder):
