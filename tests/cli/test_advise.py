@@ -26,6 +26,7 @@ from leaselab.model.record import Experiment
 DATA = Path(__file__).parents[1] / "data/advice"
 COSTLY, PLAIN = "v4-log-debug-99", "v4-log-info"
 HIDDEN = "kept-out-of-all-output"
+ALIKE = example_result(scenario=COSTLY)
 
 
 @pytest.fixture
@@ -120,31 +121,17 @@ def test_among_others_the_newest_count(results, debugging, capsys):
 @pytest.mark.parametrize(
     "other",
     [
-        {"version": "3.0.0"},
-        {"commit": "c" * 40},
-        {"outcome": "invalid"},
+        example_result(scenario=COSTLY, version="3.0.0"),
+        example_result(scenario=COSTLY, commit="c" * 40),
+        example_result(scenario=COSTLY, outcome="invalid"),
+        replace(ALIKE, bench=replace(ALIKE.bench, name="rack")),
+        replace(ALIKE, generator=replace(ALIKE.generator, version="3.0")),
     ],
-    ids=str,
+    ids=["version", "commit", "outcome", "bench", "generator"],
 )
 def test_results_that_are_not_alike_measure_nothing(results, debugging, capsys, other):
-    archived(results, COSTLY, 0.4, **other)
+    archive_result(results, other)
     archived(results, PLAIN)
-    assert main(["advise", debugging, "--json"]) == 0
-    assert only_cost(capsys)["measured"] is None
-
-
-def test_another_bench_measures_nothing(results, debugging, capsys):
-    archived(results, COSTLY, 0.4)
-    plain = example_result(scenario=PLAIN)
-    archive_result(results, replace(plain, bench=replace(plain.bench, name="rack")))
-    assert main(["advise", debugging, "--json"]) == 0
-    assert only_cost(capsys)["measured"] is None
-
-
-def test_another_generator_measures_nothing(results, debugging, capsys):
-    archived(results, COSTLY, 0.4)
-    plain = example_result(scenario=PLAIN)
-    archive_result(results, replace(plain, generator=replace(plain.generator, version="3.0")))
     assert main(["advise", debugging, "--json"]) == 0
     assert only_cost(capsys)["measured"] is None
 
