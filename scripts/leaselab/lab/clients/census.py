@@ -124,8 +124,9 @@ class Census:
 
     def _settle(self, number: int, message: Message) -> None:
         """Assign a client, behind its relay, to the kind that its fullest message shows."""
-        rank = 2 * _FULL.get(message.word, 1) + bool(message.relay)
-        if rank < 2:
+        full = _FULL.get(message.word, 1)
+        rank = 4 * full + 2 * bool(message.relay) + (message.want == "both")
+        if not full:
             return
         kind, relay = self._kind[number], self._relay[number]
         if message.relay:

@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import IO
+from typing import IO, NamedTuple
 
 from leaselab.lab.clients.census import Census
 from leaselab.lab.clients.file import Clients
 from leaselab.lab.clients.frames import LINKS, TRUNCATED, datagram_of
-from leaselab.lab.clients.messages import MALFORMED, Message, message_of
+from leaselab.lab.clients.messages import Message, message_of
 from leaselab.lab.clients.population import traffic_of
 from leaselab.lab.plain_file import (
     LONGEST_LINE,
@@ -41,6 +41,9 @@ class Reader:
         self.families = {family: Census(family, vendors=vendors) for family in (4, 6)}
         self.skipped: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
+        self._leases: dict[int, float] = {}
+        """When a lease that is known was last given (s)."""
+        self._wants: dict[int, str] = {}
 
     def add(self, message: Message | str, at: float) -> None:
         """Count a message of a time (s), or the reason why it is none."""
@@ -48,6 +51,39 @@ class Reader:
             self.skipped[message] += 1
         else:
             self.families[message.family].add(message, at)
+
+    def add_lease(self, lease: _Lease) -> None:
+        """Count what Kea wrote of a lease.
+
+        It does not say which leases are new: the first of a client is, later ones are
+        renewals.  Those of one moment are of one exchange, as an address and a prefix.
+        """
+        who, word = lease.who.encode(), lease.word
+        key = hash((lease.name, who))
+        if word == "new" and self._leases.get(key) == lease.at:
+            self.skipped["lines of a lease as before"] += 1
+            return
+        if word == "new" and key in self._leases:
+            word = "renew"
+        if word == "release":
+            self._leases.pop(key, None)
+        elif key in self._leases or len(self._leases) < _MOST_KNOWN:
+            self._leases[key] = lease.at
+        want = lease.want
+        client = hash(who)
+        if lease.family == 6 and (client in self._wants or len(self._wants) < _MOST_KNOWN):
+            known = self._wants.setdefault(client, want)
+            want = self._wants[client] = want if want == known else "both"
+        message = Message(
+            family=lease.family,
+            word=word,
+            xid=int(lease.at) & 0xFFFFFFFF,
+            who=who,
+            options=(),
+            relay=lease.relay,
+            want=want,
+        )
+        self.add(message, lease.at)
 
     def clients(self, shared: int = SHARED) -> Clients:
         """The clients that were read of; a usage error without any."""
@@ -67,7 +103,7 @@ class Reader:
                 wanted="a capture of a relay's or a server's side, ports 67 or 547",
                 todo="capture whole packets: tcpdump -s 0" if TRUNCATED in skipped else "",
             )
-        notes = [f"{count} captures {what}" for what, count in self.notes.items()]
+        notes = [f"{count} files {what}" for what, count in self.notes.items()]
         return Clients(skipped=skipped, notes=notes, dhcpv4=of[4], dhcpv6=of[6])
 
 
@@ -163,13 +199,16 @@ _LOG = re.compile(f"{_AT}(?:Address|Prefix|Administrator|HA partner)\\b")
 """How a line of a forensic log begins, also one of a command."""
 _LOGGED = re.compile(
     f"{_AT}"
-    r"(?:Address|Prefix): (?P<what>[0-9a-f.:]+)\S* has been "
+    r"(?P<kind>Address|Prefix): ?(?P<what>[0-9a-f.:]+)\S* has been "
     r"(?P<done>assigned|renewed|rebound|released)"
 )
-_WHO = re.compile(r"(?:client-id|DUID|hwtype=\d+):? ([0-9a-f:]+)")
+_WHO = re.compile(r"(?:client-id|DUID): ([0-9a-f:]+)")
+_HARDWARE = re.compile(r"hwtype=\d+ ([0-9a-f:]+)")
 _RELAY = re.compile(r"(?:link address|relay at address): ([0-9a-f.:]+)")
 _DONE = {"assigned": "new", "renewed": "renew", "rebound": "rebind", "released": "release"}
+_TEXT = re.compile(rb"[ -~][\t\r\n -~]*")
 _LEFT = "lines of no client"
+_FIRST = "do not say which leases are new: the first of each client counts as new"
 
 
 def read_source(reader: Reader, path: Path) -> None:
@@ -193,80 +232,97 @@ def read_source(reader: Reader, path: Path) -> None:
     elif _LOG.match(first.decode("latin-1")):
         with text_of(path) as file:
             _read_log(reader, file)
+    elif _TEXT.fullmatch(first):
+        raise usage_error(
+            "text that is neither a lease file nor a log",
+            where=str(path),
+            wanted="a lease file of Kea with its header, or a forensic log in Kea's own format",
+            todo="capture packets if Kea writes a format of yours",
+        )
     else:
         _read_capture(reader, path)
 
 
+class _Lease(NamedTuple):
+    """What Kea wrote of a lease in a line."""
+
+    family: int
+    name: str
+    """Its address or prefix."""
+    who: str
+    at: float
+    word: str
+    relay: bytes
+    want: str
+
+
+_MOST_KNOWN = 1 << 19
+"""Leases of which the last line is remembered."""
+_GONE = ("1", "4")
+"""States of addresses that are declined or only registered: they are nobody's lease."""
+_RELEASED, _RECLAIMED = "3", "2"
+
+
 def _read_leases(reader: Reader, file: IO[str]) -> None:
-    """Read a memfile: the first line of a client is a new lease, a later one a renewal."""
+    """Read a memfile."""
     rows: Iterable[dict[str | None, str]] = csv.DictReader(
         lines_of(file), quoting=csv.QUOTE_NONE
     )
-    known: set[int] = set()
+    reader.notes[_FIRST] += 1
     try:
-        for number, row in enumerate(rows):
-            reader.add(*_of_lease(row, number, known))
+        for row in rows:
+            _add(reader, _of_row(row))
     except csv.Error:
         reader.skipped[_LEFT] += 1
 
 
-def _of_lease(
-    row: dict[str | None, str], number: int, known: set[int]
-) -> tuple[Message | str, float]:
+def _of_row(row: dict[str | None, str]) -> _Lease | None:
+    """The lease of a row; None of a row that has none.  Old files have no state."""
     try:
         family = ipaddress.ip_address(row["address"]).version
         lifetime, expires = int(row["valid_lifetime"]), int(row["expire"])
         who = row["client_id"] or row["hwaddr"] if family == 4 else row["duid"]
-        subnet = int(row["subnet_id"])
-        relay = subnet.to_bytes(4, "big")
-        word = "release" if not lifetime or row["state"] == "2" else "new"
+        relay = int(row["subnet_id"]).to_bytes(4, "big")
         want = "prefix" if family == 6 and row["lease_type"] == "2" else "address"
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-        return _LEFT, 0
-    if not who:
-        return MALFORMED, 0
-    key = hash((row["address"], who))
-    if word == "new" and key in known:
-        word = "renew"
-    elif len(known) < _MOST_KNOWN:
-        known.add(key)
-    return _message(family, word, number, who, relay, want), expires - lifetime
-
-
-_MOST_KNOWN = 1 << 19
-"""Leases whose first line is remembered."""
+        return None
+    state = row.get("state")
+    if not who or state in _GONE:
+        return None
+    # A row that ends a lease has no lifetime; that of a reclaimed one nobody released.
+    ended = state == _RELEASED or (not lifetime and state != _RECLAIMED)
+    word = "release" if ended else "new"
+    return _Lease(family, row["address"], who, expires - lifetime, word, relay, want)
 
 
 def _read_log(reader: Reader, file: IO[str]) -> None:
     """Read a forensic log as Kea writes it where no format is set."""
-    for number, line in enumerate(lines_of(file)):
-        logged = _LOGGED.match(line)
-        who, relay = _WHO.search(line), _RELAY.findall(line)
-        if logged is None or who is None:
-            reader.add(_LEFT, 0)
-            continue
-        try:
-            at = time.mktime(time.strptime(logged["at"], "%Y-%m-%d %H:%M:%S"))
-            family = ipaddress.ip_address(logged["what"]).version
-            link = ipaddress.ip_address(relay[-1]).packed if relay else b""
-        except (ValueError, OverflowError):
-            reader.add(_LEFT, 0)
-            continue
-        want = "prefix" if " Prefix: " in line[:80] else "address"
-        message = _message(family, _DONE[logged["done"]], number, who[1], link, want)
-        reader.add(message, at)
+    words = set()
+    for line in lines_of(file):
+        lease = _of_line(line)
+        words.add(lease and lease.word)
+        _add(reader, lease)
+    if words.isdisjoint(("renew", "rebind")):  # as of Kea 2
+        reader.notes[_FIRST] += 1
 
 
-def _message(  # noqa: PLR0917
-    family: int, word: str, number: int, who: str, relay: bytes, want: str
-) -> Message:
-    """A message of a client whose options are unknown."""
-    return Message(
-        family=family,
-        word=word,
-        xid=number & 0xFFFFFFFF,
-        who=who.encode(),
-        options=(),
-        relay=relay,
-        want=want,
-    )
+def _of_line(line: str) -> _Lease | None:
+    logged, relay = _LOGGED.match(line), _RELAY.findall(line)
+    who = _WHO.search(line) or _HARDWARE.search(line)
+    if logged is None or who is None:
+        return None
+    try:
+        at = time.mktime(time.strptime(logged["at"], "%Y-%m-%d %H:%M:%S"))
+        family = ipaddress.ip_address(logged["what"]).version
+        link = ipaddress.ip_address(relay[-1]).packed if relay else b""
+    except (ValueError, OverflowError):
+        return None
+    want = "prefix" if logged["kind"] == "Prefix" else "address"
+    return _Lease(family, logged["what"], who[1], at, _DONE[logged["done"]], link, want)
+
+
+def _add(reader: Reader, lease: _Lease | None) -> None:
+    if lease is None:
+        reader.add(_LEFT, 0)
+    else:
+        reader.add_lease(lease)
