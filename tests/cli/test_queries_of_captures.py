@@ -144,6 +144,15 @@ def test_connections_that_stay_open_take_no_more_memory():
     assert last == [[], [query("a.test")]]
 
 
+def test_a_query_of_several_interfaces_of_a_capture_was_asked_once(tmp_path, capsys):
+    capture = Capture(captures.SLL2)
+    for at in (0, 2e-5, 4e-5, 1):
+        capture.ask(DAY + at, query("a.test"))
+    capture.ask(DAY + 1, query("a.test"), "192.0.2.8")
+    assert read(tmp_path, capture.pcap(), "--keep", ".") == ["a.test. A"] * 3
+    assert "2 copies, of another interface" in capsys.readouterr().err
+
+
 RESOLVER, AUTHORITY, CLIENT = "192.0.2.53", "203.0.113.53", "192.0.2.7"
 
 

@@ -13,6 +13,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
+from leaselab.lab.clients.census import SAME_S
 from leaselab.lab.clients.frames import Datagram, datagram_of
 from leaselab.lab.clients.sources import Packets
 from leaselab.lab.queries.file import MOST_BYTES
@@ -29,6 +30,8 @@ _EDNS, _DNSSEC_OK, _TCP = 1, 2, 4
 """Flags of a query that is kept."""
 _MOST_SERVERS = 1 << 18
 """Addresses that are known to answer; queries of later ones stay."""
+_MOST_RECENT = 1 << 12
+"""Datagrams that are remembered to know their copies."""
 _MOST_LABELS = 1 << 16
 """Labels whose stand-in is remembered."""
 
@@ -91,6 +94,8 @@ class Read:
     _times: array[float] = field(default_factory=lambda: array("d"))
     _servers: set[int] = field(default_factory=set)
     """Senders that answered others."""
+    _recent: dict[int, float] = field(default_factory=dict)
+    """When each of the last datagrams came (s), by its hash."""
     _streams: Streams = field(default_factory=Streams)
     _size: int = 0
     _first_s: float | None = None
@@ -106,6 +111,9 @@ class Read:
             datagram = datagram_of(packets.link, frame, _PORTS, tcp=True)
             if isinstance(datagram, str):
                 self.skipped[datagram] += 1
+                continue
+            if datagram.segment is None and self._is_copy(datagram, at):
+                self.skipped["copies, of another interface"] += 1
                 continue
             for query in self._asked(datagram):
                 if isinstance(query, str):
@@ -147,6 +155,14 @@ class Read:
         if datagram.segment.ports[0] in _PORTS[datagram.family] and datagram.payload:
             self._note_server(datagram)
         return [query_of(message) for message in self._streams.add(datagram)] or [PART]
+
+    def _is_copy(self, datagram: Datagram, at: float) -> bool:
+        """Whether the same came just before, as in a capture of several interfaces."""
+        if len(self._recent) >= _MOST_RECENT:
+            self._recent.clear()
+        key = hash((datagram.source, datagram.target, datagram.payload))
+        before, self._recent[key] = self._recent.get(key), at
+        return before is not None and abs(at - before) < SAME_S
 
     def _note_server(self, datagram: Datagram) -> None:
         if datagram.source != datagram.target and len(self._servers) < _MOST_SERVERS:
