@@ -228,6 +228,63 @@ def test_the_relay_is_the_subnet_that_link_selection_names(tmp_path):
     assert not [note for note in traffic["notes"] if "option 5" in note]
 
 
+@pytest.mark.parametrize(
+    ("agent", "word"),
+    [
+        ((), "rebind"),
+        ([(1, b"port")], "rebind"),
+        ([(11, b"\x0a\0\0\1")], "renew"),
+        ([(11, b"\x0a\0\0\1"), (10, b"\x80")], "renew"),
+        ([(11, b"\x0a\0\0\1"), (10, b"\0")], "rebind"),
+    ],
+)
+def test_renewals_through_a_relay_that_stands_for_the_server(agent, word, tmp_path):
+    capture = Capture()
+    message = captures.message4(
+        3, captures.mac(1), 1, captures.PHONE, "10.0.0.1", ciaddr="10.0.0.7", agent=agent
+    )
+    capture.from_relay4(DAY, message, "10.0.0.1")
+    assert counted(tmp_path, capture.pcap())["dhcpv4"]["shares"] == {word: 1}
+
+
+def test_options_in_the_fields_of_names_are_read(tmp_path):
+    """Option 52 says that they go on in `file` and in `sname` (RFC 2132)."""
+    message = captures.message4(1, captures.mac(1), 1, [captures.PHONE[2], (52, b"\3")])
+    fields = captures.option4(12, b"anna") + b"\xff", captures.option4(57, b"\5\xdc") + b"\xff"
+    message = (
+        message[:44]
+        + fields[0].ljust(64, b"\0")
+        + fields[1].ljust(128, b"\0")
+        + (message[236:])
+    )
+    capture = Capture()
+    capture.broadcast4(DAY, message)
+    (kind,) = counted(tmp_path, capture.pcap())["dhcpv4"]["kinds"]
+    assert [code for code, _ in kind["options"]] == [55, 57, 12]
+
+
+@pytest.mark.parametrize("more", [b"\xff", b"\x97\x09x"])
+def test_an_option_82_of_several_parts_or_with_a_wrong_end_is_read(more, tmp_path):
+    agent = captures.option4(1, b"port") + captures.option4(2, b"switch") + more
+    options = [*captures.PHONE, (82, agent[:9]), (82, agent[9:])]
+    capture = Capture()
+    message = captures.message4(1, captures.mac(1), 1, options, "10.0.0.1")
+    capture.from_relay4(DAY, message, "10.0.0.1")
+    (kind,) = counted(tmp_path, capture.pcap())["dhcpv4"]["kinds"]
+    assert [code for code, _ in kind["agent"]] == [1, 2]
+
+
+def test_clients_without_a_duid_are_known_by_their_addresses_behind_relays(tmp_path):
+    capture = Capture()
+    for number in range(7):
+        inside = struct.pack("!I", 11 << 24 | number) + captures.option6(6, b"\0\x17")
+        relayed = captures.relayed6(inside, "2001:db8::1", f"fe80::{number}")
+        outer = captures.relayed6(relayed, "::", "2001:db8::1", hops=1)
+        capture.from_relay6(DAY + number, outer, "2001:db8::2")
+    traffic = counted(tmp_path, capture.pcap())["dhcpv6"]
+    assert (traffic["clients"], traffic["shares"]) == (7, {"inform": 1})
+
+
 def test_option_82_of_a_switch_stays_without_a_relay(tmp_path):
     capture = Capture()
     for number in range(6):

@@ -26,7 +26,8 @@ _COOKIE = b"\x63\x82\x53\x63"
 _BROADCAST = b"\xff\xff\xff\xff"
 _NONE4, _NONE6 = bytes(4), bytes(16)
 _ETHERNET = 1
-_LINK_SELECTION = 5
+_AGENT, _OVERLOAD = 82, 52
+_LINK_SELECTION, _FLAGS, _SERVER_ID = 5, 10, 11
 _MOST_RELAYS = 32
 _WORDS4 = {1: "new", 3: SECOND, 4: "decline", 7: "release", 8: "inform"}
 _WORDS6 = {
@@ -78,19 +79,25 @@ def _of_v4(datagram: Datagram) -> Message | str:
     if data[236:240] != _COOKIE:
         return BOOTP if len(data) >= 240 else MALFORMED
     options = tuple(_options4(data[240:], ends=True))
+    more = int.from_bytes(dict(options).get(_OVERLOAD, b""), "big")
+    for flag, field in ((1, data[108:236]), (2, data[44:108])):
+        options += tuple(_options4(field, ends=True)) if more & flag else ()
     first = dict(reversed(options))
     word = _WORDS4.get(first.get(53, b"\0")[0])
     if word is None:
         return BOOTP
     giaddr, current = data[24:28], data[12:16]
     is_relayed = giaddr != _NONE4
-    agent = tuple(_options4(first.get(82, b"")))
-    link = dict(agent).get(_LINK_SELECTION, b"")
+    agent = tuple(_options4(b"".join(value for code, value in options if code == _AGENT)))
+    of_relay = dict(agent)
+    link = of_relay.get(_LINK_SELECTION, b"")
     if word == SECOND and 54 not in first:
         if current == _NONE4:
             word = "reboot"
         else:
-            passed_on = is_relayed or datagram.target == _BROADCAST
+            # A relay that stands for the server (RFC 5107) also gets what is sent to it alone.
+            flags = of_relay.get(_FLAGS, b"\x80" if _SERVER_ID in of_relay else b"")
+            passed_on = (is_relayed and flags < b"\x80") or datagram.target == _BROADCAST
             word = "rebind" if passed_on else "renew"
     if word == "new" and 80 in first:
         word = "rapid"
@@ -111,9 +118,9 @@ def _of_v4(datagram: Datagram) -> Message | str:
 
 
 def _options4(data: bytes, *, ends: bool = False) -> Iterator[tuple[int, bytes]]:
-    """Options, or sub-options, which have no end of their own."""
+    """Options; or sub-options, which have no end of their own, up to one that is cut short."""
     place = 0
-    while place < len(data):
+    while place < len(data) - (not ends):
         code = data[place]
         if ends and code in (0, 255):
             if code == 255:
@@ -122,20 +129,22 @@ def _options4(data: bytes, *, ends: bool = False) -> Iterator[tuple[int, bytes]]
             continue
         value = data[place + 2 : place + 2 + data[place + 1]]
         if len(value) < data[place + 1]:
+            if not ends:
+                return
             raise ValueError("an option that is cut short")
         yield code, value
         place += 2 + len(value)
 
 
 def _of_v6(datagram: Datagram) -> Message | str:
-    data, relay, hops = datagram.payload, b"", 0
+    data, relay, hops, sender = datagram.payload, b"", 0, datagram.source
     agent: Options = ()
     while data[0] == 12:
         hops += 1
         if hops > _MOST_RELAYS or len(data) < 34:
             return MALFORMED
         options = tuple(_options6(data[34:]))
-        link, inside = data[2:18], dict(reversed(options)).get(9, b"")
+        link, sender, inside = data[2:18], data[18:34], dict(reversed(options)).get(9, b"")
         # The nearest relay may leave the link to the next one: RFC 6221.
         relay = link if link != _NONE6 else relay
         agent = tuple(option for option in options if option[0] != 9) or agent
@@ -153,7 +162,7 @@ def _of_v6(datagram: Datagram) -> Message | str:
         family=6,
         word="rapid" if word == "new" and 14 in codes else word,
         xid=int.from_bytes(data[1:4], "big"),
-        who=duid or datagram.source,
+        who=duid or sender,
         options=options,
         relay=relay or (_NONE6 if hops else b""),
         agent=agent,
