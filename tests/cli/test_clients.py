@@ -285,6 +285,35 @@ def test_clients_without_a_duid_are_known_by_their_addresses_behind_relays(tmp_p
     assert (traffic["clients"], traffic["shares"]) == (7, {"inform": 1})
 
 
+@pytest.mark.parametrize(
+    ("times", "per_s"),
+    [
+        ([n / 30 for n in range(30)], 30),  # a second
+        ([20 + n for n in range(31)], 1),  # the end of a minute and the start of the next
+        ([n / 10 for n in range(1300)], 10),
+        ([39, *(n for n in range(41, 72))], 1),  # few before a minute's end are no peak
+    ],
+)
+def test_the_peak_of_a_short_capture_is_of_what_was_seen(times, per_s, tmp_path):
+    capture = Capture()
+    for number, at in enumerate(times):
+        message = captures.message4(1, captures.mac(number), number, captures.PHONE)
+        capture.broadcast4(DAY + at, message)
+    traffic = counted(tmp_path, capture.pcap())["dhcpv4"]
+    assert traffic["peak"]["per_s"] == pytest.approx(per_s, rel=0.15)
+
+
+def test_a_clock_that_was_set_in_a_capture_hides_nothing(tmp_path):
+    """Routers begin in 1970 and go on with the time of day."""
+    capture = Capture()
+    for number in range(9):
+        message = captures.message4(1, captures.mac(number), number, captures.PHONE)
+        capture.broadcast4(60 if number < 2 else DAY + 60 * number, message)
+    traffic = counted(tmp_path, capture.pcap())["dhcpv4"]
+    assert traffic["minutes"] == [1] * 7
+    assert "minutes of the busiest week are listed" in traffic["notes"][0]
+
+
 def test_option_82_of_a_switch_stays_without_a_relay(tmp_path):
     capture = Capture()
     for number in range(6):

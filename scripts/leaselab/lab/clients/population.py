@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import accumulate
 from typing import Any
 
 from leaselab.lab.clients.census import MOST_MINUTES, Census, Group, is_shared
@@ -21,6 +22,7 @@ _FIRST_RELAY = {4: int(ipaddress.ip_address("240.0.0.0")), 6: 0x20010DB8 << 96}
 _STEP = {4: 1, 6: 1 << 64}
 _ETHERNET = 1
 _SHOWN = 40
+_TWO_MINUTES_S, _LEAST_S = 120, 10
 
 
 def traffic_of(census: Census, shared: int) -> Traffic | None:
@@ -160,11 +162,15 @@ def _shares(begun: Mapping[str, int]) -> dict[str, float]:
 
 
 def _minutes(census: Census) -> tuple[int, list[int]]:
-    """The first minute, and what was begun in each from that on."""
+    """The first minute of the busiest week, and what was begun in each from that on."""
     if not census.minutes:
         return 0, []
-    first = min(census.minutes)
-    last = min(max(census.minutes), first + MOST_MINUTES - 1)
+    times = sorted(census.minutes)
+    sums = [0, *accumulate(census.minutes[at].total() for at in times)]
+    places = ((at, bisect_left(times, at + MOST_MINUTES)) for at in times)
+    within = [sums[end] - sums[place] for place, (_, end) in enumerate(places)]
+    first = times[within.index(max(within))]
+    last = min(times[-1], first + MOST_MINUTES - 1)
     none: Counter[str] = Counter()
     return first, [census.minutes.get(at, none).total() for at in range(first, last + 1)]
 
@@ -172,9 +178,19 @@ def _minutes(census: Census) -> tuple[int, list[int]]:
 def _peak(census: Census, first: int, minutes: list[int]) -> Peak | None:
     if not any(minutes):
         return None
-    most = max(range(len(minutes)), key=minutes.__getitem__)
+    rates = [count / _seen_s(census, first + at) for at, count in enumerate(minutes)]
+    most = rates.index(max(rates))
     shares = _shares(census.minutes[first + most])
-    return Peak(minute=most, per_s=round(minutes[most] / 60, 4), shares=shares)
+    return Peak(minute=most, per_s=round(rates[most], 4), shares=shares)
+
+
+def _seen_s(census: Census, minute: int) -> float:
+    """How much of a minute was seen (s): less than all where no minute was seen in full."""
+    length_s = census.last_s - census.first_s
+    if length_s >= _TWO_MINUTES_S:
+        return 60.0
+    seen = min(census.last_s, 60 * minute + 60) - max(census.first_s, 60 * minute)
+    return max(seen, min(length_s, _LEAST_S), 1.0)
 
 
 def _notes(census: Census) -> list[str]:
@@ -190,6 +206,6 @@ def _notes(census: Census) -> list[str]:
             f"{census.poor} clients are of no kind: they only ended a lease, or no room"
         )
     times = sorted(census.minutes)
-    if any(later - earlier > MOST_MINUTES for earlier, later in pairwise(times)):
-        notes.append("times with gaps of more than a week: later minutes are left out")
+    if times and times[-1] - times[0] >= MOST_MINUTES:
+        notes.append("times of more than a week: minutes of the busiest week are listed")
     return notes
