@@ -628,6 +628,25 @@ def test_more_clients_come_to_large_pools_than_a_configuration_has_of_its_own(
     assert "are cut to" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("server", [["v4-memfile"], ["--config", "FILE"]])
+def test_many_small_kinds_are_scaled_and_cut_as_all_are(server, lab, tmp_path):
+    file = tmp_path / "kea-dhcp4.conf"
+    subnet = {"id": 1, "subnet": "10.0.0.0/22", "pools": [{"pool": "10.0.0.1 - 10.0.0.40"}]}
+    file.write_text(json.dumps({"Dhcp4": {"subnet4": [subnet]}}))
+    capture = Capture()
+    for number in range(200):
+        options = [(60, b"x" * (1 + number)), (55, b"\1\3\6")]
+        message = captures.message4(1, captures.mac(number), number, options)
+        capture.broadcast4(DAY + number, message)
+    assert len(counted(tmp_path, capture.pcap())["dhcpv4"]["kinds"]) == 200
+    words = [str(file) if word == "FILE" else word for word in server]
+    scale = ["--clients", f"{tmp_path}/c.yml", "--scale", "0.4"]
+    assert main(["run", *words, *scale, "--runs", "3"]) == 0
+    (row,) = lab.store.index.every("*")
+    clients = lab.store.load(row["id"]).scenario.load["clients"]
+    assert clients == (80 if server[0] == "v4-memfile" else 20)
+
+
 def test_clients_of_a_capture_come_to_pools_that_are_open_to_all(lab, tmp_path, capsys):
     """Reservations and pools for a class have no room for them."""
     pool = [{"pool": "10.0.0.1 - 10.0.0.100"}]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leaselab.lab.catalog import LOADS, OWN, family_of
-from leaselab.lab.clients.arrivals import Arrivals
+from leaselab.lab.clients.arrivals import Arrivals, scaled
 from leaselab.lab.clients.file import Clients, Traffic
 from leaselab.lab.kept_scenarios import Made, keep, write_like
 from leaselab.lab.own_kinds import MOST_CLIENTS as OF_CONFIGURATION
@@ -130,10 +130,7 @@ def _kinds(
     scenario: Scenario, traffic: Traffic, scale: float, folder: Path
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Kinds of clients, as many as scaled, behind the relays that the scenario has."""
-    kinds = [
-        {**kind, "clients": max(1, round(int(kind["clients"]) * scale))}
-        for kind in traffic.kinds
-    ]
+    kinds = _scaled(traffic.kinds, scale) or [{**traffic.kinds[0], "clients": 1}]
     if "population" in scenario.load:
         kept = (folder / f"{scenario.load['population']}.json").read_text(encoding="utf-8")
         addresses = int(scenario.load["addresses"])
@@ -154,6 +151,14 @@ def _kinds(
         }
         for kind in kinds
     ], notes
+
+
+def _scaled(kinds: list[dict[str, Any]], scale: float) -> list[dict[str, Any]]:
+    """Kinds with so many times the clients in all; of many small ones some have none."""
+    counts = scaled([int(kind["clients"]) for kind in kinds], scale)
+    return [
+        {**kind, "clients": count} for kind, count in zip(kinds, counts, strict=True) if count
+    ]
 
 
 def _relays(kinds: list[dict[str, Any]], addresses: int) -> tuple[list[_Relay], list[str]]:
@@ -234,13 +239,14 @@ def _behind(
         for relay in relays
         if behind[relay.address] > relay.clients
     ]
-    made = []
+    groups: dict[str, tuple[_Relay, list[dict[str, Any]]]] = {}
     for kind in kinds:
         relay = places[kind.get("relay", "")]
+        groups.setdefault(relay.address, (relay, []))[1].append(kind)
+    made = []
+    for relay, there in groups.values():
         part = min(1.0, relay.clients / behind[relay.address])
-        count = math.floor(kind["clients"] * part)
-        if count:
-            made.append({**kind, **_at(relay, kind), "clients": count})
+        made += [{**kind, **_at(relay, kind)} for kind in _scaled(there, part)]
     if not made:
         raise usage_error(
             "the pools are too small for a client of each relay",
