@@ -27,7 +27,11 @@ TRAFFIC = Traffic(
     resent=0.0,
     begins="23:58",
     peak=None,
-    minutes=[20, 80, 300, 60, 40],
+    minutes={
+        "new": [10, 0, 60, 5, 0],
+        "renew": [10, 80, 200, 50, 35],
+        "inform": [0, 0, 40, 5, 5],
+    },
     notes=[],
     kinds=[{"clients": 300}],
 )
@@ -109,7 +113,7 @@ def test_as_many_come_as_were_asked_for_up_to_any_minute(minutes, scale):
 def test_a_replay_of_a_file_has_its_shares_and_its_busiest_minutes():
     procedure, shares, words = Arrivals(2).of(TRAFFIC, 2.0, {"rate": 5, "late_s": 1.0})
     assert procedure == {"name": "replay", "late_s": 1.0, "arrivals": [160, 600]}
-    assert shares == TRAFFIC.shares
+    assert shares == {"renew": round(280 / 380, 4), "new": 0.1579, "inform": 0.1053}
     assert words == [
         "  2 of 5 minutes, from 23:59 (UTC): 760 exchanges, at most 600 in one",
     ]
@@ -118,16 +122,16 @@ def test_a_replay_of_a_file_has_its_shares_and_its_busiest_minutes():
 
 def test_the_clocks_of_leases_do_what_needs_one():
     procedure, shares, words = Arrivals(60, lease_clock=True).of(TRAFFIC, 4.0, {})
-    assert procedure["arrivals"] == [20, 80, 300, 60, 40]
-    assert shares == {"new": pytest.approx(0.6), "inform": pytest.approx(0.4)}
+    assert procedure["arrivals"] == [40, 0, 400, 40, 20]
+    assert shares == {"new": 0.6, "inform": 0.4}
     assert "at the times that the server gives" in words[1]
 
 
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"minutes": []}, "no times"),
-        ({"shares": {"renew": 1.0}}, "without a lease"),
+        ({"minutes": {}}, "no times"),
+        ({"minutes": {"renew": [5]}}, "without a lease"),
     ],
 )
 def test_a_file_without_arrivals_is_refused(changed, reason):

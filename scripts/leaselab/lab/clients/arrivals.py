@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
-from leaselab.lab.clients.file import Traffic
+from leaselab.lab.clients.file import Traffic, shares_of
 from leaselab.model.errors import usage_error
 from leaselab.model.procedures.replay import MOST_MINUTES, REPLAY
 
@@ -26,36 +26,36 @@ class Arrivals(NamedTuple):
     def of(
         self, traffic: Traffic, scale: float, given: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, float], list[str]]:
-        """Return the procedure, the shares of what clients begin, and both in words.
+        """Return the procedure, the shares of what clients begin in it, and both in words.
 
         `given` is the scenario's procedure: what is late stays.  Raises a usage error for a
         file without times.
         """
-        shares, part = dict(traffic.shares), 1.0
-        if self.lease_clock:
-            shares = {word: shares[word] for word in _WITHOUT_LEASE if word in shares}
-            part = sum(shares.values())
-            shares = {word: share / part for word, share in shares.items() if part}
-        first, seen = busiest(traffic.minutes, min(self.minutes, MOST_MINUTES))
-        arrivals = scaled(seen, scale * part)
+        words = set(_WITHOUT_LEASE if self.lease_clock else traffic.minutes)
+        minutes = {word: counts for word, counts in traffic.minutes.items() if word in words}
+        every = [sum(counts) for counts in zip(*minutes.values(), strict=True)]
+        first, seen = busiest(every, min(self.minutes, MOST_MINUTES))
+        arrivals = scaled(seen, scale)
         if not any(arrivals):
             raise usage_error(
                 "no arrivals to replay",
                 where="--clients",
-                found="no times" if not any(seen) else "hardly any clients without a lease",
+                found="hardly any clients without a lease" if traffic.minutes else "no times",
                 wanted="a file of a capture",
                 todo="offer a rate: --procedure fixed-load --rate N",
             )
         hour, minute = map(int, traffic.begins.split(":"))
         begins = (60 * hour + minute + first) % _DAY
-        words = [
-            f"  {len(seen)} of {len(traffic.minutes)} minutes, from {begins // 60:02}:"
+        end = first + len(seen)
+        shares = shares_of({word: sum(counts[first:end]) for word, counts in minutes.items()})
+        lines = [
+            f"  {len(seen)} of {len(every)} minutes, from {begins // 60:02}:"
             f"{begins % 60:02} (UTC): {sum(arrivals)} exchanges, at most {max(arrivals)} in one"
         ]
         if self.lease_clock:
-            words.append("  leases are renewed at the times that the server gives")
+            lines.append("  leases are renewed at the times that the server gives")
         kept = {key: given[key] for key in ("loss_ratio", "late_s", "wait_s") if key in given}
-        return {**kept, "name": REPLAY, "arrivals": arrivals}, shares, words
+        return {**kept, "name": REPLAY, "arrivals": arrivals}, shares, lines
 
 
 def busiest(minutes: list[int], length: int) -> tuple[int, list[int]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import re
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,8 +63,8 @@ class Traffic(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Time of day of the first minute (UTC)."""
     peak: Peak | None
     """None where no time is known."""
-    minutes: list[int]
-    """Exchanges begun in each minute, from the first."""
+    minutes: dict[str, list[int]]
+    """Exchanges begun in each minute, from the first, by what they are."""
     notes: list[str]
     """What is not as it was seen, and which tables were full."""
     kinds: list[dict[str, Any]]
@@ -102,6 +104,15 @@ class Clients(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=96
         )
         return _HEAD + body
+
+
+def shares_of(begun: Mapping[str, int]) -> dict[str, float]:
+    """Shares that sum to 1 exactly as they are written: the largest takes what is left."""
+    total = sum(begun.values())
+    counted = sorted(((begun[word], word) for word in WORDS if begun.get(word)), reverse=True)
+    shares = {word: round(count / total, 4) for count, word in counted[1:]}
+    shares = {word: share for word, share in shares.items() if share}
+    return {counted[0][1]: round(1 - sum(shares.values()), 4), **shares}
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
@@ -151,7 +162,15 @@ def _check(traffic: Traffic, where: str) -> None:
             found=", ".join(f"{word} {share}" for word, share in shares.items()) or "none",
             wanted=f"shares of {', '.join(WORDS)} that sum to 1",
         )
-    counts = (traffic.clients, traffic.relays, traffic.messages, *traffic.minutes)
+    minutes = traffic.minutes
+    if set(minutes) - set(WORDS) or len({len(counts) for counts in minutes.values()}) > 1:
+        raise usage_error(
+            "not minutes of exchanges",
+            where=f"{where}: minutes",
+            found=", ".join(f"{word} {len(counts)}" for word, counts in minutes.items()),
+            wanted=f"lists of one length for {', '.join(WORDS)}",
+        )
+    counts = (traffic.clients, traffic.relays, traffic.messages, *chain(*minutes.values()))
     numbers = (*shares.values(), traffic.seconds, *counts)
     wrong = next((number for number in numbers if not 0 <= number <= _MOST), None)
     if wrong is not None:

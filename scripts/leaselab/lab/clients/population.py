@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from leaselab.lab.clients.census import MOST_MINUTES, Census, Group, is_shared
-from leaselab.lab.clients.file import Peak, Traffic
+from leaselab.lab.clients.file import Peak, Traffic, shares_of
 from leaselab.lab.clients.messages import WORDS
 from leaselab.lab.clients.values import Features, agent_value, written
 
@@ -25,10 +25,11 @@ _SHOWN = 40
 _TWO_MINUTES_S, _LEAST_S = 120, 10
 
 
-def traffic_of(census: Census, shared: int) -> Traffic | None:
+def traffic_of(census: Census, shared: int, seen: tuple[float, float]) -> Traffic | None:
     """Traffic of a census's clients; None where none of them began an exchange.
 
-    A value of an option is kept where at least `shared` clients sent it.
+    A value of an option is kept where at least `shared` clients sent it; `seen` is from when
+    to when (s) there were packets.
     """
     begun = census.begun.total()
     groups = _Groups(census, shared)
@@ -41,10 +42,10 @@ def traffic_of(census: Census, shared: int) -> Traffic | None:
         seconds=round(census.last_s - census.first_s, 3),
         messages=census.messages,
         exchanges=begun,
-        shares=_shares(census.begun),
+        shares=shares_of(census.begun),
         resent=round(census.resent / max(1, census.messages - census.copies), 4),
         begins=time.strftime("%H:%M", time.gmtime(60 * first)),
-        peak=_peak(census, first, minutes),
+        peak=_peak(census, first, minutes, seen),
         minutes=minutes,
         notes=[*_notes(census), *groups.notes],
         kinds=groups.kinds,
@@ -152,19 +153,10 @@ class _Groups:
             kind["first_mac"] = kind["first_mac"][:8] + ":" + first.to_bytes(3, "big").hex(":")
 
 
-def _shares(begun: Mapping[str, int]) -> dict[str, float]:
-    """Shares that sum to 1 exactly as they are written: the largest takes what is left."""
-    total = sum(begun.values())
-    counted = sorted(((begun[word], word) for word in WORDS if begun.get(word)), reverse=True)
-    shares = {word: round(count / total, 4) for count, word in counted[1:]}
-    shares = {word: share for word, share in shares.items() if share}
-    return {counted[0][1]: round(1 - sum(shares.values()), 4), **shares}
-
-
-def _minutes(census: Census) -> tuple[int, list[int]]:
+def _minutes(census: Census) -> tuple[int, dict[str, list[int]]]:
     """The first minute of the busiest week, and what was begun in each from that on."""
     if not census.minutes:
-        return 0, []
+        return 0, {}
     times = sorted(census.minutes)
     sums = [0, *accumulate(census.minutes[at].total() for at in times)]
     places = ((at, bisect_left(times, at + MOST_MINUTES)) for at in times)
@@ -172,25 +164,33 @@ def _minutes(census: Census) -> tuple[int, list[int]]:
     first = times[within.index(max(within))]
     last = min(times[-1], first + MOST_MINUTES - 1)
     none: Counter[str] = Counter()
-    return first, [census.minutes.get(at, none).total() for at in range(first, last + 1)]
+    listed = [census.minutes.get(at, none) for at in range(first, last + 1)]
+    return first, {
+        word: [begun[word] for begun in listed]
+        for word in WORDS
+        if any(word in begun for begun in listed)
+    }
 
 
-def _peak(census: Census, first: int, minutes: list[int]) -> Peak | None:
-    if not any(minutes):
+def _peak(
+    census: Census, first: int, minutes: Mapping[str, list[int]], seen: tuple[float, float]
+) -> Peak | None:
+    if not minutes:
         return None
-    rates = [count / _seen_s(census, first + at) for at, count in enumerate(minutes)]
+    counts = map(sum, zip(*minutes.values(), strict=True))
+    rates = [count / _seen_s(first + at, *seen) for at, count in enumerate(counts)]
     most = rates.index(max(rates))
-    shares = _shares(census.minutes[first + most])
+    shares = shares_of(census.minutes[first + most])
     return Peak(minute=most, per_s=round(rates[most], 4), shares=shares)
 
 
-def _seen_s(census: Census, minute: int) -> float:
+def _seen_s(minute: int, first_s: float, last_s: float) -> float:
     """How much of a minute was seen (s): less than all where no minute was seen in full."""
-    length_s = census.last_s - census.first_s
+    length_s = last_s - first_s
     if length_s >= _TWO_MINUTES_S:
         return 60.0
-    seen = min(census.last_s, 60 * minute + 60) - max(census.first_s, 60 * minute)
-    return max(seen, min(length_s, _LEAST_S), 1.0)
+    seen_s = min(last_s, 60 * minute + 60) - max(first_s, 60 * minute)
+    return max(seen_s, min(length_s, _LEAST_S), 1.0)
 
 
 def _notes(census: Census) -> list[str]:

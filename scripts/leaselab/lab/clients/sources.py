@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import ipaddress
+import math
 import re
 import time
 from collections import Counter
@@ -39,6 +40,7 @@ class Reader:
     def __init__(self, *, vendors: bool = False) -> None:
         """`vendors` has kinds differ by the maker of the hardware address."""
         self.families = {family: Census(family, vendors=vendors) for family in (4, 6)}
+        self._first_s, self._last_s = math.inf, 0.0
         self.skipped: Counter[str] = Counter()
         self.notes: Counter[str] = Counter()
         self._leases: dict[int, float] = {}
@@ -47,6 +49,8 @@ class Reader:
 
     def add(self, message: Message | str, at: float) -> None:
         """Count a message of a time (s), or the reason why it is none."""
+        if at > 0:
+            self._first_s, self._last_s = min(at, self._first_s), max(at, self._last_s)
         if isinstance(message, str):
             self.skipped[message] += 1
         else:
@@ -87,7 +91,10 @@ class Reader:
 
     def clients(self, shared: int = SHARED) -> Clients:
         """The clients that were read of; a usage error without any."""
-        of = {family: traffic_of(census, shared) for family, census in self.families.items()}
+        seen = self._first_s, self._last_s
+        of = {
+            family: traffic_of(census, shared, seen) for family, census in self.families.items()
+        }
         apart = {
             f"messages of DHCPv{family} that begin no lease": census.messages
             for family, census in self.families.items()
