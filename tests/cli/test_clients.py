@@ -165,6 +165,7 @@ def test_what_is_wrong_is_counted_and_skipped(tmp_path, capsys):
         (b"hello\0", "(wanted pcap or pcapng)\n"),
         (captures.house().pcapng(captures.SLL), "a.pcap: its packets are not read: an "
          "interface has a type 113 different from the type of the first interface; save the "),
+        (captures.house().pcapng(captures.SLL), "; on Linux's `any` -T linux-sll\n"),
         (captures.house().pcap(96), "; capture whole packets: tcpdump -s 0"),
     ],
 )  # fmt: skip

@@ -154,7 +154,8 @@ class Packets:
                 name, one_form = self._path.name, "editcap -F pcap"
                 one_link = (
                     "save the packets of each interface apart: tshark -r "
-                    f"{name} -Y frame.interface_id==0 -w PART; {one_form} -T ether PART OUTPUT"
+                    f"{name} -Y frame.interface_id==0 -w PART; {one_form} -T ether PART "
+                    "OUTPUT; on Linux's `any` -T linux-sll"
                 )
                 raise usage_error(
                     f"its packets are not read: {why}",

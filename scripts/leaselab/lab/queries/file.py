@@ -113,13 +113,22 @@ def read_queries(path: Path) -> Queries:
             raise usage_error(
                 f"not a query: {error}",
                 where=f"{path}:{number}",
-                found=repr(line.strip())[:80],
+                found=repr(_shown(line.strip()))[:80],
                 wanted=_QUERY,
             ) from error
         numbers.append(number)
     if not lines:
         raise usage_error("no query in it", where=str(path), wanted=_QUERY)
     return Queries(path, hashlib.sha256(data).hexdigest(), lines, numbers, times)
+
+
+def _shown(line: str) -> str:
+    """A line that was read byte by byte, as its author sees it."""
+    data = line.encode("latin-1")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return line
 
 
 def _query(words: list[str]) -> str:
