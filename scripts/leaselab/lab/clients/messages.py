@@ -79,9 +79,9 @@ def _of_v4(datagram: Datagram) -> Message | str:
     if data[236:240] != _COOKIE:
         return BOOTP if len(data) >= 240 else MALFORMED
     options = tuple(_options4(data[240:], ends=True))
-    more = int.from_bytes(dict(options).get(_OVERLOAD, b""), "big")
-    for flag, field in ((1, data[108:236]), (2, data[44:108])):
-        options += tuple(_options4(field, ends=True)) if more & flag else ()
+    overloaded = dict(options).get(_OVERLOAD)
+    for field, marks in ((data[108:236], (b"\1", b"\3")), (data[44:108], (b"\2", b"\3"))):
+        options += tuple(_options4(field, ends=True)) if overloaded in marks else ()
     first = dict(reversed(options))
     word = _WORDS4.get(first.get(53, b"\0")[0])
     if word is None:

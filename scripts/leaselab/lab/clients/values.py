@@ -22,8 +22,12 @@ _WRITTEN = {
     6: {1, 2, 3, 4, 5, 7, 8, 9, 10, 13, 14, 18, 19, 20, 25, 26, 37, 38, 79},
 }
 """Options that leaseload writes itself, or that only servers and relays send."""
-_ADDRESSES = {4: {97, 118, 145}, 6: set()}
-"""Options that hold an address or an identity for which no other can stand."""
+_ADDRESSES = {
+    4: {15, 40, 64, 66, 67, 86, 87, 88, 97, 99, 118, 119, 120, 123, 137, 144, 145},
+    6: {11, 21, 22, 23, 24, 29, 30, 33, 36, 51, 57, 58, 59, 63, 65, 74},
+}
+"""Options that hold an address, a domain, a server, a place or an identity, for which no other
+can stand: however many share them, they say whose network it is."""
 _NAMES = {
     4: {12: "text:client-{client}", 61: "text:\0client-{client}"},
     6: {39: "hex:0006636c69656e74"},
