@@ -56,6 +56,12 @@ def test_a_client_sends_what_a_class_tests(tmp_path, test, expected):
         assert option in kind[key]
 
 
+def test_the_first_relay_is_the_last_too(tmp_path):
+    kind = in_class(tmp_path, "relay6[-1].option[37].hex == 'a'", 6)
+    assert kind["agent"] == [[37, "hex:61"]]
+    assert in_class(tmp_path, "relay6[-1].linkaddr == 2001:db8::1", 6)
+
+
 @pytest.mark.parametrize(
     ("family", "test", "expected"),
     [
@@ -196,6 +202,7 @@ def test_clients_of_a_makers_class_have_it_in_their_duids(tmp_path):
         ("ifelse(member('it'),'a','b') == 'a'", "its test cannot be worked out"),
         ("vendor[1].exists and vendor[2].exists", "its test cannot be worked out"),
         ("option[54].exists", "its test cannot be worked out: option[54]"),
+        ("pkt4.giaddr == 0.0.0.0", "it comes by another relay"),
         ("option[50].exists", "its test cannot be worked out: option[50]"),
         ("", "it has no test: a hook or a reservation sets it"),
         ("option[60].hex == 'a' and option[60].hex == 'b'", "cannot be worked out"),
@@ -223,7 +230,7 @@ def test_a_client_sends_the_value_of_the_class_that_a_template_spawns(tmp_path):
     assert sent == [b"v10", b"v30"]
     # No client has two values: that of a class for options alone, and that of the pool's.
     assert [reason.partition(": ")[2] for reason in made.unserved] == [
-        "class SPAWN_vlan_v20: its test cannot be worked out"
+        "class SPAWN_vlan_v20: no pool has room for it"
     ]
 
 
@@ -344,6 +351,37 @@ def test_classes_come_in_pools_of_others_where_no_pool_is_for_all(tmp_path):
     ]
     [why] = made.unserved
     assert "class odd: its test cannot be worked out" in why
+
+
+ASKS = {"client-class": "it"}
+
+
+def test_classes_come_in_pools_of_others_where_those_for_all_have_no_room(tmp_path):
+    """Each pool has the next of them, as many as it has room for."""
+    rows = [{"name": name, "test": f"option[60].hex == '{name}'"} for name in "abcd"]
+    rows = [*rows, {"name": "it", "test": "option[77].exists"}]
+    ranges = {0: {"10.0.0.5/32": {}, "10.0.0.8/29": ASKS}, 1: {"10.1.0.8/29": ASKS}}
+    subnets = [
+        {
+            "id": at + 1,
+            "subnet": f"10.{at}.0.0/24",
+            "pools": [{"pool": pool, **asks} for pool, asks in pools.items()],
+        }
+        for at, pools in ranges.items()
+    ]
+    file, server = tmp_path / "small.conf", {"client-classes": rows, "subnet4": subnets}
+    file.write_text(json.dumps({"Dhcp4": server}), encoding="utf-8")
+    made = read_own(file)
+    assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [
+        ("10.0.0.0/24", 1),
+        ("10.0.0.0/24, it", 2),
+        ("10.0.0.0/24, it, a", 1),
+        ("10.0.0.0/24, it, b", 1),
+        ("10.1.0.0/24, it", 2),
+        ("10.1.0.0/24, it, c", 1),
+        ("10.1.0.0/24, it, d", 1),
+    ]
+    assert made.unserved == []
 
 
 def test_classes_for_which_pools_have_no_room_are_said(tmp_path):

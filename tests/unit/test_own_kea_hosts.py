@@ -9,6 +9,8 @@ from tests.own_kea import GLOBAL, clients, hosts, kinds, of, own
 from leaselab.lab.own import read_own
 from leaselab.model.errors import LeaselabError
 
+MAC = "0x00005e005301"
+
 
 def test_a_client_has_one_address_in_a_shared_network(tmp_path):
     subnets = ", ".join(
@@ -111,10 +113,48 @@ def test_pools_of_all_without_a_reservation_are_divided_among_classes_too(tmp_pa
 
 def test_clients_have_the_reservations():
     reserved = kinds(own("isp"), "reserved")
-    assert [kind.get("macs") for kind in reserved] == [["1a:1b:1c:1d:1e:1f"], None]
-    assert reserved[1]["agent"] == [[1, "hex:706f72742d37"]]
+    assert [kind.get("macs") for kind in reserved] == [None, ["1a:1b:1c:1d:1e:1f"]]
+    assert reserved[0]["agent"] == [[1, "hex:706f72742d37"]]
     [reported] = [line for line in own("campus").unserved if "reservation" in line]
     assert "by flex-id" in reported
+
+
+@pytest.mark.parametrize(
+    ("family", "test", "by", "names"),
+    [
+        (4, "substring(pkt4.mac,0,3) == 0x0004f2", "hw-address", ["0004f2000001", "02"]),
+        (6, "substring(option[1].hex,4,3) == 0x0004f2", "hw-address", ["0004f2000001", "02"]),
+        (6, "substring(option[1].hex,0,2) == 0x0002", "duid", ["000200000de90001", "0003"]),
+    ],
+)
+def test_a_class_of_addresses_has_reserved_clients_by_their_own(
+    tmp_path, family, test, by, names
+):
+    """That of a reservation alone decides, and no client without one has it."""
+    rows = ", ".join(f'{{"{by}": "{name:0<12}"}}' for name in names)
+    top = f'"client-classes": [{{"name": "it", "test": "{test}"}}],'
+    own = f'"client-class": "it", "reservations": [{rows}],'
+    made = of(tmp_path, own, top, family)
+    word = {"hw-address": "macs", "duid": "duids"}[by]
+    [reserved] = kinds(made, "reserved")
+    assert [name.replace(":", "") for name in reserved[word]] == names[:1]
+    assert "1 of its reserved clients are in no class that it serves" in made.unserved[0]
+
+
+def test_no_client_of_a_class_of_addresses_has_a_reservation_too(tmp_path):
+    tests = {"maker": "substring(pkt4.mac,0,3) == 0x00005e", "one": f"pkt4.mac == {MAC}"}
+    rows = [{"name": name, "test": test} for name, test in tests.items()]
+    own = f'"reservations": [{{"hw-address": "{MAC[2:]}", "ip-address": "10.0.0.5"}}],'
+    made = of(tmp_path, own, f'"client-classes": {json.dumps(rows)},')
+    macs = [mac for kind in made.kinds for mac in kind.get("macs", [])]
+    assert len(macs) == len(set(macs)) > 1
+    assert made.unserved[0].endswith("10.0.0.0/24, one: its clients have reservations")
+
+
+def test_a_reserved_client_that_is_dropped_by_its_address_has_no_load(tmp_path):
+    top = f'"client-classes": [{{"name": "DROP", "test": "pkt4.mac == {MAC}"}}],'
+    made = of(tmp_path, f'"reservations": [{{"hw-address": "{MAC[2:]}"}}],', top)
+    assert kinds(made, "reserved") == []
 
 
 def test_reservations_that_give_a_class_are_in_all_pools_for_it_by_their_sizes(tmp_path):

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import partial
 from itertools import islice, product
 
 from leaselab.lab.configuration import refused
-from leaselab.lab.own_kinds import MOST_LISTED, RESERVED, divided, leases_of, pool_share
+from leaselab.lab.own_kinds import (
+    MOST_LISTED,
+    RESERVED,
+    divided,
+    kind_name,
+    leases_of,
+    pool_share,
+)
 from leaselab.model.pool import POOL_USE_LIMIT
 
 from .expressions import Classes, Unknown, grammar
 from .hosts import Hosts
-from .identities import FlexibleId, identity_of
+from .identities import FlexibleId, identity_of, named_by
 from .kinds import Kinds
 from .limits import Limits
 from .subnets import Near, Place, reserved_of
@@ -26,6 +34,7 @@ _TRIED = 64
 _RESERVED = ((RESERVED,),)
 _OF_MOST = {("UNKNOWN",), ("ALL",)}
 """Classes of Kea's own in which all clients without a reservation are."""
+_NO_ROOM = "no pool has room for it"
 _LATER = ("only-if-required", "only-in-additional-list")
 
 
@@ -64,7 +73,9 @@ class Clients:
         pools = [pool for place in self._places for pool in place.pools]
         self._share = pool_share(sum(pool.size for pool in pools), most)
         self._most = max(1, MOST_KINDS // max(1, len(pools)))
-        self._kinds = Kinds(self.family, self._flexible)
+        owns = (identity_of(host.value, self.family) for host in every)
+        reserved = {value for own in owns for value in named_by(own, self.family).values()}
+        self._kinds = Kinds(self.family, self._flexible, reserved)
         self.kinds = self._all()
         self._unreadable()
         for reason in self._limits.reasons():
@@ -109,15 +120,23 @@ class Clients:
     def _classes_to_spread(self):
         """Classes that no pool asks for, and whether they come where pools ask for others.
 
-        They do where no pool is for all clients, as far as they do not come there anyway.
+        They do where pools for all clients have no room for all of them, as far as they do
+        not come there anyway.
         """
         pools = [pool for place in self._places for pool in place.pools]
-        everywhere = not any(pool.ways and pool.size and _is_for_all(pool) for pool in pools)
         other = {name for place in self._places for name in place.asked} | {"DROP"}
+        tests = self._classes.tests.items()
+        names = [name for name, test in tests if test and name not in other]
+        room = sum(self._clients_of(pool) // 2 for pool in pools if _is_for_all(pool))
+        everywhere = room < max(1, len(names))
         if everywhere:
             other |= {name for pool in pools for way in pool.ways for name in way[2]}
-        tests = self._classes.tests.items()
-        return [name for name, test in tests if test and name not in other], everywhere
+        return [name for name in names if name not in other], everywhere
+
+    def _clients_of(self, pool):
+        """How many clients without a reservation come for a pool."""
+        own = math.floor(pool.size * self._share) - pool.hosts
+        return max(1, own) if pool.ways and pool.size else 0
 
     def _of_pools(self, place):
         if not place.pools and not place.reservations:
@@ -138,11 +157,10 @@ class Clients:
 
     def _of_pool(self, place, pool):
         """Divide a pool's clients among its alternatives, and half of them among classes."""
-        clients = max(1, math.floor(pool.size * self._share) - pool.hosts)
-        clients = self._limits.take((place.spot,), pool.want, clients)
+        clients = self._limits.take((place.spot,), pool.want, self._clients_of(pool))
         open_, (names, everywhere) = _is_for_all(pool), self._spread
-        ways = self._in_classes(place, pool, names) if open_ or everywhere else []
-        ways = ways[: clients // 2]
+        room = min(self._most, clients // 2) if open_ or everywhere else 0
+        ways = self._in_classes(place, pool, names, room)
         each = max(1, clients // 2 // len(ways)) if ways else 0
         plain = pool.ways[: clients - each * len(ways)]
         for at, way in enumerate(plain):
@@ -153,11 +171,13 @@ class Clients:
             own = {"clients": each, "want": pool.want}
             self._add(place, way, own, (*guards, (name,)))
 
-    def _in_classes(self, place, pool, names):
+    def _in_classes(self, place, pool, names, room):
         """What a pool's clients send that are in the next classes, each pool's in others."""
         ways = []
         chosen = [names[(self._used + at) % len(names)] for at in range(len(names))]
-        for name in chosen[: self._most]:
+        for name in chosen:
+            if len(ways) == room:
+                break
             self._used += 1
             try:
                 guards = (*pool.guards, (name,))
@@ -166,18 +186,19 @@ class Clients:
                 self._unworked.setdefault(name, None)
         return ways
 
-    def _ways(self, place, guards, want, reserved=None):
+    def _ways(self, place, guards, want, reserved=None, named=None):
         """Yield the packets of a place's clients that are in classes, as `Classes.ways` does.
 
-        `guards` are the classes, of each list one.
+        `guards` are the classes, of each list one; `named` is what names a client that is
+        known.
         """
-        last, sent = Unknown("no class"), []
-        usual = {**place.packet(want), **self._flexible.usual}
+        last, sent, named = Unknown("no class"), [], named or {}
+        usual = {**place.packet(want), **self._flexible.usual, **named}
         for names in islice(product(*guards), _TRIED):
             every, fits = tuple(dict.fromkeys(names)), partial(self._hits, place)
             try:
                 for way in self._classes.ways(every, usual, fits, reserved):
-                    if way[0] not in sent:
+                    if way[0] not in sent and named.items() <= way[0].items():
                         sent.append(way[0])
                         yield way
             except Unknown as why:
@@ -289,7 +310,8 @@ class Clients:
             elif own:
                 self._come.add(key)
                 of = (pool.guards, pool.want) if pool else (tuple(place.guards), host.want)
-                groups.setdefault((host.reserved, *of), []).append(own)
+                seen = self._classes.seen(named_by(own, self.family))
+                groups.setdefault((host.reserved, *of, seen), []).append(own)
             else:
                 known = sorted(set(host.value) & {"flex-id", "hw-address"})
                 by = known[0] if known else "no identifier"
@@ -299,11 +321,13 @@ class Clients:
                 f"{host.spot}: {len(again)} reservations are of a client that has an earlier "
                 "one in the shared network, and Kea gives it one address there"
             )
-        for (reserved, guards, want), owns in groups.items():
+        for (reserved, guards, want, _), owns in groups.items():
+            named = named_by(owns[0], self.family)
             try:
-                way = next(self._ways(place, guards, want, reserved))
+                way = next(self._ways(place, guards, want, reserved, named))
             except Unknown:
-                self._not_served(place, "its reserved clients are in no class that it serves")
+                why = "of its reserved clients are in no class that it serves"
+                self._not_served(place, f"{len(owns)} {why}")
                 continue
             count = self._limits.take((place.spot,), want, len(owns))
             alone = [own for own in owns[:count] if not isinstance(own, tuple)]
@@ -326,28 +350,32 @@ class Clients:
         if clients:
             self._served |= way[2]
             listed = {key: own[key][:clients] for key in ("macs", "duids") if key in own}
-            self._kinds.add(place, way, {**own, **listed, "clients": clients}, guards)
+            own = {**own, **listed, "clients": clients}
+            if not self._kinds.add(place, way, own, guards):
+                name = kind_name(place, *map(" or ".join, guards))
+                self._say(f"{place.spot}: {name}: its clients have reservations")
 
     def _not_served(self, place, why, guards=()):
         reason = f"{place.spot}: {place.prefix}: {why}"
         for name in sorted({name for guard in guards for name in guard}):
             self._named.add(name)
             at = f", {self._spots[name]}" if name in self._spots else ""
-            reason += f" ({name}{at}: {self._why_not(name)})"
+            reason += f" ({name}{at}: {self._why_not(name, 'no client is in it here')})"
         self._say(reason)
 
     def _unreadable(self):
         for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
             if name not in self._named | self._served:
-                self._say(f"{self._spots[name]}: class {name}: {self._why_not(name)}")
+                self._say(f"{self._spots[name]}: class {name}: {self._why_not(name, _NO_ROOM)}")
         said = self._named | self._served | {*self._unworked, *self._classes.unread}
         pools = (pool for place in self._places for pool in place.pools)
         if any(pool.ways and pool.size for pool in pools):
             for name in self._spread[0]:
                 if name not in said:
-                    self._say(f"{self._spots[name]}: class {name}: no pool has room for it")
+                    self._say(f"{self._spots[name]}: class {name}: {_NO_ROOM}")
 
-    def _why_not(self, name):
+    def _why_not(self, name, elsewhere):
+        """Why no client is in a class; `elsewhere` for a class that others exclude."""
         if name not in self._spots:
             of = "it is of clients with reservations" if name == "KNOWN" else ""
             of = "no template class spawns it" if name.startswith(SPAWNED) else of
@@ -355,11 +383,22 @@ class Clients:
         if name in self._later:
             return "it is worked out only after the subnet and the pool"
         why = self._classes.why_not(name) or self._beyond.get(name)
-        return why or "its test cannot be worked out"
+        return why or (elsewhere if self._comes(name) else "its test cannot be worked out")
+
+    def _comes(self, name):
+        """Whether a client may be in a class, whatever subnets and pools ask for."""
+        for place in self._places[:_TRIED]:
+            with suppress(Unknown):
+                return bool(next(self._classes.ways((name,), place.packet(), _anyhow)))
+        return False
 
     def _say(self, reason):
         if reason not in self.unserved:
             self.unserved.append(reason)
+
+
+def _anyhow(*_classes):
+    return True
 
 
 def _is_for_all(pool):

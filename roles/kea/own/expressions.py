@@ -72,12 +72,15 @@ class Classes:
         """`given` are names of those that reservations give."""
         self.family, self._given = family, set(given)
         self.tests, self.unread, self._refused, self._late = {}, {}, {}, set()
+        self._naming = {}
         for name, test in classes:
             try:
                 self.tests[name] = grammar().kea_condition(test) if test else None
             except ValueError:
                 self.unread[name] = test
                 continue
+            for text, value in self._naming_below(self.tests[name] or ()):
+                self._naming.setdefault(text, set()).add(value)
             if not {*_members(self.tests[name])}.isdisjoint(_BY_LOOKUP | self._late):
                 self._late.add(name)
 
@@ -182,6 +185,26 @@ class Classes:
         for part in node[1:]:
             if isinstance(part, tuple | list):
                 yield from self._fields(part)
+
+    def seen(self, own):
+        """What tests compare of that by which a client names itself, whatever else it sends."""
+        texts = self._naming.items() if own else ()
+        values = ((self._value(text, own, ()), known) for text, known in texts)
+        return tuple(value if value in known else None for value, known in values)
+
+    def _naming_below(self, node):
+        """Yield texts that are of a client's name alone, with what a test compares them."""
+        if node[:1] == ("==",):
+            for text, other in (node[1:], node[:0:-1]):
+                with suppress(Unknown):
+                    fields = {*self._fields(text)}
+                    if len(fields) == 1 and fields <= {"mac", "duid"} and constant(other):
+                        self._value(text, dict.fromkeys(fields, b""), ())
+                        yield text, constant(other)
+            return
+        for part in node[1:]:
+            if isinstance(part, tuple):
+                yield from self._naming_below(part)
 
     def why_not(self, name):
         """Why no client is known that would be in a class; empty where one is."""
@@ -349,11 +372,11 @@ class Classes:
         of_six = self.family == 6
         if match := re.fullmatch(r"(?:relay4|option\[82\]\.option)\[(\d+)\]", plain):
             return f"agent[{match[1]}]"
-        if match := re.fullmatch(r"relay6\[0\]\.option\[(\d+)\]", plain):
+        if match := re.fullmatch(r"relay6\[(?:0|-1)\]\.option\[(\d+)\]", plain):
             return f"agent[{match[1]}]"
         if plain == ("option[1]" if of_six else "pkt4.mac"):
             return "duid" if of_six else "mac"
-        if plain in ("pkt4.giaddr", "relay6[0].linkaddr"):
+        if plain in ("pkt4.giaddr", "relay6[0].linkaddr", "relay6[-1].linkaddr"):
             return "relay"
         if (code := code_of(plain)) and code not in _EXCHANGE[self.family]:
             return plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .subnets import ASKED_FOR
+from .subnets import ASKED_FOR, BY_MAC
 
 _BY_DUID = b"\xff\0\0\0\1"
 """How a client identifier with a DUID begins: its type, and a number of the interface."""
@@ -70,6 +70,17 @@ def identity_of(host, family):
     if "circuit-id" in host and family == 4:
         return {"agent": [[1, hex_of(bytes_of(host["circuit-id"]))]]}
     return None
+
+
+def named_by(own, family):
+    """What a client sends as its name, by field, that is of `identity_of`; else nothing."""
+    if not isinstance(own, tuple):
+        return {}
+    word, value = own
+    sent = bytes.fromhex(value.replace(":", ""))
+    if family == 4:
+        return {"mac": sent}
+    return {"duid": BY_MAC + sent if word == "macs" else sent}
 
 
 def bytes_of(value):

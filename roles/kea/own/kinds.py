@@ -13,15 +13,19 @@ _ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0
 class Kinds:
     """Kinds of clients, whose identities differ."""
 
-    def __init__(self, family, flexible):
-        """Begin without any; `flexible` has them differ in a flexible identifier."""
-        self.family, self.every = family, []
+    def __init__(self, family, flexible, reserved):
+        """Begin without any; `flexible` has them differ in a flexible identifier.
+
+        `reserved` are the hardware addresses, or DUIDs, that only reservations have.
+        """
+        self.family, self.every, self._reserved = family, [], reserved
         self._flexible, self._issued = flexible, 0
 
     def add(self, place, way, own, guards=()):
         """Add a kind of clients: `way` is their packet, what that was asked for, its classes.
 
-        `own` is what its clients have instead of what the packet says.
+        `own` is what its clients have instead of what the packet says.  Returns whether there
+        is a client that has no reservation, or comes for it.
         """
         packet, asked, _ = way
         code, value = _ASKED[self.family]
@@ -33,6 +37,8 @@ class Kinds:
         }
         if "macs" not in own and "duids" not in own:
             kind |= self._identities(asked, packet, own["clients"])
+            if not kind["clients"]:
+                return False
         codes = {"agent": codes_of(sent, "agent"), "options": codes_of(sent, "option")}
         if "option[61]" in asked and self.family == 4:
             kind, codes["options"][61] = self._by_client_id(
@@ -48,6 +54,7 @@ class Kinds:
         if own["want"] != "address":
             kind["want"] = own["want"]
         self.every.append(kind)
+        return True
 
     def _identities(self, asked, packet, clients):
         """Who the clients of a kind are, and how many, where its class asks for that."""
@@ -62,8 +69,9 @@ class Kinds:
         free = [at for at in reversed(range(first, size)) if at not in known][:4]
         count = min(clients, 256 ** len(free), MOST_LISTED)
         numbers = range(self._issued, self._issued + count)
-        values = list(numbered(packet[field], free, numbers))
-        self._issued += count
+        every = numbered(packet[field], free, numbers)
+        values = [value for value in every if value not in self._reserved]
+        self._issued, count = self._issued + count, len(values)
         if field == "mac":
             return {"clients": count, "macs": [value.hex(":") for value in values]}
         return {"clients": count, "duids": [value.hex() for value in values]}

@@ -46,7 +46,9 @@ def packet_of(asked, place, family):
             usual = place.get(field) or _THERE[family].get(code_of(field), b"")
             if any(whole for *_, whole in pieces):
                 usual = b""
-            elif field == "duid" and any(at + len(value) > 10 for at, value, _ in pieces):
+            elif field == "duid" and any(
+                at + len(value) > len(usual) for at, value, _ in pieces
+            ):
                 usual = LLT
             packet[field] = _filled(pieces, usual)
             if place_and_size := _LENGTHS[family].get(code_of(field)):
@@ -55,7 +57,7 @@ def packet_of(asked, place, family):
                 packet[field] = _of_numbers(field, packet[field], pieces, size)
     for field in ("relay", *ASKED_FOR["both"]):
         if packet.get(field) != place.get(field):
-            raise Unknown(field)
+            raise Unknown("it comes by another relay" if field == "relay" else field)
     return with_vendor_options(packet, family)
 
 

@@ -16,6 +16,8 @@ ASKED_FOR = {
     "both": ("option[3]", "option[25]"),
 }
 """Options of DHCPv6 by which a client asks for something."""
+BY_MAC = b"\0\3\0\1"
+"""How a DUID of a hardware address begins."""
 _MAC = bytes.fromhex("000c01000000")
 
 
@@ -125,7 +127,7 @@ class Place:
         """What its relay says of every client, what names one, and what it asks for."""
         packet = {"relay": self.relay.packed}
         if self.relay.version == 6:
-            packet["duid"] = b"\0\3\0\1" + _MAC
+            packet["duid"] = BY_MAC + _MAC
             packet |= dict.fromkeys(ASKED_FOR[want], b"")
             if self.interface_id:
                 packet["agent[18]"] = self.interface_id
