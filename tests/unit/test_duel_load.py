@@ -177,9 +177,22 @@ def test_the_load_follows_the_faster_server_from_round_to_round(losses, expected
     def lost(loss):
         completed = None if loss is None else 1000 * (1 - loss)
         return SimpleNamespace(
+            warm_ups=[],
             trials=[SimpleNamespace(rate=1000)],
             metrics={"loss_ratio": loss, "completed_rate": completed},
         )
 
     begun = lost(0.0)
     assert next_load(PLAN, *([begun, lost(loss)] for loss in losses)) == expected
+
+
+@pytest.mark.parametrize(
+    ("looked", "expected"),
+    # A server that loses half of its best load keeps that; one that lost little of it while
+    # the load was looked for has become slower, or keeps up for a second alone.
+    [([trial(1000, 500)] * 3, 1000), ([trial(1000, 930)], 540), ([], 540)],
+)
+def test_a_load_that_only_the_first_round_lost_is_given_up(looked, expected):
+    metrics = {"loss_ratio": 0.5, "completed_rate": 500}
+    one = SimpleNamespace(warm_ups=looked, trials=[SimpleNamespace(rate=1000)], metrics=metrics)
+    assert next_load(PLAN, [one, one], [one, one]) == expected

@@ -339,7 +339,24 @@ def next_load(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> in
     loss, completed = min(losses), max(rates)
     if loss < LIGHT:
         return min(plan.max_rate, math.ceil(rate * _STEP))
-    begun = min(float(one.metrics["loss_ratio"] or 0.0) for one in (first[0], second[0]))
+    begun = min(
+        _looked_for(plan, first[0], second[0]),
+        *(float(one.metrics["loss_ratio"] or 0.0) for one in (first[0], second[0])),
+    )
     if loss <= HEAVY + begun:
         return rate
     return max(1, round(max(plan.over, 1 / (1 - begun)) * completed))
+
+
+def _looked_for(plan: Duel, *begun: Round) -> float:
+    """Return the loss (0..1) that the first load was to have, by the trials that looked for it.
+
+    The first rounds may lose more, where the machine has become slower since, or the server
+    keeps up for the second of such a trial alone.
+    """
+    rate = begun[0].trials[-1].rate
+    looked = [
+        [trial.loss_ratio for trial in one.warm_ups if trial.valid and trial.rate == rate]
+        for one in begun
+    ]
+    return min(map(statistics.median, filter(None, looked)), default=1 - 1 / plan.over)
