@@ -53,3 +53,10 @@ def test_the_test_that_is_named_is_the_one_that_was_used(interleaved, test):
     assert any(line.startswith(test) for line in figures(comparison))
     reported = "\n".join(conditions(comparison))
     assert ("their runs alternated" in reported) is interleaved
+
+
+def test_goals_that_differ_are_listed_for_both():
+    other = replace(BASE, procedure=replace(BASE.procedure, trial_s=7))
+    assert BASE.procedure.words in list(conditions(compare(BASE, BASE)))
+    goals = f"A: {BASE.procedure.words}; B: {other.procedure.words}"
+    assert goals in list(conditions(compare(BASE, other)))

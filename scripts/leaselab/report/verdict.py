@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any, TextIO
 
@@ -272,14 +272,11 @@ def conditions(comparison: Comparison) -> Iterator[str]:
             f"{difference.field} ({', '.join(difference.values)})" for difference in differing
         ]
         yield f"points of one family, which differ in {', '.join(fields)}"
-    yield other.procedure.words
+    yield _of_both(base, other, _goal)
     if comparison.verdict is not None and comparison.verdict.duel is not None:
         yield from _duel_conditions(comparison)
         return
-    runs = _runs(other)
-    if base is not None and _runs(base) != runs:
-        runs = f"A: {_runs(base)}; B: {runs}"
-    yield f"± is half of a 95 % interval; {runs}"
+    yield f"± is half of a 95 % interval; {_of_both(base, other, _runs)}"
     began = f"B began {moment_words(other.started_at)}"
     if base is not None:
         began = f"A began {moment_words(base.started_at)}, {began}"
@@ -310,6 +307,18 @@ def doubts(comparison: Comparison) -> Iterator[str]:
         for flag in flags(record):
             if flag.level == "doubt":
                 yield f"{letter}: {flag.word}: {flag.text}"
+
+
+def _of_both(base: Record | None, other: Record, words: Callable[[Record], str]) -> str:
+    """What is said of both results; once where it is the same."""
+    of_other = words(other)
+    if base is None or words(base) == of_other:
+        return of_other
+    return f"A: {words(base)}; B: {of_other}"
+
+
+def _goal(record: Record) -> str:
+    return record.procedure.words
 
 
 def _runs(record: Record) -> str:
