@@ -133,13 +133,13 @@ def test_each_durability_is_a_configuration(tmp_path, capsys):
     [
         (
             ["--clients", "0", "--lease-s", "10"],
-            "--clients: the value cannot be used",
+            "--clients: not a",
         ),
         (["--clients", "5", "--lease-s", "0"], "--lease-s"),
         (["--clients", "5", "--lease-s", "nan"], "--lease-s"),
         (
             [*WEBINAR, "--renew-at", "1.5"],
-            "--renew-at: the value cannot be used",
+            "--renew-at: not a",
         ),
         (
             [*WEBINAR, "--within-s", "5"],

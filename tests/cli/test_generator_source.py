@@ -80,7 +80,7 @@ def test_a_generator_that_does_not_build_is_no_result_of_a_server(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--flame-commit", "HEAD"], "--flame-repo: the repository is missing"),
+        (["--flame-commit", "HEAD"], "no repository is named (wanted --flame-repo"),
         (["--flame-repo", "nowhere"], "nowhere"),
         (["--flame-repo", "{place}", "--flame-commit", "gone"], "gone"),
         (

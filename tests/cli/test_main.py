@@ -126,8 +126,8 @@ def test_version(capsys, word):
         ),
         (
             ["list", "--limit", "x"],
-            "--limit: the value cannot be used (found 'x', wanted a whole number from 0 to "
-            "1000000); see `leaselab list --help`",
+            "--limit: not a whole number from 0 to 1000000 (found 'x'); "
+            "see `leaselab list --help`",
         ),
         (
             ["step", "deploy"],

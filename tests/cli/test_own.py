@@ -73,7 +73,7 @@ def test_a_folder_with_zones_is_measured_and_asked_for_their_names(lab, capsys):
 @pytest.mark.usefixtures("lab")
 def test_a_folder_has_one_configuration(tmp_path, capsys):
     assert main(["run", "--config", str(tmp_path)]) == 2
-    assert "found none" in capsys.readouterr().err
+    assert "no configuration in this folder" in capsys.readouterr().err
     for name in ("named.conf", "a/dnsmasq.conf"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()

@@ -141,7 +141,7 @@ def test_drops_that_are_reported_too_late_say_how_many_benches_report_them_in_ti
         (["--commits-a-day", "-1"], "--commits-a-day"),
         (
             ["--commits-a-day", "3", "--hours", "25"],
-            "--hours: the value cannot be used (found '25', wanted a number from 0.01",
+            "--hours: not a number from 0.01",
         ),
         (["--commits-a-day", "3", "--benches", "0"], "a whole number from 1"),
         (["--commits-a-day", "3", "--duel-min", "0"], "--duel-min"),

@@ -96,7 +96,7 @@ def test_what_ends_it_says_how_to_go_on_and_names_the_rest(lab, capsys, fault, c
     out, err = capsys.readouterr()
     assert "DHCPv4" in out
     reported = err.splitlines()[-1]
-    assert reported.startswith(f"leaselab: {said}; go on with: leaselab resume {left.id}; ")
+    assert reported.startswith(f"leaselab: {said}; go on with: ./leaselab resume {left.id}; ")
     assert reported.endswith(
         "measure the rest, with the same options: leaselab run v6-memfile-mt"
     )
@@ -108,7 +108,7 @@ def test_points_that_take_turns_are_all_resumed_and_none_is_named(lab, capsys):
     left = [sweep.id for sweep in lab.store.running()]
     assert len(left) == 2
     printed = capsys.readouterr().err.splitlines()[-1]
-    assert printed.removeprefix("leaselab: interrupted; go on with: leaselab resume ") in left
+    assert printed.removeprefix("leaselab: interrupted; go on with: ./leaselab resume ") in left
 
 
 @pytest.mark.usefixtures("lab")
@@ -151,7 +151,7 @@ def test_of_a_report_without_a_result_nothing_is_said(lab, monkeypatch, capsys):
 def test_an_unknown_one_is_refused_before_anything_is_touched(lab, capsys):
     assert main(["run", "v4-memfile", "v5-*"]) == 2
     assert (lab.prepared, lab.deployed) == ([], [])
-    assert "unknown scenario 'v5-*'" in capsys.readouterr().err
+    assert "no scenario matches 'v5-*'" in capsys.readouterr().err
 
 
 class TestShares:
@@ -291,7 +291,7 @@ class TestShares:
         scenarios = ["v4-memfile", "v6-memfile"]
         assert main(["run", *scenarios, "--procedure", "fixed-load"]) == 130
         printed = capsys.readouterr().err.splitlines()[-1]
-        assert "go on with: leaselab resume " in printed
+        assert "go on with: ./leaselab resume " in printed
         assert printed.endswith("leaselab run v4-memfile v6-memfile")
 
 

@@ -143,7 +143,7 @@ def test_an_interrupted_range_goes_on_with_the_rounds_it_was_in(lab, place, hash
     said = capsys.readouterr().err.splitlines()[-1]
     left = [sweep.id for sweep in lab.store.running()]
     assert len(left) == 3
-    assert said.startswith("leaselab: interrupted; go on with: leaselab resume ")
+    assert said.startswith("leaselab: interrupted; go on with: ./leaselab resume ")
     assert said.rpartition(" ")[2] in left
     assert [name for name, _ in lab.rounds] == [*hashes[1:], hashes[3], hashes[2]]
     lab.faults.clear()
@@ -225,7 +225,7 @@ def test_scenarios_of_two_servers_are_refused(lab, place, capsys):
 
 def test_a_commit_without_a_repository_is_refused(lab, capsys):
     assert main(["run", "v4-memfile", "--commit", "main"]) == 2
-    assert "the repository is missing" in capsys.readouterr().err
+    assert "no repository is named" in capsys.readouterr().err
     assert lab.built == []
 
 

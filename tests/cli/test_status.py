@@ -106,7 +106,7 @@ def test_the_table_has_a_line_for_each_bench():
     assert bench_table(rows, NOW) == [
         "bench   state  last result                 last check         holder or fault",
         "rack1   held   -                           2 errors, 0 s ago  ana",
-        "rack22  free   v4-memfile 7301/s, 2 h ago  never seen         -",
+        "rack22  free   v4-memfile 7301/s, 2 h ago  never              -",
     ]
 
 

@@ -251,7 +251,7 @@ def stopped(results, *words):
     assert journaled_trials(results)[: len(before)] == before
     (running,) = results.glob(".running/*/")
     last = complaint(done)
-    assert last.endswith(f"go on with: leaselab resume {running.name}")
+    assert last.endswith(f"go on with: ./leaselab resume {running.name}")
     return last
 
 

@@ -80,7 +80,7 @@ def test_an_interrupt_frees_the_bench_stops_the_server_and_can_be_resumed(
         code, last = sweep.end()
         assert code == 130, last
         (running,) = results.glob(".running/*/")
-        assert last == f"leaselab: interrupted; go on with: leaselab resume {running.name}"
+        assert last == f"leaselab: interrupted; go on with: ./leaselab resume {running.name}"
         assert on_host("server", "pgrep -x dnsmasq || echo none") == "none\n"
         lock = json.loads(on_host("generator", "/opt/leaselab/bench-lock status"))
         assert lock["owner"] is None

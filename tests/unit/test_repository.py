@@ -192,7 +192,7 @@ def test_a_range_the_wrong_way_round_is_refused(place, mirrors):
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path, mirrors):
-    assert "no such repository" in refused(
+    assert "no git repository" in refused(
         lambda: open_repository(str(tmp_path / "none"), mirrors)
     )
 

@@ -69,10 +69,10 @@ def run(args: argparse.Namespace) -> Outcome:
     places = {name: place for name in FORMS if (place := getattr(args, name)) is not None}
     if not places or [*places.values()].count(STDOUT) > 1:
         raise usage_error(
-            "one form for each file",
-            found=", ".join(f"--{name} {place}" for name, place in places.items()) or "no form",
+            "two forms on stdout" if places else "no form and no file for it",
+            found=", ".join(f"--{name} {place}" for name, place in places.items()),
             wanted=f"one of {', '.join(f'--{name} FILE' for name in FORMS)}",
-            todo="name a form and its file, - for stdout",
+            todo="such as: leaselab export last --csv last.csv",
         )
     if not {"csv", "parquet"} & places.keys():
         without_effect(args, "--csv or --parquet as well", "--level")

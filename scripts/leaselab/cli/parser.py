@@ -80,7 +80,8 @@ class Parser(argparse.ArgumentParser):
         if message.startswith(_MISSING):
             names = message.removeprefix(_MISSING)
             what = f"{names} {'are' if ', ' in names else 'is'} missing"
-            raise usage_error(what, wanted=self.shape, todo=self._see)
+            options = [self._wanted(name) for name in names.split(", ") if name[0] == "-"]
+            raise usage_error(what, wanted=", ".join(options) or self.shape, todo=self._see)
         if message.startswith(_SURPLUS):
             raise self._surplus(message.removeprefix(_SURPLUS).split()[0])
         about = _OF_ARGUMENT.fullmatch(message)
@@ -120,10 +121,9 @@ class Parser(argparse.ArgumentParser):
             return super()._get_value(action, arg_string)
         except argparse.ArgumentError:
             raise usage_error(
-                "the value cannot be used",
+                f"not {getattr(action.type, 'wanted', f'a value of {_metavar(action)}')}",
                 where=_name(action),
                 found=repr(arg_string[:40]),
-                wanted=getattr(action.type, "wanted", "") or _metavar(action),
                 todo=self._see,
             ) from None
 

@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> Outcome:
         try:
             lease = stack.enter_context(leased(root, first.name, keeper, points[0].id))
         except LeaselabError as fault:
-            go_on = f"go on with: leaselab resume {points[0].id}"
+            go_on = f"go on with: ./leaselab resume {points[0].id}"
             fault.todo = "; ".join(filter(None, (fault.todo, go_on)))
             raise
         if inventory:

@@ -85,10 +85,8 @@ def source_of(args: argparse.Namespace) -> Repository:
 def _open(where: str | None, option: str) -> Repository:
     if where is None:
         raise usage_error(
-            "the repository is missing",
-            where=option,
+            "no repository is named",
             wanted=f"{option} URL or PATH",
-            todo="name it",
         )
     return open_source(where)
 

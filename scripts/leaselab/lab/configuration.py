@@ -127,7 +127,7 @@ def refused(match: Match, wanted: str = "") -> LeaselabError:
         where=f"{match.spot}: {match.path}",
         found=kind_of(match.value) if wanted else "",
         wanted=wanted,
-        todo="have the server itself check the file",
+        todo="have the server itself check the file, such as kea-dhcp4 -t FILE",
     )
 
 

@@ -198,7 +198,7 @@ def no_json(spot: Spot, found: str, wanted: str) -> LeaselabError:
         where=str(spot),
         found=found,
         wanted=wanted,
-        todo="have the server itself check the file",
+        todo="have the server itself check the file, such as kea-dhcp4 -t FILE",
     )
 
 

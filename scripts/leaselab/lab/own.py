@@ -190,7 +190,7 @@ def _of_text(
         changes = [*read["changes"], *recoded]
         return build(Own, {"kind": kind, **read, "changes": changes}, str(file))
     raise usage_error(
-        "not a configuration in a language that the lab knows",
+        "not a configuration of a server that Leaselab knows",
         where=str(file),
         wanted=f"a file as {', '.join(sorted(_names()))}",
         todo="name the main file of the server, or give it that name",

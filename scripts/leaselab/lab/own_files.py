@@ -59,9 +59,9 @@ class OwnFiles:
         held: list[Path] = sorted(path for name in names for path in folder.rglob(name))
         if len(held) != 1:
             raise usage_error(
-                "not the folder of one configuration",
+                "more than one configuration" if held else "no configuration in this folder",
                 where=str(folder),
-                found=", ".join(str(path.relative_to(folder)) for path in held) or "none",
+                found=", ".join(str(path.relative_to(folder)) for path in held),
                 wanted=f"one file of {', '.join(sorted(names))}",
                 todo="name the file itself"
                 + (": --config " if held else "")

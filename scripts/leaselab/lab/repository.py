@@ -350,7 +350,7 @@ def open_repository(where: str, mirrors: Path) -> Repository:
         return _mirror(where, mirrors)
     if not path.exists():
         shown = public_address(where)
-        raise usage_error("no such repository", where=shown, wanted="a path or an address")
+        raise usage_error("no git repository", where=shown, wanted="a path or an address")
     folder = _git(path if path.is_dir() else path.parent, "rev-parse", "--git-dir")
     if not path.is_dir() or folder.status != 0:
         raise usage_error(

@@ -53,7 +53,7 @@ def result_words(result: Mapping[str, Any] | None, now: str) -> str:
 def check_words(check: Mapping[str, Any] | None, now: str) -> str:
     """A check in a few words: ``well, 40 min ago``."""
     if check is None:
-        return "never seen"
+        return "never"
     errors = f"{check['errors']} error{'s' * (check['errors'] != 1)}"
     return f"{'well' if check['ok'] else errors}, {age_words(check['at'], now)} ago"
 

@@ -278,7 +278,7 @@ def _journal_fault(parts: Sequence[Part], fault: BaseException, root: Path) -> N
     for part in left:
         text = by_role(str(fault), part.names) or type(fault).__name__
         part.running.record(Fault(text=text))
-    go_on = f"go on with: leaselab resume {left[0].running.id}"
+    go_on = f"go on with: ./leaselab resume {left[0].running.id}"
     if isinstance(fault, LeaselabError):
         _distrust(left[0].bench, fault, root)
         fault.todo = f"{fault.todo}; {go_on}" if fault.todo else go_on

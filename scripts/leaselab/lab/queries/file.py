@@ -20,7 +20,7 @@ from leaselab.model.errors import usage_error
 
 MOST_BYTES = 32 << 20
 """Size of a file of queries at the most: all of it lies in the generator's memory."""
-_QUERY = "a name and a type a line, such as www.example.com AAAA"
+_QUERY = "a name and a type on each line, such as www.example.com AAAA"
 _COMMENTS = (";", "#")
 _SECONDS = re.compile(r"@[0-9]+(?:\.[0-9]*)?")
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
