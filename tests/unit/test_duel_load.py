@@ -194,5 +194,7 @@ def test_the_load_follows_the_faster_server_from_round_to_round(losses, expected
 )
 def test_a_load_that_only_the_first_round_lost_is_given_up(looked, expected):
     metrics = {"loss_ratio": 0.5, "completed_rate": 500}
-    one = SimpleNamespace(warm_ups=looked, trials=[SimpleNamespace(rate=1000)], metrics=metrics)
-    assert next_load(PLAN, [one, one], [one, one]) == expected
+    begun = SimpleNamespace(
+        warm_ups=looked, trials=[SimpleNamespace(rate=1000)], metrics=metrics
+    )
+    assert next_load(PLAN, [begun, begun], [begun, begun]) == expected
