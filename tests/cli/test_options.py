@@ -23,7 +23,7 @@ USUAL = {
 }
 """Defaults that another module puts in, where the option was not given."""
 DUELS = ("compare", "bisect", "calibrate", "advise")
-LIMIT = re.compile(r"\(default: (-?[0-9.]+(?:,[0-9]+)*)[),;]")
+LIMIT = re.compile(r"\(default(?: of a duel)?: (-?[0-9.]+(?:,[0-9]+)*)[),;]")
 OPTIONS = [
     (command, action)
     for command in COMMANDS
@@ -100,6 +100,7 @@ def test_every_number_that_help_calls_a_default_is_one(command):
         parameter = actions[name].dest.removeprefix("p_")
         if command.name in DUELS and parameter != actions[name].dest:
             default = getattr(PROCEDURES["duel"](), parameter)
+            assert "of a duel" in help_of(actions[name]), name
         assert float(message) == USUAL.get(name, default), name
 
 

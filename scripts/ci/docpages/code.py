@@ -36,7 +36,7 @@ def exit_codes(_root: Path) -> str:
         "A broken lab is never taken for a regression, nor an invalid measurement for a pass."
         "\n\n"
         f"{table(('code', 'word in results', 'means', 'what to do'), rows)}"
-        "\nMessages have one form: `WHERE: WHAT (found X, wanted Y); do Z`.\n"
+        "\nMost messages have this form: `WHERE: WHAT (found X, wanted Y); do Z`.\n"
     )
 
 

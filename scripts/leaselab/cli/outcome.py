@@ -41,7 +41,7 @@ def next_words(record: Record) -> str:
     """Print possible next commands for a result: three, a line each."""
     ref = record.id
     shows = (f"show --all {ref}", "latency and provenance")
-    compares = (f"compare previous {ref}", "with the newest before it that compares")
+    compares = (f"compare previous {ref}", "with the newest comparable result before it")
     again = (f"rerun {ref}", "measure it again")
     if record.outcome == Outcome.OK.label:
         steps = [shows, compares, again]

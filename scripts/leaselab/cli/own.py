@@ -104,7 +104,7 @@ def add_queries(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         action=Choosing,
-        help="the load asks these queries of DNS, a name and a type a line",
+        help="the load asks these queries of DNS, a name and a type on each line",
     )
     zone = group.add_argument(
         "--zone", metavar="[NAME=]FILE", type=str, action="append", default=[]

@@ -49,8 +49,8 @@ class _Parameter:
         """Whether a procedure has it."""
         return self.name in PROCEDURES[procedure].__struct_fields__
 
-    def help(self, procedure: str) -> str:
-        """What it is, with its default in a procedure."""
+    def help(self, procedure: str, where: str = "") -> str:
+        """What it is, with its default in a procedure; `where` names that, if need be."""
         default = getattr(PROCEDURES[procedure](), self.name)
         if isinstance(default, tuple):
             default = ",".join(map(str, default))
@@ -58,7 +58,7 @@ class _Parameter:
         default_text = (
             self.unset if default is None else ", or ".join(filter(None, (shown, self.also)))
         )
-        return f"{self.text} (default: {default_text})"
+        return f"{self.text} (default{where}: {default_text})"
 
 
 _PARAMETERS = (
@@ -156,7 +156,7 @@ def add_quick(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help=f"a first look at the max rate: {QUICK['rounds']} runs, trials of "
         f"{QUICK['trial_s']} s, brackets of {100 * QUICK['relative_width']:g} %%, confirmed "
-        f"for {QUICK['confirm_s']} s; other options go first",
+        f"for {QUICK['confirm_s']} s; other options override it",
     )
 
 
@@ -185,11 +185,14 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
 
 
 def add_parameters(parser: argparse.ArgumentParser, procedure: str, *parameters: str) -> None:
-    """Add the options of some parameters, for a command with a procedure of its own."""
+    """Add the options of some parameters, for a command with a procedure of its own.
+
+    Help names that procedure beside a default: the list of options of all commands has it too.
+    """
     group = parser.add_argument_group("parameters")
     for parameter in _PARAMETERS:
         if parameter.name in parameters:
-            _add(group, parameter).help = parameter.help(procedure)
+            _add(group, parameter).help = parameter.help(procedure, f" of a {procedure}")
     add_generator(group)
 
 
