@@ -161,6 +161,7 @@ def test_a_server_that_became_faster_since_the_rounds_has_no_figure(passes, said
 
     _, against, _ = loads(faster)
     assert (against and against.reason) is said
+    assert not said or "--warm-up-s 5" in str(against), "the advice has a value"
 
 
 def test_a_load_above_the_rounds_that_the_generator_cannot_offer_is_given_up():

@@ -155,7 +155,7 @@ def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_ta
     root, records = archive
     text = (root / "report" / "sweep" / f"{records[0].id}.html").read_text(encoding="utf-8")
     rate = records[0].confirmation.rate
-    line = f"Confirmed at {rate} exchanges/s over 60 s: loss 1.30 %."
+    line = f"Confirmed at {rate} exchanges/s (90 % of the figure) over 60 s: loss 1.30 %."
     assert text.index("95 % interval") < text.index(line) < text.index('id="runs"')
     loss = text.split('<figure id="loss"')[1].split("</figure>")[0]
     assert loss.count(f'fill="{SERIES[1]}"') == 1 + 1, "its trial, and the legend's"

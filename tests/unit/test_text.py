@@ -31,7 +31,7 @@ PLACE = Path("/results/2026/11/20261121T113005Z-v4-memfile-3f9a")
 PLAIN = """\
 v4-memfile · kea 2.6.3 · durability written: 6006 ± 25 exchanges/s
   max rate, trimmed mean of 9 runs, 1 highest and 1 lowest dropped
-  95 % interval 5981 to 6031; spread of all 9 runs 1.8 %; trust: good
+  95 % interval 5981 to 6031; standard deviation of runs 1.8 %; trust: good
   server CPU 155.0 µs per exchange; measured in 2 min 28 s, 43 % of it traffic
 
 Runs
@@ -156,7 +156,7 @@ def test_a_refuted_sweep_does_not_say_that_its_runs_failed():
     record = example_result(outcome="invalid", reasons=[{"word": "not-sustained", "text": "x"}])
     refuted = tuple(replace(metric, value=None) for metric in record.metrics)
     lines = plain(replace(record, metrics=refuted)).splitlines()
-    assert lines[2] == "  no max rate: the confirmation refutes what 9 runs measured"
+    assert lines[2] == "  no max rate: 9 runs measured one, which was not confirmed"
 
 
 def test_reasons_for_doubt_are_those_of_the_page():
@@ -433,10 +433,19 @@ def not_tried(**parameters):
     return replace(record, procedure=replace(record.procedure, **parameters))
 
 
+def passed_afterwards(document):
+    document["confirmation"] |= {"holds": False}
+    last = document["confirmation"]["trials"][-1]
+    last |= {"completed": last["attempted"], "late": 0, "lost": 0}
+
+
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (confirmed(example_result()), "confirmed at 5428 exchanges/s over 60 s: loss 1.30 %"),
+        (
+            confirmed(example_result()),
+            "confirmed at 5428 exchanges/s (90 % of the figure) over 60 s: loss 1.30 %",
+        ),
         (
             confirmed(example_result(), loss=0.03),
             "not confirmed at 5428 exchanges/s over 60 s: loss 3.00 %, and the goal is at most "
@@ -446,6 +455,11 @@ def not_tried(**parameters):
             confirmed(example_result(), overload_completes=3.0),
             "not confirmed at 5428 exchanges/s over 60 s: loss 1.30 %, but of 21712 "
             "exchanges/s the server completed 17193, far more than the runs found",
+        ),
+        (
+            edited(confirmed(example_result()), passed_afterwards),
+            "not confirmed: 21712 exchanges/s passed after the runs, but none of them found "
+            "more than 6122",
         ),
         (not_tried(confirm_s=0), "not confirmed: switched off (--confirm-s 0)"),
         (example_result(), "not confirmed: the sweep ended before that"),

@@ -137,8 +137,9 @@ def warming_up(procedure: MaxRate, rate: int, highest: float) -> SearchError:
         where="confirmation",
         found=f"a loss of at most {procedure.loss_ratio:.1%} at {rate}/s",
         wanted=f"a failing trial there, as the highest max rate of the runs is {highest:.0f}/s",
-        todo="it may need longer to warm up after a start: --warm-up-s; or the machine has "
-        "become faster: measure again",
+        todo="measure again (`leaselab rerun`), as the machine was probably busy during the "
+        "runs; if it happens again, the server may need longer to warm up: --warm-up-s "
+        f"{max(5, 2 * procedure.warm_up_s)}",
     )
 
 

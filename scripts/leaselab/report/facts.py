@@ -82,12 +82,18 @@ def confirmation_words(record: Record) -> str:
         return f"not confirmed {at}: none of the trials counts ({', '.join(words)})"
     loss = f"loss {100 * confirmation.loss_ratio:.2f} %"
     if confirmation.holds:
-        return f"confirmed {at}: {loss}"
+        share = confirmation.rate / record.figure.value if record.figure.value else 1.0
+        part = f"{rate} ({100 * share:.0f} % of the figure)"
+        return f"confirmed {at.replace(rate, part)}: {loss}"
     if confirmation.loss_ratio > highest:
         return f"not confirmed {at}: {loss}, and the goal is at most {100 * highest:g} %"
     passed = [trial for trial in others(record) if record.procedure.passes(trial)]
     if passed:
-        return f"not confirmed {at}: {loss}, but {passed[-1].rate} {rate} passed afterwards"
+        values = [value for value in record.values(record.figure.name) if value is not None]
+        return (
+            f"not confirmed: {passed[-1].rate} {rate} passed after the runs, but none of them "
+            f"found more than {max(values):.0f}"
+        )
     most = max(others(record), key=lambda trial: trial.completed_rate)
     return (
         f"not confirmed {at}: {loss}, but of {most.rate} {rate} the server completed "

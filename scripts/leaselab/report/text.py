@@ -167,7 +167,7 @@ def _why_none(record: Record) -> str:
     figure, planned = record.figure, record.procedure.rounds
     measured = sum(value is not None for value in record.values(figure.name))
     if measured == planned:
-        return f"no {figure.title}: the confirmation refutes what {measured} runs measured"
+        return f"no {figure.title}: {measured} runs measured one, which was not confirmed"
     return f"no {figure.title}: {measured} of {planned} runs measured theirs"
 
 
@@ -190,7 +190,7 @@ def _how_known(metric: Metric, level: str) -> Iterator[str]:
         low, high = (number(end, metric.unit, metric.value) for end in metric.ci95)
         known.append(f"95 % interval {low} to {high}")
     if metric.spread is not None:
-        known.append(f"spread of all {n} runs {100 * metric.spread:.1f} %")
+        known.append(f"standard deviation of runs {100 * metric.spread:.1f} %")
     yield "; ".join([*known, f"trust: {level}"])
 
 
