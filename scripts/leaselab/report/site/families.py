@@ -100,10 +100,10 @@ _LOGARITHMIC = 8
 """Highest over lowest figure from which on the axis of a family is logarithmic."""
 _MARGIN = 4.0
 """Share of the width that stays free at each end (%)."""
-_TICKS, _APART = 3, 55
-"""Ticks that an axis should have, and how far apart they stand at least (% of the width): their
-words stand in a narrow column."""
-_STEPS = (1, 2, 5)
+_APART = 55
+"""How far apart the ticks of an axis stand at least (% of the width): their words stand in a
+narrow column."""
+_STEPS = (5, 2, 1)
 _COURSE_WIDTH, _COURSE_HEIGHT = 96, 18
 """Size of a sparkline (px)."""
 
@@ -127,24 +127,19 @@ class Axis:
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Round figures on it, with their places: those that leave room for their words."""
+        """Two round figures on it, with their places: as round as leaves room for both.
+
+        There is one alone where the axis is of one figure.
+        """
         # An interval may reach below 0, where the axis is not logarithmic.
-        wanted = (self.high - self.low) / _TICKS
-        least, most = (self.low, self.high) if self.logarithmic else (wanted, wanted)
-        if most <= 0.0:
-            return [(self.at(self.low), f"{self.low:.4g}")]
-        exponents = range(math.floor(math.log10(least)) - 1, math.ceil(math.log10(most)) + 2)
-        candidates = [step * 10.0**exponent for exponent in exponents for step in _STEPS]
-        if not self.logarithmic:
-            step = next(figure for figure in candidates if figure >= wanted)
-            first = math.ceil(self.low / step)
-            candidates = [step * place for place in range(first, first + _TICKS + 1)]
-        ticks: list[tuple[float, str]] = []
-        for figure in candidates:
-            apart = not ticks or self.at(figure) - ticks[-1][0] >= _APART
-            if self.low <= figure <= self.high and apart:
-                ticks.append((self.at(figure), f"{figure:.10g}"))
-        return ticks
+        size = math.ceil(math.log10(self.high - self.low)) if self.high > self.low else 0
+        for step in (
+            step * 10.0**power for power in range(size, size - 5, -1) for step in _STEPS
+        ):
+            ends = math.ceil(self.low / step) * step, math.floor(self.high / step) * step
+            if ends[1] > ends[0] and self.at(ends[1]) - self.at(ends[0]) >= _APART:
+                return [(self.at(end), f"{end:.10g}") for end in ends]
+        return [(self.at(self.low), f"{self.low:.4g}")]
 
 
 @dataclass(frozen=True, slots=True)

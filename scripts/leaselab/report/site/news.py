@@ -102,10 +102,10 @@ def _title(review: Review, changes: list[tuple[Series, Change]]) -> str:
 
 def _notes(review: Review) -> list[str]:
     few = sum(not series.enough for series in review.series)
-    watched = sum(series.enough for series in review.series)
+    watched = len(review.series) - few
     have = "has" if few == 1 else "have"
     counted = f"{watched} series of builds are watched; {few} {have} too few builds"
-    sentences = [counted] * bool(few)
+    sentences = [counted] * bool(few and watched)
     refuted = len(review.of(State.REFUTED))
     return [*sentences, *[f"{refuted} suspected and refuted by a duel"] * bool(refuted)]
 
