@@ -52,7 +52,7 @@ DISCOVER-OFFER  0.54  1.34   4.29   8.04  11.79
 REQUEST-ACK     0.80  2.01   6.43  12.06  17.69
 whole exchange  1.47  3.69  11.79  22.11  32.43
 
-What to know of this result
+Notes on this result
   not confirmed  no trial checked whether the server sustains it for longer
   no ceiling     the generator's ceiling on this bench was not measured
   traffic        43 % of the time was traffic

@@ -74,9 +74,9 @@ def _doubts(record: Record) -> Iterator[Flag]:
         yield Flag(
             "doubt",
             "slow replies",
-            f"half of the transactions took {slow_s:.2g} s or more at any load: the server is "
-            "under full load for only a part of each trial, and the figure may be too high; "
-            f"measure with --trial-s {math.ceil(10 * slow_s)}",
+            f"half of the {record.scenario.transaction.plural} took {slow_s:.2g} s or more at "
+            "any load: the server is under full load for only a part of each trial, and the "
+            f"figure may be too high; measure with --trial-s {math.ceil(10 * slow_s)}",
         )
     widest = record.procedure.widest or 0.0
     wide = [

@@ -125,7 +125,7 @@ def _result(
         parts += [Text(title, style="bold"), latency, Text()]
     known = [(flag.word, flag.text) for flag in flags(record) if flag.level == "known"]
     if known:
-        parts += [Text("What to know of this result", style="bold"), _pairs(known), Text()]
+        parts += [Text("Notes on this result", style="bold"), _pairs(known), Text()]
     parts += [Text("Provenance", style="bold"), _pairs(facts(record, path))]
     return Group(*parts)
 

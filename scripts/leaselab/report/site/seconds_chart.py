@@ -98,7 +98,7 @@ def seconds_chart(
 
 def seconds_note(round_: Round) -> str:
     """Note on how to read the chart."""
-    text = "Panels have one clock. Gaps are between trials."
+    text = "All panels share one time axis. Gaps are between trials."
     if (step := _step(round_)) > 1:
         text += (
             f" A point stands for {step} s: of loss, latency and drops it is the worst second, "

@@ -67,13 +67,13 @@ def sweep(
             "latency",
             "Latency by offered load",
             latency_chart(record),
-            note=f"Of whole transactions, {_LOADS}",
+            note=f"Of whole {record.scenario.transaction.plural}, {_LOADS}",
         ),
         "stages": figure(
             "stages",
             "Latency of each stage by offered load",
             stages_chart(record),
-            note=f"Of the messages of a transaction, {_LOADS}",
+            note=f"Of the messages of a {record.scenario.transaction.name}, {_LOADS}",
         ),
     }
     typical = typical_run(record)
