@@ -135,6 +135,17 @@ def test_few_builds_have_no_note_where_no_series_has_enough(tmp_path):
     assert overview_of(tmp_path).notes == ()
 
 
+def test_two_results_are_counted_by_what_they_have_and_lead_to_the_next_steps(tmp_path):
+    archive_result(tmp_path, example_result(commit="a" * 40))
+    later = START.replace(hour=14)
+    record = archive_result(
+        tmp_path, example_result(outcome="invalid", started=later, commit="b" * 40)
+    )
+    text = write_site(Store(tmp_path), tmp_path / "report").read_text(encoding="utf-8")
+    assert "<h1>2 results: 1 with a figure, 1 invalid</h1>" in text
+    assert f"./leaselab rerun {record.id}" in text
+
+
 def test_with_few_builds_the_answer_is_that_of_the_newest_duel(tmp_path):
     made = past(tmp_path, [1.0] * 2)
     fought(tmp_path, *made, 0.95)
@@ -149,7 +160,25 @@ def test_the_first_result_is_shown_with_its_runs_and_what_to_do_next(tmp_path):
     few = example_result(MAX_RATES[:3], procedure=MaxRate(rounds=3, trim=1))
     record = archive_result(tmp_path, few)
     text = write_site(Store(tmp_path), tmp_path / "report").read_text(encoding="utf-8")
-    assert "<h1>v4-memfile: 6015 exchanges/s</h1>" in text
+    page = f'<a href="sweep/{record.id}.html">6015 exchanges/s</a>'
+    assert f"<h1>v4-memfile: {page} <" in text
+    assert ", 1 highest and 1 lowest dropped" in text
+    assert text.count("<summary>How to read") == 1, "of its chart"
     assert 'data-chart="runs"' in text
     assert text.count("<code>./leaselab ") == 3
     assert f"./leaselab rerun {record.id}" in text
+
+
+def test_a_figure_in_doubt_says_so_on_the_overview_and_on_its_page(tmp_path):
+    reasons = [{"word": "unsteady", "text": "the machine moved"}]
+    records = [archive_result(tmp_path, example_result(reasons=reasons))]
+    first = write_site(Store(tmp_path), tmp_path / "report")
+    assert '<span class="verdict doubt">doubt (unsteady)</span></h1>' in first.read_text(
+        "utf-8"
+    )
+    later = START.replace(hour=14)
+    records.append(archive_result(tmp_path, example_result(reasons=reasons, started=later)))
+    write_site(Store(tmp_path), tmp_path / "report")
+    page = first.parent / "sweep" / f"{records[1].id}.html"
+    for text in (first.read_text("utf-8"), page.read_text("utf-8")):
+        assert '<span class="verdict doubt" title="doubt (unsteady)">doubt</span>' in text

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from leaselab.analysis.credibility import flags, level_of, trust
 from leaselab.analysis.matrix import cell_of
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
 from leaselab.archive.store import Store
+from leaselab.model.errors import BELIEVED
 from leaselab.model.record import Record
 from leaselab.report.listing import common_kind
 from leaselab.report.matrix import shown
@@ -54,6 +56,7 @@ def overview(
     if count == 1 and judged:
         runs = figure("runs", "Runs", runs_chart(judged[0]), note=runs_note(judged[0]))
     matrices = list(matrices_of(cells))
+    flagged = [(record, flags(record)) for record in records]
     return {
         "course": COURSE,
         "only": judged[0] if count == 1 and judged else None,
@@ -63,12 +66,25 @@ def overview(
         "newest": latest,
         "shown": shown,
         "kind": common_kind(latest),
+        "counted": _counted(outcomes),
+        "trust": {
+            record.id: trust(known) if level_of(known) == "doubt" else ""
+            for record, known in flagged
+        },
         "results": count,
         "outcomes": outcomes,
         "words": {
             record.id: " ".join(reason.word for reason in record.reasons) for record in records
         },
     }, [runs]
+
+
+def _counted(outcomes: Mapping[str, int]) -> str:
+    """How many results there are, and how many of them have a figure."""
+    figures = sum(count for word, count in outcomes.items() if word in BELIEVED)
+    parts = [f"{figures} with a figure"] * bool(figures)
+    parts += [f"{count} {word}" for word, count in outcomes.items() if word not in BELIEVED]
+    return f"{sum(outcomes.values())} results: {', '.join(parts)}"
 
 
 def bench_rows(store: Store) -> list[dict[str, Any]]:
