@@ -65,7 +65,9 @@ def family(checkout, old, new):
     ],
 )
 @pytest.mark.parametrize("name", ["v4-memfil", "x4-memfile*"])
-def test_an_unknown_scenario_names_the_nearest_three(refused, tmp_path, words, name):
+def test_an_unknown_scenario_names_the_nearest_three_but_a_pattern_none(
+    refused, tmp_path, words, name
+):
     folder = tmp_path / "archive"
     archive_result(folder)
     results = (
@@ -74,6 +76,10 @@ def test_an_unknown_scenario_names_the_nearest_three(refused, tmp_path, words, n
         else ("--results", str(folder))
     )
     line = refused(*words.split(), name, *results)
+    if "*" in name:
+        no_match = f"scenarios: no scenario matches '{name}'; "
+        assert line == f"{no_match}`leaselab list --scenarios` has all"
+        return
     assert line.startswith(f"scenarios: unknown scenario '{name}'; did you mean ")
     assert "'v4-memfile'" in line
     assert "'v6-memfile'" in line
@@ -161,4 +167,12 @@ def test_resuming_what_was_never_begun_is_refused(refused):
     assert refused("resume", "20260101") == (
         "no such unfinished sweep: '20260101'; "
         "no sweep is unfinished, `leaselab run` starts one"
+    )
+    assert refused("resume") == "no sweep is unfinished; `leaselab run` starts one"
+
+
+def test_a_scenario_in_place_of_a_result_is_named_as_one(refused, tmp_path):
+    archive_result(tmp_path / "archive")
+    assert refused("show", "v6-mysql", "--results", str(tmp_path / "archive")) == (
+        "no such result: 'v6-mysql'; it is a scenario: `leaselab show --scenario v6-mysql`"
     )

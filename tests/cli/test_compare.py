@@ -205,12 +205,14 @@ def test_where_b_cannot_be_read_nothing_is_written(measured, compared):
     code, out, err, comment, cases = compared("last", "nosuch")
     assert (code, out, comment, cases) == (2, "", "", [])
     assert "no such result: 'nosuch'" in err
+    assert "no such result: 'first'" in compared("first", "nosuch")[2]
 
 
 def test_an_unknown_a_is_reported_with_what_is_known_of_b(measured, compared):
     measured("b")
     code, _, err, comment, (own, judged) = compared("nosuch", "last")
-    assert (code, err) == (2, "leaselab: no such result: 'nosuch'; see `leaselab list`\n")
+    todo = "see `leaselab list`; for a commit give --repo and --scenario"
+    assert (code, err) == (2, f"leaselab: no such result: 'nosuch'; {todo}\n")
     assert "no such result: 'nosuch'" in comment
     assert own.find("error") is None
     assert judged.find("error").attrib["type"] == "usage"

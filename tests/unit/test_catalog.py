@@ -284,7 +284,7 @@ def test_patterns_mean_names_each_once_in_the_order_given(folder):
 
 
 def test_a_pattern_that_means_nothing_is_refused(folder):
-    with pytest.raises(LeaselabError, match="no scenario matches 'z\\*'"):
+    with pytest.raises(LeaselabError, match=r"no scenario matches 'z\*'"):
         match_scenarios(folder(family()), ["one", "z*"])
 
 

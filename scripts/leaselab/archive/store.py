@@ -118,9 +118,11 @@ class Store:
         Raises usage_error when there is none, or when a process runs it.
         """
         names = [sweep.id for sweep in self.running()]
+        if ref == "last" and not names:
+            raise usage_error("no sweep is unfinished", todo="`leaselab run` starts one")
         name = (
             names[-1]
-            if ref == "last" and names
+            if ref == "last"
             else _only(ref, names, "unfinished sweep", self._unknown_running)
         )
         return RunningSweep(self.root / RUNNING / name)

@@ -260,7 +260,12 @@ def _each(
 
 def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None) -> Comparison:
     named = args.a != PREVIOUS and not args.a.startswith(VERSION)
-    other = load_named(store, args.b, names, against=args.a if named else None)
+    try:
+        other = load_named(store, args.b, names, against=args.a if named else None)
+    except LeaselabError:
+        if named:
+            load_named(store, args.a, names)  # where both are wrong, the first is reported
+        raise
     try:
         base = (
             load_previous(store, other)

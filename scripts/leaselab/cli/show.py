@@ -15,7 +15,8 @@ from leaselab.cli.options import (
     without_effect,
 )
 from leaselab.cli.procedure_options import add_generator
-from leaselab.model.errors import Outcome
+from leaselab.lab.checkout import checkout_root
+from leaselab.model.errors import LeaselabError, Outcome
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +55,14 @@ def run(args: argparse.Namespace) -> Outcome:
         print_scenario(args.scenario, args.parameters, args.generator, as_json=args.json)
         return Outcome.OK
     store = open_store(args, existing=True)
-    record = store.load(args.ref)
+    try:
+        record = store.load(args.ref)
+    except LeaselabError as error:
+        from leaselab.lab.catalog import load_scenarios  # noqa: PLC0415  # slow, rarely needed
+
+        if args.ref in load_scenarios(checkout_root() / "scenarios"):
+            error.todo = f"it is a scenario: `leaselab show --scenario {args.ref}`"
+        raise
     if args.json:
         print_json(document_of(record))
     else:

@@ -110,13 +110,10 @@ def unknown(
 
 
 def unknown_scenario(found: str, known: Sequence[str]) -> LeaselabError:
-    """The same for a scenario or a pattern of scenarios."""
-    if any(letter in found for letter in "*?["):
-        return usage_error(
-            f"no scenario matches {found!r}",
-            where="scenarios",
-            todo="`leaselab list --scenarios` has all",
-        )
+    """The same for a scenario; a pattern has no nearest names."""
+    if set(found) & set("*?["):
+        what = f"no scenario matches {found!r}"
+        return usage_error(what, where="scenarios", todo="`leaselab list --scenarios` has all")
     return unknown("scenario", found, known, "scenarios", listed="leaselab list --scenarios")
 
 

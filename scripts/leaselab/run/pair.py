@@ -69,6 +69,11 @@ def load_named(
     Raises a usage error for a name without a result, and what `Store.load` raises.
     """
     if names is None:
+        try:
+            store.find(ref)
+        except LeaselabError as error:
+            error.todo += "; for a commit give --repo and --scenario"
+            raise
         return store.load(ref)
     rows = _of_commit(store, ref, names)
     anchors = anchor_builds(store.index.every(names.scenario))
