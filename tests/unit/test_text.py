@@ -115,7 +115,7 @@ def test_provenance_names_what_can_move_a_result():
         "loss at most 2.5 %, replies within 2 s, bracket at most 1 %, trials of 3 s",
         "perfdhcp 2.6.3",
         "docker, environment 1",
-        "CPUs 0, governor performance, kernel 6.12.48+deb13-amd64",
+        "CPU 0, governor performance, kernel 6.12.48+deb13-amd64",
         "0.1.0 (b298d0f1c2)",
         "leaselab run --scenario v4-memfile",
         "2026-11-21 11:30:05 UTC",

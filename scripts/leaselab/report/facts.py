@@ -245,7 +245,7 @@ def host_lines(role: str, host: Host) -> Iterator[tuple[str, str]]:
 def _host(host: Host) -> Iterator[str]:
     return _known(
         (host.cpu_model, "{}"),
-        (host.cpus_allowed, "CPUs {}"),
+        (host.cpus_allowed, "CPU {}"),
         (host.cpu_limit, "CPU limit {:g}"),
         (host.governor, "governor {}"),
         (host.kernel, "kernel {}"),
