@@ -128,6 +128,9 @@ def test_words_of_an_axis_stand_apart_on_it():
         assert len(places) == 2
         assert all(4 <= place <= 96 for place in places)
         assert axis.at(axis.low) < axis.at(axis.high)
+    # On a logarithmic one they are the furthest, as round ones are not next to its ends.
+    words = [text for _, text in Axis(310, 12_700, logarithmic=True).ticks]
+    assert words == ["500", "10000"]
 
 
 def test_few_builds_have_no_note_where_no_series_has_enough(tmp_path):
