@@ -360,7 +360,7 @@ def test_classes_come_in_pools_of_others_where_those_for_all_have_no_room(tmp_pa
     """Each pool has the next of them, as many as it has room for."""
     rows = [{"name": name, "test": f"option[60].hex == '{name}'"} for name in "abcd"]
     rows = [*rows, {"name": "it", "test": "option[77].exists"}]
-    ranges = {0: {"10.0.0.5/32": {}, "10.0.0.8/29": ASKS}, 1: {"10.1.0.8/29": ASKS}}
+    ranges = {0: {"10.0.0.8/29": ASKS}, 1: {"10.1.0.8/29": ASKS}, 2: {"10.2.0.5/32": {}}}
     subnets = [
         {
             "id": at + 1,
@@ -373,15 +373,41 @@ def test_classes_come_in_pools_of_others_where_those_for_all_have_no_room(tmp_pa
     file.write_text(json.dumps({"Dhcp4": server}), encoding="utf-8")
     made = read_own(file)
     assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [
-        ("10.0.0.0/24", 1),
         ("10.0.0.0/24, it", 2),
         ("10.0.0.0/24, it, a", 1),
         ("10.0.0.0/24, it, b", 1),
         ("10.1.0.0/24, it", 2),
         ("10.1.0.0/24, it, c", 1),
         ("10.1.0.0/24, it, d", 1),
+        ("10.2.0.0/24", 1),
     ]
     assert made.unserved == []
+
+
+@pytest.mark.parametrize(
+    ("last", "network", "counts"),
+    # Clients of the class may have all of its 80 addresses, and those of the open pool first.
+    [(100, False, [50, 40]), (50, False, [10, 40]), (20, False, [40]), (50, True, [10, 40])],
+)
+def test_a_pool_has_room_for_its_clients_when_those_of_others_come_first(
+    tmp_path, last, network, counts
+):
+    rows = [{"name": "it", "test": "option[77].exists"}]
+    subnets = [
+        {"id": 1, "subnet": "10.0.0.0/24", "pools": [{"pool": f"10.0.0.1-10.0.0.{last}"}]},
+        {"id": 2, "subnet": "10.0.1.0/24", "pools": [{"pool": "10.0.1.1-10.0.1.80", **ASKS}]},
+    ]
+    server = {"client-classes": rows, "shared-networks": [{"name": "n", "subnet4": subnets}]}
+    if not network:
+        subnets[0] |= {"subnet": "10.0.0.0/16"}
+        subnets[0]["pools"] += subnets.pop()["pools"]
+        server = {"client-classes": rows, "subnet4": subnets}
+    file = tmp_path / "small.conf"
+    file.write_text(json.dumps({"Dhcp4": server}), encoding="utf-8")
+    made = read_own(file)
+    assert [kind["clients"] for kind in made.kinds] == counts
+    assert len(made.unserved) == 2 - len(counts)
+    assert all("clients of other pools may have all" in why for why in made.unserved)
 
 
 def test_classes_for_which_pools_have_no_room_are_said(tmp_path):

@@ -29,6 +29,7 @@ OWN = {
     "isp6": (6, []),
     "pair": (4, ["hook:ha"]),
     "house": (4, []),
+    "rooms": (4, []),
     "isp+info-logging": (4, ["hook:radius"]),
     "isp+no-lease-cache": (4, ["hook:radius"]),
     "isp+reservations-in-pool": (4, ["hook:radius"]),

@@ -106,6 +106,7 @@ class Clients:
         for place, hosts in self._placed():
             self._reserved(place, hosts)
         reserved, self._kinds.every = self._kinds.every, []
+        self._count()
         self._spread = self._classes_to_spread()
         for place in self._places:
             self._of_pools(place)
@@ -117,6 +118,24 @@ class Clients:
         except Unknown:
             return []
 
+    def _count(self):
+        """Note how many clients come for each pool: fewer where those of others come there.
+
+        Kea gives a client any lease that its classes admit, also the last one of a pool for
+        others, and those of a shared network's other subnets.
+        """
+        around = {}
+        for place in self._places:
+            for pool in place.pools:
+                if pool.ways and pool.size:
+                    own = math.floor(pool.size * self._share) - pool.hosts
+                    pool.clients = max(1, own)
+                    alike = around.setdefault(place.network or place.spot, {})
+                    alike.setdefault((pool.guards, pool.want), []).append(pool)
+        for alike in around.values():
+            if len(alike) > 1:
+                _leave_room(list(alike.values()))
+
     def _classes_to_spread(self):
         """Classes that no pool asks for, and whether they come where pools ask for others.
 
@@ -127,16 +146,11 @@ class Clients:
         other = {name for place in self._places for name in place.asked} | {"DROP"}
         tests = self._classes.tests.items()
         names = [name for name, test in tests if test and name not in other]
-        room = sum(self._clients_of(pool) // 2 for pool in pools if _is_for_all(pool))
+        room = sum(pool.clients // 2 for pool in pools if _is_for_all(pool))
         everywhere = room < max(1, len(names))
         if everywhere:
             other |= {name for pool in pools for way in pool.ways for name in way[2]}
         return [name for name in names if name not in other], everywhere
-
-    def _clients_of(self, pool):
-        """How many clients without a reservation come for a pool."""
-        own = math.floor(pool.size * self._share) - pool.hosts
-        return max(1, own) if pool.ways and pool.size else 0
 
     def _of_pools(self, place):
         if not place.pools and not place.reservations:
@@ -147,8 +161,10 @@ class Clients:
                     self._not_served(place, "its pool is for clients with reservations")
             elif not pool.size:
                 self._not_served(place, "its pool has no free address")
-            elif pool.ways:
+            elif pool.clients:
                 self._of_pool(place, pool)
+            elif pool.ways:
+                self._not_served(place, "clients of other pools may have all of its pool")
             elif not any(self._admits(place, pool, own) for own in self._reserved_at(place)):
                 needed = " and ".join(" or ".join(guard) for guard in pool.guards)
                 if not pool.guards:
@@ -157,7 +173,7 @@ class Clients:
 
     def _of_pool(self, place, pool):
         """Divide a pool's clients among its alternatives, and half of them among classes."""
-        clients = self._limits.take((place.spot,), pool.want, self._clients_of(pool))
+        clients = self._limits.take((place.spot,), pool.want, pool.clients)
         open_, (names, everywhere) = _is_for_all(pool), self._spread
         room = min(self._most, clients // 2) if open_ or everywhere else 0
         ways = self._in_classes(place, pool, names, room)
@@ -399,6 +415,30 @@ class Clients:
 
 def _anyhow(*_classes):
     return True
+
+
+def _leave_room(groups):
+    """Have fewer clients for pools whose leases those of other pools may all have.
+
+    Each group has pools of the same classes; the client of one may be one of another, too.
+    """
+    sizes = [sum(pool.size - pool.hosts for pool in pools) for pools in groups]
+    counts = [sum(pool.clients for pool in pools) for pools in groups]
+    for at, pools in enumerate(groups):
+        ways, want = pools[0].ways, pools[0].want
+        own = [
+            number
+            for number, (other, *_) in enumerate(groups)
+            if (want == other.want or "both" in (want, other.want)) and all(other.admits(ways))
+        ]
+        left = sum(sizes[number] for number in own) - sum(
+            min(count, sum(sizes[one] for one in own if any(groups[one][0].admits(others))))
+            for number, count in enumerate(counts)
+            if number != at and (others := groups[number][0].ways)
+        )
+        if left < counts[at]:
+            for pool in pools:
+                pool.clients = math.floor(pool.clients * max(0, left) / counts[at])
 
 
 def _is_for_all(pool):

@@ -34,6 +34,13 @@ class Pool:
     """What clients without a reservation send for one, by alternatives; none where nothing."""
     hosts: int = 0
     """How many clients with a reservation have one."""
+    clients: int = 0
+    """How many clients without a reservation come for one."""
+
+    def admits(self, ways):
+        """Yield for what clients send whether they may have one."""
+        for way in ways:
+            yield all(set(guard) & way[2] for guard in self.guards)
 
 
 class Place:
