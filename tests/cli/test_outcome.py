@@ -5,7 +5,7 @@ from tests.examples import archive_result, example_result, invalid_result
 
 from leaselab.archive.store import Store
 from leaselab.cli.commands import find
-from leaselab.cli.outcome import show_sealed
+from leaselab.cli.outcome import next_words, show_sealed
 from leaselab.model.errors import Outcome, invalid_measurement
 from leaselab.run.experiment import Ended
 
@@ -61,3 +61,11 @@ def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
     for command in commands[1:]:
         result, arguments = find(command.split()[1:])
         result.parser().parse_args(arguments)  # raises for what the command does not take
+
+
+def test_next_commands_fit_a_narrow_terminal():
+    record = example_result()
+    assert max(map(len, next_words(record).splitlines())) > 80
+    lines = next_words(record, 80).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[1] == f"  ./leaselab show --all {record.id}"

@@ -12,6 +12,7 @@ from leaselab.cli.options import print_json, write_ids
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import Record
 from leaselab.report.text import print_result
+from leaselab.report.width import columns
 from leaselab.run.experiment import Ended
 
 
@@ -30,15 +31,18 @@ def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:
             print_result(record, point.place, why=point.error is None)
     sys.stdout.flush()
     if len(records) == 1 and not as_json:
-        print(next_words(records[0]), file=sys.stderr)
+        print(next_words(records[0], columns(sys.stderr)), file=sys.stderr)
     errors = [point.error for point in ended if point.error is not None]
     for error in errors:
         print(f"leaselab: {error}", file=sys.stderr)
     return errors[0].outcome if errors else Outcome.OK
 
 
-def next_words(record: Record) -> str:
-    """Print possible next commands for a result: three, a line each."""
+def next_words(record: Record, most: int | None = None) -> str:
+    """Possible next commands for a result: three, a line each.
+
+    What they are for is beside them, where that leaves no line longer than `most`.
+    """
     ref = record.id
     shows = (f"show --all {ref}", "latency and provenance")
     compares = (f"compare previous {ref}", "with the newest comparable result before it")
@@ -49,6 +53,8 @@ def next_words(record: Record) -> str:
         steps = [shows, ("lab check", "whether the hosts are fit to measure"), again]
     width = max(len(command) for command, _ in steps)
     lines = [f"  ./leaselab {command:{width}}  {what}" for command, what in steps]
+    if most and max(map(len, lines)) > most:
+        lines = [f"  ./leaselab {command}" for command, _ in steps]
     return "\n".join(["next:", *lines])
 
 
