@@ -158,4 +158,4 @@ def test_what_cannot_be_removed_is_said_and_ends_with_4(root, prune, capsys):
 def test_what_is_no_number_of_days_is_refused(option, capsys):
     for text in ("0", "-1", "1.5", "", "3651", "1e3", "٣", "9" * 30, "nan"):
         assert main(["lab", "prune", f"{option}={text}"]) == 2
-        assert "wanted a whole number from 1 to 3650" in capsys.readouterr().err
+        assert "not a whole number from 1 to 3650" in capsys.readouterr().err

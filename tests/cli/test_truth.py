@@ -115,7 +115,7 @@ def test_a_broken_lab_ends_it_after_what_was_measured_is_shown(lab, capsys):
         (["responder-dns-capped", "--generator", "perfdhcp"], "no true value is known"),
         (["--generator", "perfdcp"], "unknown generator 'perfdcp'; did you mean 'perfdhcp'?"),
         (["v4-respondr-capped"], "unknown scenario 'v4-respondr-capped'"),
-        (["--runs", "0"], "found '0', wanted a whole number from 1 to 1000"),
+        (["--runs", "0"], "not a whole number from 1 to 1000 (found '0')"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_touched(

@@ -86,7 +86,7 @@ def checked(inventory, name, *arguments, **variables):
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
-        timeout=240,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
     said, _, recap = done.stdout.partition("PLAY RECAP")

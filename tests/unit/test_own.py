@@ -196,7 +196,7 @@ def test_a_file_of_no_language_is_said_to_be_one(tmp_path):
     with pytest.raises(LeaselabError) as refusal:
         read_own(file)
     assert refusal.value.outcome is Outcome.USAGE
-    assert "not a configuration in a language" in str(refusal.value)
+    assert "not a configuration of a server" in str(refusal.value)
     assert "dnsmasq.conf" in str(refusal.value)
 
 
