@@ -519,7 +519,9 @@ def test_a_file_of_a_copied_machine_has_its_files_above(tmp_path):
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    with pytest.raises(LeaselabError, match=r"more than one configuration .*; name the file itself"):
+    with pytest.raises(
+        LeaselabError, match=r"more than one configuration .*; name the file itself"
+    ):
         read_own(tmp_path)
     own = read_own(tmp_path / "etc/named.conf")
     assert own.zones == {"example.net.": str(tmp_path / "var/named/db.net")}
