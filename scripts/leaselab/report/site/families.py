@@ -134,14 +134,14 @@ class Axis:
         # An interval may reach below 0, where the axis is not logarithmic.
         size = math.ceil(math.log10(self.high - self.low)) if self.high > self.low else 0
         steps = [step * 10.0**power for power in range(size, size - 5, -1) for step in _STEPS]
-        pairs = [
+        choices = [
             (math.ceil(self.low / step) * step, math.floor(self.high / step) * step)
             for step in steps
         ]
         if self.logarithmic:
             within = [step for step in steps if self.low <= step <= self.high]
-            pairs.insert(0, (min(within), max(within)))
-        for ends in pairs:
+            choices.insert(0, (min(within), max(within)))
+        for ends in choices:
             if ends[1] > ends[0] and self.at(ends[1]) - self.at(ends[0]) >= _APART:
                 return [(self.at(end), f"{end:.10g}") for end in ends]
         return [(self.at(self.low), f"{self.low:.4g}")]
