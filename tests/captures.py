@@ -4,6 +4,10 @@ import ipaddress
 import struct
 from dataclasses import dataclass, field
 
+import yaml
+
+from leaselab.cli.main import main
+
 ETHERNET, RAW, SLL, SLL2 = 1, 101, 113, 276
 NOWHERE, EVERYBODY = "0.0.0.0", "255.255.255.255"  # noqa: S104  # of DHCP
 COOKIE = b"\x63\x82\x53\x63"
@@ -11,6 +15,25 @@ SERVER4, SERVER6 = "198.18.0.10", "2001:2:0:1::10"
 MULTICAST = "ff02::1:2"
 DAY = 1_790_000_000
 """A time at which captures begin (s)."""
+LEASES = """\
+address,hwaddr,client_id,valid_lifetime,expire,subnet_id,fqdn_fwd,fqdn_rev,hostname,state
+10.0.0.5,ac:de:48:00:00:05,01:ac:de:48:00:00:05,3600,1790003600,1,0,0,anna.example,0
+10.0.0.6,ac:de:48:00:00:06,,3600,1790003660,2,0,0,bert.example,0
+10.0.0.5,ac:de:48:00:00:05,01:ac:de:48:00:00:05,3600,1790005400,1,0,0,anna.example,0
+10.0.0.6,ac:de:48:00:00:06,,0,1790001000,2,0,0,bert.example,0
+"""
+DEVICE = "hardware address: hwtype=1 ac:de:48:00:00:05, client-id: 01:ac:de:48:00:00:05"
+RELAY = "connected via relay at address: 10.0.0.1"
+LOG = f"""\
+2026-09-21 08:00:01 CET Address: 10.0.0.5 has been assigned for 1 hrs 0 mins 0 secs to a \
+device with {DEVICE} {RELAY}, identified by circuit-id: 6f:6c:74 (olt)
+2026-09-21 08:30:01 CET Address: 10.0.0.5 has been renewed for 1 hrs 0 mins 0 secs to a \
+device with {DEVICE} {RELAY}
+2026-09-21 08:31:01 CET Prefix: 2001:db8:1::/56 has been assigned for 1 hrs to a device with \
+DUID: 00:03:00:01:ac:de:48:00:00:05 connected via relay at address: fe80::1 for client on \
+link address: 2001:db8::1, hop count: 1
+"""
+"""What Kea writes of leases: a memfile, and a forensic log."""
 
 
 def option4(code, value):
@@ -288,3 +311,10 @@ def wrong():
         deep = relayed6(deep, "::", hops=hops)
     capture.from_relay6(DAY, deep, "2001:db8::1")
     return capture
+
+
+def counted(tmp_path, capture, *words):
+    """The file that the command writes of a capture."""
+    (tmp_path / "a.pcap").write_bytes(capture)
+    assert main(["clients", f"{tmp_path}/a.pcap", "-o", f"{tmp_path}/c.yml", *words]) == 0
+    return yaml.safe_load((tmp_path / "c.yml").read_text(encoding="utf-8"))
