@@ -422,20 +422,21 @@ def _leave_room(groups):
 
     Each group has pools of the same classes; the client of one may be one of another, too.
     """
+    firsts = [pools[0] for pools in groups]
     sizes = [sum(pool.size - pool.hosts for pool in pools) for pools in groups]
     counts = [sum(pool.clients for pool in pools) for pools in groups]
-    for at, pools in enumerate(groups):
-        ways, want = pools[0].ways, pools[0].want
+    for at, (first, pools) in enumerate(zip(firsts, groups, strict=True)):
         own = [
-            number
-            for number, (other, *_) in enumerate(groups)
-            if (want == other.want or "both" in (want, other.want)) and all(other.admits(ways))
+            (other, size)
+            for other, size in zip(firsts, sizes, strict=True)
+            if other.has(first.want) and all(map(other.admits, first.ways))
         ]
-        left = sum(sizes[number] for number in own) - sum(
-            min(count, sum(sizes[one] for one in own if any(groups[one][0].admits(others))))
-            for number, count in enumerate(counts)
-            if number != at and (others := groups[number][0].ways)
+        taken = sum(
+            min(count, sum(size for one, size in own if any(map(one.admits, other.ways))))
+            for other, count in zip(firsts, counts, strict=True)
+            if other is not first
         )
+        left = sum(size for _, size in own) - taken
         if left < counts[at]:
             for pool in pools:
                 pool.clients = math.floor(pool.clients * max(0, left) / counts[at])

@@ -37,10 +37,13 @@ class Pool:
     clients: int = 0
     """How many clients without a reservation come for one."""
 
-    def admits(self, ways):
-        """Yield for what clients send whether they may have one."""
-        for way in ways:
-            yield all(set(guard) & way[2] for guard in self.guards)
+    def has(self, want):
+        """Whether it has some of what clients ask for."""
+        return want == self.want or "both" in (want, self.want)
+
+    def admits(self, way):
+        """Whether a client that sends something may have one."""
+        return admits(self.guards, way[2])
 
 
 class Place:
@@ -128,7 +131,7 @@ class Place:
 
     def admits(self, found):
         """Whether a client with these classes may be of this subnet."""
-        return all(set(guard) & found for guard in self.guards)
+        return admits(self.guards, found)
 
     def packet(self, want="address"):
         """What its relay says of every client, what names one, and what it asks for."""
@@ -171,6 +174,11 @@ class Near:
         if self._family == 4:
             return [*relayed, *(one for one in around if not one.relays), *around]
         return [*named, *relayed, *around]
+
+
+def admits(guards, found):
+    """Whether a client with some classes has those that something asks for."""
+    return all(set(guard) & found for guard in guards)
 
 
 def reserved_of(level):

@@ -76,17 +76,16 @@ def confirmation_words(record: Record) -> str:
         return f"not confirmed: {record.procedure.unconfirmed}"
     highest = record.procedure.loss_ratio
     rate = f"{record.scenario.transaction.plural}/s"
-    at = f"at {confirmation.rate} {rate} over {_seconds(trials):.0f} s"
+    at, over = f"at {confirmation.rate} {rate}", f" over {_seconds(trials):.0f} s"
     if not any(trial.valid for trial in trials):
         words = sorted({trial.reason for trial in trials})
-        return f"not confirmed {at}: none of the trials counts ({', '.join(words)})"
+        return f"not confirmed {at}{over}: none of the trials counts ({', '.join(words)})"
     loss = f"loss {100 * confirmation.loss_ratio:.2f} %"
     if confirmation.holds:
         share = confirmation.rate / record.figure.value if record.figure.value else 1.0
-        part = f"{rate} ({100 * share:.0f} % of the figure)"
-        return f"confirmed {at.replace(rate, part)}: {loss}"
+        return f"confirmed {at} ({100 * share:.0f} % of the figure){over}: {loss}"
     if confirmation.loss_ratio > highest:
-        return f"not confirmed {at}: {loss}, and the goal is at most {100 * highest:g} %"
+        return f"not confirmed {at}{over}: {loss}, and the goal is at most {100 * highest:g} %"
     passed = [trial for trial in others(record) if record.procedure.passes(trial)]
     if passed:
         values = [value for value in record.values(record.figure.name) if value is not None]
@@ -96,7 +95,7 @@ def confirmation_words(record: Record) -> str:
         )
     most = max(others(record), key=lambda trial: trial.completed_rate)
     return (
-        f"not confirmed {at}: {loss}, but of {most.rate} {rate} the server completed "
+        f"not confirmed {at}{over}: {loss}, but of {most.rate} {rate} the server completed "
         f"{most.completed_rate:.0f}, far more than the runs found"
     )
 
