@@ -1,6 +1,5 @@
 """The server contract of dnsmasq, run as it is installed."""
 
-import fcntl
 import json
 import shutil
 import subprocess
@@ -31,20 +30,6 @@ def contract(tmp_path):
     (tmp_path / "variants/v4-dnsmasq").mkdir(parents=True)
     (tmp_path / "variants/v4-dnsmasq/server.json").write_text(json.dumps(settings))
     return tmp_path
-
-
-def test_stopping_waits_for_a_reset_that_would_start_the_server_again(contract):
-    """As when a sweep is interrupted between two trials: nothing may go on serving."""
-    (contract / "run").mkdir()
-    with (contract / "run" / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        stop = subprocess.Popen(
-            [contract / "server", "stop", "v4-dnsmasq"], stdout=subprocess.PIPE
-        )
-        with pytest.raises(subprocess.TimeoutExpired):
-            stop.wait(1.0)
-    assert stop.wait(60) == 0
-    assert json.loads(stop.communicate()[0]) == {"was_running": False}
 
 
 def test_stopping_what_never_ran_succeeds_without_its_folder(contract):

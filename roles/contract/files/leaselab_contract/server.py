@@ -83,7 +83,6 @@ class Server:
 
     def sample(self):
         """Print samples until standard input is closed, and one for each line on it."""
-        self.running()
         sampling.follow(self.take, self.config["files"])
 
     def running(self):

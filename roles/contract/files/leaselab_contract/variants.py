@@ -6,6 +6,7 @@ test network), `capabilities`, `files` (patterns of the files that it has elsewh
 """
 
 import contextlib
+import fcntl
 import importlib
 import json
 import os
@@ -19,6 +20,8 @@ from leaselab_contract.errors import ContractError, LabError
 SETTINGS = "server.json"
 TWO_ADDRESSES = "two-addresses"
 """The capability to run beside another variant of its kind, at another test address."""
+TAKE_TURNS = frozenset({"start", "reset", "reload", "crash", "stop"})
+"""The verbs that change what runs."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 
 
@@ -50,16 +53,35 @@ def act(root, arguments):
     if len(arguments) != 2:
         raise ContractError("usage: server VERB VARIANT, server stop or server prune COUNT")
     verb, variant = arguments
-    config = settings(root, variant)
-    acting = server(config)
-    if verb not in acting.VERBS:
-        verbs = ", ".join(acting.VERBS)
-        raise ContractError(f"{config['kind']} has no verb {verb}, it has {verbs}")
-    if verb == "start":
-        refuse_others(root, variant, config)
-        sampling.refuse_full_disk(config["files"])
-        os.utime(root / "variants" / variant)
-    return getattr(acting, verb)()
+    with turn(root, variant) if verb in TAKE_TURNS else contextlib.nullcontext():
+        config = settings(root, variant)
+        acting = server(config)
+        if verb not in acting.VERBS:
+            verbs = ", ".join(acting.VERBS)
+            raise ContractError(f"{config['kind']} has no verb {verb}, it has {verbs}")
+        if verb == "start":
+            refuse_others(root, variant, config)
+            sampling.refuse_full_disk(config["files"])
+            os.utime(root / "variants" / variant)
+        return getattr(acting, verb)()
+
+
+@contextlib.contextmanager
+def turn(root, variant):
+    """Wait for the end of what changes a variant, such as the start of a killed engine.
+
+    That would go on meanwhile, and end the next start when it fails for it.
+    """
+    try:
+        folder = os.open(root / "variants" / variant, os.O_RDONLY | os.O_DIRECTORY)
+    except (FileNotFoundError, NotADirectoryError):
+        yield  # the settings are missed next
+        return
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def server(config):
@@ -99,8 +121,9 @@ def stop_all(root):
     found, errors = [], []
     for variant in names(root):
         try:
-            config = settings(root, variant)
-            found.append(server(config).stop()["was_running"])
+            with turn(root, variant):
+                config = settings(root, variant)
+                found.append(server(config).stop()["was_running"])
         except (ContractError, OSError, LookupError, ValueError, ImportError) as error:
             errors.append(f"{variant} cannot be stopped: {error}")
     if errors:
@@ -113,12 +136,13 @@ def prune(root, count, named):
     others = [name for name in names(root) if name not in named]
     gone = others[: max(0, len(others) - count)]
     for variant in gone:
-        config = settings(root, variant)
-        server(config).stop()
-        for pattern in config["files"]:
-            for path in Path("/").glob(pattern.lstrip("/")):
-                remove(path)
-        remove(root / "variants" / variant)
+        with turn(root, variant):
+            config = settings(root, variant)
+            server(config).stop()
+            for pattern in config["files"]:
+                for path in Path("/").glob(pattern.lstrip("/")):
+                    remove(path)
+            remove(root / "variants" / variant)
     return {"removed": gone}
 
 
