@@ -260,8 +260,10 @@ class TestNetworks:
                 (10, 20, 30), json.loads(RECORDED)["hosts"].items(), strict=False
             )
         }
-        hosts = filters.lab_check_networks([*hostvars], hostvars, False)
-        return {"bench": "rack1", "hosts": hosts}
+        second = {"leaselab_test_address_2": "198.18.0.11"}
+        hostvars[HOSTS[0]] |= {**second, "leaselab_test_address6_2": "2001:2:0:1::11"}
+        hosts = filters.lab_check_networks([*hostvars], hostvars, False, HOSTS[2:3], 1000)
+        return {"bench": "rack1", "hosts": hosts, "subnets": ["10.0.0.0/8"]}
 
     def judge(self, capsys, monkeypatch, reading):
         monkeypatch.setattr(
@@ -274,7 +276,10 @@ class TestNetworks:
     def test_what_was_recorded_leads_to_nobody_else(self, capsys, monkeypatch, reading):
         code, result = self.judge(capsys, monkeypatch, reading)
         assert (code, result["bench"], result["ok"]) == (0, "rack1", True)
-        assert [row["host"] for row in result["findings"]] == [*HOSTS[:3]]
+        assert {row["host"] for row in result["findings"]} == {*HOSTS[:3]}
+        assert {row["check"] for row in result["findings"]} == {
+            *("test interface", "link", "relay address")
+        }
 
     def test_half_of_the_internet_over_it_is_a_broken_lab(self, capsys, monkeypatch, reading):
         route = {"destination": "128.0.0.0/1", "interface": "eth1"}
@@ -286,6 +291,37 @@ class TestNetworks:
             f"{HOSTS[1]}: test interface: error: eth1 carries the route 128.0.0.0/1; wanted"
         )
 
+    @pytest.mark.parametrize(
+        ("change", "what"),
+        [
+            (
+                lambda probe: probe["routes"].append(
+                    {"destination": "198.18.0.0/25", "interface": "eth0"}
+                ),
+                "overlaps route 198.18.0.0/25 over eth0; wanted no other way",
+            ),
+            (
+                lambda probe: probe["links"]["eth1"].update(state="down"),
+                "link: error: eth1 down",
+            ),
+            (
+                lambda probe: probe["routes"].append(
+                    {"destination": "10.1.0.0/16", "interface": "eth0"}
+                ),
+                "10.0.0.0/8 of the scenario overlaps route 10.1.0.0/16 over eth0",
+            ),
+        ],
+    )
+    def test_what_a_check_calls_not_ready_is_not_measured_on(
+        self, capsys, monkeypatch, reading, change, what
+    ):
+        change(reading["hosts"][HOSTS[2]]["probe"])
+        code, result = self.judge(capsys, monkeypatch, reading)
+        assert code == 4
+        (row,) = [row for row in result["findings"] if row["level"] == "error"]
+        assert row["text"].startswith(f"{HOSTS[2]}: ")
+        assert what in row["text"]
+
     @pytest.mark.parametrize("text", ["", "{}", '{"bench": "a", "hosts": {"b": {}}}'])
     def test_anything_else_is_a_usage_error(self, capsys, monkeypatch, text):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
@@ -294,7 +330,8 @@ class TestNetworks:
         assert "leaselab: -: not" in err
 
     def test_only_a_check_leaves_a_host_out_that_cannot_be_read_yet(self):
-        probe = {"tools": {"ip": False}, "addresses": [], "routes": [], "management": ""}
+        probe = {"tools": {"ip": False}, "addresses": [], "routes": [], "links": {}}
+        probe["management"] = ""
         hostvars = {"new": {"lab_check_networks": {"probe": probe}}, "unread": {}}
-        assert filters.lab_check_networks([*hostvars], hostvars, True) == {}
-        assert [*filters.lab_check_networks([*hostvars], hostvars, False)] == ["new"]
+        assert filters.lab_check_networks([*hostvars], hostvars, True, [], 0) == {}
+        assert [*filters.lab_check_networks([*hostvars], hostvars, False, [], 0)] == ["new"]

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from leaselab.lab.roles import lab_roles
 
 
-def lab_check_networks(names, hostvars, check_mode):
+def lab_check_networks(names, hostvars, check_mode, generators, link_mbps):
     """{host: what `leaselab lab check --networks` wants of it} of the hosts that were read.
 
-    In check mode one that nothing was done to may lack the program that they are read with.
+    `link_mbps` is the role's default of the least speed.  In check mode one that nothing was
+    done to may lack the program that they are read with.
     """
     found = {}
     for name in names:
@@ -31,8 +32,11 @@ def lab_check_networks(names, hostvars, check_mode):
                 "subnet6": host.get("leaselab_test_subnet6", ""),
             },
             "address": host.get("ansible_host", host.get("ansible_ssh_host", name)),
+            "link_mbps": host.get("lab_check_link_mbps", link_mbps),
+            "generates": name in generators,
             "probe": {
-                key: probe[key] for key in ("addresses", "routes", "tools", "management")
+                key: probe[key]
+                for key in ("addresses", "routes", "tools", "management", "links")
             },
         }
     return found

@@ -12,10 +12,9 @@ from leaselab.archive.bench_notes import CHECK, write_note
 from leaselab.cli.bench_options import add_inventory, inventory_of
 from leaselab.cli.options import add_json, add_recover, print_json, read_json
 from leaselab.lab.catalog import find_scenario, load_scenarios
-from leaselab.lab.check_isolation import judge_networks
 from leaselab.lab.checkout import checkout_root, usual_results
 from leaselab.lab.contact import contact_all
-from leaselab.lab.inspection import document, judge
+from leaselab.lab.inspection import document, judge, judge_networks
 from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
 from leaselab.lab.playbook import run_playbook
 from leaselab.lab.status import role_of
@@ -127,10 +126,10 @@ def _judge(inventory: Inventory, reading: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _judge_networks(place: str) -> dict[str, Any]:
-    reading = _reading(place, {"bench", "hosts"})
+    reading = _reading(place, {"bench", "hosts", "subnets"})
     try:
-        findings = judge_networks(reading["hosts"])
-    except (AttributeError, KeyError, TypeError) as error:
+        findings = judge_networks(reading["hosts"], reading["subnets"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise usage_error(
             f"not what role lab_check writes: {error!r}", where=place, todo=_READ_AGAIN
         ) from error

@@ -1,15 +1,13 @@
 """Judges whether a test interface leads to no host but the bench's.  Pure.
 
-A server under test answers any client.  `leaselab lab check` and the playbooks `provision` and
-`deploy` judge by this alone.
+A server under test answers any client.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leaselab.lab.findings import Finding, Level, Probe, error_unless
 from leaselab.lab.inventory import InventoryHost
@@ -113,24 +111,6 @@ def check_isolation(
         todo="give the test network an interface of its own, and remove what else it has: a"
         " server under test must answer nobody else",
     )
-
-
-def judge_networks(hosts: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
-    """Judge what entry point `networks` of role lab_check read, by host.
-
-    Each has `network` (the fields of `TestNetwork`), `address` (by which Ansible reaches it)
-    and `probe`.  Raises a `KeyError` or `TypeError` for anything else.
-    """
-    return [
-        finding
-        for name, read in hosts.items()
-        for finding in check_isolation(
-            name,
-            TestNetwork(**read["network"]),
-            read["probe"],
-            (read["address"], read["probe"]["management"]),
-        )
-    ]
 
 
 def interfaces_of(network: TestNetwork, probe: Probe) -> list[str]:

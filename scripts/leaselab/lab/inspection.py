@@ -26,7 +26,7 @@ from leaselab.lab.findings import (
     error_unless,
     judged,
 )
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory, InventoryHost
+from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
 from leaselab.model.scenario import Scenario
 
 
@@ -70,10 +70,18 @@ def judge(
                 host, probes[name], contact, wanted, used=used, held=holder is not None
             )
             if not host.only_builds:  # such a one is not on the test network
-                findings += _interface(host, probes[name], contact, wanted.link_mbps)
+                management = (
+                    *(contact.management_address, host.access.address),
+                    probes[name]["management"],
+                )
+                network = TestNetwork.of(host)
+                findings += _interface(
+                    name, network, probes[name], management, wanted.link_mbps
+                )
         if host is generator and contact.error is None:
             findings.append(check_lock(host, holder, contact.maintenance))
-    findings += _relay(generator, server, probes)
+    ends = [(host.access.name, TestNetwork.of(host)) for host in (generator, server)]
+    findings += _relay(ends[0], ends[1], probes)
     machines = dict(probes)
     if "probe" in reading["controller"] and reading["controller"]["probe"]["tools"]["ip"]:
         machines[CONTROLLER] = reading["controller"]["probe"]
@@ -88,7 +96,7 @@ def judge(
                 "apt-get install iproute2 on this machine",
             )
         )
-    findings += _pools(scenarios, machines)
+    findings += _pools(_pools_of(scenarios), machines)
     order = [*(host.access.name for host in inventory.hosts), CONTROLLER]
     return sorted(findings, key=lambda finding: order.index(finding.host))
 
@@ -105,16 +113,51 @@ def document(bench: str, findings: Sequence[Finding]) -> dict[str, Any]:
     }
 
 
+def judge_networks(
+    hosts: Mapping[str, Mapping[str, Any]], subnets: Collection[str]
+) -> list[Finding]:
+    """Judge by what entry point `networks` of role lab_check read whether this may measure.
+
+    The playbooks `provision` and `deploy`, and so every `run`, go on by this alone; it is what
+    `judge` says of the networks.  By host: `network` (the fields of `TestNetwork`), `address`
+    (by which Ansible reaches it), `probe`, `link_mbps` (least speed) and `generates`.
+    `subnets` are those of the scenario's pools.  Raises a `KeyError`, `TypeError` or
+    `ValueError` for anything else.
+    """
+    probes = {name: read["probe"] for name, read in hosts.items()}
+    networks = {name: TestNetwork(**read["network"]) for name, read in hosts.items()}
+    findings: list[Finding] = []
+    for name, read in hosts.items():
+        management = (read["address"], read["probe"]["management"])
+        findings += _interface(
+            name, networks[name], probes[name], management, read["link_mbps"]
+        )
+    generators = [name for name, read in hosts.items() if read["generates"]]
+    for generator in generators:
+        for name in hosts:
+            if name not in generators:
+                findings += _relay(
+                    (generator, networks[generator]), (name, networks[name]), probes
+                )
+    pools = {subnet: f"{subnet} of the scenario" for subnet in subnets}
+    return findings + [found for found in _pools(pools, probes) if found.level is Level.ERROR]
+
+
 _MTU_MIN = 1500
 _UP = ("up", "unknown")  # a virtual link often does not say
 
 
 def _interface(
-    host: InventoryHost, probe: Probe, contact: Contact, link_mbps: int
+    name: str,
+    network: TestNetwork,
+    probe: Probe,
+    management: Collection[str],
+    link_mbps: int,
 ) -> Iterator[Finding]:
-    """Judge the interface that carries a host's test traffic."""
-    name, network = host.access.name, TestNetwork.of(host)
-    management = (contact.management_address, host.access.address, probe["management"])
+    """Judge the interface that carries a host's test traffic.
+
+    `management` are the addresses by which it is reached for anything but tests.
+    """
     yield from check_isolation(name, network, probe, management)
     interfaces = interfaces_of(network, probe)
     if len(interfaces) != 1:
@@ -182,50 +225,56 @@ def _link(name: str, interface: str, link: Mapping[str, Any], link_mbps: int) ->
 
 
 def _relay(
-    generator: InventoryHost, server: InventoryHost, probes: Mapping[str, Probe]
+    generator: tuple[str, TestNetwork],
+    server: tuple[str, TestNetwork],
+    probes: Mapping[str, Probe],
 ) -> Iterator[Finding]:
     """Judge the relay address of v4 clients: the generator's, within the server's reach.
 
     Hosts that were not read or have no test interface are skipped: they have
     findings of their own.
     """
-    relay = address_of(generator.test_address)
-    if relay is None or generator.access.name not in probes:
+    relay = address_of(generator[1].address)
+    if relay is None or generator[0] not in probes:
         return
-    here = {
-        address_of(entry["address"]) for entry in probes[generator.access.name]["addresses"]
-    }
+    here = {address_of(entry["address"]) for entry in probes[generator[0]]["addresses"]}
     networks = [
         ipaddress.ip_interface(f"{entry['address']}/{entry['prefix']}").network
-        for entry in probes.get(server.access.name, {"addresses": ()})["addresses"]
-        if address_of(entry["address"]) == address_of(server.test_address)
+        for entry in probes.get(server[0], {"addresses": ()})["addresses"]
+        if address_of(entry["address"]) == address_of(server[1].address)
     ]
     if relay not in here or not networks:
         return
     yield error_unless(
         relay in networks[0],
-        generator.access.name,
+        generator[0],
         "relay address",
-        f"{relay}, {'in' if relay in networks[0] else 'not in'} {networks[0]}"
-        f" of {server.access.name}",
+        f"{relay}, {'in' if relay in networks[0] else 'not in'} {networks[0]} of {server[0]}",
         wanted="an address of the generator on the server's test network",
         todo="give both hosts addresses of one test network",
     )
 
 
-def _pools(scenarios: Mapping[str, Scenario], probes: Mapping[str, Probe]) -> Iterator[Finding]:
-    """Judge every pool's subnet against the addresses and routes of every machine.
-
-    `probes` may hold the controller's.  One finding per subnet that is free of
-    all, else one per machine that it overlaps.
-    """
+def _pools_of(scenarios: Mapping[str, Scenario]) -> dict[str, str]:
+    """Return every pool's subnet, and in words which scenarios it is of."""
     subnets: dict[str, list[str]] = {}
     for scenario in scenarios.values():
         if "subnet" in scenario.load:
             subnets.setdefault(scenario.load["subnet"], []).append(scenario.name)
-    for subnet, names in subnets.items():
+    return {
+        subnet: f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
+        for subnet, names in subnets.items()
+    }
+
+
+def _pools(pools: Mapping[str, str], probes: Mapping[str, Probe]) -> Iterator[Finding]:
+    """Judge every pool's subnet against the addresses and routes of every machine.
+
+    `pools` are their words by subnet; `probes` may hold the controller's.  One finding per
+    subnet that is free of all, else one per machine that it overlaps.
+    """
+    for subnet, pool in pools.items():
         network = ipaddress.ip_network(subnet)
-        pool = f"{subnet} of {names[0]}" + (f" and {len(names) - 1} more" if names[1:] else "")
         clashes = {
             host: [use for use, other in _uses(probe) if _overlap(network, other)]
             for host, probe in probes.items()
