@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PARTS = ("leaselab", "README.md", "pyproject.toml", "requirements", "scripts")
 TOOLS = (
-    "bash", "cat", "env", "flock", "git", "head", "id", "mkdir", "readlink", "rm", "sed",
+    "bash", "cat", "df", "env", "flock", "git", "head", "id", "mkdir", "readlink", "rm", "sed",
     "sha256sum", "stat", "touch",
 )  # fmt: skip
 VERSION = "leaselab 0.1.0\n"
@@ -241,16 +241,23 @@ def test_nothing_is_made_that_everybody_may_write(tmp_path, mask, made):
     assert f"{(tmp_path / 'made').stat().st_mode & 0o777:o}" == made
 
 
+def test_a_full_disk_is_refused_before_anything_is_made(tmp_path):
+    full = "df() { printf 'Avail\\n12\\n'; }; ROOT=$HERE VENV=$HERE/v; have_room"
+    done = calling(full, HERE=str(tmp_path))
+    assert done.returncode == 4
+    assert "no room for the environment (found 12 MB, wanted 500 MB)" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("index", "said"),
     [("https://ana:secret@127.0.0.1:9/simple", "//127.0.0.1:9/simple"), ("", "that of pip")],
 )
 def test_an_installer_that_fails_gives_its_reason_and_the_index_without_a_password(index, said):
-    failing = "fails() { echo first; echo error: no ${UV_DEFAULT_INDEX-} here; return 2; }"
+    failing = "fails() { echo [Errno 9] no ${UV_DEFAULT_INDEX-} here; echo last; return 2; }"
     done = calling(f"{failing}; install uv fails", UV_DEFAULT_INDEX=index)
     assert done.returncode == 4
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("leaselab: uv could not be installed: error: no ")
+    assert last.startswith("leaselab: uv could not be installed: [Errno 9] no ")
     assert f"the Python package index is {'https:' * bool(index)}{said}; name another" in last
     assert "secret" not in done.stderr
 
