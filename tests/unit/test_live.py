@@ -351,6 +351,7 @@ def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(r
 def test_the_page_answers_those_who_ask_for_this_machine_by_a_name_of_its_own(host, ours):
     """Under any other, a page of the web could read it: DNS rebinding."""
     with _server(Answers(), 0) as server:
+        assert server.server_address[0] == "127.0.0.1", "no other machine reaches it"
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         there = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
         there.putrequest("GET", "/state.json", skip_host=True)
