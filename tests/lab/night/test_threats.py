@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -45,7 +44,6 @@ def copy(tmp_path_factory):
 )
 def test_a_broken_defence_is_noticed(copy, row, broken):
     path, known = copy / broken["in"], (ROOT / broken["in"]).read_text("utf-8")
-    assert known.count(broken["from"]) == 1, "threats.yml names what is not there"
     path.write_text(known.replace(broken["from"], broken["to"]), "utf-8")
     try:
         done = subprocess.run(
