@@ -54,13 +54,15 @@ def test_each_table_of_marks_words_and_colours_has_all_that_can_be_asked_for():
     tables = {
         f"{module.__name__}.{name}": (set(type(next(iter(table)))), table.keys())
         for part in (analysis, cli, measure, model, report)
-        for found in pkgutil.walk_packages(part.__path__, f"{part.__name__}.")
-        for module in [importlib.import_module(found.name)]
+        for place in pkgutil.walk_packages(part.__path__, f"{part.__name__}.")
+        for module in [importlib.import_module(place.name)]
         for name, table in vars(module).items()
         if isinstance(table, dict) and isinstance(next(iter(table), None), enum.Enum)
     }
     assert {
-        name: all_ - set(known) for name, (all_, known) in tables.items() if all_ != known
+        name: members - set(known)
+        for name, (members, known) in tables.items()
+        if members != known
     } == {}
     assert len(tables) > 10
 
