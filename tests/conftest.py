@@ -24,6 +24,7 @@ settings.register_profile("night", settings.get_profile("desk"), max_examples=50
 settings.register_profile("ci", settings.get_profile("desk"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "desk")
 
+os.environ["TERM"] = "xterm"  # terminals of tests know control codes, wherever they run
 PARTS = ("quick", "parallel", "lab")
 OF_PROGRAMS = {"versions", "load", "hosts", "power", "browser", "pipeline"}
 """Folders whose tests run servers, hosts, a browser or Jenkins' language."""

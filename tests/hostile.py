@@ -27,6 +27,8 @@ COMMAND = "{{ lookup('pipe', 'touch \"$LEASELAB_RAN\"') }}"
 CODES = "\x1b[2J\x1b[8m\x1b]0;x\x07\x9b2J\u202e\u2066\t"
 """What clears a terminal, hides text, renames the window and turns the order of letters."""
 FOREIGN = f"=1+1 {COMMAND} {{{{ placeholder }}}} {{# note #}} {CODES}-"
+MARKUP = "<img src=x onerror=hacked()> **bold**"
+"""What is an element to a browser and to a test report, and bold in a comment."""
 NAME = "{{lookup('pipe','touch${IFS}\"$LEASELAB_RAN\"')}}\u202e"
 """The same, as far as git lets a branch or a tag be called."""
 DATES = ("253402300800 +0000", "1700000000 +9959")

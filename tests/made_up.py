@@ -26,7 +26,7 @@ from tests.examples import CONFIG, START, example_round, example_trial
 from tests.inventories import parsed
 
 from leaselab.archive.store import Store
-from leaselab.cli import advise, bisect, calibrate, duel, generators, rerun, resume, run
+from leaselab.cli import advise, bisect, calibrate, duel, generators, resume, run
 from leaselab.lab import benches, catalog
 from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.checkout import checkout_root
@@ -68,11 +68,12 @@ class Lab:
         """Keep a checkout and its results below `folder`; leave hosts out of every command."""
         self.checkout, self.results = folder / "checkout", folder / "results"
         self.environment = ENVIRONMENT
-        self.made_by, self.bench = "", "docker"
         self.broken: set[str] = set()
         """Commits that do not build."""
         self.complaint, self.version = BROKEN, DOCUMENT["servers"]["server"]["version"]
         """What their compiler says; what servers call their version."""
+        self.made_by, self.bench, self.server = "", "docker", dict[str, Any]()
+        """Kind and name of the bench; what its documents say of the server beside the usual."""
         self.faults: dict[tuple[str, int], BaseException] = {}
         """What is raised in a round, by point and number."""
         self.deploy_faults: dict[str, BaseException] = {}
@@ -116,8 +117,7 @@ class Lab:
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
         for module in (advise, run, resume, bisect, duel, calibrate, generators):
             monkeypatch.setattr(module, "report_after", lambda _: None)
-        for module in (workplace, rerun):
-            monkeypatch.setattr(module, "leased", self._leased)
+        monkeypatch.setattr(workplace, "leased", self._leased)
         monkeypatch.setattr(resume, "leased", lambda *_: nullcontext(_Lease()))
         for name, double in (
             ("prepare", self._prepare),
@@ -126,7 +126,7 @@ class Lab:
             ("deploy", self._deploy),
         ):
             monkeypatch.setattr(workplace, name, double)
-        for module in (workplace, resume, rerun):
+        for module in (workplace, resume):
             monkeypatch.setattr(module, "give_back", self._give_back)
         for name, double in (
             ("connect", lambda access: nullcontext(_Connection(access))),
@@ -256,17 +256,20 @@ class Lab:
         document["generator"] |= {"name": scenario.generator}
         if generator_build:
             settings = {"commit": generator_build.removeprefix("key of "), "proof": PROOF}
-            document["generator"] |= {"settings": settings}
+            source = self._sources[settings["commit"]]
+            build = {"key": generator_build, "source": source}
+            document["generator"] |= {"settings": settings, "build": build}
         server = document["servers"]["server"]
         server |= {
             "config_sha256": _CONFIG_SHA256,
             "variant": f"{name} {key}",
             "commit": commit,
             "version": self.version,
+            **self.server,
         }
         if commit:
             options = {"layout": int(layout)} if layout else {}
-            server["build"] = {"source": self._sources[commit], "options": options}
+            server["build"] = {"key": key, "source": self._sources[commit], "options": options}
         if scenario.partner:
             document["hosts"]["partner"] = host("two", "198.18.0.20")
             document["servers"]["partner"] = dict(server)

@@ -4,7 +4,7 @@ import pytest
 from tests.made_up import Lab
 from tests.repositories import commit, make_repository
 
-from leaselab.cli import rerun, source
+from leaselab.cli import source
 from leaselab.cli.main import main
 from leaselab.measure import generators
 
@@ -101,20 +101,8 @@ def test_what_cannot_be_built_or_measured_with_is_refused(lab, place, arguments,
     assert (lab.prepared, lab.built) == ([], [])
 
 
-def test_a_build_that_is_gone_is_made_again_before_it_is_measured_with(
-    lab, place, hashes, monkeypatch
-):
-    """As a server's is, by the generator's name."""
-    made = []
-
-    def build(name, commit, *_):
-        made.append((name, commit.hash))
-        return {"key": "anew"}
-
-    monkeypatch.setattr(rerun, "is_kept", lambda _: False)
-    monkeypatch.setattr(rerun, "build_commit", build)
-    monkeypatch.setattr(rerun, "source_folder", lambda: lab.checkout / "sources")
-    source = {"hash": hashes[0], "repository": str(place), "dirty": False}
-    known = {"key": "f" * 24, "source": source}
-    assert rerun._build_again("flame", known, None, lab.store) == "anew"
-    assert made == [("flame", hashes[0])]
+def test_a_build_that_is_gone_is_made_again_before_it_is_measured_with(lab, place, hashes):
+    assert measure("v4-memfile", "--flame-repo", place, "--flame-commit", hashes[0]) == 0
+    assert main(["rerun", "last"]) == 0
+    assert lab.built == [hashes[0]] * 2
+    assert lab.store.load("last").generator.options["commit"] == hashes[0]

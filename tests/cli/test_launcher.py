@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PARTS = ("leaselab", "README.md", "pyproject.toml", "requirements", "scripts")
 TOOLS = (
-    "bash", "cat", "dirname", "env", "flock", "git", "head", "mkdir", "readlink", "rm",
-    "sha256sum", "touch",
+    "bash", "cat", "df", "env", "flock", "git", "head", "id", "mkdir", "readlink", "rm", "sed",
+    "sha256sum", "stat", "touch",
 )  # fmt: skip
 VERSION = "leaselab 0.1.0\n"
 
 
-def launch(launcher, *arguments, cwd=None, **environment):
+def launch(launcher, *arguments, cwd=None, user=None, **environment):
     """Run a launcher with nothing in its environment but what is named."""
     return subprocess.run(
         [str(launcher), *arguments],
@@ -27,6 +28,7 @@ def launch(launcher, *arguments, cwd=None, **environment):
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
+        **(user or {}),
     )
 
 
@@ -184,6 +186,80 @@ def test_the_collections_that_the_playbooks_use_are_those_that_are_kept():
     kept = calling('echo "${COLLECTIONS[@]}"').stdout.replace("/", ".").split()
     # community.docker imports that one
     assert {*kept} == {*used, "community.library_inventory_filtering_v1"}
+
+
+@pytest.mark.parametrize("letter", "'\"$:\n%#,[*\\`{\x1b")
+def test_a_path_that_a_tool_reads_otherwise_is_refused_before_anything_is_made(
+    checkout, tmp_path, letter
+):
+    odd = checkout.rename(tmp_path / f"odd {letter}")
+    before = {*odd.rglob("*")}
+    done = launch(odd / "leaselab", "--version")
+    assert done.returncode == 4
+    assert "in the path of the checkout has a meaning to a tool" in done.stderr
+    assert "move the checkout" in done.stderr
+    assert {*odd.rglob("*")} == before
+
+
+@pytest.fixture
+def foreign(checkout):
+    """A copy that its user may read and not write, and how a program is run as that user."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        place = Path(shutil.copytree(checkout, f"{folder}/checkout"))
+        place.chmod(0o555)
+        nobody = {"user": "nobody", "group": "nogroup", "extra_groups": []}
+        yield place, {} if os.geteuid() else nobody
+        place.chmod(0o755)
+
+
+@pytest.mark.parametrize("command", ["--version", "run", "extra jobs"])
+def test_a_checkout_that_cannot_be_written_is_a_broken_lab_and_no_regression(foreign, command):
+    place, user = foreign
+    done = launch(place / "leaselab", *command.split(), user=user)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert f"leaselab: {place}: " in done.stderr
+    assert "cannot write there, and it is not set up for this command; run it as" in done.stderr
+
+
+@pytest.mark.parametrize("folder", [".venv", ".leaselab"])
+def test_root_runs_nothing_that_everybody_may_write(checkout, folder):
+    (checkout / folder).mkdir()
+    (checkout / folder).chmod(0o777)
+    done = launch(checkout / "leaselab", "--version", LEASELAB_PYTHON="/nowhere")
+    assert done.returncode == 4
+    words = f"{checkout / folder}: everybody may write in it, and root would run it"
+    assert (words in done.stderr) is (os.geteuid() == 0)
+
+
+@pytest.mark.parametrize(("mask", "made"), [("000", "775"), ("022", "755"), ("077", "700")])
+def test_nothing_is_made_that_everybody_may_write(tmp_path, mask, made):
+    places = "ROOT=$HERE VENV=$HERE/v STATE=$HERE/s"
+    call = f"umask {mask}; {places}; check_checkout; mkdir $HERE/made"
+    done = calling(call, HERE=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert f"{(tmp_path / 'made').stat().st_mode & 0o777:o}" == made
+
+
+def test_a_full_disk_is_refused_before_anything_is_made(tmp_path):
+    full = "df() { printf 'Avail\\n12\\n'; }; ROOT=$HERE VENV=$HERE/v; have_room"
+    done = calling(full, HERE=str(tmp_path))
+    assert done.returncode == 4
+    assert "no room for the environment (found 12 MB, wanted 500 MB)" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [("https://ana:secret@127.0.0.1:9/simple", "//127.0.0.1:9/simple"), ("", "that of pip")],
+)
+def test_an_installer_that_fails_gives_its_reason_and_the_index_without_a_password(index, said):
+    failing = "fails() { echo [Errno 9] no ${UV_DEFAULT_INDEX-} here; echo last; return 2; }"
+    done = calling(f"{failing}; install uv fails", UV_DEFAULT_INDEX=index)
+    assert done.returncode == 4
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("leaselab: uv could not be installed: [Errno 9] no ")
+    assert f"the Python package index is {'https:' * bool(index)}{said}; name another" in last
+    assert "secret" not in done.stderr
 
 
 @pytest.mark.parametrize("version", ["3.10", "3.14"])

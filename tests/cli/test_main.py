@@ -3,10 +3,12 @@
 import errno
 import logging
 import os
+import pty
 import re
 import subprocess
 import sys
 import types
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,31 @@ from leaselab.model.errors import (
 
 SOURCES = str(Path(__file__).parents[2] / "scripts")
 OURS = [row.name for row in COMMANDS if row.place != "developer.launched"]
+
+
+@pytest.mark.parametrize("term", ["dumb", "", None])
+@pytest.mark.parametrize("words", ["list", "show last", "list --scenarios", "list --table"])
+def test_a_terminal_that_knows_no_codes_gets_plain_lines(tmp_path, words, term):
+    """Also without a home, in the language of C and on a few columns."""
+    archive_result(tmp_path)
+    known = {"LEASELAB_RESULTS": str(tmp_path), "PYTHONPATH": SOURCES, "LANG": "C"}
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "leaselab", *words.split()],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**known, "COLUMNS": "20"} | ({} if term is None else {"TERM": term}),
+    ) as process:
+        os.close(theirs)
+        seen = b""
+        with suppress(OSError):  # nobody writes any more
+            while part := os.read(ours, 1 << 16):
+                seen += part
+    os.close(ours)
+    assert process.returncode == 0, seen
+    assert b"v4-memfile" in seen
+    assert b"\x1b" not in seen
 
 
 def run_python(*arguments, **options):

@@ -16,11 +16,12 @@ import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
 from tests.bench_document import DOCUMENT
-from tests.hostile import CODES, COMMAND, FOREIGN, NAME, hostile_repository
+from tests.hostile import CODES, COMMAND, FOREIGN, MARKUP, NAME, hostile_repository
 from tests.made_up import Lab
 from tests.plays import ended
 from tests.repositories import git
@@ -263,7 +264,8 @@ def measured(tmp_path_factory, repository):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEASELAB_RAN", str(folder / "ran"))
         lab = Lab(folder, patch)
-        lab.version, lab.complaint = FOREIGN, f"a.c:1:1: error: {FOREIGN}"
+        lab.version = f"{FOREIGN} {MARKUP}"
+        lab.complaint = f"a.c:1:1: error: {FOREIGN} {MARKUP}"
         run = ["run", "v4-memfile", "--repo", str(repository), "--runs", "3"]
         foreign = git(repository, "rev-parse", f"refs/tags/={NAME}")
         with redirect_stdout(said), redirect_stderr(said):
@@ -360,5 +362,12 @@ def test_pages_and_comments_take_none_of_it_for_markup(measured, tmp_path):
     ids = [row["id"] for row in measured[0].store.index.rows() if row["outcome"] == "ok"]
     files = ["--markdown", str(tmp_path / "comment"), "--junit", str(tmp_path / "tests")]
     assert main(["compare", *ids[:2], *files]) in (0, 2, 3)
-    for text in (*pages, (tmp_path / "comment").read_text(), (tmp_path / "tests").read_text()):
-        assert is_shown(text)
+    comment, tests = ((tmp_path / name).read_text() for name in ("comment", "tests"))
+    assert all(map(is_shown, (*pages, comment, tests)))
+    assert any("&lt;img src=x onerror" in page for page in pages)
+    assert not any("<img" in page for page in pages)
+    assert re.search(r"\\<img src.* \\\*\\\*bold", comment)
+    assert not re.search(r"(?<!\\)(<img|\*\*bold)", comment)
+    report = ElementTree.fromstring(tests)  # noqa: S314  # our own
+    assert not [*report.iter("img")]
+    assert any("<img src=x" in (part.text or "") + str(part.attrib) for part in report.iter())

@@ -193,6 +193,8 @@ def test_every_threat_names_tests_that_there_are():
     for row in rows:
         assert all(row[key] for key in ("who", "could", "stops", "tests")), row
         assert set(row["tests"]) <= there, row
+        for change in row.get("broken", ()):
+            assert text(change["in"]).count(change["from"]) == 1, change
 
 
 def test_the_page_on_playbooks_has_every_tag():

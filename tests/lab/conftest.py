@@ -51,9 +51,10 @@ ORDER = (
     "test_faults_blame",
     "test_faults_pair",
     "test_pipeline",
+    "test_threats",
 )
 """Modules one after the other, so that few deployments serve many tests: what takes the lab
-down comes after those that need it up, and last the pipeline, which deploys from a checkout of
+down comes after those that need it up, then the pipeline, which deploys from a checkout of
 its own.  Those from the databases on are in folder `night`: their servers take minutes to
 deploy, so they run each night and before an issue is closed, and only when that folder is
 named."""

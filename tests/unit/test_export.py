@@ -26,6 +26,7 @@ from leaselab.archive.index_file import INDEX
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.model.record import Metric
+from leaselab.report.export import junit, markdown, openmetrics, records
 from leaselab.report.export.records import results_table
 
 
@@ -42,6 +43,33 @@ def archive(tmp_path, monkeypatch):
 def export(capfdbinary, *arguments):
     assert main(["export", *arguments]) == 0
     return capfdbinary.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("form", "place"),
+    [
+        ("--csv", (records, "_metrics")),
+        ("--openmetrics", (openmetrics, "_figures")),
+        ("--junit", (junit, "_case")),
+        ("--markdown", (markdown, "cell_of")),
+    ],
+)
+def test_a_result_that_cannot_be_exported_is_named_and_the_others_are_written(
+    archive, monkeypatch, capfd, form, place
+):
+    bad, real = Store(archive).find("last").name, getattr(*place)
+
+    def fails(row, *others):
+        if bad in str(row):
+            raise KeyError("square")
+        return real(row, *others)
+
+    monkeypatch.setattr(*place, fails)
+    assert main(["export", form, "-"]) == 70
+    printed = capfd.readouterr()
+    assert f"(found {bad}: KeyError('square'))" in printed.err
+    assert "v6-memfile" in printed.out
+    assert bad not in printed.out
 
 
 @pytest.mark.usefixtures("archive")

@@ -1,5 +1,6 @@
 """Following a sweep while it runs: the live file, what is made of it, and its views."""
 
+import http.client
 import io
 import json
 import os
@@ -7,6 +8,7 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -22,7 +24,7 @@ from leaselab.archive.store import Store
 from leaselab.cli.followed import RunningSource, find_source
 from leaselab.cli.main import main
 from leaselab.cli.watch import Sparkline, picture
-from leaselab.cli.watch_page import names_loopback
+from leaselab.cli.watch_page import _server
 from leaselab.lab.bench_file import parse_measured
 from leaselab.model.journal import (
     Begun,
@@ -348,7 +350,25 @@ def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(r
 )
 def test_the_page_answers_those_who_ask_for_this_machine_by_a_name_of_its_own(host, ours):
     """Under any other, a page of the web could read it: DNS rebinding."""
-    assert names_loopback(host) == ours
+    with _server(Answers(), 0) as server:
+        assert server.server_address[0] == "127.0.0.1", "no other machine reaches it"
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        there = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=60)
+        there.putrequest("GET", "/state.json", skip_host=True)
+        if host is not None:
+            there.putheader("Host", host)
+        there.endheaders()
+        answer = there.getresponse()
+        assert (answer.status, answer.read() == b"measured") == (200 if ours else 421, ours)
+        there.close()
+        server.shutdown()
+
+
+class Answers:
+    """What a page has, whatever is asked for."""
+
+    def content(self, _path):
+        return b"measured", "text/plain"
 
 
 READING = {

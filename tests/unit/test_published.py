@@ -14,7 +14,7 @@ from tests.bench_document import DOCUMENT
 from tests.examples import archive_result, edited, example_result
 from tests.inventories import parsed
 
-from leaselab.archive.published import by_role, inventory_name, public_word, published
+from leaselab.archive.published import by_role, public_word, published, published_bench
 from leaselab.archive.running import access_path
 from leaselab.archive.schema import document_of, encode
 from leaselab.archive.store import Store
@@ -223,7 +223,11 @@ def test_a_line_of_a_compiler_may_be_as_long_as_it_likes(piece):
     ],
 )
 def test_an_inventory_is_named_without_the_way_to_it(path, name):
-    assert inventory_name(path) == name
+    known = example_result()
+    record = replace(known, bench=replace(known.bench, inventory=path))
+    assert published(record).bench.inventory == name
+    bench = parse_bench({**DOCUMENT, "inventory": path or ""}, "tests")
+    assert published_bench(bench).inventory == (name or "")
 
 
 def test_hosts_are_replaced_where_they_stand_as_words():

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import stat
 import subprocess
 from datetime import UTC, datetime, timedelta, timezone
@@ -18,7 +19,7 @@ from tests.examples import (
 )
 
 from leaselab.archive.checksums import PRUNED, write_sums
-from leaselab.archive.disk import PRIVATE, drafted, write_whole
+from leaselab.archive.disk import PRIVATE, content_of, drafted, write_whole
 from leaselab.archive.ident import is_id, month_of, new_id
 from leaselab.archive.schema import decode
 from leaselab.archive.store import Store
@@ -363,3 +364,22 @@ class TestChecksums:
         error = refusal(store.load, "last")
         assert (error.outcome, error.found) == (Outcome.USAGE, "schema version 3")
         assert error.where == str(place / "result.json")
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "device", "link", "socket"])
+def test_what_is_no_ordinary_file_is_refused_at_once(tmp_path, kind):
+    path, other = tmp_path / "result.json", tmp_path / "other.json"
+    other.write_text("{}", encoding="utf-8")
+    with socket.socket(socket.AF_UNIX) as listening:
+        {
+            "folder": path.mkdir,
+            "pipe": lambda: os.mkfifo(path),
+            "device": lambda: path.symlink_to("/dev/zero"),
+            "link": lambda: path.symlink_to(other),
+            "socket": lambda: listening.bind(str(path)),
+        }[kind]()
+        with pytest.raises(
+            OSError, match=r"not an ordinary file|symbolic links|No such device"
+        ):
+            content_of(path)
+    assert content_of(other) == b"{}"

@@ -1,10 +1,14 @@
 """Words that pages show: each one is explained."""
 
 import ast
+import enum
+import importlib
 import inspect
+import pkgutil
 
 from tests.examples import example_result
 
+from leaselab import analysis, cli, measure, model, report
 from leaselab.analysis import credibility, steadiness
 from leaselab.measure import trials
 from leaselab.measure.generators import adapter, dhcp_load, dns_answers
@@ -43,6 +47,24 @@ def test_each_reason_and_each_flag_has_a_meaning_and_no_meaning_is_of_a_word_tha
     ends = {"invalid", "build-failed", steadiness.UNSTEADY}
     known = reasons() | {reason.value for reason in SearchReason} | flag_words() | ends
     assert MEANINGS.keys() == known
+
+
+def test_each_table_of_marks_words_and_colours_has_all_that_can_be_asked_for():
+    """A table whose keys are members of an enum has every member."""
+    tables = {
+        f"{module.__name__}.{name}": (set(type(next(iter(table)))), table.keys())
+        for part in (analysis, cli, measure, model, report)
+        for place in pkgutil.walk_packages(part.__path__, f"{part.__name__}.")
+        for module in [importlib.import_module(place.name)]
+        for name, table in vars(module).items()
+        if isinstance(table, dict) and isinstance(next(iter(table), None), enum.Enum)
+    }
+    assert {
+        name: members - set(known)
+        for name, (members, known) in tables.items()
+        if members != known
+    } == {}
+    assert len(tables) > 10
 
 
 def test_a_word_is_explained_once_and_an_unknown_one_not_at_all():

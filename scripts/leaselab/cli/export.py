@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import re
 import sys
+from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from leaselab.archive.row import Row
@@ -19,10 +22,11 @@ from leaselab.cli.options import (
     without_effect,
     write_output,
 )
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, internal_fault, usage_error
 from leaselab.model.record import Record
 from leaselab.model.text import printable_lines
 
+_log = logging.getLogger(__name__)
 FORMS = {
     "csv": "a table as CSV, of which a spreadsheet computes no cell: texts that begin like a "
     "formula have an apostrophe before them",
@@ -31,6 +35,8 @@ FORMS = {
     "junit": "a test report: a case for each result",
     "markdown": "the table of the newest results for a merge request",
 }
+NEWEST = ("junit", "markdown")
+"""Forms of the newest results alone, unless others are named."""
 LEVELS = ("results", "runs", "trials")
 _RESULT = re.compile(r"^[0-9]|^last\b|^\.|/")
 """How the name of a result differs from that of a scenario."""
@@ -87,12 +93,41 @@ def run(args: argparse.Namespace) -> Outcome:
         )
     store = open_store(args, existing=True)
     rows = _rows(args, store)
+    faults: dict[str, str] = {}
     for form, place in places.items():
-        content = _content(args, form, store, rows)
+        chosen = _newest(args, rows) if form in NEWEST else rows
+        content = _without(faults, chosen, partial(_content, args, form, store))
         if form != "parquet":
             content = printable_lines(content.decode()).encode()
         write_output(place, content)
+    if faults:
+        raise internal_fault(
+            "the export is not complete, for a fault of leaselab",
+            found="; ".join(f"{ident}: {error}" for ident, error in faults.items()),
+            todo="the other results are written; report this with the output",
+        )
     return Outcome.OK
+
+
+def _without(
+    faults: dict[str, str], rows: list[Row], content_of: Callable[[list[Row]], bytes]
+) -> bytes:
+    """The content of all rows but those that it cannot be made of, which `faults` gets."""
+    try:
+        return content_of(rows)
+    except (LeaselabError, OSError):
+        raise
+    except Exception:
+        for row in rows:
+            try:
+                content_of([row])
+            except Exception as error:  # noqa: BLE001  # it ends no other
+                _log.exception("the export is without %s", row["id"])
+                faults[row["id"]] = repr(error)
+        others = [row for row in rows if row["id"] not in faults]
+        if others in (rows, []):
+            raise
+        return content_of(others)
 
 
 def _content(args: argparse.Namespace, form: str, store: Store, rows: list[Row]) -> bytes:
@@ -103,11 +138,11 @@ def _content(args: argparse.Namespace, form: str, store: Store, rows: list[Row])
     if form == "junit":
         from leaselab.report.export.junit import junit  # noqa: PLC0415
 
-        return junit([(row, _load(store, row)) for row in _newest(args, rows)])
+        return junit([(row, _load(store, row)) for row in rows])
     if form == "markdown":
         from leaselab.report.export.markdown import markdown  # noqa: PLC0415
 
-        loaded = [_load(store, row) for row in _newest(args, rows)]
+        loaded = [_load(store, row) for row in rows]
         return markdown([record for record in loaded if not isinstance(record, str)]).encode()
     return _table(args, form, store, rows)
 

@@ -151,7 +151,7 @@ def add_id_file(parser: argparse.ArgumentParser) -> None:
 
 def write_ids(args: argparse.Namespace, *ids: str) -> None:
     """Write the ids of the archived results to the requested file, a line each."""
-    if args.id_file is not None:
+    if getattr(args, "id_file", None) is not None:
         write_output(args.id_file, "".join(f"{ident}\n" for ident in ids).encode())
 
 

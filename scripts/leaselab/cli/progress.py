@@ -34,6 +34,7 @@ from leaselab.model.procedure import MetricKind
 from leaselab.model.record import Round
 from leaselab.report.console import Console
 from leaselab.report.live import LiveView, estimate_words, trial_words
+from leaselab.report.width import is_screen
 
 REFRESHES_PER_S = 2
 """Low, as in the local lab the measured machine also draws the terminal."""
@@ -46,7 +47,7 @@ def progress(bench: Bench, name: str = "", stream: TextIO | None = None) -> Iter
     Points of an experiment, each with a `name`, take turns: they have lines.
     """
     stream = stream or sys.stderr
-    if name or not stream.isatty():
+    if name or not is_screen(stream):
         yield PlainProgress(bench, stream, name)
         return
     console = Console(file=stream)

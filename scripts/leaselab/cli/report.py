@@ -155,6 +155,8 @@ def report_after(store: Store) -> None:
         print("leaselab: the report was not written: interrupted", file=sys.stderr)
     except Exception as error:  # noqa: BLE001  # after any error, the measurement stays valid
         reason = error if isinstance(error, LeaselabError | OSError) else repr(error)
-        print(f"leaselab: the report was not written: {reason}", file=sys.stderr)
+        complete = not isinstance(error, LeaselabError) or error.outcome is not Outcome.FAULT
+        said = "the report was not written: " if complete else ""
+        print(f"leaselab: {said}{reason}", file=sys.stderr)
     else:
         print(f"report: {first}", file=sys.stderr)

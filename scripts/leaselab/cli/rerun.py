@@ -9,26 +9,27 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from leaselab.archive.running import BENCH_FILE
 from leaselab.archive.store import Store
 from leaselab.cli.bench_options import add_inventory, inventory_of
 from leaselab.cli.options import add_json, add_result, add_results, open_store
-from leaselab.cli.outcome import show_sealed
 from leaselab.cli.progress import progress
-from leaselab.cli.report import report_after
+from leaselab.cli.run import measure_shown
 from leaselab.lab.bench_file import parse_measured
 from leaselab.lab.catalog import find_scenario
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.identity import Subject
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
-from leaselab.model.source import public_address
-from leaselab.run.experiment import Ended
-from leaselab.run.measurement import measure_alone
-from leaselab.run.preparation import LeasedBench, build_commit, is_kept, leased, prepare
-from leaselab.run.task import open_source, source_folder
-from leaselab.run.variants import deploy, give_back
+from leaselab.model.source import Commit, public_address
+from leaselab.run.preparation import is_kept
+from leaselab.run.session import Session
+from leaselab.run.task import GeneratorSource, Task, open_source, source_folder
 
 NAME = "rerun"
 
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Read the result, then measure the same again.
+    """Read the result, then measure the same again; of a duel both servers.
 
     Raises a usage error when the scenario of that name is another one now:
     the second figure would look like a repetition and be none.
@@ -50,45 +51,46 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args, existing=True)
     store.verify(args.ref)
     record = store.load(args.ref)
-    path = store.find(args.ref) / BENCH_FILE
-    if not path.exists():
-        raise _not_deployed(record)
-    before = parse_measured(json.loads(path.read_text(encoding="utf-8")), str(path))
-    scenarios, asked = checkout_root() / "scenarios", before.scenario
-    _same(asked, find_scenario(scenarios, asked.name, asked.generator))
+    duel = record.experiment if isinstance(record.procedure, Duel) else None
+    benches = [_deployed(store, ref) for ref in (duel.points if duel else [record.id])]
+    before = benches[0]
     if args.inventory is None:
         # Its inventory may have several benches, of which another one may be free.
         args.bench = args.bench or record.bench.name
         args.inventory = _inventory(before.inventory, args.ref)
-    inventory = inventory_of(args)
-    store.check_room()
-    with leased(inventory, f"{NAME} {before.scenario.name}") as bench:
-        ended = _measure(store, before, bench)
-    report_after(store)
-    return show_sealed(store, ended, as_json=args.json)
+    overrides = msgspec.to_builtins(before.procedure)
+    session = Session(store, inventory_of(args), overrides, {}, full=False, show=progress)
+    tasks = [_task(session, bench) for bench in benches]
+    known = dict(zip(tasks, benches, strict=True))
+    session.check = lambda task, bench: _same_server(known[task], bench)
+    return measure_shown(session, tasks, NAME, args, duel.slowdown if duel else None)
 
 
-def _measure(store: Store, before: Bench, bench: LeasedBench) -> Ended:
-    """Prepare, build, deploy and measure the same again; restore the hosts."""
-    prepare(bench, before.distribution, full=False)
-    server = before.server
-    key = _build_again(server.name, server.build, bench, store)
-    tool = before.scenario.generator
-    generator_key = _build_again(tool, before.generator.build, bench, store)
-    [deployed] = deploy(
-        before.scenario,
-        bench,
-        before.procedure,
-        key,
-        generator_build=generator_key,
-        distribution=before.distribution,
-        full=False,
-    )
-    _same_tuning(before, deployed)
-    ended = measure_alone(store, deployed, checkout_root(), progress, lease=bench.lease)
-    if before.scenario.hosts:
-        give_back(bench)
-    return ended
+def _deployed(store: Store, ref: str) -> Bench:
+    """What a result was measured on.
+
+    Raises a usage error where that is nothing, and for a scenario that has changed since.
+    """
+    path = store.find(ref) / BENCH_FILE
+    if not path.exists():
+        raise _not_deployed(store.load(ref))
+    bench = parse_measured(json.loads(path.read_text(encoding="utf-8")), str(path))
+    scenarios, asked = checkout_root() / "scenarios", bench.scenario
+    _same(asked, find_scenario(scenarios, asked.name, asked.generator))
+    return bench
+
+
+def _task(session: Session, before: Bench) -> Task:
+    """The task that a bench was deployed for; `session` gets what its builds are made of."""
+    scenario, commit = before.scenario, None
+    layout = Subject.of_bench(before).layout
+    if before.server.build is not None:
+        commit, files = _source(session, before.server.build, layout)
+        session.files[commit.tree] = files
+    if before.generator.build is not None:
+        source = _source(session, before.generator.build)
+        session.generator = GeneratorSource(scenario.generator, *source)
+    return Task(scenario, commit, before.distribution, layout)
 
 
 def _not_deployed(record: Record) -> LeaselabError:
@@ -118,31 +120,22 @@ def _inventory(name: str, ref: str) -> Path:
     return path
 
 
-def _build_again(
-    name: str, build: Mapping[str, Any] | None, bench: LeasedBench, store: Store
-) -> str:
-    """Return the key of what was measured, or measured with, built again where that is gone.
-
-    `name` is that of the server or generator, `build` what is known of its build; the key is
-    empty for packages.
-    """
-    if build is None:
-        return ""
+def _source(session: Session, build: Mapping[str, Any], layout: int = 0) -> tuple[Commit, Path]:
+    """The commit of a build, and the tar of its files, which a build that is kept needs not."""
+    commit = msgspec.convert(build["source"], Commit)
     if is_kept(build["key"]):
-        return str(build["key"])
-    source = build["source"]
-    if source["dirty"]:
+        session.kept[commit, layout] = build["key"]
+        return commit, Path()
+    if commit.dirty:
         raise usage_error(
             "it was measured from a dirty worktree, and its build is gone",
-            where=public_address(source["repository"]),
+            where=public_address(commit.repository),
             found=f"no build {build['key']}",
             todo="commit the changes, then measure that commit: leaselab run --commit REF",
         )
-    repository = open_source(public_address(source["repository"]))
-    commit = repository.resolve(source["hash"])
-    files = repository.archive(commit, source_folder())
-    made = build_commit(name, commit, files, bench, store)
-    return str(made["key"])
+    repository = open_source(public_address(commit.repository))
+    commit = repository.resolve(commit.hash)
+    return commit, repository.archive(commit, source_folder())
 
 
 def _same(then: Scenario, now: Scenario) -> None:
@@ -159,24 +152,25 @@ def _same(then: Scenario, now: Scenario) -> None:
         )
 
 
-def _same_tuning(then: Bench, now: Bench) -> None:
+def _same_server(then: Bench, now: Bench) -> None:
     """Settings may also come from the inventory; versions may well be others."""
     was, is_now = (
         {
-            "durability": server.durability.value,
-            **server.tuning,
+            "layout": Subject.of_bench(bench).layout,
+            "durability": bench.server.durability.value,
+            **bench.server.tuning,
             **{
                 f"{name}: {key}": value
-                for name, program in server.beside.items()
+                for name, program in bench.server.beside.items()
                 for key, value in program.get("variables", {}).items()
             },
         }
-        for server in (then.server, now.server)
+        for bench in (then, now)
     )
     changed = sorted(key for key in was if was[key] != is_now.get(key))
     if changed:
         raise usage_error(
-            f"the server is tuned in another way now: {', '.join(changed)}",
+            f"the server is built or tuned in another way now: {', '.join(changed)}",
             where=f"scenario {then.scenario.name}",
             found=", ".join(str(is_now.get(key)) for key in changed),
             wanted=", ".join(str(was[key]) for key in changed),

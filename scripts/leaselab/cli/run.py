@@ -144,10 +144,10 @@ def run(args: argparse.Namespace) -> Outcome:
     if anchored:
         return _anchored(session, tasks, anchor, args)
     if len(tasks) == 1 and args.commits is None:
-        return _measure_one(session, tasks[0], args)
+        return measure_shown(session, tasks, NAME, args)
     series = Series(session, tasks, again=args.commits is None)
     try:
-        with session.leased(_purpose(tasks)):
+        with session.leased(_purpose(NAME, tasks)):
             return series.measure(sequential=args.sequential)
     finally:
         servers = any(task.commit or task.distribution for task in tasks)
@@ -156,15 +156,21 @@ def run(args: argparse.Namespace) -> Outcome:
         write_ids(args, *series.ids)
 
 
-def _measure_one(session: Session, task: Task, args: argparse.Namespace) -> Outcome:
-    """Measure one task alone, and show its result, with an error last."""
+def measure_shown(
+    session: Session,
+    tasks: Sequence[Task],
+    command: str,
+    args: argparse.Namespace,
+    slowdown: float | None = None,
+) -> Outcome:
+    """Measure one task alone, or a duel; show each result whole, with an error last."""
     sealed: list[Ended] = []
-    with session.leased(f"{NAME} {task}"):
-        session.measure([task], lambda _, ended: sealed.append(ended))
-    last = sealed[-1]
-    write_ids(args, last.place.name)
+    with session.leased(_purpose(command, tasks)):
+        session.measure(tasks, lambda _, ended: sealed.append(ended), slowdown=slowdown)
+    last = sealed[-len(tasks) :]
+    write_ids(args, *(ended.place.name for ended in last))
     report_after(session.store)
-    return show_sealed(session.store, last, as_json=args.json)
+    return show_sealed(session.store, *last, as_json=args.json)
 
 
 def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:
@@ -226,7 +232,7 @@ def _anchored(
     done: list[Series] = []
     outcome = Outcome.OK
     try:
-        with session.leased(_purpose(tasks)):
+        with session.leased(_purpose(NAME, tasks)):
             for group in groups.values():
                 others = [task for task in group if not same_source(task.commit, commit)]
                 anchor = Task(group[0].scenario, commit, group[0].distribution)
@@ -242,10 +248,10 @@ def _anchored(
     return outcome
 
 
-def _purpose(tasks: Sequence[Task]) -> str:
+def _purpose(command: str, tasks: Sequence[Task]) -> str:
     """The public purpose of the lease: the first task, and the number of further ones."""
     more = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-    return f"{NAME} {tasks[0]}{more}"
+    return f"{command} {tasks[0]}{more}"
 
 
 def _show(records: Sequence[Record], *, servers: bool, as_json: bool) -> None:

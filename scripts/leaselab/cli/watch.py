@@ -26,6 +26,7 @@ from leaselab.model.errors import Outcome
 from leaselab.model.text import printable
 from leaselab.report.console import Console
 from leaselab.report.live import LiveView, figure_words
+from leaselab.report.width import is_screen
 
 EVERY_S = 1.0
 
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> Outcome:
         from leaselab.cli.watch_page import serve  # noqa: PLC0415  # draws; slow to import
 
         serve(source, args.port)
-    elif sys.stdout.isatty():
+    elif is_screen(sys.stdout):
         _follow(source)
     else:
         _print_lines(source)

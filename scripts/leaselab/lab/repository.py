@@ -12,6 +12,7 @@ import fcntl
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -358,6 +359,10 @@ def open_repository(where: str, mirrors: Path) -> Repository:
             where=where,
             found=folder.reason if folder.status else "a file",
             wanted="the folder of a clone, or an address",
+            todo="if it is of a user whom you trust: git config --global --add safe.directory "
+            f"{shlex.quote(str(path.absolute()))}"
+            if "dubious ownership" in folder.reason
+            else "",
         )
     place = path.absolute()
     name = os.fsencode(place).decode(errors="replace")

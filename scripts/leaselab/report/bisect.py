@@ -41,6 +41,7 @@ _OUTCOMES = {
     Ending.SAME: Outcome.OK,
     Ending.FASTER: Outcome.OK,
     Ending.UNKNOWN: Outcome.INVALID,
+    Ending.BROKEN: Outcome.INVALID,
 }
 """Exit codes: wherever the bad end is slower, there is a regression."""
 
@@ -71,9 +72,9 @@ class Hunted:
     @property
     def outcome(self) -> Outcome:
         """Outcome of the command."""
-        if self.end.ending is Ending.BROKEN:
-            broken = {0, self.known.count} & self.known.broken
-            return Outcome.BUILD if broken & self.unbuilt else Outcome.INVALID
+        ends = {0, self.known.count} & self.known.broken
+        if self.end.ending is Ending.BROKEN and ends & self.unbuilt:
+            return Outcome.BUILD
         return _OUTCOMES[self.end.ending]
 
     @cached_property

@@ -19,6 +19,7 @@ _UNITS = ((DAY_S, "d"), (3600, "h"), (60, "min"), (1, "s"))
 NOTHING = "no max rate was measured here yet: `leaselab run` measures one"
 _SIGNS = {Basis.MEASURED: "", Basis.LARGER: "≤ ", Basis.SMALLER: "≈ ", Basis.MAX_RATE: "≥ "}
 _BASES = {
+    Basis.MEASURED: "",
     Basis.LARGER: "≤: measured with more clients",
     Basis.SMALLER: "≈: measured with fewer clients, and multiplied",
     Basis.MAX_RATE: (
@@ -197,7 +198,7 @@ def notes(demand: Demand | Asked, configurations: Sequence[Configuration]) -> It
     bases = {
         configuration.serving.basis for configuration in configurations if configuration.serving
     }
-    yield from (f"restart {text}" for basis, text in _BASES.items() if basis in bases)
+    yield from (f"restart {text}" for basis, text in _BASES.items() if text and basis in bases)
     yield from conditions(
         [
             configuration.rate.cell if configuration.rate else configuration.cell

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from leaselab.model.record import Metric, Record, Round
 
 Kind = tuple[str, str]
+Part = TypeVar("Part", Metric, Round)
 Scales = Mapping[Kind, tuple[str, float]]
 
 _STEP = 1024
@@ -88,7 +90,7 @@ def _shown_metric(metric: Metric, scale: tuple[str, float] | None) -> Metric:
         return metric
     unit, factor = scale
     low, high = metric.ci95 or (None, None)
-    return replace(
+    return _changed(
         metric,
         unit=unit,
         value=_times(metric.value, factor),
@@ -103,7 +105,15 @@ def _shown_round(round_: Round, factors: Mapping[str, float]) -> Round:
     metrics = {
         name: _times(value, factors.get(name, 1.0)) for name, value in round_.metrics.items()
     }
-    return replace(round_, metrics=metrics)
+    return _changed(round_, metrics=metrics)
+
+
+def _changed(part: Part, **fields: object) -> Part:
+    """Replace fields by values that no record can have, such as a large ratio in percent."""
+    changed = copy(part)
+    for name, value in fields.items():
+        force_setattr(changed, name, value)
+    return changed
 
 
 def _shown_row(row: Mapping[str, Any], scales: Scales) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,6 +34,11 @@ def write_table(
 def columns(stream: TextIO) -> int | None:
     """How many a terminal has; None for a pipe or a file."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def is_screen(stream: TextIO) -> bool:
+    """Whether it is a terminal that obeys control codes: one without a name may not."""
+    return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb", "unknown")
 
 
 def _blocks(

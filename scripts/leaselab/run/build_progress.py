@@ -21,6 +21,7 @@ from leaselab.model.journal import BuildStep, live_entry_of
 from leaselab.model.source import SHORT
 from leaselab.model.text import Control
 from leaselab.report.live import build_words
+from leaselab.report.width import is_screen
 
 BUILDING = ("build", "Build the commit")
 """Role and name of the task that compiles; the builder has its contract by then."""
@@ -107,7 +108,7 @@ class _Lines:
         self._at = 0.0
 
     def show(self, step: BuildStep) -> None:
-        if self._stream.isatty():
+        if is_screen(self._stream):
             # a line that wraps cannot be cleared as one
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(_CLEAR)
@@ -122,6 +123,6 @@ class _Lines:
 
     def clear(self) -> None:
         """End the updated line before another line is printed."""
-        if self._stream.isatty():
+        if is_screen(self._stream):
             self._stream.write(_CLEAR)
             self._stream.flush()

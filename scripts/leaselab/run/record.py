@@ -281,7 +281,10 @@ def _server(server: ServerUnderTest, config: KeptConfig | None) -> Server:
 def _git(root: Path, *arguments: str) -> str | None:
     try:
         done = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False
+            ["git", "-c", f"safe.directory={root}", "-C", str(root), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
         )
     except OSError:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,7 +50,7 @@ class Workplace:
     inventory: Inventory
     overrides: Mapping[str, Any]
     """Requested parameters of the procedure."""
-    files: Mapping[str, Path] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
     """By tree: the tar of a commit's files."""
     full: bool = True
     """Whether to run all playbooks again, also where their result is still valid."""
@@ -59,6 +59,10 @@ class Workplace:
     built: dict[tuple[Commit, int], str | LeaselabError] = field(default_factory=dict)
     """Key of the artifact by commit and layout, or the error of its build.  Filled as commits
     are built."""
+    kept: dict[tuple[Commit, int], str] = field(default_factory=dict)
+    """Keys of artifacts, by commit and layout, that are used as they are and not built."""
+    check: Callable[[Task, Bench], object] = lambda *_: None
+    """Raises where what was deployed is not what the task is to measure."""
     lab: Prepared = field(default_factory=Prepared)
     together: Sequence[Task] = ()
     """The points of the experiment that is being measured."""
@@ -129,6 +133,7 @@ class Workplace:
             places=places,
         )
         self.lab.changed_hosts = bool(task.scenario.hosts)
+        self.check(task, benches[0])
         return benches
 
     def archive(
@@ -201,6 +206,8 @@ class Workplace:
         self, name: str, commit: Commit, files: Path, layout: int = 0
     ) -> str | LeaselabError:
         """Build a commit of a server or generator; return its key, or why there is none."""
+        if (commit, layout) in self.kept:
+            return self.kept[commit, layout]
         try:
             made = build_commit(name, commit, files, self.bench, self.store, layout=layout)
         except LeaselabError as error:

@@ -22,7 +22,12 @@ from leaselab.report.site.pages import Pages, sweep_page
 from leaselab.report.site.review import REVIEW
 from leaselab.report.site.site import BENCHES, CAPACITY, NAV
 
-_VERDICTS = {"yes": "good", "no": "refused", "perhaps": "doubt"}
+_VERDICTS = {
+    Carries.YES: "good",
+    Carries.NO: "refused",
+    Carries.PERHAPS: "doubt",
+    Carries.UNKNOWN: "",
+}
 """How the page shows each word."""
 
 
@@ -68,7 +73,7 @@ def _context(
                 "at": axis.at(configuration.head_room)
                 if axis and configuration.head_room
                 else None,
-                "verdict": _VERDICTS.get(configuration.carries.value, ""),
+                "verdict": _VERDICTS[configuration.carries],
             }
             for configuration, href in zip(configurations, links, strict=True)
         ],

@@ -9,6 +9,7 @@ from leaselab.report.site.vega import (
     LOOKS,
     OWN_COLOUR,
     WIDTH,
+    Look,
     Spec,
     chart,
     dashed,
@@ -21,8 +22,8 @@ from leaselab.report.site.vega import (
     tooltip_fields,
 )
 
-Change = tuple[str, float, tuple[float, float] | None, str]
-"""Label, ratio, its 95 % interval, and the look of the change, of `LOOKS`."""
+Change = tuple[str, float, tuple[float, float] | None, Look]
+"""Label, ratio, its 95 % interval, and the look of the change."""
 _LABEL_WIDTH = 320
 """Room for the label of a line (px)."""
 

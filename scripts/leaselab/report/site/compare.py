@@ -25,6 +25,7 @@ from leaselab.report.listing import sentence
 from leaselab.report.matrix import shown
 from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.vega import Look
 from leaselab.report.units import in_shown_units
 
 MOST = 4
@@ -172,7 +173,7 @@ def group(
             f"{number}. {column.label}" + ("" if shared else f", {column.rests}"),
             column.ratio.value,
             column.ratio.ci95,
-            "same",
+            Look.SAME,
         )
         for number, column in enumerate(columns, start=1)
         if column.ratio is not None

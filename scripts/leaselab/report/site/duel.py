@@ -20,6 +20,8 @@ from leaselab.report.site.vega import (
     MEASURED,
     OWN_COLOUR,
     WORSE,
+    Look,
+    Shape,
     Spec,
     chart,
     dots,
@@ -96,15 +98,15 @@ def _moved(verdict: Verdict, other: Record) -> Spec | None:
     judged = verdict.duel
     if judged is None:
         return None
-    looks = {Answer.SLOWER: "worse", Answer.FASTER: "better"}
+    seen = {Answer.SLOWER: Look.WORSE, Answer.FASTER: Look.BETTER}
     title = metric_title(judged.metric, other)
-    changes = [(title, judged.ratio, judged.ci95, looks.get(judged.answer, "same"))]
+    changes = [(title, judged.ratio, judged.ci95, seen.get(judged.answer, Look.SAME))]
     changes += [
         (
             metric_title(figure.name, other),
             figure.ratio,
             figure.ci95,
-            "worse" if figure.worse else "same",
+            Look.WORSE if figure.worse else Look.SAME,
         )
         for figure in judged.others
         if not figure.ci95 or figure.ci95[1] - figure.ci95[0] <= _WIDEST
@@ -151,9 +153,10 @@ def _pairs(base: Record, other: Record, *, higher_is_better: bool) -> Spec | Non
         ("server", "", ""), ("round", "round", "d"), ("rate", axis, ".6~g")
     )
     y = number("rate", axis, scale={"padding": 12})
+    shapes = Shape.CIRCLE, Shape.DIAMOND
     of = {
         "color": looks("server", dict(zip(LETTERS, (ASIDE, MEASURED), strict=True))),
-        "shape": looks("server", dict(zip(LETTERS, ("circle", "diamond"), strict=True))),
+        "shape": looks("server", dict(zip(LETTERS, shapes, strict=True))),
     }
     return chart(
         [

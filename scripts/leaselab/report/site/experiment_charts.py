@@ -17,6 +17,7 @@ from leaselab.report.site.vega import (
     MEASURED,
     WIDTH,
     ZOOM,
+    Shape,
     Spec,
     chart,
     colours,
@@ -31,10 +32,10 @@ from leaselab.report.site.vega import (
 )
 
 _LOOKS = {
-    Standing.BEST: (BETTER, "diamond"),
-    Standing.ALIKE: (MEASURED, "circle"),
-    Standing.UNCLEAR: (MEASURED, "square"),
-    Standing.OTHER: (ASIDE, "triangle-down"),
+    Standing.BEST: (BETTER, Shape.DIAMOND),
+    Standing.ALIKE: (MEASURED, Shape.CIRCLE),
+    Standing.UNCLEAR: (MEASURED, Shape.SQUARE),
+    Standing.OTHER: (ASIDE, Shape.DOWN),
 }
 """How a point stands to the best one: colour and shape of its mark."""
 _TICKS = 16

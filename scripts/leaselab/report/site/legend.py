@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from leaselab.report.site.vega import ASIDE, Spec
+from leaselab.report.site.vega import ASIDE, Shape, Spec
 
 _SHAPES = {
-    "circle": "M6 1.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 1 0 0-9",
-    "diamond": "M6 .5 11 6 6 11.5 1 6z",
-    "triangle-up": "M6 1.5 11 10.5H1z",
-    "triangle-down": "M6 10.5 11 1.5H1z",
-    "cross": "M4 1h4v3h3v4H8v3H4V8H1V4h3z",
+    Shape.CIRCLE: "M6 1.5a4.5 4.5 0 1 0 0 9a4.5 4.5 0 1 0 0-9",
+    Shape.SQUARE: "M2 2h8v8H2z",
+    Shape.DIAMOND: "M6 .5 11 6 6 11.5 1 6z",
+    Shape.UP: "M6 1.5 11 10.5H1z",
+    Shape.DOWN: "M6 10.5 11 1.5H1z",
+    Shape.CROSS: "M4 1h4v3h3v4H8v3H4V8H1V4h3z",
 }
-"""Outlines of marks in a square of 12 px, by Vega's names."""
+"""Outlines of marks in a square of 12 px."""
 
 
 class Key(NamedTuple):
@@ -63,7 +64,7 @@ def _keys(panel: Spec) -> Iterator[Key]:
             if isinstance(scale, dict):
                 known.update(zip(map(_word, scale["domain"]), scale["range"], strict=True))
     for name in looks["color"] | looks["shape"]:
-        shape = looks["shape"].get(name, "circle")
+        shape = Shape(looks["shape"].get(name, Shape.CIRCLE))
         yield Key(name, looks["color"].get(name, ASIDE), _SHAPES[shape])
 
 

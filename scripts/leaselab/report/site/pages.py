@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,14 @@ from markupsafe import Markup
 
 from leaselab import __version__
 from leaselab.archive.disk import drafted
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, internal_fault, usage_error
 from leaselab.model.text import printable_lines
 from leaselab.report.listing import moment_words, number, sentence, short, span
 from leaselab.report.site.figure import Figure, script, script_version
 from leaselab.report.site.labels import labelled
 from leaselab.report.site.vega import Spec
 
+_log = logging.getLogger(__name__)
 _HERE = Path(__file__).parent
 _MANIFEST = "pages.json"
 _ASSETS = "assets"
@@ -88,6 +91,8 @@ class Pages:
         self._written: dict[str, str] = {}
         self._made: set[str] = set()
         self._stale: set[str] = set()
+        self.left_out: dict[str, str] = {}
+        """Pages that could not be made, by name, and the error of each."""
         self._known = self._read_manifest()
         self._environment = _environment()
 
@@ -103,6 +108,32 @@ class Pages:
         `name` is its path in the site without ``.html``; `source` is all that it
         shows, as JSON values; `context` makes what the template gets and the charts.
         """
+        with self.apart(name):
+            self._write(name, template, source, context)
+
+    @contextmanager
+    def apart(self, name: str) -> Iterator[None]:
+        """Have a fault of Leaselab in the context cost the site this page alone.
+
+        Its place has a page that says so.  Errors of the input and of the disk are raised.
+        """
+        try:
+            yield
+        except (LeaselabError, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001  # a page that fails ends no other
+            self.left_out[name] = repr(error)
+            _log.exception("the report is without its page %s", name)
+            self._put(name, "left_out.html", {"left_out": self.left_out}, ())
+            self._written[name] = ""
+
+    def _write(
+        self,
+        name: str,
+        template: str,
+        source: object,
+        context: Callable[[], tuple[Mapping[str, Any], Iterable[Figure | None]]],
+    ) -> None:
         if name in self._made:
             return
         if ".." in name.split("/") or name.startswith("/"):
@@ -114,7 +145,12 @@ class Pages:
         if self._known.get(name) == fingerprint and page.exists():
             return
         values, figures = context()
-        drawn = [figure for figure in figures if figure is not None]
+        self._put(name, template, values, [figure for figure in figures if figure is not None])
+
+    def _put(
+        self, name: str, template: str, values: Mapping[str, Any], drawn: Sequence[Figure]
+    ) -> None:
+        """Write the file of a page, and that of the data of its charts, if it has any."""
         text = self._environment.get_template(template).render(
             **values,
             page=name,
@@ -125,6 +161,7 @@ class Pages:
             version=__version__,
         )
         self._disown(name)
+        page = self._folder / f"{name}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         _replace(page, labelled(text))
         data = page.with_suffix(".js")
@@ -150,7 +187,10 @@ class Pages:
         return name in self._written
 
     def finish(self) -> None:
-        """Write what all pages share, and remove the pages that are not of this site."""
+        """Write what all pages share, and remove the pages that are not of this site.
+
+        Raises internal_fault where a page could not be made.
+        """
         assets = self._folder / _ASSETS
         assets.mkdir(parents=True, exist_ok=True)
         for name in _SHARED:
@@ -160,6 +200,13 @@ class Pages:
             for suffix in (".html", ".js"):
                 (self._folder / f"{name}{suffix}").unlink(missing_ok=True)
         self._write_manifest(self._written)
+        if self.left_out:
+            raise internal_fault(
+                "the report is not complete, for a fault of leaselab",
+                where=str(self._folder),
+                found="; ".join(f"{name}: {error}" for name, error in self.left_out.items()),
+                todo="the other pages are written; report this with the output",
+            )
 
     def _disown(self, name: str) -> None:
         """Note that a page is current no more, before it is written: this may be interrupted.

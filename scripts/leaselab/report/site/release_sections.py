@@ -24,6 +24,7 @@ from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.release_charts import curves_chart
 from leaselab.report.site.seconds_chart import seconds_note
 from leaselab.report.site.sweep import run_seconds, typical_run
+from leaselab.report.site.vega import Look
 
 Families = Mapping[str, Sequence[Scenario]]
 """The scenarios of each family of the catalogue, by its name."""
@@ -58,14 +59,15 @@ class Entry:
         return self.other.scenario.name
 
     @property
-    def look(self) -> str:
+    def look(self) -> Look:
         """What the change is: worse, better, same, or unknown, as across sessions."""
         verdict = self.comparison.verdict
         if verdict is None or self.comparison.apart:
-            return "unknown"
+            return Look.UNKNOWN
         if not verdict.differs:
-            return "same"
-        return "better" if (verdict.ratio > 1) == verdict.higher_is_better else "worse"
+            return Look.SAME
+        better = (verdict.ratio > 1) == verdict.higher_is_better
+        return Look.BETTER if better else Look.WORSE
 
     @property
     def basis(self) -> str:

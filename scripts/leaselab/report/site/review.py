@@ -40,7 +40,7 @@ from leaselab.report.site.vega import (
 
 REVIEW = ("review", "Review")
 """The page, and its words."""
-_COLOURS = {"suspected": DOUBT, "confirmed": WORSE, "refuted": ASIDE}
+_COLOURS = {State.SUSPECTED: DOUBT, State.CONFIRMED: WORSE, State.REFUTED: ASIDE}
 """Of the lines of changes, by state; one for the better that is confirmed is green."""
 
 
@@ -210,9 +210,9 @@ def _place(series: Series, change: Change) -> float:
 
 def change_colour(change: Change) -> str:
     """The colour of a change, by what is known of it."""
-    if change.state.value == "confirmed" and not change.worse:
+    if change.state is State.CONFIRMED and not change.worse:
         return BETTER
-    return _COLOURS[change.state.value]
+    return _COLOURS[change.state]
 
 
 def _points(series: Series) -> Iterator[Spec]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -118,18 +118,12 @@ class _Site:
         every: dict[str, Sequence[Row]] = {}
         groups: list[tuple[str, Sequence[str]]] = []
         for scenario in scenarios:
-            rows = every[scenario] = self._index.every(scenario)
-            for row in rows[-self._sweeps :] if self._sweeps else ():
-                self._write_sweep(row["id"])
-            lines[scenario] = lines_of(scenario, rows)
-            for line in lines[scenario]:
-                # A duel has a page of its own, which judges its rounds.
-                chosen = choose([row for row in line.rows if row["procedure"] != DUEL])
-                for ref in chosen:
-                    self._write_sweep(ref)
-                chosen = [ref for ref in chosen if ref not in self._results.refused]
-                if len(chosen) > 1:
-                    groups.append((line.name, chosen))
+            with self._pages.apart(history_page(scenario)):
+                rows = every[scenario] = self._index.every(scenario)
+                for row in rows[-self._sweeps :] if self._sweeps else ():
+                    self._write_sweep(row["id"])
+                lines[scenario] = lines_of(scenario, rows)
+                groups += self._groups(lines[scenario])
         if len(self._named) > 1:
             named = [ref for ref in self._named if ref not in self._results.refused]
             groups = [("the results that were named", named)] if len(named) > 1 else []
@@ -140,15 +134,28 @@ class _Site:
                     line, every[scenario], [other for other in own if other is not line]
                 )
         figures = [line for own in lines.values() for line in own]
-        changes = self._review.of(State.CONFIRMED, State.SUSPECTED)
-        listed = history_list(figures, changes)
-        self._pages.write("histories", "histories.html", listed, lambda: (listed, ()))
-        self._write_summaries(newest, groups, figures, experiments)
+        with self._pages.apart("histories"):
+            changes = self._review.of(State.CONFIRMED, State.SUSPECTED)
+            listed = history_list(figures, changes)
+            self._pages.write("histories", "histories.html", listed, lambda: (listed, ()))
         if not self._named:
             self._write_review(figures)
-            self.write_benches()
+            with self._pages.apart(BENCHES[0]):
+                self.write_benches()
+        self._write_summaries(newest, groups, figures, experiments)
         self._pages.finish()
         return self._first
+
+    def _groups(self, lines: Sequence[Line]) -> Iterator[tuple[str, Sequence[str]]]:
+        """Results of lines that are compared, which then have a page, by the line's name."""
+        for line in lines:
+            # A duel has a page of its own, which judges its rounds.
+            chosen = choose([row for row in line.rows if row["procedure"] != DUEL])
+            for ref in chosen:
+                self._write_sweep(ref)
+            chosen = [ref for ref in chosen if ref not in self._results.refused]
+            if len(chosen) > 1:
+                yield line.name, chosen
 
     @cached_property
     def _review(self) -> Review:
@@ -204,16 +211,17 @@ class _Site:
                 continue
             for ref in refs:
                 self._write_sweep(ref)
-            points = self._points(ident)
-            if not points:
-                continue
-            self._pages.write(
-                experiment_page(ident),
-                "experiment.html",
-                [point.id for point in points],
-                partial(self._experiment, points),
-            )
-            listed.append(experiment_line(points))
+            with self._pages.apart(experiment_page(ident)):
+                points = self._points(ident)
+                if not points:
+                    continue
+                self._pages.write(
+                    experiment_page(ident),
+                    "experiment.html",
+                    [point.id for point in points],
+                    partial(self._experiment, points),
+                )
+                listed.append(experiment_line(points))
         return listed[:EXPERIMENTS]
 
     def _points(self, ident: str) -> list[Record]:
@@ -246,24 +254,8 @@ class _Site:
     ) -> None:
         """The pages that show results of all scenarios."""
         records = [record for ref in newest if (record := self._results.light(ref)) is not None]
-        known = {row["id"]: row for row in self._index.every(newest=2 * NEWEST)}
-        latest = [
-            {**row, "against": anchor_words(row, known)}
-            for row in [*known.values()][-NEWEST:][::-1]
-        ]
-        outcomes = self._index.outcomes()
         failed = self._index.without_figure(NOT_OK + 1)
         linked = {"href": self._href}
-        self._pages.write(
-            "index",
-            "overview.html",
-            [
-                [[row["id"] for row in line.rows] for line in lines],
-                [newest, latest, outcomes, experiments],
-                [self._href(row) for row in latest],
-            ],
-            lambda: self._overview(records, lines, latest, outcomes, experiments),
-        )
         self._pages.write(
             "validity",
             "validity.html",
@@ -274,6 +266,23 @@ class _Site:
             ),
         )
         self._pages.write("compare", "compare.html", groups, partial(self._compared, groups))
+        with self._pages.apart("index"):  # the last one: it names pages that are left out
+            known = {row["id"]: row for row in self._index.every(newest=2 * NEWEST)}
+            latest = [
+                {**row, "against": anchor_words(row, known)}
+                for row in [*known.values()][-NEWEST:][::-1]
+            ]
+            outcomes = self._index.outcomes()
+            self._pages.write(
+                "index",
+                "overview.html",
+                [
+                    [[row["id"] for row in line.rows] for line in lines],
+                    [newest, latest, outcomes, experiments],
+                    [[self._href(row) for row in latest], self._pages.left_out],
+                ],
+                lambda: self._overview(records, lines, latest, outcomes, experiments),
+            )
 
     def _overview(
         self,
@@ -295,6 +304,7 @@ class _Site:
             "experiments": experiments,
             "answer": news,
             "fought": self._newest_duel(experiments) if few else None,
+            "left_out": self._pages.left_out,
         }
         return {**values, **linked}, figures
 

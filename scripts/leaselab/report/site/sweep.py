@@ -209,7 +209,7 @@ def _run(record: Record, place: int) -> dict[str, Any]:
 
 def _trial(record: Record, trial: Trial, role: str = "") -> dict[str, Any]:
     """A row of a table; `role` is what the trial is beside its outcome, such as a bound."""
-    verdict = verdict_of(trial, record.procedure)
+    verdict: str = verdict_of(trial, record.procedure)
     if not trial.valid:
         verdict += f": {trial.reason}" + (f" ({trial.detail})" if trial.detail else "")
     elif verdict == "failed" and trial.aborted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
 from statistics import median
 from typing import Any
 
@@ -20,6 +21,7 @@ from leaselab.report.site.vega import (
     SERIES,
     WIDTH,
     ZOOM,
+    Shape,
     Spec,
     chart,
     dashed,
@@ -43,14 +45,26 @@ _NEAR = 0.25
 """How far from the max rate a load may be that is drawn (0..)."""
 _CLOSE = 0.02
 """How far apart loads may be that make one point (0..)."""
+
+
+class Verdict(StrEnum):
+    """What came of a trial, or what it was for."""
+
+    PASSED = "passed"
+    COUNTED = "counted"
+    FAILED = "failed"
+    NOT_VALID = "not valid"
+    CONFIRMATION = "confirmation"
+
+
 _VERDICTS = {
-    "passed": (BETTER, "circle"),
-    "counted": (BETTER, "circle"),
-    "failed": (DOUBT, "triangle-up"),
-    "not valid": (ASIDE, "cross"),
-    "confirmation": (SERIES[1], "diamond"),
+    Verdict.PASSED: (BETTER, Shape.CIRCLE),
+    Verdict.COUNTED: (BETTER, Shape.CIRCLE),
+    Verdict.FAILED: (DOUBT, Shape.UP),
+    Verdict.NOT_VALID: (ASIDE, Shape.CROSS),
+    Verdict.CONFIRMATION: (SERIES[1], Shape.DIAMOND),
 }
-"""What came of a trial, or what it was for: colour and shape of its mark."""
+"""Colour and shape of the mark of a trial."""
 
 
 def verdict_marks(values: Sequence[Mapping[str, Any]]) -> Spec:
@@ -63,13 +77,13 @@ def verdict_marks(values: Sequence[Mapping[str, Any]]) -> Spec:
     }
 
 
-def verdict_of(trial: Trial, procedure: Procedure) -> str:
+def verdict_of(trial: Trial, procedure: Procedure) -> Verdict:
     """What came of a trial: passed or failed, or counted where nothing was asked of it."""
     if not trial.valid:
-        return "not valid"
+        return Verdict.NOT_VALID
     if procedure.loss_goal is None:
-        return "counted"
-    return "passed" if procedure.counts(trial) else "failed"
+        return Verdict.COUNTED
+    return Verdict.PASSED if procedure.counts(trial) else Verdict.FAILED
 
 
 def rate_unit(record: Record) -> str:
@@ -155,7 +169,7 @@ def loss_chart(record: Record) -> Spec | None:
         _loss(
             trial,
             f"confirmation, trial {place}",
-            "confirmation" if trial.valid else verdict_of(trial, procedure),
+            Verdict.CONFIRMATION if trial.valid else verdict_of(trial, procedure),
         )
         for place, trial in enumerate(confirming(record), start=1)
     ]

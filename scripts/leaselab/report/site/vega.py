@@ -9,6 +9,7 @@ it is dark.  Each chart is `width` wide; a page scales it down.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from itertools import cycle, islice
 from typing import Any
 
@@ -21,10 +22,37 @@ DOUBT = "#e08a1e"
 """Suspected and not confirmed; a trial that failed."""
 ASIDE = "#8a8a8a"
 """What is compared with, what does not count, and lines that figures are seen against."""
-LOOKS = {"worse": WORSE, "better": BETTER, "same": MEASURED, "unknown": ASIDE}
-"""Of changes, by what they are."""
+
+
+class Look(StrEnum):
+    """What a change is."""
+
+    WORSE = "worse"
+    BETTER = "better"
+    SAME = "same"
+    UNKNOWN = "unknown"
+
+
+LOOKS = {
+    Look.WORSE: WORSE,
+    Look.BETTER: BETTER,
+    Look.SAME: MEASURED,
+    Look.UNKNOWN: ASIDE,
+}
+"""Of changes."""
 SERIES = (MEASURED, "#b06fb0", "#2fa4a8", "#9a7b4f", "#d883a4", "#6f7fd1")
 """Of several things in one chart, in their order; none of these means a judgement."""
+
+
+class Shape(StrEnum):
+    """Marks of charts, by Vega's names."""
+
+    CIRCLE = "circle"
+    SQUARE = "square"
+    DIAMOND = "diamond"
+    UP = "triangle-up"
+    DOWN = "triangle-down"
+    CROSS = "cross"
 
 
 Spec = dict[str, Any]
