@@ -185,6 +185,20 @@ def _answers(node, packet):
         return {True, False, None}
 
 
+def needed(node):
+    """Values of expressions of which one is there where a condition holds; None if not known."""
+    kind, *parts = node
+    if kind == "=":
+        for one, other in (parts, parts[::-1]):
+            if other[0] == "value" and one[0] != "value":
+                return [(one, other[1])]
+    every = [needed(part) for part in parts] if kind in ("and", "or") else []
+    if kind == "or":
+        return None if None in every else [pair for pairs in every for pair in pairs]
+    known = [pairs for pairs in every if pairs is not None]
+    return min(known, key=len) if known else None
+
+
 def _both(kind, one, other):
     """The answer for two parts, as dhcpd has it: it has none where the first of `and` fails."""
     if kind == "and":
