@@ -43,8 +43,8 @@ _DIGITS = 9
 _FAR = 999_998
 """A number that no client has."""
 _MOST_SPAWNED, _MOST_PLACES, _LONGEST = 4096, 3, 64
-"""Values of a spawned class that clients have, places of a field in which they differ, and bytes
-of a field that are looked at."""
+"""Values of a spawned class that clients have, places of a field in which they differ, and
+bytes of a field that are looked at."""
 SENT = ("options", "agent")
 """What a form has of what clients and their relays send."""
 _IF = re.compile(r"if(?![\w-])", re.IGNORECASE)
@@ -192,7 +192,9 @@ class Class:
             places = self._places(field)
             for number in range(min(256 ** len(places), _MOST_SPAWNED)):
                 data = number.to_bytes(len(places))
-                pieces = [(at, bytes([one]), False) for at, one in zip(places, data, strict=True)]
+                pieces = [
+                    (at, bytes([one]), False) for at, one in zip(places, data, strict=True)
+                ]
                 yield [every_field | {field: pieces}]
 
     def _differ(self, form):
@@ -207,7 +209,9 @@ class Class:
 
     def _places(self, field):
         """The last places in a field that decide on the value; none where it has no such."""
-        plain = {one: b"a" * _LONGEST for one in fields_of(self.field) if isinstance(one, tuple)}
+        plain = {
+            one: b"a" * _LONGEST for one in fields_of(self.field) if isinstance(one, tuple)
+        }
         plain |= {HARDWARE: _ETHERNET + _USUAL_MAC}
         places = []
         for at in range(int(field == HARDWARE), len(plain[field])):

@@ -63,7 +63,8 @@ class Clients(Kinds):
         self._classes = Classes(statements, family)
         for place in self._places:
             place.pools = [
-                (ranges, Rules(rules, self._classes), spot) for ranges, rules, spot in place.pools
+                (ranges, Rules(rules, self._classes), spot)
+                for ranges, rules, spot in place.pools
             ]
         self._forms = {name: _sorted(one.forms()) for name, one in self._classes.items()}
         asked = {member(rule) for rule in every(statements) if rule.name == "allow"}
@@ -200,26 +201,53 @@ class Clients(Kinds):
         None for no clients, and for no refusal.
         """
         word = LISTED[self.family]
-        refusals, room, bills = [], own["clients"], Counter()
-        clients = self._clients(own)
-        for client in clients:
+        refusals = []
+        for client in self._clients(own):
             found = (client.refusal(rules) for rules in pools)
-            why = next((one for one in found if one is not None), None)
-            for bill in client.bills if why is None else ():
-                left = self._left(bill) - bills[bill]
-                is_alike = word not in own and all(bill in one.bills for one in clients)
-                room = min(room, left) if is_alike else room
-                if left < 1:
-                    why = Refusal(self._classes[bill[0]].statement, is_clear=True)
-            if why is None and word in own:
-                bills.update(client.bills)
-            refusals.append(why)
+            refusals.append(next((one for one in found if one is not None), None))
         why = next((one for one in refusals if one is not None), None)
         if word in own:
             pairs = zip(own[word], refusals, strict=True)
             listed = [held for held, one in pairs if one is None]
-            return (own | {"clients": len(listed), word: listed} if listed else None), why
-        return (own | {"clients": room} if why is None else None), why
+            own = own | {"clients": len(listed), word: listed}
+            if not listed:
+                return None, why
+        elif why is not None:
+            return None, why
+        served, _, full = self._charged(own)
+        return served, why or full
+
+    def _charged(self, own):
+        """What those clients of a kind have for which classes have leases left.
+
+        None for none.  With it are the leases of classes that they take, and the refusal of a
+        class that has none left, None for none.  dhcpd takes the first class that has some.
+        """
+        taken, full, word = Counter(), None, LISTED[self.family]
+        clients = self._clients(own) if self._is_limited else []
+        if word in own and clients:
+            listed = []
+            for one, client in zip(own[word], clients, strict=True):
+                left = (bill for bill in client.bills if self._left(bill) > taken[bill])
+                bill = next(left, None)
+                if bill is not None:
+                    taken[bill] += 1
+                if bill is None and client.bills:
+                    full = full or client.bills[0]
+                else:
+                    listed.append(one)
+            own = own | {"clients": len(listed), word: listed}
+        elif clients and clients[0].bills:
+            left, full = own["clients"], clients[0].bills[0]
+            for bill in clients[0].bills:
+                is_alike = all(bill in one.bills for one in clients)
+                part = min(left, self._left(bill)) if is_alike or not self._left(bill) else left
+                taken[bill] += part if is_alike else bool(part)
+                left -= part
+            own = own | {"clients": own["clients"] - left}
+            full = full if left else None
+        why = full and Refusal(self._classes[full[0]].statement, is_clear=True)
+        return (own if own["clients"] else None), taken, why
 
     def _clients(self, own):
         """Those of a kind: all that are listed, otherwise the first two."""
@@ -245,17 +273,33 @@ class Clients(Kinds):
     def add(self, place, own, of=""):
         """Add a kind as `Kinds.add`, and note what leases of classes its clients share."""
         if self._is_limited and of != RESERVED:
-            is_listed, clients = LISTED[self.family] in own, self._clients(own)
-            for bill in {bill for one in clients for bill in one.bills}:
-                sharing = sum(bill in one.bills for one in clients)
-                is_all = not is_listed and sharing == len(clients)
-                self._bills[bill] += own["clients"] if is_all else sharing
+            self._bills.update(self._charged(own)[1])
         super().add(place, own, of)
 
     def _in_class(self, place, name, part, pools):
         """Add clients of a class, as many as a part has; return how many there are."""
+        made = self._in_class_alone(place, name, part, pools)
+        many, clients = self._forms[name][1], part["clients"]
+        for _ in range(min(len(many), _MOST_ALONE)):
+            if made >= clients:
+                break
+            own, why, tried = self._of_many(many, clients - made, pools)
+            if own is not None:
+                self.add(place, part | own, name)
+                made += own["clients"]
+            elif why is not None:
+                self._refused.setdefault(name, why)
+            if not self._is_limited:
+                break
+            many.rotate(-tried)  # their subclasses may have no lease left
+        if made:
+            self._come.add(name)
+        return made
+
+    def _in_class_alone(self, place, name, part, pools):
+        """Add those clients of a class of which each has a form of its own, as `_in_class`."""
         word, listed, made, clients = LISTED[self.family], [], 0, part["clients"]
-        alone, many = self._forms[name]
+        alone, _ = self._forms[name]
         for _ in range(min(len(alone), clients + _TRIED)):
             if made == clients or made - len(listed) == _MOST_ALONE:
                 break
@@ -274,20 +318,6 @@ class Clients(Kinds):
                 listed += own[word]
         if listed:
             self.add(place, part | {"clients": len(listed), word: listed}, name)
-        for _ in range(min(len(many), _MOST_ALONE)):
-            if made >= clients:
-                break
-            own, why, tried = self._of_many(many, clients - made, pools)
-            if own is not None:
-                self.add(place, part | own, name)
-                made += own["clients"]
-            elif why is not None:
-                self._refused.setdefault(name, why)
-            if not self._is_limited:
-                break
-            many.rotate(-tried)  # their subclasses may have no lease left
-        if made:
-            self._come.add(name)
         return made
 
     def _of_many(self, forms, clients, pools):
@@ -323,8 +353,9 @@ class Clients(Kinds):
             if identity and not (is_again or address_of(host) or prefix_of(host)):
                 known.add(str(identity))
                 client = self._known(identity)
-                if client.ignored() is None and all(map(self._left, client.bills)):
-                    self._bills.update(client.bills)
+                left = [bill for bill in client.bills if self._left(bill)]
+                if client.ignored() is None and (left or not client.bills):
+                    self._bills.update(left[:1])
                     group = groups.setdefault(client.classes, (client, []))
                     group[1].append((host, identity))
         return list(groups.values())
@@ -413,9 +444,7 @@ class Clients(Kinds):
         several = {rules: pool[2] for rules, pool in zip(said, pools, strict=True)}
         groups = {}
         for client, hosts in self._roaming:
-            known = {
-                rules for rules, held in several.items() if client.refusal(held) is None
-            }
+            known = {rules for rules, held in several.items() if client.refusal(held) is None}
             groups.setdefault(frozenset(known), []).extend(hosts)
         for known, hosts in groups.items():
             rooms = []
