@@ -108,7 +108,10 @@ TEXT = 'binary-to-ascii(16, 8, ":", hardware)'
         ('binary-to-ascii(16, 8, ":", substring (hardware, 0, 4)) = "1:0:1b:78"', "00:1b:78:"),
         ('binary-to-ascii(16, 8, "-", substring(hardware, 1, 3)) = "0-1b-78"', "00:1b:78:"),
         ('binary-to-ascii(16, 8, "", substring(hardware, 1, 2)) = "1b78"', "1b:78:"),
-        ('binary-to-ascii(10, 16, ".", substring(hardware, 1, 4)) = "27.30720"', "00:1b:78:00:"),
+        (
+            'binary-to-ascii(10, 16, ".", substring(hardware, 1, 4)) = "27.30720"',
+            "00:1b:78:00:",
+        ),
         (f'substring({TEXT}, 0, 9) = "1:0:1b:78"', "00:1b:78:"),
         (f'substring({TEXT}, 2, 7) = "0:1b:78"', "00:1b:78:"),
         (f'lcase(substring({TEXT}, 5, 2)) = "1b"', ".*:1b:"),
@@ -142,7 +145,7 @@ def test_clients_of_a_class_have_the_part_of_an_address_and_differ(tmp_path, tes
         ("match if exists user-class; lease limit 7;", 7, 7),
         ('match hardware; } subclass "a" 1:2:3:4:5:6:7 { lease limit 1;', 1, 1),
         (
-            'match substring(hardware, 1, 1); lease limit 3; } subclass "a" 2; subclass "a" 4 {',
+            'match substring(hardware, 1, 1); lease limit 3; } subclass "a" 2;subclass "a" 4 {',
             6,
             6,
         ),

@@ -22,7 +22,7 @@ class Patterns:
         self._by_shape.setdefault(shape, {}).setdefault(key, []).append(held)
 
     def of(self, mac):
-        """Yield what was added with patterns that have an address, or all of another pattern."""
+        """Yield what was added with patterns that an address has, or another pattern."""
         parts = mac.split(":")
         for shape, held in self._by_shape.items():
             yield from held.get(tuple(parts[at] for at in shape), ())

@@ -21,7 +21,7 @@ from .expressions import (
     value,
     ways,
 )
-from .statements import bytes_of, every
+from .statements import bytes_of, every, number_of
 
 _CLIENT_ID = ("options", 61)
 _MAC_BYTES = 6
@@ -39,7 +39,6 @@ LISTED = {4: "macs", 6: "duids"}
 _BASES = {"macs": _USUAL_MAC, "duids": _OF_LINK + _USUAL_MAC}
 _KIND = "{kind}"
 """In a text, what tells clients of a kind from those of others."""
-_DIGITS = 9
 _FAR = 999_998
 """A number that no client has."""
 _MOST_SPAWNED, _MOST_PLACES, _LONGEST = 4096, 3, 64
@@ -119,8 +118,7 @@ class Class:
     def _limit(self, statement):
         """How many leases a class or subclass has, by its own statements; None for any."""
         limits = [one.words[-1] for one in statement.inner or () if one.name == "lease"]
-        is_one = self._has_rules and limits and limits[-1].isdecimal()
-        return int(limits[-1][:_DIGITS]) if is_one else None
+        return number_of(limits[-1]) if self._has_rules and limits else None
 
     @property
     def is_limited(self):
@@ -286,8 +284,8 @@ def _defined(statements, space):
     for one in every(statements):
         first, name, code, number, *_ = (*one.words, "", "", "", "")
         is_one = first == "option" and code == "code" and name.rpartition(".")[0] == space
-        if is_one and number.isdecimal():
-            yield name.lower(), int(number)
+        if is_one and number_of(number) is not None:
+            yield name.lower(), number_of(number)
 
 
 def form_of(asked, family):

@@ -72,7 +72,7 @@ class Clients(Kinds):
             name for name, forms in self._forms.items() if any(forms) and name not in asked
         ]
         self._used, self._refused, self._come, self._turn = 0, {}, set(), 0
-        self._looked_at, self._bills, self._roam = {}, Counter(), {}
+        self._looked_at, self._bills, self._relied, self._roam = {}, Counter(), set(), {}
         self._is_limited = any(one.is_limited for one in self._classes.values())
         identities = [identity[1] for _, identity in hosts if identity]
         self._taken = {one if isinstance(one, str) else one[-1] for one in identities}
@@ -214,40 +214,54 @@ class Clients(Kinds):
                 return None, why
         elif why is not None:
             return None, why
-        served, _, full = self._charged(own)
+        served, *_, full = self._charged(own)
         return served, why or full
 
     def _charged(self, own):
-        """What those clients of a kind have for which classes have leases left.
+        """What those clients of a kind have for which classes have leases, in whatever order.
 
-        None for none.  With it are the leases of classes that they take, and the refusal of a
-        class that has none left, None for none.  dhcpd takes the first class that has some.
+        None for none.  With it are the leases of classes that they may take, the classes on
+        which they rely, and the refusal of a class that has none left, None for none.
         """
-        taken, full, word = Counter(), None, LISTED[self.family]
+        taken, relied, full, word = Counter(), set(), None, LISTED[self.family]
         clients = self._clients(own) if self._is_limited else []
-        if word in own and clients:
-            listed = []
-            for one, client in zip(own[word], clients, strict=True):
-                left = (bill for bill in client.bills if self._left(bill) > taken[bill])
-                bill = next(left, None)
-                if bill is not None:
-                    taken[bill] += 1
-                if bill is None and client.bills:
-                    full = full or client.bills[0]
-                else:
-                    listed.append(one)
-            own = own | {"clients": len(listed), word: listed}
-        elif clients and clients[0].bills:
-            left, full = own["clients"], clients[0].bills[0]
-            for bill in clients[0].bills:
-                is_alike = all(bill in one.bills for one in clients)
-                part = min(left, self._left(bill)) if is_alike or not self._left(bill) else left
-                taken[bill] += part if is_alike else bool(part)
-                left -= part
-            own = own | {"clients": own["clients"] - left}
-            full = full if left else None
+        listed, count = word in own, own["clients"]
+        served = [] if listed else count
+        for at, client in enumerate(clients if listed else clients[:1]):
+            # The others of a kind have the same values, or each a value of its own.
+            same = [bill for bill in client.bills if all(bill in one.bills for one in clients)]
+            same = client.bills if listed else same
+            base, room = self._room(client.bills, same, 1 if listed else count, taken)
+            if not room:
+                full = full or client.bills[0]
+            relied |= {base} if room and base else set()
+            taken.update({bill: room if bill in same else bool(room) for bill in client.bills})
+            if not listed:
+                full, served = client.bills[0] if room < count else None, room
+            elif room:
+                served.append(own[word][at])
         why = full and Refusal(self._classes[full[0]].statement, is_clear=True)
-        return (own if own["clients"] else None), taken, why
+        if listed and clients:
+            own = own | {"clients": len(served), word: served}
+        elif not listed:
+            own = own | {"clients": served}
+        return (own if own["clients"] else None), taken, relied, why
+
+    def _room(self, bills, same, clients, taken):
+        """For how many clients there are leases, and the class of one on which they rely.
+
+        dhcpd takes those of the first class that has some, so others may have come before.
+        """
+        order = sorted(bills, key=lambda bill: (bill in same, self._left(bill)))
+        for base in order:
+            room = clients
+            for bill in bills:
+                left = self._left(bill) - taken[bill]
+                if bill == base or bill in self._relied:
+                    room = min(room, left if bill in same or left < 1 else room)
+            if room > 0:
+                return base, room
+        return None, 0 if bills else clients
 
     def _clients(self, own):
         """Those of a kind: all that are listed, otherwise the first two."""
@@ -273,7 +287,9 @@ class Clients(Kinds):
     def add(self, place, own, of=""):
         """Add a kind as `Kinds.add`, and note what leases of classes its clients share."""
         if self._is_limited and of != RESERVED:
-            self._bills.update(self._charged(own)[1])
+            _, taken, relied, _ = self._charged(own)
+            self._bills.update(taken)
+            self._relied |= relied
         super().add(place, own, of)
 
     def _in_class(self, place, name, part, pools):
@@ -353,9 +369,10 @@ class Clients(Kinds):
             if identity and not (is_again or address_of(host) or prefix_of(host)):
                 known.add(str(identity))
                 client = self._known(identity)
-                left = [bill for bill in client.bills if self._left(bill)]
-                if client.ignored() is None and (left or not client.bills):
-                    self._bills.update(left[:1])
+                base, room = self._room(client.bills, client.bills, 1, Counter())
+                if client.ignored() is None and room:
+                    self._bills.update(client.bills)
+                    self._relied |= {base} - {None}
                     group = groups.setdefault(client.classes, (client, []))
                     group[1].append((host, identity))
         return list(groups.values())

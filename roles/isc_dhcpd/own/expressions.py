@@ -13,7 +13,7 @@ from itertools import islice, product
 
 from leaselab.lab.own_kinds import joined
 
-from .statements import bytes_of
+from .statements import bytes_of, number_of
 
 _CODES = {
     "vendor-class-identifier": 60,
@@ -145,7 +145,8 @@ class Reader:
         opening, number, comma, word, name, closing = (tokens.pop() for _ in range(6))
         if (opening, comma, word.lower(), closing) != ("(", ",", "option", ")"):
             raise IndexError
-        is_ours = number.isdecimal() and (int(number) == 1 or int(number) > _FARTHEST)
+        number = number_of(number) or 0
+        is_ours = number == 1 or number > _FARTHEST
         code = AGENT6.get(name.lower())
         return ("agent", code) if is_ours and code else None
 
@@ -175,8 +176,8 @@ class Reader:
 
 
 def _constant(token):
-    if token.isdecimal():
-        return ("number", int(token))
+    if (number := number_of(token)) is not None:
+        return ("number", number)
     data = bytes_of(token)
     return _UNKNOWN if data is None else ("value", data)
 
@@ -377,7 +378,6 @@ def sent(node, wanted, first=0, is_last=True):
     ends with them.
     """
     kind, *parts = node
-    numbers = _numbers(parts)
     if first is None and (size := _size(node)) is not None:
         first = max(0, size - len(wanted))
     if kind == "option" and isinstance(parts[0], tuple):
@@ -386,31 +386,37 @@ def sent(node, wanted, first=0, is_last=True):
     elif kind == "packet":
         with contextlib.suppress(Unknown):
             yield from sent(_of_packet(parts), wanted, first, is_last)
-    elif kind == "substring" and len(numbers) == 2:
-        begin, length = numbers
-        end = (first or 0) + len(wanted)
-        if end <= length:
-            yield from sent(parts[0], wanted, begin + (first or 0), is_last and end < length)
-    elif kind == "suffix" and len(numbers) == 1:
-        size = _size(parts[0])
-        begin = None if size is None else max(0, size - numbers[0])
-        if first and begin is None:
-            return
-        begin = None if begin is None else begin + (first or 0)
-        yield from sent(parts[0], wanted, begin, is_last)
+    elif kind in ("substring", "suffix", "reverse"):
+        yield from _sent_in_part(kind, parts, wanted, first, is_last)
     elif kind in ("lcase", "ucase") and parts:
         yield from sent(parts[0], wanted, first, is_last)
-    elif kind == "reverse" and len(numbers) == 1 and (size := _size(parts[-1])) is not None:
-        begin = size - (first or 0) - len(wanted)
-        if begin >= 0 and numbers[0] and not (begin % numbers[0] or len(wanted) % numbers[0]):
-            data = b"".join(_cut(wanted, numbers[0])[::-1])
-            yield from sent(parts[-1], data, begin, begin + len(data) == size)
     elif kind == "binary-to-ascii" and first is not None:
         for data in _written_as(parts, wanted, first, is_last):
             yield from sent(parts[-1], data, 0, is_last)
     elif kind == "pick-first-value":
         for part in reversed(parts):  # a client without an identifier is one by its address
             yield from sent(part, wanted, first, is_last)
+
+
+def _sent_in_part(kind, parts, wanted, first, is_last):
+    """Yield as `sent` for a call that has a part of its data, or them reversed."""
+    numbers, at = _numbers(parts), first or 0
+    if kind == "substring" and len(numbers) == 2:
+        begin, length = numbers
+        end = at + len(wanted)
+        if end <= length:
+            yield from sent(parts[0], wanted, begin + at, is_last and end < length)
+    elif kind == "suffix" and len(numbers) == 1:
+        size = _size(parts[0])
+        if size is not None:
+            yield from sent(parts[0], wanted, max(0, size - numbers[0]) + at, is_last)
+        elif not first:
+            yield from sent(parts[0], wanted, None, is_last)
+    elif kind == "reverse" and len(numbers) == 1 and (size := _size(parts[-1])) is not None:
+        begin = size - at - len(wanted)
+        if begin >= 0 and numbers[0] and not (begin % numbers[0] or len(wanted) % numbers[0]):
+            data = b"".join(_cut(wanted, numbers[0])[::-1])
+            yield from sent(parts[-1], data, begin, begin + len(data) == size)
 
 
 def _written_as(parts, wanted, first, is_last):
