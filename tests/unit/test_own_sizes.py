@@ -103,6 +103,18 @@ def steps(folder, name, parts, count):
     return taken
 
 
+def test_a_list_is_looked_at_once_however_often_it_is_named(tmp_path):
+    """The number of ways through the lists grows without a bound."""
+    (tmp_path / "zone").write_text("@ 1 SOA a. b. 1 1 1 1 1\n@ 1 NS a.\n", encoding="utf-8")
+    file, zone = tmp_path / "named.conf", 'zone "a" { type primary; file "zone"; };'
+    lists = [
+        f"acl a{at} {{ a{at - 1}; a{at - 1}; a{at - 1}; a{at - 1}; }};" for at in range(1, 18)
+    ]
+    views = f"view x {{ match-clients {{ a17; }}; {zone} }}; view y {{ {zone} }};"
+    file.write_text("\n".join(["acl a0 { 10.0.0.0/8; };", *lists, views]), encoding="utf-8")
+    assert list(read_own(file).zones) == ["a."]
+
+
 @pytest.mark.parametrize(
     ("name", "what"), [(name, what) for name, held in FILES.items() for what in held]
 )

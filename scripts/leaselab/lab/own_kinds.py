@@ -42,7 +42,8 @@ class Kinds:
         """Begin without any."""
         self.family = family
         self.kinds: list[dict[str, Any]] = []
-        self._unserved: dict[str, None] = {}
+        self.unserved: list[str] = []
+        self._noted: set[str] = set()
         self._reserved: dict[tuple[str, str, str], tuple[Place, list[Any], dict[str, Any]]] = {}
 
     def add(self, place: Place, own: Mapping[str, Any], of: str = "") -> None:
@@ -84,12 +85,9 @@ class Kinds:
 
     def say(self, reason: str) -> None:
         """Note a part of the file whose clients get no answer, once."""
-        self._unserved[reason] = None
-
-    @property
-    def unserved(self) -> list[str]:
-        """What was noted, in its order."""
-        return list(self._unserved)
+        if reason not in self._noted:
+            self._noted.add(reason)
+            self.unserved.append(reason)
 
     def addresses(self, wanted: int) -> int:
         """Addresses that there are for the clients; `wanted` is the size of the pools."""
