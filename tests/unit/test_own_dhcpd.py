@@ -153,8 +153,24 @@ def test_no_dns_is_asked_for_names_in_options(tmp_path):
             "small.conf:2: not a dhcpd.conf: a } that belongs to no statement",
         ),
         ('include "more.conf";', "small.conf:2: a file that it names is not here"),
-        ("range 10.0.0.9 10.0.0.800;", "small.conf:2: not a subnet as dhcpd has them"),
-        ("range;", "small.conf:2: not a subnet as dhcpd has them"),
+        ("\nrange 10.0.0.9 10.0.0.800;", "small.conf:3: not a range as dhcpd has them"),
+        ("range;", "small.conf:2: not a range as dhcpd has them"),
+        ("\nmax-lease-time 10000000000000000;", "small.conf:3: not a lease time as dhcpd has"),
+        ("default-lease-time -1;", "small.conf:2: not a lease time as dhcpd has them"),
+        (f"min-lease-time {'9' * 5000};", "small.conf:2: not a lease time as dhcpd has them"),
+        ("range 10.0.0.9 10.0.0.10 10.0.0.11;", "small.conf:2: not a range as dhcpd has"),
+        ("\nrange 10.0.0.9 10.0.1.1;", "small.conf:3: a range beyond its subnet 10.0.0.0/24"),
+        ("pool {\nrange 10.0.1.9; }", "small.conf:3: a range beyond its subnet 10.0.0.0/24"),
+        (
+            "} subnet 10.0.1.1 netmask 255.255.255.0 {",
+            "small.conf:2: not a subnet as dhcpd has them",
+        ),
+        (
+            """} shared-network a { subnet 10.1.0.0 netmask 255.255.255.0 { }
+pool { range 10.1.0.5;
+range 10.1.1.0; }""",
+            "small.conf:4: a range beyond the subnets of its network (found 10.1.1.0 to",
+        ),
         ("deny unknown-clients;", "the server would answer no client"),
         ("subnet6 2001:db8::/64 { }", "subnets of both families"),
     ],

@@ -97,17 +97,88 @@ def test_a_client_sends_what_a_class_tests(tmp_path, test, sent):
     assert own.unserved == []
 
 
+TEXT = 'binary-to-ascii(16, 8, ":", hardware)'
+"""A hardware address as a text, of which a class tests a part."""
+
+
 @pytest.mark.parametrize(
-    "test",
+    ("test", "mac"),
     [
-        "substring(hardware, 1, 3) = 0:1b:78",
-        'binary-to-ascii(16, 8, ":", substring (hardware, 0, 4)) = "1:0:1b:78"',
+        ("substring(hardware, 1, 3) = 0:1b:78", "00:1b:78:"),
+        ('binary-to-ascii(16, 8, ":", substring (hardware, 0, 4)) = "1:0:1b:78"', "00:1b:78:"),
+        ('binary-to-ascii(16, 8, "-", substring(hardware, 1, 3)) = "0-1b-78"', "00:1b:78:"),
+        ('binary-to-ascii(16, 8, "", substring(hardware, 1, 2)) = "1b78"', "1b:78:"),
+        (
+            'binary-to-ascii(10, 16, ".", substring(hardware, 1, 4)) = "27.30720"',
+            "00:1b:78:00:",
+        ),
+        (f'substring({TEXT}, 0, 9) = "1:0:1b:78"', "00:1b:78:"),
+        (f'substring({TEXT}, 2, 7) = "0:1b:78"', "00:1b:78:"),
+        (f'lcase(substring({TEXT}, 5, 2)) = "1b"', ".*:1b:"),
+        (f'{TEXT} ~= "^1:0:1b:78"', "00:1b:78:"),
+        (f'substring({TEXT}, 2, 17) ~~ "^(0:1B|0:1C):[0-9a-f]"', "00:1b:"),
+        ("substring(hardware, 4, 2) = 5:6", ".{9}05:06"),
+        ("suffix(hardware, 2) = 1b:78", ".{12}1b:78"),
+        ("substring(suffix(hardware, 3), 0, 1) = 1b", ".{9}1b:"),
+        ("reverse(1, substring(hardware, 1, 3)) = 78:1b:0", "00:1b:78:"),
+        ("packet(28, 3) = 0:1b:78", "00:1b:78:"),
+        ("not (not (substring(hardware, 1, 2) = 0:1b))", "00:1b:"),
     ],
 )
-def test_clients_of_a_class_by_maker_have_its_prefix_and_differ(tmp_path, test):
-    macs = of(tmp_path, top=f'class "a" {{ match if {test}; }}').kinds[0]["macs"]
-    assert all(mac.startswith("00:1b:78:") for mac in macs)
+def test_clients_of_a_class_have_the_part_of_an_address_and_differ(tmp_path, test, mac):
+    own = of(tmp_path, top=f'class "a" {{ match if {test}; }}')
+    assert own.unserved == []
+    macs = own.kinds[0]["macs"]
+    assert [held for held in macs if not re.match(mac, held)] == []
     assert len(set(macs)) == 50
+
+
+@pytest.mark.parametrize(
+    ("body", "clients", "values"),
+    [
+        ("spawn with substring(hardware, 1, 3); lease limit 2;", 50, 50),
+        ("spawn with substring(hardware, 6, 1); lease limit 2;", 50, 50),
+        ("spawn with substring(option agent.circuit-id, 2, 4); lease limit 4;", 50, 50),
+        ("spawn with substring(option agent.circuit-id, 0, 1); lease limit 1;", 50, 50),
+        ("spawn with suffix(option agent.remote-id, 2); lease limit 1;", 50, 50),
+        ('spawn with binary-to-ascii(16, 8, ":", hardware); lease limit 1;', 50, 0),
+        ("match if exists user-class; lease limit 7;", 7, 7),
+        ('match hardware; } subclass "a" 1:2:3:4:5:6:7 { lease limit 1;', 1, 1),
+        (
+            'match substring(hardware, 1, 1); lease limit 3; } subclass "a" 2;subclass "a" 4 {',
+            6,
+            6,
+        ),
+        (
+            'match option user-class; lease limit 3; } subclass "a" "x"; subclass "a" "y" {',
+            6,
+            6,
+        ),
+        (
+            """match option user-class; } subclass "a" "x" { lease limit 1; }
+subclass "a" "y" { lease limit 2;""",
+            3,
+            3,
+        ),
+    ],
+)
+def test_clients_of_a_class_share_no_more_leases_than_it_has(tmp_path, body, clients, values):
+    """Those of each subclass, also of one that dhcpd makes for a short value."""
+    own = of(tmp_path, top=f'class "a" {{ {body} }}')
+    held = [kind for kind in own.kinds if kind["name"].endswith(", a")]
+    assert (sum(kind["clients"] for kind in held), own.unserved) == (clients, [])
+    if values:
+        sent = [kind.get("macs", kind["agent"] + kind["options"]) for kind in held]
+        assert len(set(map(str, sent))) == len(held)
+
+
+def test_circuits_of_two_subnets_are_not_the_same(tmp_path):
+    """Each circuit has one lease."""
+    more = "subnet 10.1.0.0 netmask 255.255.255.0 { range 10.1.0.10 10.1.0.209; }"
+    spawned = 'class "a" { spawn with option agent.circuit-id; lease limit 1; }'
+    own = of(tmp_path, top=spawned + more)
+    circuits = [dict(kind["agent"]).get(1) for kind in own.kinds]
+    assert circuits == ["text:leaselab-{client}", None, "text:leaselab-32-{client}", None]
 
 
 @pytest.mark.parametrize(
@@ -182,17 +253,14 @@ def test_clients_in_a_class_that_a_pool_denies_do_not_come(tmp_path, top, kinds,
         (
             """class "a" { match if exists agent.circuit-id; lease limit 2; }
 class "b" { match if exists agent.circuit-id; }""",
-            [("", 100)],
-            [
-                'class "a": its clients share 2 leases',
-                'class "b": its clients are refused, by \'class "a"\' of line 1',
-            ],
+            [("a", 2), ("", 98)],
+            ['class "b": its clients are refused, by \'class "a"\' of line 1'],
         ),
         (  # each circuit has its own leases; all clients of the other class have one circuit
             """class "a" { spawn with option agent.circuit-id; lease limit 4; }
 class "b" { match if option agent.circuit-id = "p1"; }""",
-            [("a", 50), ("", 50)],
-            ['class "b": its clients are refused, by \'class "a"\' of line 1'],
+            [("a", 25), ("b", 4), ("", 71)],
+            [],
         ),
         ('class "a" { spawn with hardware; lease limit 4; }', [("a", 50), ("", 50)], []),
         (
@@ -386,7 +454,11 @@ def test_a_class_has_the_values_of_its_subclasses(tmp_path):
         "match if substring(hardware, 4, 9) = 1:2:3:4;",
         "match if;",
         "match if (((;",
-        'match if option user-class ~= "a.*";',
+        'match if option user-class ~= "a(b(c))?";',
+        'match if suffix(hardware, 3) = "0:1b:78";',
+        "match if packet(24, 4) = 0a:00:00:01;",
+        "match if " + "not " * 100_000 + "exists user-class;",
+        "match if " + "(" * 100_000 + "exists user-class" + ")" * 100_000 + ";",
     ],
 )
 def test_a_class_that_is_not_worked_out_is_named(tmp_path, test):

@@ -322,6 +322,10 @@ def test_what_the_lab_cannot_have_is_refused_with_its_line_or_left_out(tmp_path,
             r"\S*conf:1: 10.0.0.0/8: another server gives its addresses \(proxy\), wanted",
         ),
         (
+            "dhcp-range=2001:db8:1::,ra-stateless,64,12h",
+            r"\S*conf:1: 2001:db8:1::/64: it answers requests for options alone, which",
+        ),
+        (
             "dhcp-range=::1,::ff,constructor:eth0\ndhcp-script=a",
             r"\S*conf:1: its prefix is that of an interface of your host, wanted",
         ),

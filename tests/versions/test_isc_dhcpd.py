@@ -27,7 +27,7 @@ SHAPES = {
         "relay_address6": "2001:2:0:1::30",
     },
 }
-OWN = {"own4": "dhcpd", "own6": "dhcpd6"}
+OWN = {"own4": "dhcpd", "own6": "dhcpd6", "parts4": "parts"}
 """Users' own configurations, by the variant that runs them."""
 FILLED = {"filled4": ("dhcpd", 40), "filled6": ("dhcpd6", 16)}
 """The same with the leases of a dump, and how many those are."""

@@ -12,6 +12,8 @@ CLIENTS = ipaddress.ip_network("198.18.0.0/15")
 MATCHES = ("match-clients", "match-destinations", "match-recursive-only")
 _PREFIX = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,3})(?:/(\d{1,2}))?")
 _DEEPEST = 20
+_SENSES = object()
+"""Where what lists say is noted, among lists by their names."""
 _KNOWN = {"any": True, "none": False, "localnets": True}
 """Lists that named knows; all queries come over the network that the server is on."""
 
@@ -57,7 +59,7 @@ def _is_matched(view, acls):
     for held in view.inner:
         if held.name not in localhost:
             continue
-        known = {**_KNOWN, "localhost": localhost[held.name]}
+        known = {**_KNOWN, "localhost": localhost[held.name], _SENSES: {}}
         try:
             if not _sense(held.inner or (), {**acls, **known}, 0):
                 return False
@@ -94,7 +96,10 @@ def _of_element(words, lists, depth):
         # `none` excludes; an address that is not the server's own is just not in the list.
         return held or (False if word == "none" else None)
     if held is not None and depth < _DEEPEST:
-        sense = _sense(held, lists, depth + 1)
+        senses = lists[_SENSES]
+        if word not in senses:
+            senses[word] = _sense(held, lists, depth + 1)
+        sense = senses[word]
         if sense is not False:
             return sense
     elif held is None and word == "key":

@@ -32,5 +32,5 @@ def read(text, without, most_clients, files, _leases):
         "addresses": clients.size,
         # It may offer an address to two clients that ask at once.
         "refuses": form.family == 4,
-        "unserved": [*form.reasons("constructor"), *clients.unserved],
+        "unserved": [*form.reasons("constructor"), *form.stateless, *clients.unserved],
     }

@@ -35,15 +35,10 @@ class Class(NamedTuple):
     value: bytes | str
     name: str
 
-    def holds(self, packet):
-        """Whether a packet has it: a vendor's or user's class is a part of an option."""
-        if self.where == MACS:
-            return covers(self.value, packet.get(MACS, ANY))
-        value = packet.get(self.where)
-        if value is None:
-            return False
-        is_part = self.name.startswith(("dhcp-vendorclass", "dhcp-userclass", "dhcp-match"))
-        return self.value in value if is_part else value == self.value
+    @property
+    def is_part(self):
+        """Whether a packet has it whose option has its value anywhere."""
+        return self.name.startswith(("dhcp-vendorclass", "dhcp-userclass", "dhcp-match"))
 
     @property
     def packet(self):

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import math
 import re
+from collections import defaultdict
+from heapq import heapify, heapreplace
 from itertools import islice
 
 from leaselab.lab.own_kinds import Kinds, relay_in
 from leaselab.model.pool import POOL_USE_LIMIT
 
-from .classes import ANY, MACS, Class, class_of, hex_of, match, tags_of
+from .classes import MACS, Class, class_of, hex_of, match, tags_of
 from .hosts import Host, Makers
 from .lines import range_of, tag_of
+from .tags import Tags, by_tag
 
 MOST_KINDS = 4096
 _LEASE_MAX = 1000
@@ -21,9 +26,9 @@ _LEASE_MAX = 1000
 class Place:
     """A range with its subnet, and a relay in it."""
 
-    def __init__(self, held, routers):
-        self.held, self.prefix = held, held.prefix
-        self.relay = relay_in(held.prefix, routers)
+    def __init__(self, held, order):
+        self.held, self.prefix, self.order = held, held.prefix, order
+        self.relay = relay_in(held.prefix, ())
         self._reserved, self.part = set(), 1.0
         """Addresses that only one client gets, and the part of its addresses that is its own
         where ranges overlap."""
@@ -47,6 +52,60 @@ class Place:
         return self.room - self.taken
 
 
+class Near:
+    """Ranges by their subnets."""
+
+    def __init__(self, places):
+        self._by_length = {}
+        for place in places:
+            version, length = place.prefix.version, place.prefix.prefixlen
+            key = (version, length, int(place.prefix.netmask))
+            of_length = self._by_length.setdefault(key, {})
+            of_length.setdefault(int(place.prefix.network_address), []).append(place)
+
+    def of(self, address):
+        """The ranges in whose subnets an address is."""
+        return [
+            place
+            for (version, _, mask), of_length in self._by_length.items()
+            if version == address.version
+            for place in of_length.get(int(address) & mask, ())
+        ]
+
+
+class Rooms:
+    """Ranges by the tags that they want, and which of them has the most room."""
+
+    def __init__(self, places):
+        self._groups = {}
+        for place in places:
+            self._groups.setdefault(tuple(place.held.filter), []).append(place)
+        self._filters = list(self._groups)
+        self._numbers = by_tag(self._filters)
+
+    def of(self, tags):
+        """The groups of ranges for clients with some tags."""
+        numbers = {at for tag in (*tags, "") for at in self._numbers[tag]}
+        wanted = (self._filters[at] for at in numbers)
+        return [self._groups[one] for one in wanted if match(one, tags)]
+
+    def fill(self):
+        """Note the room that each range has."""
+        for places in self._groups.values():
+            places[:] = [(-place.left, place.order, place) for place in places]
+            heapify(places)
+
+    def take(self, tags):
+        """Have a client with some tags take room; return its range, None where none has any."""
+        most = min(self.of(tags), key=lambda places: places[0][:2])
+        *_, place = most[0]
+        if not place.left:
+            return None
+        place.taken += 1
+        heapreplace(most, (-place.left, place.order, place))
+        return place
+
+
 class Clients(Kinds):
     """Kinds of clients that dnsmasq answers, and clients that it would not answer."""
 
@@ -61,18 +120,38 @@ class Clients(Kinds):
             for word in line.words
         ]
         ranges = [range_of(line) for line in lines if line.name == "dhcp-range"]
-        self._places = [Place(held, routers) for held in ranges]
+        self._places = [Place(held, at) for at, held in enumerate(ranges)]
+        self._near = Near(self._places)
+        for word in reversed(routers):
+            with contextlib.suppress(ValueError):
+                for place in self._near.of(ipaddress.ip_address(word)):
+                    place.relay = relay_in(place.prefix, [word])
         _share([place for place in self._places if place.held.size])
-        self._rules = [_rule(line.words) for line in lines if line.name == "tag-if"]
-        self._ignored = [tags_of(line.words) for line in lines if line.name == "dhcp-ignore"]
-        self._classes = [made for line in lines for made in self._class(line)]
+        classes = [made for line in lines for made in self._class(line)]
         of_hosts = [Host(line, family) for line in hosts]
         self._makers = Makers(of_hosts if family == 4 else [])
-        self._ways = self._classes + [
+        self._tags = Tags(
+            classes,
+            [_rule(line.words) for line in lines if line.name == "tag-if"],
+            [tags_of(line.words) for line in lines if line.name == "dhcp-ignore"],
+            self._makers,
+        )
+        self._rooms = Rooms([place for place in self._places if place.held.size])
+        self._filters = {
+            tag.lstrip("!#") for place in self._places for tag in place.held.filter
+        }
+        self._ways = classes + [
             Class((*host.tags[1:], *host.tags)[0], MACS, host.maker, host.line.name)
             for host in of_hosts
             if host.maker
         ]
+        self._plain = self._seen({})
+        self._ways = [(one, self._seen(one.packet)) for one in self._ways]
+        self._ways = [(one, tags) for one, tags in self._ways if tags is not None]
+        self._by_tag, self._turn = defaultdict(list), 0
+        for one, tags in self._ways:
+            for tag in tags:
+                self._by_tag[tag].append((one, tags))
         self._macs = {}
         """The hardware addresses that are left of each pattern."""
         leases = _lease_max(lines)
@@ -80,9 +159,11 @@ class Clients(Kinds):
         wanted = sum(place.free for place in self._places)
         held = min(wanted, leases - reserved)
         share = min(POOL_USE_LIMIT * held, most) / wanted if wanted else 0
+        clients = math.ceil(share) and (math.floor(share * wanted) or 1)
         for place in self._places:
-            if place.free and share:
-                place.room = math.floor(place.free * share) or 1
+            if place.free:
+                place.room = min(clients, math.floor(place.free * share) or 1)
+                clients -= place.room
         self._of_hosts_without(without)
         for place in self._places:
             self._of_range(place)
@@ -98,18 +179,12 @@ class Clients(Kinds):
         without, reserved, left_out = [], 0, 0
         come, again = set(), []
         for host in hosts:
-            placed = [(place, host.address(place.prefix)) for place in self._places]
+            placed = self._placed(host)
             for place, address in placed:
-                if address is not None:
-                    place.reserve(address)
+                place.reserve(address)
             if not host.has_client:
                 continue
-            places = [
-                place
-                for place, address in placed
-                if (address if host.addresses else place.held.size)
-                and self._is_served(place, {}, host)
-            ]
+            places = self._served(host, [place for place, _ in placed])
             if host.identity is None or not places:
                 known = host.identity is not None
                 why = "in no range" if known else "no client is known to have it"
@@ -117,7 +192,7 @@ class Clients(Kinds):
             elif str(host.identity) in come:
                 again.append(host.line)
             elif not host.addresses:
-                without.append((host, places))
+                without.append((host, self._seen({}, host)))
             elif reserved == leases:
                 left_out += 1
             else:
@@ -133,13 +208,37 @@ class Clients(Kinds):
             self.say(f"dhcp-lease-max {leases}: no lease for {left_out} more reservations")
         return without, reserved
 
+    def _placed(self, host):
+        """Yield the ranges in whose subnets a host has an address, each with that."""
+        if any(one.version == 6 and not int(one) >> 64 for one in host.addresses):
+            near = self._places
+        else:
+            near = {place for one in host.addresses for place in self._near.of(one)}
+        placed = [(place, host.address(place.prefix)) for place in near]
+        placed = [(place, address) for place, address in placed if address is not None]
+        return sorted(placed, key=lambda one: one[0].order)
+
+    def _served(self, host, places):
+        """Those of some ranges that give a host its address; of all without an address."""
+        tags = self._seen({}, host)
+        if tags is None:
+            return []
+        if host.addresses:
+            return [place for place in places if match(place.held.filter, tags)]
+        return self._rooms.of(tags)
+
+    def _seen(self, packet, host=None):
+        """The tags of a packet that ranges ask for; None where it is ignored."""
+        tags = self._tags.of(packet, host)
+        return None if tags is None else frozenset(tags & self._filters)
+
     def _of_hosts_without(self, hosts):
         """Have clients with a reservation and no address take room of ranges."""
         left_out = []
-        for host, places in hosts:
-            place = max(places, key=lambda held: held.left)
-            if place.left:
-                place.taken += 1
+        self._rooms.fill()
+        for host, tags in hosts:
+            place = self._rooms.take(tags)
+            if place is not None:
                 self.reserve(place, *host.identity, {})
             else:
                 left_out.append(host.line.where)
@@ -154,8 +253,8 @@ class Clients(Kinds):
             self.say(f"{held.line.where}: {held.prefix}: {_why_not(place)}")
         if not clients:
             return
-        plain = self._is_served(place, {})
-        ways = [one for one in self._next() if self._is_served(place, one.packet)]
+        plain = self._plain is not None and match(held.filter, self._plain)
+        ways = [one for one, tags in self._next(held.filter) if match(held.filter, tags)]
         if not (plain or ways):
             needed = " and ".join(held.filter)
             needed = needed or "a tag that is not ignored, or a dhcp-host of its own"
@@ -179,24 +278,16 @@ class Clients(Kinds):
         macs = list(islice(left, clients))
         return {"clients": len(macs), "macs": macs} if macs else None
 
-    def _next(self):
-        """The classes that clients of a range may be in, fewer where there are many ranges."""
-        return self._ways[: max(1, MOST_KINDS // max(1, len(self._places)))]
-
-    def _is_served(self, place, packet, host=None):
-        """Whether a client gets an address of a range: by its message, or by its dhcp-host.
-
-        The tag that a range itself sets is not set yet when dnsmasq decides that.
-        """
-        tags = {one.tag for one in self._classes if one.holds(packet)}
-        host = host or self._makers.host(packet.get(MACS, ANY), tags)
-        if host is not None:
-            tags.update(host.tags)
-        for wanted, more in self._rules:
-            tags |= more if match(wanted, tags) else set()
-        if (host and host.is_ignored) or any(match(wanted, tags) for wanted in self._ignored):
-            return False
-        return match(place.held.filter, tags)
+    def _next(self, wanted):
+        """The classes that clients of a range may be in; others where there are many."""
+        asked = [tag for tag in wanted if tag[:1] not in ("!", "#")]
+        ways = min((self._by_tag[tag] for tag in asked), key=len, default=self._ways)
+        most = max(1, MOST_KINDS // max(1, len(self._places)))
+        if len(ways) <= most:
+            return ways
+        self._turn += most
+        turn = self._turn % len(ways)
+        return [*ways[turn : turn + most], *ways[: max(0, turn + most - len(ways))]]
 
     def _class(self, line):
         """Yield the class that a line defines; note one whose test is not worked out."""
@@ -238,7 +329,7 @@ def _rule(words):
 def _why_not(place):
     """Why no client gets an address of a range."""
     if place.free:
-        return "clients with reservations have all leases"
+        return "other clients have all leases (dhcp-lease-max)"
     if place.held.size:
         return "clients with reservations have all its addresses"
     is_proxy = "proxy" in place.held.others

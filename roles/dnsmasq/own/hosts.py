@@ -7,6 +7,7 @@ import re
 
 from .classes import covers, digits_of, hex_of, match, pattern_of
 from .lines import tag_of
+from .tags import Patterns
 
 _SETS = ("set:", "net:")
 """What a tag has before it that a dhcp-host sets."""
@@ -84,11 +85,10 @@ class Makers:
     """The dhcp-hosts by hardware addresses, of which a client has the closest one."""
 
     def __init__(self, hosts):
-        self._hosts = {}
+        self._hosts = Patterns()
         for number, host in enumerate(hosts):
             for mac in host.macs:
-                self._hosts.setdefault(mac, []).append((number, host))
-        self._patterns = [mac for mac in self._hosts if "*" in mac]
+                self._hosts.add(mac, (mac, number, host))
 
     def host(self, mac, tags):
         """The dhcp-host of a client with some tags; None without one.
@@ -97,22 +97,19 @@ class Makers:
         """
         found = [
             (bool(host.filter), -pattern.count("*"), number, host)
-            for pattern in {mac, *self._patterns} & self._hosts.keys()
-            if covers(pattern, mac)
-            for number, host in self._hosts[pattern]
+            for pattern, number, host in self._hosts.of(mac)
             if match(host.filter, tags)
         ]
         return max(found, key=lambda one: one[:-1])[-1] if found else None
 
     def within(self, pattern):
         """Yield hardware addresses of a pattern that have no closer dhcp-host."""
-        closer = {mac for mac in self._hosts if mac != pattern and covers(pattern, mac)}
-        patterns = [mac for mac in closer if "*" in mac]
         free = pattern.count("*")
         for number in range(min(256**free, _MOST_MACS)):
             digits = iter(number.to_bytes(4, "little"))  # the first octets differ first
             mac = ":".join(
                 f"{next(digits, 0):02x}" if part == "*" else part for part in pattern.split(":")
             )
-            if mac not in closer and not any(covers(one, mac) for one in patterns):
+            others = (held for held, *_ in self._hosts.of(mac) if held != pattern)
+            if not any(covers(pattern, held) for held in others):
                 yield mac

@@ -46,6 +46,7 @@ _SPOKEN = {
     "read-ethers": ("read-ethers", "its addresses are in /etc/ethers"),
 }
 _TFTP = ("tftp", "it serves files of your host")
+_OPTIONS_ALONE = "it answers requests for options alone, which --config does not measure"
 _HOSTS = {"dhcp-hostsfile": "dhcp-hostsfile", "dhcp-hostsdir": "dhcp-hostsfile"}
 _FILES = {
     **_HOSTS,
@@ -62,6 +63,8 @@ class LabForm(OwnForm):
         """Raise an error for what the lab cannot run, unless it is among `without`."""
         super().__init__(without)
         self._files, self.files, self.hosts = files, {}, []
+        self.stateless = []
+        """Ranges whose clients ask for options alone, and why they do not come."""
         self._read = {Path(where).resolve()}
         read = list(self._included(lines_of(text, where), 0))
         self._interfaces = {
@@ -196,6 +199,8 @@ class LabForm(OwnForm):
         words = line.words
         if held.modes:
             self.change("dhcp-range: no router is advertised")
+        if "ra-stateless" in held.modes and not is_pool:
+            self.stateless.append(f"{line.where}: {held.prefix}: {_OPTIONS_ALONE}")
         if held.family != self.family or (held.modes and not is_pool):
             return
         if held.modes:

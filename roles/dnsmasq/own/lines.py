@@ -27,15 +27,15 @@ class Line(NamedTuple):
     @property
     def words(self):
         """The parts of its value between commas."""
-        words, parts = [""], self.value.split('"')
-        for number, part in enumerate(parts):
-            if number % 2:  # within quotes
-                words[-1] += part
-                continue
-            first, *others = part.split(",")
-            words[-1] += first
-            words += others
-        return [word.strip() for word in words] if self.value else []
+        words, word = [], []
+        for number, part in enumerate(self.value.split('"')):
+            # Within quotes a comma is none.
+            first, *others = [part] if number % 2 else part.split(",")
+            word.append(first)
+            for other in others:
+                words.append("".join(word).strip())
+                word = [other]
+        return [*words, "".join(word).strip()] if self.value else []
 
     @property
     def text(self):

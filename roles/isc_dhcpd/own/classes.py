@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from itertools import islice, product
+from itertools import chain, islice, product
 
 from leaselab.lab.own_kinds import joined, numbered
 
@@ -16,11 +16,12 @@ from .expressions import (
     fields_of,
     holds,
     is_padded,
+    needed,
     sent,
     value,
     ways,
 )
-from .statements import bytes_of, every
+from .statements import bytes_of, every, number_of
 
 _CLIENT_ID = ("options", 61)
 _MAC_BYTES = 6
@@ -36,6 +37,13 @@ _USUAL_MAC = bytes([2, 0, 0, 0, 0, 0])
 LISTED = {4: "macs", 6: "duids"}
 """What clients of a kind have that are listed one by one, by the family."""
 _BASES = {"macs": _USUAL_MAC, "duids": _OF_LINK + _USUAL_MAC}
+_KIND = "{kind}"
+"""In a text, what tells clients of a kind from those of others."""
+_FAR = 999_998
+"""A number that no client has."""
+_MOST_SPAWNED, _MOST_PLACES, _LONGEST = 4096, 3, 64
+"""Values of a spawned class that clients have, places of a field in which they differ, and
+bytes of a field that are looked at."""
 SENT = ("options", "agent")
 """What a form has of what clients and their relays send."""
 _IF = re.compile(r"if(?![\w-])", re.IGNORECASE)
@@ -83,7 +91,7 @@ class Class:
 
     def __init__(self, statement, reader):
         self.statement, self._reader = statement, reader
-        self.test = self.field = self.limit = None
+        self.test = self.field = None
         # In DHCPv6 dhcpd looks neither at rules on booting nor at limits.
         self._has_rules = reader.family == 4
         self.is_ignored, self._spawns = self._has_rules and is_ignored(statement), False
@@ -96,18 +104,43 @@ class Class:
                 self.field = reader.read(text)
             elif one.words[:2] == _SPAWN:
                 self.field, self._spawns = reader.read(" ".join(one.words[2:])), True
-            elif one.name == "lease" and one.words[-1].isdecimal() and self._has_rules:
-                self.limit = int(one.words[-1])
+        self.limit, self._limits = self._limit(statement), {}
 
     def add(self, statement):
         """Note a subclass, by the value that clients have."""
         data = bytes_of(statement.words[2]) if statement.words[2:] else None
         if data is not None:
             self._values[data] = self._has_rules and is_ignored(statement)
+            limit = self._limit(statement)
+            if limit is not None:
+                self._limits[data] = limit
+
+    def _limit(self, statement):
+        """How many leases a class or subclass has, by its own statements; None for any."""
+        limits = [one.words[-1] for one in statement.inner or () if one.name == "lease"]
+        return number_of(limits[-1]) if self._has_rules and limits else None
+
+    @property
+    def is_limited(self):
+        """Whether its clients share some leases, or those of a subclass."""
+        return self.limit is not None or bool(self._limits)
+
+    def limit_of(self, data):
+        """How many leases clients share that have a value of the class; None for any."""
+        return self._limits.get(data, self.limit)
 
     def own_value(self, packet):
         """What tells the subclass of a packet, each with a limit of its own; empty for none."""
         return b"" if self.field is None else value(self.field, packet) or b""
+
+    def needed(self):
+        """Values of expressions of which one is there in a packet of it; None if not known."""
+        if self.test is None and self.field is None:
+            return []
+        found = None if self.test is None else needed(self.test)
+        if found is None and self.field is not None and not self._spawns:
+            return [(self.field, data) for data in self._values]
+        return found
 
     def within(self, packet):
         """Whether a packet is in the class, and whether its client is ignored.
@@ -125,7 +158,7 @@ class Class:
 
     def forms(self):
         """Yield what clients in the class have, as `form_of`: of each subclass one."""
-        if self.is_ignored or (self.limit is not None and self.field is None):
+        if self.is_ignored:
             return
         tests = [{}] if self.test is None else list(islice(ways(self.test), ALTERNATIVES))
         for every_way in [[{}]] if self.field is None else self._of_fields():
@@ -140,8 +173,54 @@ class Class:
             if not has_ignored:
                 yield list(islice(sent(self.field, data), ALTERNATIVES))
         if self._spawns:
-            read = (field for field in fields_of(self.field) if isinstance(field, tuple))
-            yield [{field: [ANY] for field in read if field != HARDWARE}]
+            yield from self._of_spawned()
+
+    def _of_spawned(self):
+        """Yield ways to have a subclass spawned: one for all clients, if their values differ.
+
+        Otherwise one for each value, of which some clients share the leases.
+        """
+        read = [field for field in fields_of(self.field) if isinstance(field, tuple)]
+        every_field = {field: [ANY] for field in read if field != HARDWARE}
+        form = form_of(every_field, self._reader.family)
+        if self.limit is None or self._differ(form):
+            yield [every_field]
+            return
+        for field in read:
+            places = self._places(field)
+            for number in range(min(256 ** len(places), _MOST_SPAWNED)):
+                data = number.to_bytes(len(places))
+                pieces = [
+                    (at, bytes([one]), False) for at, one in zip(places, data, strict=True)
+                ]
+                yield [every_field | {field: pieces}]
+
+    def _differ(self, form):
+        """Whether clients with a form have values of their own, however many they are."""
+        own = members(form, 1, _FAR)
+        packets = [packet_of(own, self._reader.family, _FAR + one) for one in (0, 1)]
+        try:
+            one, other = map(self.own_value, packets)
+        except Unknown:
+            return False
+        return bool(one) and one != other
+
+    def _places(self, field):
+        """The last places in a field that decide on the value; none where it has no such."""
+        plain = {
+            one: b"a" * _LONGEST for one in fields_of(self.field) if isinstance(one, tuple)
+        }
+        plain |= {HARDWARE: _ETHERNET + _USUAL_MAC}
+        places = []
+        for at in range(int(field == HARDWARE), len(plain[field])):
+            other = bytearray(plain[field])
+            other[at] ^= 2
+            try:
+                if self.own_value(plain) != self.own_value({**plain, field: bytes(other)}):
+                    places.append(at)
+            except Unknown:
+                return []
+        return places[-_MOST_PLACES:]
 
     def forms_outside(self):
         """Yield what clients may have that are not in the class, as `form_of`."""
@@ -151,8 +230,9 @@ class Class:
 
     def _is_in(self, form):
         try:
-            listed = next(iter(_listed(form, 1, 0)), None)
-            return self.within(packet_of(form, self._reader.family, 0, listed))[0]
+            own = members(form, 1, 0)
+            listed = next(iter(own.get(form["listed"], ())), None)
+            return self.within(packet_of(own, self._reader.family, 0, listed))[0]
         except Unknown:
             return False
 
@@ -167,17 +247,36 @@ class Class:
         return self.test is not None and is_padded(self.test)
 
 
-def classes_of(statements, family):
-    """The classes of a file by their names."""
-    reader = Reader(_defined(statements, "" if family == 4 else "dhcp6"), family)
-    classes = {}
-    for one in every(statements):
-        name = one.words[1].strip('"') if len(one.words) > 1 else ""
-        if one.name == "class":
-            classes.setdefault(name, Class(one, reader))
-        elif one.name == "subclass" and name in classes:
-            classes[name].add(one)
-    return classes
+class Classes(dict):
+    """The classes of a file by their names, and which of them a packet may be in."""
+
+    def __init__(self, statements, family):
+        super().__init__()
+        reader = Reader(_defined(statements, "" if family == 4 else "dhcp6"), family)
+        for one in every(statements):
+            name = one.words[1].strip('"') if len(one.words) > 1 else ""
+            if one.name == "class":
+                self.setdefault(name, Class(one, reader))
+            elif one.name == "subclass" and name in self:
+                self[name].add(one)
+        self._always, self._by_value = [], {}
+        for at, (name, one) in enumerate(self.items()):
+            pairs = one.needed()
+            if pairs is None:
+                self._always.append((at, name))
+            for expression, data in pairs or ():
+                of_value = self._by_value.setdefault(expression, {})
+                of_value.setdefault(data, []).append((at, name))
+
+    def of(self, packet):
+        """The names of the classes that a packet may be in, in the order of the file."""
+        names = set(self._always)
+        for expression, of_value in self._by_value.items():
+            try:
+                names.update(of_value.get(value(expression, packet), ()))
+            except Unknown:
+                names.update(chain.from_iterable(of_value.values()))
+        return [name for _, name in sorted(names)]
 
 
 def _defined(statements, space):
@@ -185,8 +284,8 @@ def _defined(statements, space):
     for one in every(statements):
         first, name, code, number, *_ = (*one.words, "", "", "", "")
         is_one = first == "option" and code == "code" and name.rpartition(".")[0] == space
-        if is_one and number.isdecimal():
-            yield name.lower(), int(number)
+        if is_one and number_of(number) is not None:
+            yield name.lower(), number_of(number)
 
 
 def form_of(asked, family):
@@ -228,7 +327,7 @@ def form_of(asked, family):
         is_whole = any(whole for *_, whole in known)
         if is_own and not is_whole and filled.isascii():
             dash = "" if known else "-"
-            text = f"text:{filled.decode()}{dash}{{client}}"
+            text = f"text:{filled.decode()}{dash}{_KIND}{{client}}"
         else:
             text = f"hex:{filled.hex()}"
         form.setdefault(kind, []).append([code, text])
@@ -247,7 +346,12 @@ def _identity_of(form, family):
 
 def members(form, clients, used):
     """The keys of a kind of so many clients with a form; `used` were made before."""
-    own = {key: form[key] for key in SENT if key in form}
+    mark = f"{used:x}-" if used else ""
+    own = {
+        key: [[code, text.replace(_KIND, mark)] for code, text in form[key]]
+        for key in SENT
+        if key in form
+    }
     if "address" not in form:
         return {**own, "clients": clients}
     listed = list(_listed(form, clients, used))

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import ipaddress
 import math
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, deque
+from itertools import chain, islice
 
 from leaselab.lab.leases import Filling
-from leaselab.lab.own_kinds import MOST_ADDRESSES, Kinds, divided, pool_share
+from leaselab.lab.own_kinds import MOST_ADDRESSES, RESERVED, Kinds, divided, pool_share
 from leaselab.model.pool import POOL_USE_LIMIT
 
-from .classes import LISTED, SENT, classes_of, members, packet_of
-from .places import address_of, fixed, hosts_of, identity_of, places_of, prefix_of
-from .rules import Client, member
+from .classes import LISTED, SENT, Classes, members, packet_of
+from .places import (
+    Prefixes,
+    address_of,
+    fixed,
+    hosts_of,
+    identity_of,
+    places_of,
+    prefix_of,
+)
+from .rules import Client, Refusal, Rules, member
 from .statements import every
 
 _TRIED = 64
 """Forms of a class that are tried in a pool: those of its subclasses differ in their values."""
+MOST_KINDS = 4096
+"""Kinds of clients of classes that no pool names."""
 _MOST_ALONE = 1024
 """Clients of a class in one pool that have a kind each."""
 _ANOTHER_HOSTS = "the address or prefix of an earlier host, which one client at a time may have"
@@ -35,6 +47,9 @@ class Clients(Kinds):
         super().__init__(family)
         word = "subnet" if family == 4 else "subnet6"
         self._places = list(places_of(statements, word))
+        self._by_prefix = Prefixes()
+        for place in self._places:
+            self._by_prefix.add(place.prefix, place)
         hosts = [(host, identity_of(host, family)) for host in hosts_of(statements)]
         pools = [ranges for place in self._places for ranges, *_ in place.pools]
         self.filling = leases and Filling(
@@ -45,13 +60,20 @@ class Clients(Kinds):
         )
         wanted = sum(_most(self._free(ranges)) for ranges in pools)
         share = pool_share(wanted, most)
-        self._classes = classes_of(statements, family)
-        self._forms = {name: list(one.forms()) for name, one in self._classes.items()}
+        self._classes = Classes(statements, family)
+        for place in self._places:
+            place.pools = [
+                (ranges, Rules(rules, self._classes), spot)
+                for ranges, rules, spot in place.pools
+            ]
+        self._forms = {name: _sorted(one.forms()) for name, one in self._classes.items()}
         asked = {member(rule) for rule in every(statements) if rule.name == "allow"}
         self._spread = [
-            name for name, forms in self._forms.items() if forms and name not in asked
+            name for name, forms in self._forms.items() if any(forms) and name not in asked
         ]
-        self._used, self._refused, self._come = 0, {}, set()
+        self._used, self._refused, self._come, self._turn = 0, {}, set(), 0
+        self._looked_at, self._bills, self._relied, self._roam = {}, Counter(), set(), {}
+        self._is_limited = any(one.is_limited for one in self._classes.values())
         identities = [identity[1] for _, identity in hosts if identity]
         self._taken = {one if isinstance(one, str) else one[-1] for one in identities}
         self._roaming = self._without_address(hosts)
@@ -71,12 +93,10 @@ class Clients(Kinds):
         one = self._classes[name]
         if name in self._refused:
             why = self._refused[name].said("its clients are refused")
-        elif self._forms[name]:
+        elif any(self._forms[name]):
             return  # there was no room for one
         elif one.has_ignored:
             why = "its clients are ignored"
-        elif one.limit is not None and one.field is None:
-            why = f"its clients share {one.limit} leases"
         elif one.is_padded:
             why = "dhcpd writes no leading zeros"
         else:
@@ -96,7 +116,7 @@ class Clients(Kinds):
 
         Half of those in a pool for all are in classes.
         """
-        clients, wants, open_ = 0, {"address": 0, "prefix": 0}, []
+        clients, wants, open_ = 0, {"address": 0, "prefix": 0}, {}
         for ranges, rules, spot in place.pools:
             sizes = self._free(ranges)
             if not any(sizes.values()):
@@ -107,7 +127,7 @@ class Clients(Kinds):
             if refusal is None:
                 clients += room
                 wants = {want: size + sizes[want] for want, size in wants.items()}
-                open_.append(rules)
+                open_[rules.said] = rules
             elif not (
                 self._in_classes(place, room, [rules], _wanted(sizes))
                 or self._outside(place, {"clients": room, **_wanted(sizes)}, rules, refusal)
@@ -117,32 +137,44 @@ class Clients(Kinds):
                 self.say(f"{spot}: {place.prefix}: {why}")
         if all(wants.values()):  # of other pools; each client has one of both
             clients = min(clients, math.floor(min(wants.values()) * share) or 1)
-        clients -= self._in_classes(place, clients // 2, open_, _wanted(wants))
-        if clients:
-            self.add(place, {"clients": clients, **_wanted(wants)})
+        clients -= self._in_classes(place, clients // 2, open_.values(), _wanted(wants))
+        own = self._admitted({"clients": clients}, open_.values())[0] if clients else None
+        if own is not None:
+            self.add(place, {**own, **_wanted(wants)})
 
     def _in_classes(self, place, clients, pools, want):
         """Divide clients among the classes that some pools admit; return how many there are.
 
         They are the classes that a pool names, and those that none names.
         """
-        allowed = [member(rule) for rules in pools for rule in rules if rule.name == "allow"]
-        names = [name for name in dict.fromkeys([*allowed, *self._spread]) if name]
-        names = [name for name in names if clients and self._fits(name, pools)][:clients]
+        if not clients:
+            return 0
+        asked = [name for rules in pools for name in rules.asked]
+        names = dict.fromkeys([*asked, *self._next()])
+        names = list(islice((name for name in names if self._fits(name, pools)), clients))
         # A class that lists its clients may have fewer than its part: others have the rest.
-        names.sort(key=lambda name: not self._forms[name][0]["identity"])
+        names.sort(key=lambda name: not self._forms[name][0])
         left = clients
         for number, name in enumerate(names):
             part = {"clients": math.ceil(left / (len(names) - number)), **want}
             left -= self._in_class(place, name, part, pools)
         return clients - left
 
+    def _next(self):
+        """The classes that no pool names, for a pool: others for each where there are many."""
+        most = max(1, MOST_KINDS // len(self._places))
+        if len(self._spread) <= most:
+            return self._spread
+        self._turn += most
+        turn = self._turn % len(self._spread)
+        return [*self._spread[turn:], *self._spread[:turn]][:most]
+
     def _outside(self, place, part, rules, refusal):
         """Add clients that are not in the class that refuses others; return how many."""
         name = member(refusal.statement) or "".join(refusal.statement.words[1:2]).strip('"')
         forms = self._classes[name].forms_outside() if name in self._classes else ()
         for form in forms:
-            own, _ = self._admitted(self._of_many([form], part["clients"]), [rules])
+            own, *_ = self._of_many([form], part["clients"], [rules])
             if own is not None:
                 self.add(place, part | own, f"not {name}")
                 return own["clients"]
@@ -150,14 +182,18 @@ class Clients(Kinds):
 
     def _fits(self, name, pools):
         """Whether some pools admit a client of a class; notes why not."""
-        for form in self._forms.get(name, ())[:_TRIED]:
+        for form in islice(chain(*self._forms.get(name, ())), _TRIED):
             if form["identity"] in self._taken:
                 continue
-            admitted, refusal = self._admitted(_some(form), pools)
+            admitted, refusal = self._admitted(self._some(form), pools)
             if admitted:
                 return True
             self._refused.setdefault(name, refusal)
         return False
+
+    def _some(self, form):
+        """What the first clients with a form have."""
+        return members(form, 1 if form["identity"] else 2, self._used * self._is_limited)
 
     def _admitted(self, own, pools):
         """What clients of a kind have without those that pools refuse, and why they do.
@@ -165,33 +201,132 @@ class Clients(Kinds):
         None for no clients, and for no refusal.
         """
         word = LISTED[self.family]
-        listed = own.get(word)
-        numbers = range(len(listed) if listed else min(own["clients"], 2))
-        packets = [packet_of(own, self.family, at, listed and listed[at]) for at in numbers]
         refusals = []
-        for packet, other in zip(packets, [None, *packets], strict=False):
-            client = Client(self._classes, packet, other=other)
+        for client in self._clients(own):
             found = (client.refusal(rules) for rules in pools)
             refusals.append(next((one for one in found if one is not None), None))
         why = next((one for one in refusals if one is not None), None)
-        if listed:
-            listed = [held for held, one in zip(listed, refusals, strict=True) if one is None]
-            return (own | {"clients": len(listed), word: listed} if listed else None), why
-        return (own if why is None else None), why
+        if word in own:
+            pairs = zip(own[word], refusals, strict=True)
+            listed = [held for held, one in pairs if one is None]
+            own = own | {"clients": len(listed), word: listed}
+            if not listed:
+                return None, why
+        elif why is not None:
+            return None, why
+        served, *_, full = self._charged(own)
+        return served, why or full
+
+    def _charged(self, own):
+        """What those clients of a kind have for which classes have leases, in whatever order.
+
+        None for none.  With it are the leases of classes that they may take, the classes on
+        which they rely, and the refusal of a class that has none left, None for none.
+        """
+        taken, relied, full, word = Counter(), set(), None, LISTED[self.family]
+        clients = self._clients(own) if self._is_limited else []
+        listed, count = word in own, own["clients"]
+        served = [] if listed else count
+        for at, client in enumerate(clients if listed else clients[:1]):
+            # The others of a kind have the same values, or each a value of its own.
+            same = [bill for bill in client.bills if all(bill in one.bills for one in clients)]
+            same = client.bills if listed else same
+            base, room = self._room(client.bills, same, 1 if listed else count, taken)
+            if not room:
+                full = full or client.bills[0]
+            relied |= {base} if room and base else set()
+            taken.update({bill: room if bill in same else bool(room) for bill in client.bills})
+            if not listed:
+                full, served = client.bills[0] if room < count else None, room
+            elif room:
+                served.append(own[word][at])
+        why = full and Refusal(self._classes[full[0]].statement, is_clear=True)
+        if listed and clients:
+            own = own | {"clients": len(served), word: served}
+        elif not listed:
+            own = own | {"clients": served}
+        return (own if own["clients"] else None), taken, relied, why
+
+    def _room(self, bills, same, clients, taken):
+        """For how many clients there are leases, and the class of one on which they rely.
+
+        dhcpd takes those of the first class that has some, so others may have come before.
+        """
+        order = sorted(bills, key=lambda bill: (bill in same, self._left(bill)))
+        for base in order:
+            room = clients
+            for bill in bills:
+                left = self._left(bill) - taken[bill]
+                if bill == base or bill in self._relied:
+                    room = min(room, left if bill in same or left < 1 else room)
+            if room > 0:
+                return base, room
+        return None, 0 if bills else clients
+
+    def _clients(self, own):
+        """Those of a kind: all that are listed, otherwise the first two."""
+        listed = own.get(LISTED[self.family])
+        numbers = range(len(listed) if listed else min(own["clients"], 2))
+        packets = [packet_of(own, self.family, at, listed and listed[at]) for at in numbers]
+        return [self._client(packet) for packet in packets]
+
+    def _client(self, packet):
+        """The client of a packet; the first ones of a kind are looked at for each pool."""
+        key = tuple(packet.items())
+        if key not in self._looked_at:
+            if len(self._looked_at) == MOST_KINDS:
+                self._looked_at.clear()
+            self._looked_at[key] = Client(self._classes, packet)
+        return self._looked_at[key]
+
+    def _left(self, bill):
+        """How many more clients may share the leases of a class, for a value of it."""
+        name, data = bill
+        return self._classes[name].limit_of(data) - self._bills[bill]
+
+    def add(self, place, own, of=""):
+        """Add a kind as `Kinds.add`, and note what leases of classes its clients share."""
+        if self._is_limited and of != RESERVED:
+            _, taken, relied, _ = self._charged(own)
+            self._bills.update(taken)
+            self._relied |= relied
+        super().add(place, own, of)
 
     def _in_class(self, place, name, part, pools):
         """Add clients of a class, as many as a part has; return how many there are."""
+        made = self._in_class_alone(place, name, part, pools)
+        many, clients = self._forms[name][1], part["clients"]
+        for _ in range(min(len(many), _MOST_ALONE)):
+            if made >= clients:
+                break
+            own, why, tried = self._of_many(many, clients - made, pools)
+            if own is not None:
+                self.add(place, part | own, name)
+                made += own["clients"]
+            elif why is not None:
+                self._refused.setdefault(name, why)
+            if not self._is_limited:
+                break
+            many.rotate(-tried)  # their subclasses may have no lease left
+        if made:
+            self._come.add(name)
+        return made
+
+    def _in_class_alone(self, place, name, part, pools):
+        """Add those clients of a class of which each has a form of its own, as `_in_class`."""
         word, listed, made, clients = LISTED[self.family], [], 0, part["clients"]
-        for form in self._forms[name]:
-            identity = form["identity"]
+        alone, _ = self._forms[name]
+        for _ in range(min(len(alone), clients + _TRIED)):
             if made == clients or made - len(listed) == _MOST_ALONE:
                 break
-            if not identity or identity in self._taken:
+            form = alone.popleft()
+            if form["identity"] in self._taken:
                 continue  # each of these is in one place at a time
             own, _ = self._admitted(members(form, 1, 0), pools)
             if own is None:
+                alone.append(form)
                 continue
-            self._taken.add(identity)
+            self._taken.add(form["identity"])
             made += 1
             if own.keys() & SENT:
                 self.add(place, part | own, name)
@@ -199,32 +334,29 @@ class Clients(Kinds):
                 listed += own[word]
         if listed:
             self.add(place, part | {"clients": len(listed), word: listed}, name)
-        self._forms[name] = [
-            form for form in self._forms[name] if form["identity"] not in self._taken
-        ]
-        many = [form for form in self._forms[name] if not form["identity"]]
-        if many and made < clients:
-            own, _ = self._admitted(self._of_many(many, clients - made), pools)
-            if own is not None and own["clients"]:
-                self.add(place, part | own, name)
-                made += own["clients"]
-        if made:
-            self._come.add(name)
         return made
 
-    def _of_many(self, forms, clients):
-        """What clients have that take one of some forms: of addresses, each of them."""
-        if "address" not in forms[0]:
-            return members(forms[0], clients, 0)
-        same = {**forms[0], "address": ()}
-        forms = [form for form in forms if {**form, "address": ()} == same][:clients]
+    def _of_many(self, forms, clients, pools):
+        """What clients have that take one of some forms, or of addresses each of them.
+
+        None for no clients.  With it is why some are refused, as of `_admitted`, and the number
+        of forms that were tried.
+        """
+        first = forms[0]
+        if "address" not in first:
+            own = members(first, clients, self._used * self._is_limited)
+            self._used += clients * self._is_limited
+            return *self._admitted(own, pools), 1
+        same = {**first, "address": ()}
+        forms = [form for form in islice(forms, clients) if {**form, "address": ()} == same]
         word, listed = LISTED[self.family], []
         for number, form in enumerate(forms):
             each = clients // len(forms) + (number < clients % len(forms))
             listed += members(form, each, self._used)[word]
             self._used += each
         listed = [one for one in listed if one not in self._taken]
-        return {**members(forms[0], 1, 0), "clients": len(listed), word: listed}
+        own = {**members(first, 1, 0), "clients": len(listed), word: listed}
+        return *(self._admitted(own, pools) if listed else (None, None)), len(forms)
 
     def _without_address(self, hosts):
         """Hosts without an address, by the classes in which their clients are.
@@ -237,7 +369,10 @@ class Clients(Kinds):
             if identity and not (is_again or address_of(host) or prefix_of(host)):
                 known.add(str(identity))
                 client = self._known(identity)
-                if client.ignored() is None:
+                base, room = self._room(client.bills, client.bills, 1, Counter())
+                if client.ignored() is None and room:
+                    self._bills.update(client.bills)
+                    self._relied |= {base} - {None}
                     group = groups.setdefault(client.classes, (client, []))
                     group[1].append((host, identity))
         return list(groups.values())
@@ -252,15 +387,18 @@ class Clients(Kinds):
 
     def _admits_roaming(self, rules):
         """Whether a pool is for clients that have a reservation without an address."""
-        return any(client.refusal(rules) is None for client, _ in self._roaming)
+        if rules.said not in self._roam:
+            found = (client.refusal(rules) for client, _ in self._roaming)
+            self._roam[rules.said] = any(refusal is None for refusal in found)
+        return self._roam[rules.said]
 
     def _admits_unknown(self, rules):
         """Whether a pool is for clients without a reservation."""
         _, refusal = self._admitted({"clients": 2}, [rules])
         return refusal is None or any(
-            self._admitted(_some(form), [rules])[0]
-            for forms in self._forms.values()
-            for form in forms[:_TRIED]
+            self._admitted(self._some(form), [rules])[0]
+            for name in dict.fromkeys([*rules.asked, *self._next()])
+            for form in islice(chain(*self._forms.get(name, ())), _TRIED)
         )
 
     def _of_hosts(self, hosts):
@@ -271,7 +409,7 @@ class Clients(Kinds):
             for place in self._places
             for ranges, rules, _ in place.pools
         ]
-        shared = list(self._shared(pools))
+        shared = _merged(self._shared(pools))
         for host, identity in hosts:
             address, prefix = address_of(host), prefix_of(host)
             wanted = address or prefix
@@ -319,15 +457,20 @@ class Clients(Kinds):
         """
         sizes = [_most(self._free(ranges)) for _, ranges, *_ in pools]
         taken, beyond = Counter(), []
+        said = [rules.said for _, _, rules, _ in pools]
+        several = {rules: pool[2] for rules, pool in zip(said, pools, strict=True)}
+        groups = {}
         for client, hosts in self._roaming:
+            known = {rules for rules, held in several.items() if client.refusal(held) is None}
+            groups.setdefault(frozenset(known), []).extend(hosts)
+        for known, hosts in groups.items():
             rooms = []
-            for at, (_, _, rules, has_others) in enumerate(pools):
+            for at, (*_, has_others) in enumerate(pools):
                 # An unknown client has one address of a pool at least, if it is for such.
                 most = min(
                     math.ceil(sizes[at] * POOL_USE_LIMIT), max(0, sizes[at] - has_others)
                 )
-                is_for = client.refusal(rules) is None
-                rooms.append(max(0, most - taken[at]) if is_for else 0)
+                rooms.append(max(0, most - taken[at]) if said[at] in known else 0)
             chosen = divided(len(hosts), rooms)
             taken.update(chosen)
             for at, (_, identity) in zip(chosen, hosts, strict=False):
@@ -345,8 +488,8 @@ class Clients(Kinds):
             address = ipaddress.ip_address(word)
         except ValueError:
             return None, "its address is a name, and none is asked of DNS"
-        places = (place for place in self._places if address in place.prefix)
-        return next(places, None), "in no subnet"
+        is_ours = address.version == self.family
+        return self._by_prefix.of(int(address)) if is_ours else None, "in no subnet"
 
 
 def _wanted(sizes):
@@ -355,15 +498,30 @@ def _wanted(sizes):
     return {"want": "both" if is_both else max(sizes, key=lambda name: sizes[name])}
 
 
-def _some(form):
-    """What the first clients with a form have."""
-    return members(form, 1 if form["identity"] else 2, 0)
+def _sorted(forms):
+    """Forms of one client alone, and those of many."""
+    alone, many = deque(), deque()
+    for form in forms:
+        (alone if form["identity"] else many).append(form)
+    return alone, many
 
 
-def _is_in(address, ranges):
-    """Whether an address is in one of some ranges."""
+def _merged(ranges):
+    """Some ranges as first and last addresses, in order and without gaps of none."""
+    merged = []
+    for held in sorted(ranges):
+        if merged and held.first <= merged[-1][1] + 1:
+            merged[-1][1] = max(merged[-1][1], held.last)
+        else:
+            merged.append([held.first, held.last])
+    return merged
+
+
+def _is_in(address, merged):
+    """Whether an address is in one of some ranges, as `_merged`."""
     number = int(ipaddress.ip_address(address))
-    return any(held.first <= number <= held.last for held in ranges)
+    at = bisect_right(merged, number, key=lambda held: held[0])
+    return at > 0 and number <= merged[at - 1][1]
 
 
 def _most(sizes):

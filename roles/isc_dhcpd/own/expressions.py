@@ -7,12 +7,13 @@ does not have, such as that of an option that is not sent, is None.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from itertools import islice, product
 
 from leaselab.lab.own_kinds import joined
 
-from .statements import bytes_of
+from .statements import bytes_of, number_of
 
 _CODES = {
     "vendor-class-identifier": 60,
@@ -47,16 +48,27 @@ ANY = "any"
 ALTERNATIVES = 32
 """Ways to fulfil a test that are tried."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),]|~=|~~|!=|=|[^\s(),"=!~]+|\S')
+_DEEPEST = 64
+"""Expressions in each other that are read."""
 _COMPARED = ("=", "!=", "~=", "~~")
 _CALLS = {
     *("substring", "suffix", "lcase", "ucase"),
-    *("binary-to-ascii", "pick-first-value", "concat"),
+    *("binary-to-ascii", "pick-first-value", "concat", "reverse", "packet"),
 }
 _UNKNOWN = ("unknown",)
-_PLAIN_PATTERN = re.compile(rb"[\w :/.*+?^$|()\[\]-]*")
+_PLAIN_PATTERN = re.compile(rb"(?:[\w :/.*+?^$|()\[\]-]|\\\.)*")
 """Regular expressions of POSIX that are the same to Python."""
-_LITERAL = re.compile(rb"\^?([\w :/-]+)\$?")
-_FORMATS = {8: "o", 10: "d", 16: "x"}
+_GROUP = re.compile(rb"\(([^()*+?]*)\)(?![*+?])")
+"""A group of a regular expression without another one in it."""
+_PIECE = re.compile(rb"([\w :/-]|\.|\\[.]|\[\^?[\w :/.-]+\])([*+?]?)")
+_SAMPLED = re.compile(b"(?:%b)*" % _PIECE.pattern)
+_FORMATS = {2: "b", 8: "o", 10: "d", 16: "x"}
+_WIDTHS = (8, 16, 32)
+_DATA_LAST = ("binary-to-ascii", "reverse")
+_FILLERS = 8
+"""Numbers of a text that may come before those that are asked for."""
+_CHADDR, _MAC_SIZE = 28, 6
+"""Where the hardware address is in a message, and its size (bytes)."""
 
 
 class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
@@ -74,9 +86,10 @@ class Reader:
     def read(self, text):
         """An expression as a tree; one of an unknown value for what is none."""
         tokens = _TOKEN.findall(text)[::-1]
+        self._depth = 0
         try:
             node = self._any_of(tokens)
-        except (IndexError, RecursionError):
+        except IndexError:
             return _UNKNOWN
         return _UNKNOWN if tokens else node
 
@@ -101,7 +114,14 @@ class Reader:
         return node
 
     def _single(self, tokens):
-        token = tokens.pop()
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise IndexError(self._depth)
+        node = self._of_token(tokens, tokens.pop())
+        self._depth -= 1
+        return node
+
+    def _of_token(self, tokens, token):
         word = token.lower()
         if word == "(":
             return self._arguments(tokens)[0]
@@ -125,7 +145,8 @@ class Reader:
         opening, number, comma, word, name, closing = (tokens.pop() for _ in range(6))
         if (opening, comma, word.lower(), closing) != ("(", ",", "option", ")"):
             raise IndexError
-        is_ours = number.isdecimal() and (int(number) == 1 or int(number) > _FARTHEST)
+        number = number_of(number) or 0
+        is_ours = number == 1 or number > _FARTHEST
         code = AGENT6.get(name.lower())
         return ("agent", code) if is_ours and code else None
 
@@ -155,8 +176,8 @@ class Reader:
 
 
 def _constant(token):
-    if token.isdecimal():
-        return ("number", int(token))
+    if (number := number_of(token)) is not None:
+        return ("number", number)
     data = bytes_of(token)
     return _UNKNOWN if data is None else ("value", data)
 
@@ -183,6 +204,20 @@ def _answers(node, packet):
         return {_answer(kind, parts, packet)}
     except Unknown:
         return {True, False, None}
+
+
+def needed(node):
+    """Values of expressions of which a condition needs one; None where that is not known."""
+    kind, *parts = node
+    if kind == "=":
+        for one, other in (parts, parts[::-1]):
+            if other[0] == "value" and one[0] != "value":
+                return [(one, other[1])]
+    every = [needed(part) for part in parts] if kind in ("and", "or") else []
+    if kind == "or":
+        return None if None in every else [pair for pairs in every for pair in pairs]
+    known = [pairs for pairs in every if pairs is not None]
+    return min(known, key=len) if known else None
 
 
 def _both(kind, one, other):
@@ -230,8 +265,10 @@ def value(node, packet):
         if kind == "concat":
             return None if None in values else b"".join(values)
         return next((held for held in values if held is not None), None)
+    if kind == "packet":
+        return value(_of_packet(parts), packet)
     if kind in _CALLS:
-        data = value(parts[-1] if kind == "binary-to-ascii" else parts[0], packet)
+        data = value(parts[-1] if kind in _DATA_LAST else parts[0], packet)
         return None if data is None else _made(kind, data, parts)
     raise Unknown(kind)
 
@@ -245,28 +282,65 @@ def _made(kind, data, parts):
         return data[numbers[0] :][: numbers[1]]
     if kind == "suffix" and len(numbers) == len(parts) - 1 == 1:
         return data[max(0, len(data) - numbers[0]) :]
-    if written := _written(parts):
-        base, between = written
-        return between.join(format(byte, _FORMATS[base]).encode() for byte in data)
+    if kind == "reverse" and len(numbers) == 1 and numbers[0] and not len(data) % numbers[0]:
+        return b"".join(_cut(data, numbers[0])[::-1])
+    if kind == "binary-to-ascii" and (written := _written(parts)):
+        base, size, between = written
+        words = (int.from_bytes(part) for part in _cut(data, size))
+        return between.join(format(word, _FORMATS[base]).encode() for word in words)
     raise Unknown(kind)
+
+
+def _cut(data, size):
+    """Data in parts of a size; raises Unknown where that is not possible."""
+    if len(data) % size:
+        raise Unknown(size)
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
+def _of_packet(parts):
+    """A part of the message as one of its hardware address; raises Unknown for others."""
+    numbers = _numbers(parts)
+    if len(numbers) != len(parts) or len(parts) != 2 or numbers[0] < _CHADDR:
+        raise Unknown("packet")
+    first, length = numbers
+    if first + length > _CHADDR + _MAC_SIZE:
+        raise Unknown("packet")
+    return ("substring", ("option", HARDWARE), ("number", first - _CHADDR + 1), parts[1])
 
 
 def _numbers(parts):
     """The numbers that a call is given."""
-    return [part[1] for part in parts if part[0] == "number"]
+    return [part[1] for part in parts if part and part[0] == "number"]
 
 
 def _written(parts):
     """How bytes are written: the base of each, and what is between two; None for another."""
     first, width, between = [*(part[-1] for part in parts), 0, 0, 0][:3]
-    is_known = first in _FORMATS and width == 8 and isinstance(between, bytes)
-    return (first, between) if is_known and len(parts) == 4 else None
+    is_known = first in _FORMATS and width in _WIDTHS and isinstance(between, bytes)
+    return (first, width // 8, between) if is_known and len(parts) == 4 else None
 
 
 def _words(parts, text):
-    """The words of a text that are each a byte, as dhcpd writes them."""
-    _, between = _written(parts) or (0, b"")
+    """The words of a text that are each a number, as dhcpd writes them."""
+    *_, between = _written(parts) or (b"",)
     return text.split(between) if between else [text]
+
+
+def _size(node):
+    """The size of an expression's value where that is always the same; None for others."""
+    kind, *parts = node
+    if kind == "option" and parts[0] == HARDWARE:
+        return _MAC_SIZE + 1
+    numbers = _numbers(parts)
+    if kind in ("substring", "suffix", "lcase", "ucase") and parts:
+        size = _size(parts[0])
+        if size is None or kind in ("lcase", "ucase"):
+            return size
+        if kind == "substring" and len(numbers) == 2:
+            return max(0, min(numbers[1], size - numbers[0]))
+        return min(numbers[0], size) if len(numbers) == 1 else None
+    return None
 
 
 def ways(node, is_to_hold=True):
@@ -293,40 +367,120 @@ def ways(node, is_to_hold=True):
     elif kind == "exists" and isinstance(parts[0], tuple):
         yield {parts[0]: [ANY]}
     elif kind in ("~=", "~~") and parts[1][0] == "value":
-        match = _LITERAL.fullmatch(parts[1][1])
-        yield from sent(parts[0], match[1]) if match else ()
+        for text, is_first, is_last in samples(parts[1][1]):
+            yield from sent(parts[0], text, 0 if is_first or not is_last else None, is_last)
 
 
-def sent(node, wanted):
-    """Yield what a client sends so that an expression has a value, as `ways`."""
+def sent(node, wanted, first=0, is_last=True):
+    """Yield what a client sends so that an expression has some bytes, as `ways`.
+
+    They are at a place in its value, None for the end of it; `is_last` says whether the value
+    ends with them.
+    """
     kind, *parts = node
+    if first is None and (size := _size(node)) is not None:
+        first = max(0, size - len(wanted))
     if kind == "option" and isinstance(parts[0], tuple):
-        yield {parts[0]: [(0, wanted, True)]}
-    elif kind == "substring" and len(numbers := _numbers(parts)) == 2:
-        first, length = numbers
-        for asked in sent(parts[0], wanted) if len(wanted) <= length else ():
-            yield {
-                field: [(at + first, piece, len(wanted) < length) for at, piece, _ in pieces]
-                for field, pieces in asked.items()
-            }
-    elif kind in ("suffix", "lcase", "ucase") and parts:
-        yield from sent(parts[0], wanted)
-    elif kind == "binary-to-ascii" and (data := _read_back(parts, wanted)):
-        yield from sent(parts[-1], data)
+        # An option of which only the end is asked for is all of it.
+        yield {parts[0]: [(first or 0, wanted, is_last)]}
+    elif kind == "packet":
+        with contextlib.suppress(Unknown):
+            yield from sent(_of_packet(parts), wanted, first, is_last)
+    elif kind in ("substring", "suffix", "reverse"):
+        yield from _sent_in_part(kind, parts, wanted, first, is_last)
+    elif kind in ("lcase", "ucase") and parts:
+        yield from sent(parts[0], wanted, first, is_last)
+    elif kind == "binary-to-ascii" and first is not None:
+        for data in _written_as(parts, wanted, first, is_last):
+            yield from sent(parts[-1], data, 0, is_last)
     elif kind == "pick-first-value":
         for part in reversed(parts):  # a client without an identifier is one by its address
-            yield from sent(part, wanted)
+            yield from sent(part, wanted, first, is_last)
 
 
-def _read_back(parts, text):
-    """The bytes that dhcpd writes as a text; None for none."""
+def _sent_in_part(kind, parts, wanted, first, is_last):
+    """Yield as `sent` for a call that has a part of its data, or them reversed."""
+    numbers, at = _numbers(parts), first or 0
+    if kind == "substring" and len(numbers) == 2:
+        begin, length = numbers
+        end = at + len(wanted)
+        if end <= length:
+            yield from sent(parts[0], wanted, begin + at, is_last and end < length)
+    elif kind == "suffix" and len(numbers) == 1:
+        size = _size(parts[0])
+        if size is not None:
+            yield from sent(parts[0], wanted, max(0, size - numbers[0]) + at, is_last)
+        elif not first:
+            yield from sent(parts[0], wanted, None, is_last)
+    elif kind == "reverse" and len(numbers) == 1 and (size := _size(parts[-1])) is not None:
+        begin = size - at - len(wanted)
+        if begin >= 0 and numbers[0] and not (begin % numbers[0] or len(wanted) % numbers[0]):
+            data = b"".join(_cut(wanted, numbers[0])[::-1])
+            yield from sent(parts[-1], data, begin, begin + len(data) == size)
+
+
+def _written_as(parts, wanted, first, is_last):
+    """Yield bytes whose text has some characters at a place: what comes before is 1 and 10.
+
+    The first number of a hardware address is 1, for Ethernet.
+    """
     if not (written := _written(parts)):
-        return None
-    try:
-        numbers = [int(word, written[0]) for word in _words(parts, text)]
-    except ValueError:
-        return None
-    return bytes(numbers) if all(0 <= one < 256 for one in numbers) else None
+        return
+    base, size, between = written
+    for number in range(1 << min(_FILLERS, first)) if first else (0,):
+        text = b""
+        for bit in range(_FILLERS):
+            if len(text) >= first:
+                break
+            text += (b"10" if number >> bit & 1 else b"1") + between
+        if len(text) != first:
+            continue
+        words = (text + wanted).split(between) if between else [text + wanted]
+        if not words[-1] and between and not is_last:
+            words.pop()
+        if between == b"" and not first:
+            # Numbers without anything between them have two digits each.
+            words = [wanted[at : at + 2] for at in range(0, len(wanted), 2)]
+        try:
+            numbers = [int(word, base) for word in words]
+            yield b"".join(one.to_bytes(size) for one in numbers)
+        except (ValueError, OverflowError):
+            continue
+
+
+def samples(pattern):
+    """Yield texts that a regular expression matches, few for each of its alternatives.
+
+    With each is whether it is the beginning of what is matched, and whether it is the end.
+    """
+    for part in islice(_alternatives(pattern), ALTERNATIVES):
+        is_first, is_last = part[:1] == b"^", part[-1:] == b"$" and part[-2:] != b"\\$"
+        text = part[is_first : len(part) - is_last]
+        if not (made := _SAMPLED.fullmatch(text)):
+            continue
+        made = _PIECE.sub(_sample, text)
+        if made:
+            yield made, is_first, is_last
+
+
+def _alternatives(pattern):
+    """Yield a regular expression with one of the alternatives of each of its groups."""
+    if match := _GROUP.search(pattern):
+        before, after = pattern[: match.start()], pattern[match.end() :]
+        for one in match[1].split(b"|"):
+            yield from _alternatives(before + one + after)
+    else:
+        yield from pattern.split(b"|")
+
+
+def _sample(match):
+    """What a piece of a regular expression matches: a character, or nothing."""
+    one, times = match[1], match[2]
+    if times in (b"*", b"?"):
+        return b""
+    if one.startswith(b"["):
+        return one[1:2] if one[1:2] != b"^" else b""
+    return b"1" if one == b"." else one.removeprefix(b"\\")
 
 
 def fields_of(node):
@@ -343,8 +497,10 @@ def is_padded(node):
     """Whether a condition compares with a text that dhcpd writes without leading zeros."""
     kind, *parts = node
     texts = [part[1] for part in parts if kind == "=" and part[0] == "value"]
-    calls = [part for part in parts if kind == "=" and part[0] == "binary-to-ascii"]
-    if texts and calls:
+    calls = [part for part in parts if kind == "=" and part[0] != "value"]
+    while calls and calls[0][0] in ("substring", "suffix", "lcase", "ucase"):
+        calls = calls[0][1:2]
+    if texts and calls and calls[0][0] == "binary-to-ascii":
         words = _words(calls[0][1:], texts[0])
         return any(len(word) > 1 and word.startswith(b"0") for word in words)
     return kind in ("and", "or", "not") and any(map(is_padded, parts))

@@ -8,7 +8,7 @@ from functools import partial
 from leaselab.lab.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
-from .statements import every, parsed
+from .statements import every, number_of, parsed
 
 _LABS = {
     **dict.fromkeys(("ping-check", "ping-timeout", "ping-cltt-secs"), "no client is pinged"),
@@ -36,6 +36,9 @@ _OF_ADDRESSES = re.compile(r"(?:option )?\S*(?:routers|servers?)")
 _NAME = re.compile(r"(?=.*[a-z])[\w-]+(?:\.[\w-]+)*\.?", re.IGNORECASE)
 _ADDRESS = "192.0.2.1"
 """What the lab has instead of such a name, of a network for documentation (RFC 5737)."""
+_TIMES = ("default-lease-time", "max-lease-time", "min-lease-time")
+_NUMBER = re.compile(r"[+-]?[0-9]+")
+_LONGEST_S = 2**32 - 1
 _DDNS = ("zone", "ddns-updates", "ddns-update-style")
 _NO_DDNS = (("ddns-update-style", "none"), ("ddns-updates", "off"))
 
@@ -87,13 +90,15 @@ class LabForm(OwnForm):
             for statement in self.statements
             if statement.inner is None
         }
-        lifetime = top.get("default-lease-time", "")
+        lifetime = number_of(top.get("default-lease-time", ""))
         return {
             "sync": top.get("dont-use-fsync") not in ("true", "on"),
-            **({"lease_lifetime_s": int(lifetime)} if lifetime.isdecimal() else {}),
+            **({} if lifetime is None else {"lease_lifetime_s": lifetime}),
         }
 
     def _kept(self, statements):
+        for one in statements:
+            _check_time(one)
         return tuple(
             self._without_names(statement)._replace(
                 inner=None if statement.inner is None else self._kept(statement.inner)
@@ -129,6 +134,20 @@ class LabForm(OwnForm):
             return False
         self.leave_out(word, _WHY[word], f"{one.spot}: {one.name}")
         return True
+
+
+def _check_time(one):
+    """Raise a usage error for a lease time that dhcpd cannot have."""
+    value = "".join(one.words[1:])
+    if one.name not in _TIMES or not _NUMBER.fullmatch(value):
+        return
+    if (number_of(value) or _LONGEST_S + 1) > _LONGEST_S and value.strip("0"):
+        raise usage_error(
+            "not a lease time as dhcpd has them",
+            where=one.spot,
+            found=value[:40],
+            wanted=f"0 to {_LONGEST_S} seconds",
+        )
 
 
 def _spoken(one):

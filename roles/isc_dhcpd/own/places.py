@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import re
+from bisect import bisect_left
 from itertools import chain
 
 from leaselab.lab.leases import Range
@@ -13,12 +14,14 @@ from leaselab.model.errors import usage_error
 
 from .classes import booting, is_ignored
 from .expressions import AGENT, AGENT6
-from .rules import around, rules_of
+from .rules import around, lasting, rules_of
 from .statements import bytes_of
 
 _MAC = re.compile(r"(?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2}", re.IGNORECASE)
 _ROUTERS = ("option", "routers")
 _POOLS = ("pool", "pool6")
+_NETWORKS = {32: ipaddress.IPv4Network, 128: ipaddress.IPv6Network}
+"""Of an address or a prefix, by the length of an address."""
 _OF_RELAY = {
     **{("option", name): code for name, code in AGENT.items()},
     **{("v6relopt", "1", name): code for name, code in AGENT6.items()},
@@ -26,84 +29,192 @@ _OF_RELAY = {
 """Options of the relay by which a host is known: as it has them, and their codes."""
 
 
+class Prefixes:
+    """Things by their prefixes, of which an address has the first that was added."""
+
+    def __init__(self):
+        self._by_length, self._count = {}, 0
+
+    def add(self, prefix, held):
+        """Add a thing."""
+        of_length = self._by_length.setdefault(prefix.prefixlen, (int(prefix.netmask), {}))[1]
+        of_length.setdefault(int(prefix.network_address), (self._count, held))
+        self._count += 1
+
+    def of(self, address):
+        """The thing of an address, a number; None for none."""
+        held = [
+            of_length[address & mask]
+            for mask, of_length in self._by_length.values()
+            if address & mask in of_length
+        ]
+        return min(held, key=lambda one: one[0])[1] if held else None
+
+
+class Network:
+    """A shared network, or what else has subnets: its pools, and those around it."""
+
+    def __init__(self, statements, length, around):
+        """`length` is that of an address; `around` is the network that it is in, if any."""
+        self._around = around
+        self._pools = [one for one in statements if one.name in _POOLS]
+        self._ranges = sorted(
+            (held.first, at, what, held, spot)
+            for at, pool in enumerate(self._pools)
+            for what, held, spot in ranges_of(pool.inner or (), length)
+        )
+        self._met = set()
+
+    def within(self, prefix):
+        """Yield its pools with ranges of a subnet: these, and the pool's statement."""
+        if self._around is not None:
+            yield from self._around.within(prefix)
+        low = bisect_left(self._ranges, (int(prefix[0]),))
+        high = bisect_left(self._ranges, (int(prefix[-1]) + 1,))
+        self._met.update(range(low, high))
+        pools = {}
+        for _, at, *held in sorted(self._ranges[low:high], key=lambda one: one[1]):
+            pools.setdefault(at, []).append(held)
+        for at, ranges in pools.items():
+            yield _within(ranges, prefix), self._pools[at]
+
+    def check(self):
+        """Raise a usage error for a range that is in none of its subnets."""
+        for at, (_, _, what, held, spot) in enumerate(self._ranges):
+            if what == "address" and at not in self._met:
+                raise _beyond(held, spot, "the subnets of its network")
+
+
+def _within(ranges, prefix):
+    """Ranges with what is leased of them; a usage error for one that leaves its subnet."""
+    low, high = int(prefix[0]), int(prefix[-1])
+    for what, held, spot in ranges:
+        if what == "address" and not low <= held.first <= held.last <= high:
+            raise _beyond(held, spot, f"its subnet {prefix}")
+    return [(what, held) for what, held, _ in ranges]
+
+
+def _beyond(held, spot, place):
+    first, last = (str(_NETWORKS[held.length](end)[0]) for end in held[:2])
+    return _wrong(f"a range beyond {place}", spot, f"{first} to {last}")
+
+
 class Place:
     """A subnet: where its clients come from, and how many addresses it has for them."""
 
-    def __init__(self, statement, rules, pools, network):
-        """`rules` hold around it; `pools` are those of its shared network.
+    def __init__(self, statement, rules, around, network):
+        """`rules` hold around it; `around` has the pools that it shares with others.
 
-        `network` stands for that, None for none.  Raises a usage error with the line for what
-        is no subnet.
+        `network` stands for its shared network, None for none.  Raises a usage error with the
+        line for what is no subnet.
         """
-        self.spot, self._rules, self._shared = statement.spot, rules, pools
-        self.network = network or self
+        self.spot, self._rules, self._around = statement.spot, rules, around
+        self.is_shared, self.network = network is not None, network or self
         words = statement.words
         try:
-            mask = f"/{words[3]}" if words[0].lower() == "subnet" else ""
-            self.prefix = ipaddress.ip_network(words[1] + mask, strict=False)
-            self.inner = statement.inner or ()
-            routers = (one.words[2:3] for one in self.inner if one.words[:2] == _ROUTERS)
-            self.relay = relay_in(self.prefix, chain.from_iterable(routers))
-            self.pools = list(self._pools())
+            is_six = words[0].lower() == "subnet6"
+            of_family = ipaddress.IPv6Network if is_six else ipaddress.IPv4Network
+            self.prefix = of_family(words[1] if is_six else f"{words[1]}/{words[3]}")
         except (ValueError, LookupError) as error:
-            raise usage_error(
-                "not a subnet as dhcpd has them",
-                where=statement.spot,
-                found=" ".join(words)[:60],
-                todo="have dhcpd itself check the file: dhcpd -t -cf FILE",
-            ) from error
+            what = "not a subnet as dhcpd has them"
+            raise _wrong(what, statement.spot, " ".join(words)) from error
+        self.inner = statement.inner or ()
+        routers = (one.words[2:3] for one in self.inner if one.words[:2] == _ROUTERS)
+        self.relay = relay_in(self.prefix, chain.from_iterable(routers))
+        self.pools = list(self._pools())
 
     def _pools(self):
         """Yield the ranges of each pool, whom it admits (allow, deny), and its place."""
         own = [one for one in self.inner if one.inner is None]
         # In DHCPv6 dhcpd looks at those of pools alone.
         outer = around([*self._rules, *rules_of(own)]) if self.prefix.version == 4 else []
-        if ranges := list(self._ranges(own)):
+        if ranges := self._ranges(own):
             yield ranges, outer, self.spot
-        within = [(one, True) for one in self.inner if one.name in _POOLS]
-        for pool, is_mine in [*within, *((one, False) for one in self._shared)]:
-            ranges = self._ranges(pool.inner or ())
-            if ranges := [held for held in ranges if is_mine or self._has(held[1])]:
+        for pool in self.inner:
+            if pool.name in _POOLS and (ranges := self._ranges(pool.inner or ())):
                 yield ranges, [*outer, *rules_of(pool.inner)], pool.spot
-
-    def _has(self, held):
-        """Whether a range of a shared network's pool is of this subnet."""
-        return int(self.prefix[0]) <= held.first <= int(self.prefix[-1])
+        for ranges, pool in self._around.within(self.prefix):
+            yield ranges, [*outer, *rules_of(pool.inner)], pool.spot
 
     def _ranges(self, statements):
-        """Yield what is leased and its range, of each."""
-        for statement in statements:
-            if "temporary" in statement.words:
-                continue
-            if statement.name in ("range", "range6"):
-                first, last = _ends(statement.words[1:])
-                yield "address", Range(first, last, 0, self.prefix.max_prefixlen)
-            elif statement.name == "prefix6":
-                low, high = sorted(
-                    int(ipaddress.ip_address(end)) for end in statement.words[1:3]
-                )
-                length = int("".join(statement.words[3:]).strip("/"))
-                yield "prefix", Range(low, high + (1 << (128 - length)) - 1, 0, length)
+        """Its ranges among statements; those of another subnet of its network are not its."""
+        held = list(ranges_of(statements, self.prefix.max_prefixlen))
+        if self.is_shared and self.prefix.version == 4:
+            low, high = int(self.prefix[0]), int(self.prefix[-1])
+            held = [one for one in held if low <= one[1].first <= high]
+        return _within(held, self.prefix)
 
 
-def places_of(statements, word, rules=(), pools=(), network=None):
+def ranges_of(statements, length):
+    """Yield what is leased, its range, and its place, of each; `length` is of an address.
+
+    Raises a usage error with the line for what is no range.
+    """
+    for statement in statements:
+        if "temporary" in statement.words:
+            continue
+        is_prefix = statement.name == "prefix6"
+        if not is_prefix and statement.name not in ("range", "range6"):
+            continue
+        try:
+            held = (_prefixes if is_prefix else _addresses)(statement.words[1:], length)
+        except (ValueError, LookupError) as error:
+            what = "not a range as dhcpd has them"
+            raise _wrong(what, statement.spot, " ".join(statement.words)) from error
+        yield "prefix" if is_prefix else "address", held, statement.spot
+
+
+def _addresses(words, length):
+    """The range of addresses of two in any order, of one, or of a prefix."""
+    of_family = _NETWORKS[length]
+    ends = [word for word in words if word.lower() != "dynamic-bootp"]
+    if not 1 <= len(ends) <= 2:
+        raise ValueError(words)
+    if "/" in ends[0]:
+        whole = of_family(ends[0])
+        return Range(int(whole[0]), int(whole[-1]), 0, length)
+    low, high = sorted(int(of_family(end)[0]) for end in (ends[0], ends[-1]))
+    return Range(low, high, 0, length)
+
+
+def _prefixes(words, _):
+    """The range of prefixes of the first, the last, and their length."""
+    low, high = sorted(int(ipaddress.IPv6Address(end)) for end in words[:2])
+    length = int("".join(words[2:]).strip("/"))
+    return Range(low, high + (1 << (128 - length)) - 1, 0, length)
+
+
+def _wrong(what, spot, found):
+    return usage_error(
+        what,
+        where=spot,
+        found=found[:80],
+        todo="have dhcpd itself check the file: dhcpd -t -cf FILE",
+    )
+
+
+def places_of(statements, word, rules=(), around_it=None, network=None):
     """Yield the subnets, each with the rules and the pools of what it is in.
 
-    `network` stands for the shared network in which they are, None for none.
+    `around_it` has the pools of that, None at the top; `network` stands for the shared network
+    in which they are, None for none.
     """
-    rules = [*rules, *rules_of(statements)]
+    if around_it is None:
+        around_it = Network((), 0, None)
+    rules = lasting([*rules, *rules_of(statements)])
     for one in statements:
         if one.name == word:
-            yield Place(one, rules, pools, network)
+            yield Place(one, rules, around_it, network)
         elif one.inner:
-            shared = [held for held in one.inner if held.name in _POOLS]
-            within = object() if one.name == "shared-network" else network
-            yield from places_of(one.inner, word, rules, [*pools, *shared], within)
+            within = Network(one.inner, 32 if word == "subnet" else 128, around_it)
+            shared = object() if one.name == "shared-network" else network
+            yield from places_of(one.inner, word, rules, within, shared)
+            within.check()
 
 
 def hosts_of(statements, around=()):
-    """Yield the hosts, each with the rules on booting of what it is in before its own."""
-    around = [*around, *booting(statements)]
+    """Yield the hosts, each with the last rule on booting of what it is in before its own."""
+    around = [*around, *booting(statements)][-1:]
     for one in statements:
         if one.name == "host":
             yield one._replace(inner=(*around, *(one.inner or ())))
@@ -160,13 +271,3 @@ def fixed(hosts):
             for word in inner.words[1:] if inner.name.startswith("fixed-address") else ():
                 with contextlib.suppress(ValueError):
                     yield str(ipaddress.ip_address(word))
-
-
-def _ends(words):
-    """First and last address of a range: two addresses in any order, one, or a prefix."""
-    ends = [word for word in words if word.lower() != "dynamic-bootp"]
-    if "/" in ends[0]:
-        whole = ipaddress.ip_network(ends[0])
-        return int(whole[0]), int(whole[-1])
-    low, high = sorted(int(ipaddress.ip_address(end)) for end in (ends[0], ends[-1]))
-    return low, high

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 from leaselab.model.errors import usage_error
 
-_TOKEN = re.compile(r'#[^\n]*|"(?:[^"\\]|\\.)*"|[{};,]|[^\s{};,"#]+|\S')
+_TOKEN = re.compile(r'#[^\n]*|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{};,]|[^\s{};,"#]+|\S')
 _QUAD = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){3}")
 _DIGITS = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2})*")
 _ESCAPE = re.compile(r"(\\(?:[0-3][0-7]{2}|x[0-9a-fA-F]{2}|.))", re.DOTALL)
 _CONTROLS = {"t": b"\t", "r": b"\r", "n": b"\n", "b": b"\b", "0": b"\0"}
 _DEEPEST = 100
+_MOST_DIGITS = 10
 _VALUE = ("=", "of")
 """Words after which braces are those of a value, such as of an option's definition."""
 
@@ -117,6 +118,12 @@ def text_of(statements, indent=""):
                 f"{indent}{words} {{\n{text_of(statement.inner, indent + '  ')}{indent}}}\n"
             )
     return "".join(lines)
+
+
+def number_of(word):
+    """The number that a word is; None for another, and for what dhcpd has no number for."""
+    is_one = word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
+    return int(word) if is_one else None
 
 
 def bytes_of(word):

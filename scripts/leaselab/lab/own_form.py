@@ -25,13 +25,15 @@ class OwnForm:
         self._refused: dict[str, tuple[str, str]] = {}
         self._unread: list[UnreadError] = []
         self.changes: list[str] = []
+        self._once: set[str] = set()
         """Each with its path, once."""
         self.left_out: list[str] = []
         """Words such as ``hook:radius`` whose parts were left out, in its order, once."""
 
     def change(self, change: str) -> None:
         """Note a change."""
-        if change not in self.changes:
+        if change not in self._once:
+            self._once.add(change)
             self.changes.append(change)
 
     def leave_out(self, word: str, why: str, where: str) -> None:

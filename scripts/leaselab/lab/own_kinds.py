@@ -43,6 +43,7 @@ class Kinds:
         self.family = family
         self.kinds: list[dict[str, Any]] = []
         self.unserved: list[str] = []
+        self._noted: set[str] = set()
         self._reserved: dict[tuple[str, str, str], tuple[Place, list[Any], dict[str, Any]]] = {}
 
     def add(self, place: Place, own: Mapping[str, Any], of: str = "") -> None:
@@ -84,7 +85,8 @@ class Kinds:
 
     def say(self, reason: str) -> None:
         """Note a part of the file whose clients get no answer, once."""
-        if reason not in self.unserved:
+        if reason not in self._noted:
+            self._noted.add(reason)
             self.unserved.append(reason)
 
     def addresses(self, wanted: int) -> int:
