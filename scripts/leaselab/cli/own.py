@@ -10,13 +10,13 @@ from pathlib import Path
 
 from leaselab.cli.options import number, only_with, whole, without_effect
 from leaselab.cli.parser import ANY, Choosing, hidden
-from leaselab.lab.catalog import OWN, match_scenarios
+from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.clients.arrivals import Arrivals
 from leaselab.lab.clients.file import Clients, read_clients
 from leaselab.lab.clients.load import with_clients
 from leaselab.lab.keama import read_with_keama
-from leaselab.lab.kept_scenarios import Made
+from leaselab.lab.kept_scenarios import Made, kept_beside
 from leaselab.lab.leases import read_leases
 from leaselab.lab.own import Own, read_own, write_own
 from leaselab.lab.queries.file import read_queries
@@ -180,8 +180,7 @@ def names_with_clients(
 
 
 def _names_of(patterns: Sequence[str], make: Callable[[Path, str], Made]) -> list[str]:
-    folder = checkout_root() / "scenarios"
-    names = []
+    folder, names = _catalogue(), []
     for scenario in match_scenarios(folder, patterns):
         made = make(folder, scenario.name)
         print("\n".join(made.notes), file=sys.stderr, flush=True)
@@ -211,7 +210,7 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     leases = read_leases(args.leases) if args.leases else None
     if args.keama:
         without_effect(args, "--keama without it", "--view")
-        own = read_with_keama(args.config, checkout_root() / OWN, args.without, leases)
+        own = read_with_keama(args.config, kept_beside(_catalogue()), args.without, leases)
         return write_and_print(own, args.config.with_stem(f"{args.config.stem}-keama"))
     own = read_own(args.config, args.without, leases=leases, view=args.view)
     return write_and_print(own, args.config)
@@ -219,7 +218,7 @@ def own_scenario(args: argparse.Namespace) -> str | None:
 
 def write_and_print(own: Own, file: Path) -> str:
     """Write the scenario of a file, print what it is on stderr; return its name."""
-    name = write_own(own, file, checkout_root() / "scenarios")
+    name = write_own(own, file, _catalogue())
     print("\n".join(_lines(name, own)), file=sys.stderr, flush=True)
     return name
 
@@ -235,6 +234,10 @@ def one_with_load(args: argparse.Namespace, scenario: str | None) -> str:
             wanted="SCENARIO, or --config FILE",
         )
     return names[0]
+
+
+def _catalogue() -> Path:
+    return checkout_root() / "scenarios"
 
 
 def _lines(name: str, own: Own) -> list[str]:

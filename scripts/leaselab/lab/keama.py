@@ -39,7 +39,6 @@ def read_with_keama(
         raise not_read(file, error) from error
     family = 6 if _OF_SIX.search(text) else 4
     made, failed = _converted(file, family)
-    folder.mkdir(parents=True, exist_ok=True)
     document = read_commented_json(folder / f"{keep_bytes(folder, made, 'json')}.json")
     dropped = list(_drop_nameless(document.top))
     own = own_of(document, without, leases)

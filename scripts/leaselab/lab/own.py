@@ -20,11 +20,11 @@ import yaml
 from msgspec import Struct
 
 from leaselab.lab.build import build
-from leaselab.lab.catalog import LOADS, OWN
+from leaselab.lab.catalog import LOADS
 from leaselab.lab.commented_json import Document, read_commented_json
 from leaselab.lab.configuration import Configuration, refused, servers
 from leaselab.lab.json_tokens import Places, below
-from leaselab.lab.kept_scenarios import keep, keep_bytes, write_family
+from leaselab.lab.kept_scenarios import keep, keep_bytes, kept_beside, write_family
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.leases import Filling, Leases
 from leaselab.lab.own_files import OwnFiles, UnreadError
@@ -255,8 +255,7 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
 
     `scenarios` is the folder of the catalogue, beside which it is kept.
     """
-    folder = scenarios.parent / OWN
-    (folder / LOADS).mkdir(parents=True, exist_ok=True)
+    folder = kept_beside(scenarios)
     server = keep(folder, own.server)
     stem = _OTHERS.sub("-", file.stem.lower()).strip("-")[:24] or "file"
     filled, changes = "", own.changes

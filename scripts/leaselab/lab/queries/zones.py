@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from leaselab.archive.disk import drafted
+from leaselab.archive.disk import PRIVATE, drafted
 from leaselab.lab.plain_file import not_read, unpacking
 from leaselab.lab.queries.names import absolute, zone_name
 from leaselab.lab.queries.zone_lines import lines_in_full, text_in_full
@@ -101,6 +101,7 @@ def keep_zones(folder: Path, zones: Sequence[Zone], beside: Sequence[Zone] = ())
                 f"zone {one.name} is named twice", where=str(other.path), wanted="one file"
             )
     with drafted(folder / "zones") as draft:
+        draft.touch(PRIVATE)
         _pack(draft, ordered, beside)
         with draft.open("rb") as file:
             name = hashlib.file_digest(file, "sha256").hexdigest()
