@@ -383,7 +383,7 @@ def test_one_of_two_families_is_measured(tmp_path):
         ("dhcp-hostsfile=", "small.conf:1: a file that it names is not here (found no name)"),
         ("dhcp-hostsdir=", "small.conf:1: a file that it names is not here (found no name)"),
         ("dhcp-ignore=tag:!known", "a client of it needs a tag that is not ignored"),
-        ("dhcp-hostsfile=/dev/zero", "small.conf:1: included file not read: not a plain file"),
+        ("dhcp-hostsfile=/dev/zero", "small.conf:1: a file that it names is outside the folder"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path, line, reported):

@@ -29,7 +29,7 @@ from leaselab.lab.configuration import (
     refused,
     servers,
 )
-from leaselab.lab.json_tokens import Spot, below, plain
+from leaselab.lab.json_tokens import Spot, below, in_place, plain
 from leaselab.lab.known_costs import (
     KnownCost,
     KnownCosts,
@@ -201,7 +201,7 @@ def advise(file: Path, scenarios: Path, given: Given, *, root: Path | None = Non
     scenario files.
     Raises a usage error for a file that is no configuration of a known kind of server.
     """
-    document = read_commented_json(file, below(root) if root else Path)
+    document = read_commented_json(file, below(root) if root else in_place)
     asked = judges(document, given._replace(scenarios=load_scenarios(scenarios).keys()))
     return Advice(
         file=document.spot.source.name,

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leaselab.lab.json_tokens import Places, Source, Spot, Tokens, Unread, no_json
+from leaselab.lab.json_tokens import Places, Source, Spot, Tokens, Unread, in_place, no_json
 from leaselab.model.errors import LeaselabError, usage_error
 
 _WORDS = {"true": True, "false": False, "null": None}
@@ -65,12 +65,12 @@ class Document(NamedTuple):
     unread: tuple[Unread, ...]
 
 
-def read_commented_json(path: Path, places: Places = Path) -> Document:
+def read_commented_json(path: Path, places: Places = in_place) -> Document:
     """Read a file whose content is one JSON value; ``-`` is standard input.
 
     Comments begin with ``#`` or ``//`` or stand in ``/* */``; any number of commas may follow
-    a member or element; of two members of one name the last counts.  Absolute names of included
-    files are looked for by `places`.  Only plain files are read, 64 MiB in all.  Raises a usage
+    a member or element; of two members of one name the last counts.  Included files are looked
+    for by `places`.  Only plain files are read, 64 MiB in all.  Raises a usage
     error with line and column for a file that cannot be read or is no such JSON.
     """
     return _Parser(Tokens(path, places)).document()
