@@ -37,7 +37,7 @@ def test_a_folder_is_read_with_the_files_that_its_configuration_names():
     for gone in ("interface", "server", "dhcp-leasefile", "bind-interfaces", "local"):
         assert f"\n{gone}=" not in f"\n{text}"
         assert any(change.startswith(f"{gone}: ") for change in own.changes)
-    assert "dhcp-range: tag:eth1 is set:eth1: the test network" in own.changes
+    assert "dhcp-range: a tag instead of that of an interface: the test network" in own.changes
     assert own.options == {"backend": "file", "lease_lifetime_s": 43200}
     assert own.refuses
 

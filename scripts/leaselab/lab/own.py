@@ -186,10 +186,8 @@ def _of_text(
     for kind in [*named, *seen][:1]:
         words = _with_view(kind, view)
         read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases, **words)
-        recoded = [
-            f"{path}: UTF-8 instead of Windows-1252 or Latin-1" for path in files.recoded
-        ]
-        changes = [*read["changes"], *recoded]
+        encoding = "a file: UTF-8 instead of Windows-1252 or Latin-1"
+        changes = [*read["changes"], *([encoding] if files.recoded else [])]
         within = [str(folder) for folder in files.within]
         made = {"kind": kind, **read, "changes": changes, "within": within}
         return build(Own, made, str(file))
@@ -329,7 +327,6 @@ def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dic
         "data": "own",
         "size": sum(zone.records for zone in [*zones, *beside]),
         "zone_files": files,
-        "last_zone": max(zone.name for zone in zones),
         "query_file": query_file,
         "queries_file": {
             "sha256": query_file,

@@ -66,8 +66,8 @@ class OwnFiles:
         self.within = (self.folder or self.file.parent, *also, *([root] if root else []))
         """Folders, and files, of what it may name."""
         self._left = _MOST_FILES
-        self.recoded: list[str] = []
-        """Files that were read as Windows-1252 or Latin-1, as they are not UTF-8."""
+        self.recoded = False
+        """Whether one was read as Windows-1252 or Latin-1, as it is not UTF-8."""
 
     @staticmethod
     def _main(folder: Path, names: Sequence[str]) -> Path:
@@ -90,7 +90,7 @@ class OwnFiles:
         try:
             return content.decode()
         except UnicodeDecodeError:
-            self.recoded.append(str(path))
+            self.recoded = True
         try:
             return content.decode("cp1252")
         except UnicodeDecodeError:  # a few bytes are none of Windows'

@@ -30,7 +30,7 @@ class OwnForm:
         """Words such as ``hook:radius`` whose parts were left out, in its order, once."""
 
     def change(self, change: str) -> None:
-        """Note a change."""
+        """Note a change; results have it, so it repeats no value of the file."""
         if change not in self.changes:
             self.changes.append(change)
 
@@ -57,7 +57,7 @@ class OwnForm:
         """Leave out the part that names a file, as `unless_unread`."""
         self.leave_out(UNREAD, error.what, spot)
         if UNREAD in self._without:
-            self.change(f"{name[:80]}: not read, and left out")
+            self.change("a file that it names: not read, and left out")
         self._unread.append(error)
 
     def reasons(self, *words: str) -> list[str]:

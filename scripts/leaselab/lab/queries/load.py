@@ -82,7 +82,6 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
             "data": _OWN,
             "size": sum(zone.records for zone in asked.zones),
             "zone_files": keep_zones(folder, asked.zones),
-            "last_zone": max(zone.name for zone in asked.zones),
         }
     made = write_like(folder, scenario, procedure, load, "queries")
     lines = [

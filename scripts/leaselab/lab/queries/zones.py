@@ -128,6 +128,7 @@ def _pack(path: Path, listed: Sequence[Zone], beside: Sequence[Zone]) -> None:
         _add(archive, "zones.tsv", lines.encode())
         records = sum(zone.records for zone in zones)
         made = {"sha256": hashed.hexdigest(), "zones": len(zones), "records": records}
+        made["last_zone"] = listed[-1].name
         _add(archive, "data.json", json.dumps({"asked": {}, "made": made}).encode())
 
 
