@@ -47,7 +47,10 @@ def root(scenario, hosts, tmp_path_factory):
         tmp_path_factory.mktemp("bind9"),
         {"named-own.conf.j2": "config_file"},
         "key_file",
-        dns_data_zones={"folder": ZONES, "zones": 2, "sha256": "abc", "last_zone": "example.org."},
+        dns_data_zones={
+            **{"folder": ZONES, "zones": 2, "sha256": "abc"},
+            "last_zone": "example.org.",
+        },
     )
     root.install()
     root.put(root.settings["config_files"][1], "")

@@ -33,6 +33,7 @@ def read(configuration, without, most_clients, leases, unread):
         "load": load,
         "kinds": clients.kinds,
         "addresses": clients.addresses,
+        "informs": clients.informs,
         "unserved": clients.unserved,
         "filling": filling,
         "releases": releases(configuration, form.server),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from contextlib import suppress
 from functools import partial
@@ -9,6 +10,7 @@ from itertools import islice, product
 
 from leaselab.lab.configuration import refused
 from leaselab.lab.own_kinds import (
+    INFORMING,
     MOST_LISTED,
     RESERVED,
     divided,
@@ -48,8 +50,11 @@ class Clients:
         """
         self.family, self.unserved = form.family, []
         self._configuration, self._used, self._filling = configuration, 0, filling
+        self._most_clients = most
         self._unworked, self._named, self._served, self._beyond = {}, set(), set(), {}
         self._come = set()
+        self.informs = False
+        """Whether all clients ask for options alone, as no subnet has a lease."""
         classes = list(configuration.at("client-classes[*]"))
         held = {True: [], False: []}
         for one in form.server.get("client-classes", []):
@@ -60,6 +65,8 @@ class Clients:
         tests, spawned = tests_of(held[False], named)
         self._spots = {name: self._spots[by] for name, by in spawned.items()} | self._spots
         self._places = list(self._of_file())
+        has_leases = any(place.pools or place.reservations for place in self._places)
+        self._is_stateless = self.family == 6 and bool(self._places) and not has_leases
         hosts = Hosts(configuration, self.family, self._say)
         self._hosts = {place.spot: hosts.of(place) for place in self._places}
         self._global, self._of_global = hosts.of_all(self._places)
@@ -110,7 +117,21 @@ class Clients:
         self._spread = self._classes_to_spread()
         for place in self._places:
             self._of_pools(place)
+        if self._is_stateless and not (self._kinds.every or reserved):
+            self._informing()
         return [*self._kinds.every, *reserved]
+
+    def _informing(self):
+        """Add clients of each subnet that ask for options alone."""
+        self.informs = True
+        clients = max(1, min(INFORMING, self._most_clients // len(self._places)))
+        for place in self._places:
+            try:
+                way = next(self._ways(place, place.guards, "options"))
+            except Unknown:
+                self._not_served(place, "its clients are in no class", place.guards)
+                continue
+            self._add(place, way, {"clients": clients, "want": "options"}, place.guards)
 
     def _alternatives(self, place, pool):
         try:
@@ -153,7 +174,7 @@ class Clients:
         return [name for name in names if name not in other], everywhere
 
     def _of_pools(self, place):
-        if not place.pools and not place.reservations:
+        if not (place.pools or place.reservations) and not self._is_stateless:
             self._not_served(place, "it has no pool")
         for pool in place.pools:
             if not pool.ways and ("KNOWN",) in pool.guards:
@@ -222,10 +243,14 @@ class Clients:
         if not sent:
             raise last
 
-    def _hits(self, place, before, found):
+    def _hits(self, place, packet, before, found):
         """Whether a place serves its client that has some classes before and after lookup."""
+        relay = ipaddress.ip_address(packet["relay"])
+        if not place.stands(relay):
+            self._beyond |= dict.fromkeys(found, "its clients come by another relay")
+            return False
         dropped = "DROP" in before | found
-        chosen = None if dropped else self._selected(place, before)
+        chosen = None if dropped else self._selected(place, relay, before)
         hits = chosen is place or (
             chosen is not None
             and chosen.network is not None
@@ -239,9 +264,9 @@ class Clients:
             self._beyond |= dict.fromkeys(found, f"its clients are {why}")
         return hits
 
-    def _selected(self, place, found):
+    def _selected(self, place, relay, found):
         """The subnet that Kea takes for a relay's client, as its `selectSubnet` does."""
-        return next((one for one in self._near.of(place) if one.admits(found)), None)
+        return next((one for one in self._near.of(place, relay) if one.admits(found)), None)
 
     def _admits(self, place, pool, reserved):
         """Whether clients with a reservation may have what a pool has."""

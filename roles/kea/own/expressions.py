@@ -22,6 +22,8 @@ from .vendor import field_of, vendor_class, vendor_class_field
 
 _EXCHANGE = {4: {50, 53, 54, 82, 118}, 6: {2, 4, 8, 9, 13}}
 """Options that are not a client's to choose: its exchange or its relay has them."""
+_DEEPEST = 32
+"""Classes that ask for each other, one for the next, of which a client is worked out."""
 _ALTERNATIVES = 32
 """Ways to fall into a class that are tried."""
 _NAMES = {
@@ -119,8 +121,8 @@ class Classes:
         """Yield packets of clients at a place that are in all of some classes.
 
         With each come what it was asked to have, pieces of fields (each its place, its bytes,
-        and whether they are all of it), and its classes.  `fits` says of its classes before
-        and after the lookup whether they will do.  Raises Unknown where there is no packet.
+        and whether they are all of it), and its classes.  `fits` says of it, and of its classes
+        before and after the lookup, whether they will do.  Raises Unknown where there is no packet.
         """
         given = reserved.classes if reserved else ()
         every = [self._of_class(name, ()) for name in names if name not in given]
@@ -130,7 +132,8 @@ class Classes:
                 asked = joined(parts)
                 packet = packet_of(asked, place, self.family)
                 found = self.of(packet, reserved)
-                if set(names) <= found and fits(self.before(packet, reserved), found):
+                before = self.before(packet, reserved)
+                if set(names) <= found and fits(packet, before, found):
                     # Of packets for which the same comparisons hold, one is enough.
                     holding = frozenset(self._holding(names, packet, found, ()))
                     if holding not in held:
@@ -143,6 +146,8 @@ class Classes:
 
     def _holding(self, names, packet, found, within):
         """Yield the comparisons of some classes that hold for a packet."""
+        if len(within) > _DEEPEST:
+            return
         nodes = [self.tests.get(name) for name in names if name not in within]
         for node in filter(None, nodes):
             yield from self._holding_below(node, packet, found, (*within, *names))
@@ -221,7 +226,7 @@ class Classes:
         return ""
 
     def _of_class(self, name, within):
-        if name in within:
+        if name in within or len(within) == _DEEPEST:
             raise Unknown(name)
         if name in _BY_LOOKUP | {"ALL"}:
             return [{}]
@@ -380,7 +385,7 @@ class Classes:
             return "relay"
         if (code := code_of(plain)) and code not in _EXCHANGE[self.family]:
             return plain
-        return field_of(plain)
+        return field_of(plain, self.family)
 
 
 def _members(node):

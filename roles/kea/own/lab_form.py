@@ -40,7 +40,7 @@ class LabForm(OwnForm):
         super().__init__(without)
         self._configuration, self.beside = configuration, {}
         for error in unread:
-            self.leave_unread(error, error.found, error.where)
+            self.leave_unread(error, error.where)
         self.family = int(configuration.name.removeprefix("Dhcp"))
         self.server = _plain(configuration.whole.value)
         self._beside()

@@ -41,6 +41,13 @@ _OTHER_ROLES = (
 )
 _OF_DNS = {"loss_ratio": 0.005, "late_s": 1.0, "wait_s": 2.0}
 """Parameters of the procedure, as those of other scenarios of DNS servers."""
+_LIKE = ("generator", "transaction", "family", "informs")
+"""What clients' load has of the one that it is like."""
+_INFORMING = {
+    "name": "DHCPv6 exchange for options",
+    "plural": "exchanges",
+    "stages": ["INFORMATION-REQUEST-REPLY"],
+}
 _SERVED_RATE, _LONGEST_S = 500, 20
 """Rate at which each client of DHCP is served once, after each start (exchanges/s), and the
 longest time for that (s)."""
@@ -77,6 +84,8 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Kinds of clients, as leaseload reads them."""
     addresses: int = 0
     """Addresses that its pools have for them."""
+    informs: bool = False
+    """Whether the clients ask for options alone, as the server has no leases for them."""
     refuses: bool = False
     """Whether the server refuses some clients by chance: each counts as a loss."""
     zones: dict[str, str] = {}
@@ -111,8 +120,8 @@ def read_own(
 
     `file` may also be a folder that has it and the files that it names.  `leases` are those
     that it has at its start, `view` is the name of the one to measure where it has several.
-    `root` is where absolute names of included files are looked for; `also` are files and folders
-    that it may name although they are outside of its own.
+    `root` is where absolute names of included files are looked for; `also` are files and
+    folders that it may name although they are outside of its own.
     Raises a usage error for a file that is no configuration, that the lab cannot run, or that
     answers no client.
     """
@@ -296,7 +305,7 @@ def _served_before(own: Own) -> dict[str, Any]:
     Otherwise the share of new clients depends on the load.  A server that begins with leases
     goes back to them.
     """
-    if own.filling is not None:
+    if own.filling is not None or own.informs:
         return {}
     seconds = max(1, min(_LONGEST_S, math.ceil(own.clients / _SERVED_RATE)))
     rate = math.ceil(own.clients / seconds)
@@ -306,8 +315,10 @@ def _served_before(own: Own) -> dict[str, Any]:
 def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Keep the clients of DHCP; return what identifies them, and their load."""
     population = keep(folder, {"kinds": own.kinds})
+    if own.informs:
+        like = {**like, "transaction": _INFORMING, "informs": 1.0}
     return population, {
-        **{key: like[key] for key in ("generator", "transaction", "family")},
+        **{key: like[key] for key in _LIKE if key in like},
         "clients": own.clients,
         "addresses": own.addresses,
         "population": population,

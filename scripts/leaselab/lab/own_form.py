@@ -50,10 +50,10 @@ class OwnForm:
         try:
             return read(name, spot)
         except UnreadError as error:
-            self.leave_unread(error, name, spot)
+            self.leave_unread(error, spot)
         return None
 
-    def leave_unread(self, error: UnreadError, name: str, spot: str) -> None:
+    def leave_unread(self, error: UnreadError, spot: str) -> None:
         """Leave out the part that names a file, as `unless_unread`."""
         self.leave_out(UNREAD, error.what, spot)
         if UNREAD in self._without:

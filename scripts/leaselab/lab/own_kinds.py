@@ -16,6 +16,8 @@ MOST_LISTED = 20_000
 """Clients whose identities are listed one by one, of one kind."""
 MOST_ADDRESSES = 2**18
 """Addresses of one pool that are counted: the sizes of larger ones say nothing of clients."""
+INFORMING = 1000
+"""Clients of a subnet that ask for options alone, of a server that has no leases."""
 _ALONE = 1024
 """Clients of a subnet that have a kind each."""
 _ASKED = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}

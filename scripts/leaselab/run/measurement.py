@@ -276,8 +276,8 @@ def _journal_fault(parts: Sequence[Part], fault: BaseException, root: Path) -> N
     if not left:
         return
     for part in left:
-        text = by_role(kept_words(fault, part.bench.scenario), part.names) or type(fault).__name__
-        part.running.record(Fault(text=text))
+        text = by_role(kept_words(fault, part.bench.scenario), part.names)
+        part.running.record(Fault(text=text or type(fault).__name__))
     go_on = f"go on with: ./leaselab resume {left[0].running.id}"
     if isinstance(fault, LeaselabError):
         _distrust(left[0].bench, fault, root)

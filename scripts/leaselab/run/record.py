@@ -254,7 +254,7 @@ def _metrics(
     return metrics_of(kinds, rounds, procedure, holds=holds)
 
 
-def kept_words(error: Exception, scenario: Scenario) -> str:
+def kept_words(error: BaseException, scenario: Scenario) -> str:
     """Return what a result keeps of an error's text.
 
     What a server or a host says of a user's own configuration may repeat what is in it.

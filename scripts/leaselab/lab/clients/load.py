@@ -109,6 +109,12 @@ def _fitting(scenario: Scenario, clients: Clients) -> Traffic:
             where=where,
             wanted="a scenario of one server",
         )
+    if scenario.load.get("informs") == 1.0:
+        raise usage_error(
+            "its server gives no leases, which clients of a file ask for",
+            where=where,
+            todo="measure it with the clients that fit it: leave out --clients",
+        )
     if "first_client" in scenario.load:
         raise usage_error(
             "its reservations are for its own clients, which a file cannot replace",
