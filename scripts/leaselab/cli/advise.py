@@ -73,7 +73,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--processors",
         metavar="N",
         type=whole(1, 10**18),
-        help="how many processors its host has: says whether it has more threads than that",
+        help="how many processors it may use: says whether it has more threads than that",
+    )
+    parser.add_argument(
+        "--host-processors",
+        metavar="N",
+        type=whole(1, 10**18),
+        help="with --processors: how many its host has, of which a quota gives it fewer",
     )
     parser.add_argument(
         "--strict",
@@ -145,7 +151,8 @@ def _advice(file: Path, args: argparse.Namespace) -> Advice:
 
 
 def _given(args: argparse.Namespace) -> Given:
-    return Given(args.server_version, args.clients, args.processors)
+    only_with(args, "--processors", "--host-processors")
+    return Given(args.server_version, args.clients, args.processors, args.host_processors)
 
 
 def _own(file: Path, args: argparse.Namespace) -> Own:

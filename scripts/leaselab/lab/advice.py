@@ -63,7 +63,9 @@ class Given(NamedTuple):
     clients: int | None = None
     """Number of clients that it is to serve."""
     processors: int | None = None
-    """Number of processors of its host."""
+    """Number of processors that it may use."""
+    host_processors: int | None = None
+    """Number of processors of its host, where a quota gives it the time of fewer."""
     scenarios: Set[str] = frozenset()
     """Names of the scenarios that may measure a cost."""
 
@@ -89,6 +91,7 @@ class Judge:
             "version": numbers(release),
             "clients": given.clients,
             "processors": given.processors,
+            "host_processors": given.host_processors,
             "object": configuration.name,
             "server": whole.value,
             "unread": lambda key: bool(whole.value.unread & {key, ""}),
