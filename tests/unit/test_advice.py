@@ -23,7 +23,6 @@ from leaselab.lab.commented_json import read_commented_json
 from leaselab.lab.configuration import Configuration, addresses, inside
 from leaselab.lab.known_costs import known_costs
 
-
 PREFIXES = {"prefix": "2001:db8:1:8000::", "prefix-len": 52, "delegated-len": 60}
 
 

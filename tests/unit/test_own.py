@@ -5,14 +5,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.examples import built, example_result
 from tests.mutations import with_other_bytes, with_other_values
-from tests.own import DATA
+from tests.own import DATA, catalogue_in, refusals_of
 from tests.own_kea import WITHOUT, kinds, of, own
 
 from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
 from leaselab.lab.own import read_own, write_own
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.run.task import Task
 
 
 def test_only_where_it_runs_is_changed_and_each_change_is_listed():
@@ -220,3 +222,55 @@ def test_whatever_a_file_says_it_is_read_or_refused(tmp_path, name):
             refused.append(refusal)
     assert {message.outcome for message in refused} == {Outcome.USAGE}
     assert all("changed.conf" in str(item) or "--without" in str(item) for item in refused)
+
+
+@pytest.mark.parametrize(
+    "number", ["1" + "0" * 16, "1" + "0" * 400, "-1", "1.5", "1e99", '"1"']
+)
+@pytest.mark.parametrize(
+    "path",
+    ["valid-lifetime", "multi-threading.thread-pool-size", "lease-database.lfc-interval"],
+)
+def test_a_number_that_no_server_takes_is_refused_with_its_place(tmp_path, path, number):
+    top, _, key = path.rpartition(".")
+    text = f'"{top}": {{"{key}": {number}}},' if top else f'"{key}": {number},'
+    reported = refusals_of(of)(tmp_path, top=text)
+    assert f"Dhcp4.{path}: " in reported or "small.conf:1:" in reported
+
+
+@pytest.mark.parametrize("word", [r"\ud800", r"\uDFFF", r"a\ud83dx"])
+def test_half_a_character_is_refused_where_it_is(tmp_path, word):
+    reported = refusals_of(of)(
+        tmp_path, top=f'"interfaces-config": {{"interfaces": ["{word}"]}},'
+    )
+    assert "small.conf:1:49: not JSON" in reported
+    assert "half a character" in reported
+    of(tmp_path, top='"user-context": {"a": "\\ud83d\\ude00"},')
+
+
+CLASSES = '"client-classes": [{"name": "a", "test": "true", "only-in-additional-list": true}],'
+
+
+@pytest.mark.parametrize(
+    ("described", "top", "is_taken"),
+    [
+        ("Kea-2.6.3", CLASSES, False),
+        ("Kea-2.7.4", CLASSES, True),
+        ("Kea-2.7.3-12-gabc1234", CLASSES, True),
+        ("abc1234", CLASSES, True),
+        ("Kea-2.6.0", '"reservation-mode": "off",', False),
+        ("Kea-3.0.0-4-gabc1234", '"reservation-mode": "off",', False),
+        ("Kea-2.4.1", '"reservation-mode": "off",', True),
+    ],
+)
+def test_a_release_that_cannot_take_the_file_is_refused_before_any_host_is_touched(
+    tmp_path, described, top, is_taken
+):
+    catalogue = catalogue_in(tmp_path)
+    made = of(tmp_path, top=top.replace('true"', "'a' == 'a'\""))
+    scenario = find_scenario(catalogue, write_own(made, tmp_path / "small.conf", catalogue))
+    commit = built(example_result(), "c" * 40, described=described).server.build.source
+    if is_taken:
+        assert Task(scenario, commit)
+    else:
+        assert "does not take the configuration" in refusals_of(Task)(scenario, commit)

@@ -202,7 +202,7 @@ def test_clients_of_a_makers_class_have_it_in_their_duids(tmp_path):
         ("ifelse(member('it'),'a','b') == 'a'", "its test cannot be worked out"),
         ("vendor[1].exists and vendor[2].exists", "its test cannot be worked out"),
         ("option[54].exists", "its test cannot be worked out: option[54]"),
-        ("pkt4.giaddr == 0.0.0.0", "it comes by another relay"),
+        ("pkt4.giaddr == 0.0.0.0", "its clients come by another relay"),
         ("option[50].exists", "its test cannot be worked out: option[50]"),
         ("", "it has no test: a hook or a reservation sets it"),
         ("option[60].hex == 'a' and option[60].hex == 'b'", "cannot be worked out"),

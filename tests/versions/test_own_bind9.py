@@ -48,7 +48,9 @@ def root(scenario, hosts, tmp_path_factory):
         {"named-own.conf.j2": "config_file"},
         "key_file",
         dns_data_zones={
-            **{"folder": ZONES, "zones": 2, "sha256": "abc"},
+            "folder": ZONES,
+            "zones": 2,
+            "sha256": "abc",
             "last_zone": "example.org.",
         },
     )

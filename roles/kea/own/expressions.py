@@ -122,7 +122,8 @@ class Classes:
 
         With each come what it was asked to have, pieces of fields (each its place, its bytes,
         and whether they are all of it), and its classes.  `fits` says of it, and of its classes
-        before and after the lookup, whether they will do.  Raises Unknown where there is no packet.
+        before and after the lookup, whether they will do.  Raises Unknown where there is no
+        packet.
         """
         given = reserved.classes if reserved else ()
         every = [self._of_class(name, ()) for name in names if name not in given]
