@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.examples import built, example_result
 from tests.mutations import with_other_bytes, with_other_values
-from tests.own import DATA, catalogue_in, refusals_of
+from tests.own import DATA, catalogue_in, measurable, refusals_of
 from tests.own_kea import WITHOUT, kinds, of, own
 
 from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
@@ -274,3 +274,35 @@ def test_a_release_that_cannot_take_the_file_is_refused_before_any_host_is_touch
         assert Task(scenario, commit)
     else:
         assert "does not take the configuration" in refusals_of(Task)(scenario, commit)
+
+
+def test_a_server_without_leases_is_asked_for_options_alone(tmp_path):
+    catalogue = catalogue_in(tmp_path)
+    made = own("stateless")
+    assert made.informs
+    assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [
+        ("2001:db8:1::/64", 1000),
+        ("2001:db8:2::/64, phone", 1000),
+    ]
+    scenario = measurable(DATA / "stateless.conf", catalogue)
+    assert scenario.load["informs"] == 1.0
+    assert scenario.transaction.stages == ("INFORMATION-REQUEST-REPLY",)
+
+
+def test_a_subnet_without_leases_beside_others_has_no_clients(tmp_path):
+    (tmp_path / "six.conf").write_text(
+        '{"Dhcp6": {"subnet6": [{"id": 1, "subnet": "2001:db8:1::/64"}, {"id": 2, "subnet": '
+        '"2001:db8:2::/64", "pools": [{"pool": "2001:db8:2::/80"}]}]}}'
+    )
+    made = read_own(tmp_path / "six.conf")
+    assert not made.informs
+    assert [kind["name"] for kind in made.kinds] == ["2001:db8:2::/64"]
+    assert "2001:db8:1::/64: it has no pool" in made.unserved[0]
+
+
+def test_a_server_of_dhcpv4_without_leases_answers_nobody(tmp_path):
+    (tmp_path / "four.conf").write_text(
+        '{"Dhcp4": {"subnet4": [{"id": 1, "subnet": "192.0.2.0/24"}]}}'
+    )
+    with pytest.raises(LeaselabError, match="it has no pool"):
+        read_own(tmp_path / "four.conf")

@@ -48,7 +48,7 @@ class Clients:
 
         `filling` has the leases that there are, None without any.
         """
-        self.family, self.unserved = form.family, []
+        self.family, self._said = form.family, {}
         self._configuration, self._used, self._filling = configuration, 0, filling
         self._most_clients = most
         self._unworked, self._named, self._served, self._beyond = {}, set(), set(), {}
@@ -91,6 +91,11 @@ class Clients:
         # Kea counts addresses and prefixes together.
         offered = sum(leases_of({"clients": pool.size, "want": pool.want}) for pool in pools)
         self.addresses = max(offered, 2 * sum(map(leases_of, self.kinds)))
+
+    @property
+    def unserved(self):
+        """Why parts of the file have no client that is served, each once."""
+        return list(self._said)
 
     def _of_file(self):
         word = f"subnet{self.family}"
@@ -405,8 +410,9 @@ class Clients:
         self._say(reason)
 
     def _unreadable(self):
+        known = self._named | self._served
         for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
-            if name not in self._named | self._served:
+            if name not in known:
                 self._say(f"{self._spots[name]}: class {name}: {self._why_not(name, _NO_ROOM)}")
         said = self._named | self._served | {*self._unworked, *self._classes.unread}
         pools = (pool for place in self._places for pool in place.pools)
@@ -434,8 +440,7 @@ class Clients:
         return False
 
     def _say(self, reason):
-        if reason not in self.unserved:
-            self.unserved.append(reason)
+        self._said.setdefault(reason)
 
 
 def _anyhow(*_classes):

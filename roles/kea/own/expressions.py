@@ -74,7 +74,7 @@ class Classes:
         """`given` are names of those that reservations give."""
         self.family, self._given = family, set(given)
         self.tests, self.unread, self._refused, self._late = {}, {}, {}, set()
-        self._naming = {}
+        self._naming, self._equal, self._others = {}, {}, []
         for name, test in classes:
             try:
                 self.tests[name] = grammar().kea_condition(test) if test else None
@@ -85,6 +85,19 @@ class Classes:
                 self._naming.setdefault(text, set()).add(value)
             if not {*_members(self.tests[name])}.isdisjoint(_BY_LOOKUP | self._late):
                 self._late.add(name)
+            self._index(name, self.tests[name])
+
+    def _index(self, name, test):
+        """Note a class by the value of the one field that its test compares, if it does that."""
+        for field, other in (test[1:], test[:0:-1]) if test and test[0] == "==" else ():
+            with suppress(Unknown):
+                value = constant(other)
+                if field[0] == "field" and value is not None and not self._is_log(*field[1:]):
+                    by_value = self._equal.setdefault(self._field(field[1]), {})
+                    by_value.setdefault(value, []).append(name)
+                    return
+        if test is not None:
+            self._others.append(name)
 
     def of(self, packet, reserved=None):
         """Return the classes by which Kea chooses a pool for a packet.
@@ -105,16 +118,15 @@ class Classes:
     def _found(self, packet, found, without):
         if vendor := vendor_class(packet, self.family):
             found.add(_VENDOR_CLASS + vendor.decode("latin-1"))
-        for name, test in self.tests.items():
+        # There may be thousands that compare one option with a value each.
+        for field, by_value in self._equal.items():
+            found.update(by_value.get(packet.get(field, b""), ()))
+        for name in self._others:
             try:
-                if (
-                    test is not None
-                    and name not in without
-                    and self._holds(test, packet, found)
-                ):
+                if name not in without and self._holds(self.tests[name], packet, found):
                     found.add(name)
             except Unknown:
-                self.unread.setdefault(name, test)
+                self.unread.setdefault(name, self.tests[name])
         return found
 
     def ways(self, names, place, fits, reserved=None):

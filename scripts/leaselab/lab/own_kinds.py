@@ -44,7 +44,7 @@ class Kinds:
         """Begin without any."""
         self.family = family
         self.kinds: list[dict[str, Any]] = []
-        self.unserved: list[str] = []
+        self._unserved: dict[str, None] = {}
         self._reserved: dict[tuple[str, str, str], tuple[Place, list[Any], dict[str, Any]]] = {}
 
     def add(self, place: Place, own: Mapping[str, Any], of: str = "") -> None:
@@ -86,8 +86,12 @@ class Kinds:
 
     def say(self, reason: str) -> None:
         """Note a part of the file whose clients get no answer, once."""
-        if reason not in self.unserved:
-            self.unserved.append(reason)
+        self._unserved.setdefault(reason)
+
+    @property
+    def unserved(self) -> list[str]:
+        """What was noted by `say`."""
+        return list(self._unserved)
 
     def addresses(self, wanted: int) -> int:
         """Addresses that there are for the clients; `wanted` is the size of the pools."""
