@@ -88,7 +88,7 @@ class Classes:
             self._index(name, self.tests[name])
 
     def _index(self, name, test):
-        """Note a class by the value of the one field that its test compares, if it does that."""
+        """Note a class by the value of the one field that its test compares."""
         for field, other in (test[1:], test[:0:-1]) if test and test[0] == "==" else ():
             with suppress(Unknown):
                 value = constant(other)

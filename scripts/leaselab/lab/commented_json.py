@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -130,7 +131,7 @@ class _Parser:
                 continue
             if self._kind != "string":
                 raise self._unexpected('the name of a member in ", or }')
-            name = self._string()
+            name = sys.intern(self._string())  # there are few, each many times
             self._advance()
             if self._kind != ":":
                 raise self._unexpected("a colon")
