@@ -485,7 +485,9 @@ def test_a_class_by_a_value_is_found_by_it_however_many_there_are(tmp_path, monk
         ],
         "subnet4": [
             {
-                "id": at + 1, "subnet": f"10.0.{at}.0/24", "client-class": name,
+                "id": at + 1,
+                "subnet": f"10.0.{at}.0/24",
+                "client-class": name,
                 "pools": [{"pool": f"10.0.{at}.8/29"}],
             }
             for at, name in enumerate(names)
