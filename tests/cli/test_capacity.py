@@ -75,7 +75,7 @@ def test_a_configuration_that_was_not_measured_is_to_be_measured_first(
         tmp_path / "results", replace(example_result(token="0009"), scenario=measured)
     )
     entry = document(capsys, "--config", str(file), *WEBINAR)["configurations"]
-    assert [one["scenario"] for one in entry] == [name]
+    assert [row["scenario"] for row in entry] == [name]
 
 
 @pytest.mark.usefixtures("results")

@@ -69,7 +69,7 @@ def test_a_database_is_distant_unless_its_host_is_the_servers(tmp_path, host, is
 
 
 @pytest.mark.parametrize(
-    ("network", "found"),
+    ("network", "expected"),
     [
         ({}, "no"),
         ({"pools": [{"pool": "2001:db8:1::/64"}]}, "no"),
@@ -86,14 +86,13 @@ def test_a_database_is_distant_unless_its_host_is_the_servers(tmp_path, host, is
 )
 @pytest.mark.parametrize("allocator", ["iterative", "random", "flq"])
 def test_a_pool_of_fewer_leases_than_clients_is_full_whatever_allocates(
-    tmp_path, network, found, allocator
+    tmp_path, network, expected, allocator
 ):
     top = {"allocator": allocator, "pd-allocator": allocator}
     held = {"subnet6": [{"id": 1, "subnet": "2001:db8:1::/48", **network}], **top}
     seen = advice(tmp_path, held, "Dhcp6", clients=1000).findings
-    assert [one.found for one in seen if one.name == "pool-nearly-full"] == (
-        [] if found == "no" else [found]
-    )
+    full = [finding.found for finding in seen if finding.name == "pool-nearly-full"]
+    assert full == ([] if expected == "no" else [expected])
 
 
 def test_each_declared_pair_is_of_scenarios_that_exist_for_each_object():

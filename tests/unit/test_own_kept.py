@@ -93,7 +93,7 @@ def test_one_bad_file_takes_no_other_scenario(tmp_path, capsys, bad):
     path = tmp_path / OWN / "own-it-s.yml"
     path.symlink_to("gone") if bad is None else path.write_bytes(bad)
     for pattern in ("v4-memfile", name):
-        assert [one.name for one in match_scenarios(catalogue, [pattern])] == [pattern]
+        assert [match.name for match in match_scenarios(catalogue, [pattern])] == [pattern]
     said = capsys.readouterr().err
     assert said.count("left out: ") == 1
     assert f"`rm -r {path}` removes it" in said

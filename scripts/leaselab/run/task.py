@@ -70,9 +70,9 @@ class Task:
         tag = _TAG.fullmatch(self.commit.described) if self.commit else None
         if tag is None:
             return
-        found = numbers(tag["release"])
-        too_old = since and not tag["between"] and found < numbers(since)
-        if too_old or (until and found >= numbers(until)):
+        release = numbers(tag["release"])
+        too_old = since and not tag["between"] and release < numbers(since)
+        if too_old or (until and release >= numbers(until)):
             raise usage_error(
                 "this release does not take the configuration",
                 where=f"scenario {self.scenario.name}",
