@@ -78,6 +78,11 @@ CASES = {
         {"multi-threading": {"thread-pool-size": 4}},
         {"processors": 4},
     ),
+    "threads-beyond-quota": (
+        {},
+        {"multi-threading": {"thread-pool-size": 2}},
+        {"processors": 2, "host_processors": 64},
+    ),
     "long-queue": (
         {"multi-threading": {"packet-queue-size": 256}},
         {"multi-threading": {"packet-queue-size": 256, **SINGLE}},
@@ -116,8 +121,8 @@ CASES = {
         {"hooks-libraries": [hook(cmd) for cmd in ("bootp", "flex_id", "perfmon", *CMDS)]},
     ),
     "polling": (
-        {"hooks-libraries": [hook("stat_cmds")], "subnet4": subnets(1)},
-        {"hooks-libraries": [hook("stat_cmds")], "subnet4": []},
+        {"hooks-libraries": [hook("stat_cmds")], "subnet4": subnets(100)},
+        {"hooks-libraries": [hook("stat_cmds")], "subnet4": subnets(99)},
     ),
     "pool-nearly-full": (
         {"subnet4": subnets(2, **POOL)},

@@ -470,8 +470,14 @@ def test_a_broken_lab_ends_it(lab, measured):
 
 
 def test_what_cannot_be_measured_says_why(lab, tmp_path, capsys):
-    more = """, "hooks-libraries": [{"library": "libdhcp_radius.so"},
-      {"library": "libdhcp_stat_cmds.so"}]"""
+    hooks = [{"library": f"libdhcp_{stem}.so"} for stem in ("radius", "stat_cmds")]
+    networks = [
+        {"name": f"n{at}", "subnet4": [{"id": at, "subnet": f"192.0.2.{at}/32"}]}
+        for at in range(100, 200)
+    ]
+    more = (
+        f', "hooks-libraries": {json.dumps(hooks)}, "shared-networks": {json.dumps(networks)}'
+    )
     measured = Measured(lab, tmp_path, capsys, more)
     assert "--without hook:radius" in measured.advise("--measure", code=2).err
     costs = measured.costs("--without", "hook:radius")

@@ -14,6 +14,7 @@ from tests.examples import (
     fixed_load_result,
     invalid_result,
 )
+from tests.own import DATA, catalogue_in
 
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
@@ -58,6 +59,23 @@ def test_the_webinars_clients_are_carried(results, capsys):
     assert entry["id"] == results.id
     assert entry["carries"] == "yes"
     assert entry["head_room"] == pytest.approx(results.figure.ci95[0] / 2)
+
+
+def test_a_configuration_that_was_not_measured_is_to_be_measured_first(
+    results, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
+    catalogue_in(tmp_path)
+    file = DATA / "house.conf"
+    assert main(["capacity", "--config", str(file), *WEBINAR]) == 2
+    assert f"measure it first: leaselab run --config {file}\n" in capsys.readouterr().err
+    [name] = [path.stem for path in (tmp_path / ".leaselab/own").glob("own-*.yml")]
+    measured = replace(results.scenario, name=name)
+    archive_result(
+        tmp_path / "results", replace(example_result(token="0009"), scenario=measured)
+    )
+    entry = document(capsys, "--config", str(file), *WEBINAR)["configurations"]
+    assert [row["scenario"] for row in entry] == [name]
 
 
 @pytest.mark.usefixtures("results")

@@ -1,6 +1,7 @@
 """Known costs of a configuration: each is found where it is and nowhere else."""
 
 import re
+import socket
 
 import pytest
 from tests.advising import (
@@ -21,6 +22,8 @@ from leaselab.lab.catalog import load_scenarios
 from leaselab.lab.commented_json import read_commented_json
 from leaselab.lab.configuration import Configuration, addresses, inside
 from leaselab.lab.known_costs import known_costs
+
+PREFIXES = {"prefix": "2001:db8:1:8000::", "prefix-len": 52, "delegated-len": 60}
 
 
 def test_each_cost_that_kea_declares_has_a_case():
@@ -47,6 +50,49 @@ def test_a_cost_is_found_where_it_is_and_nowhere_else(tmp_path, name):
     costs = by_name[name].costs
     assert bool(costs) == bool(declared.pairs) or name == "several-hooks"
     assert all(cost.command == f"leaselab run {cost.point} {cost.base}" for cost in costs)
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [
+        *(("localhost.localdomain", True), ("LOCALHOST", True), ("localhost.", True)),
+        *(("127.0.1.1", True), ("127.1", True), ("::1", True), ("[::1]", True)),
+        *(("::ffff:127.0.0.1", True), ("/run/postgresql", True), ("", True)),
+        *((socket.gethostname(), True), ("db.localhost", True), ("0.0.0.0", True)),  # noqa: S104
+        *(("db1", False), ("128.0.0.1", False), ("localhost.example", False)),
+        *(("2001:db8::1", False), ("1.2.3.4.5", False)),
+    ],
+)
+def test_a_database_is_distant_unless_its_host_is_the_servers(tmp_path, host, is_local):
+    database = {"lease-database": {"type": "mysql", "host": host}}
+    assert ("distant-database" not in names(advice(tmp_path, database))) is is_local
+
+
+@pytest.mark.parametrize(
+    ("network", "expected"),
+    [
+        ({}, "no"),
+        ({"pools": [{"pool": "2001:db8:1::/64"}]}, "no"),
+        ({"pd-pools": [PREFIXES]}, "1000 clients for 256 prefixes in pools: 391 %"),
+        (
+            {"pools": [{"pool": "2001:db8:1::/64"}], "pd-pools": [PREFIXES]},
+            "1000 clients for 256 prefixes in pools: 391 %",
+        ),
+        (
+            {"pools": [{"pool": "2001:db8:1::/121"}], "pd-pools": [PREFIXES]},
+            "1000 clients for 128 addresses in pools: 781 %",
+        ),
+    ],
+)
+@pytest.mark.parametrize("allocator", ["iterative", "random", "flq"])
+def test_a_pool_of_fewer_leases_than_clients_is_full_whatever_allocates(
+    tmp_path, network, expected, allocator
+):
+    top = {"allocator": allocator, "pd-allocator": allocator}
+    held = {"subnet6": [{"id": 1, "subnet": "2001:db8:1::/48", **network}], **top}
+    seen = advice(tmp_path, held, "Dhcp6", clients=1000).findings
+    full = [finding.found for finding in seen if finding.name == "pool-nearly-full"]
+    assert full == ([] if expected == "no" else [expected])
 
 
 def test_each_declared_pair_is_of_scenarios_that_exist_for_each_object():

@@ -50,7 +50,6 @@ def test_the_configuration_of_a_kea_2_6_with_databases_and_included_files():
         "long-queue",
         "run-script",
         "several-hooks",
-        "polling",
         "pool-nearly-full",
         "iterative-allocator",
         "reservations-in-pool",

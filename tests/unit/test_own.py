@@ -5,14 +5,16 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.examples import built, example_result
 from tests.mutations import with_other_bytes, with_other_values
-from tests.own import DATA
+from tests.own import DATA, catalogue_in, measurable, refusals_of
 from tests.own_kea import WITHOUT, kinds, of, own
 
 from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
 from leaselab.lab.own import read_own, write_own
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.run.task import Task
 
 
 def test_only_where_it_runs_is_changed_and_each_change_is_listed():
@@ -109,7 +111,7 @@ def test_a_word_that_leaves_out_nothing_is_refused(tmp_path):
 def test_the_pools_of_a_pair_are_for_all_when_it_is_left_out():
     made = own("pair")
     assert "HA_" not in json.dumps(made.server)
-    assert "subnet4[*].pools[*].client-class: HA_a: none" in made.changes
+    assert "subnet4[*].pools[*].client-class: none of the pair's" in made.changes
     assert [(kind["name"], kind["clients"]) for kind in kinds(made, "phones")] == [
         ("10.0.0.0/24, phones_a", 5),
         ("10.0.0.0/24, phones_b", 5),
@@ -126,7 +128,7 @@ def test_lists_of_classes_of_a_pair_are_left_out_with_it_at_every_level(tmp_path
     file.write_text(text, encoding="utf-8")
     made = read_own(file, ["hook:ha"])
     assert "HA_" not in json.dumps(made.server)
-    assert "subnet4[*].client-classes: HA_b: none" in made.changes
+    assert "subnet4[*].client-classes: none of the pair's" in made.changes
     assert made.kinds == own("pair").kinds
 
 
@@ -220,3 +222,87 @@ def test_whatever_a_file_says_it_is_read_or_refused(tmp_path, name):
             refused.append(refusal)
     assert {message.outcome for message in refused} == {Outcome.USAGE}
     assert all("changed.conf" in str(item) or "--without" in str(item) for item in refused)
+
+
+@pytest.mark.parametrize(
+    "number", ["1" + "0" * 16, "1" + "0" * 400, "-1", "1.5", "1e99", '"1"']
+)
+@pytest.mark.parametrize(
+    "path",
+    ["valid-lifetime", "multi-threading.thread-pool-size", "lease-database.lfc-interval"],
+)
+def test_a_number_that_no_server_takes_is_refused_with_its_place(tmp_path, path, number):
+    top, _, key = path.rpartition(".")
+    text = f'"{top}": {{"{key}": {number}}},' if top else f'"{key}": {number},'
+    reported = refusals_of(of)(tmp_path, top=text)
+    assert f"Dhcp4.{path}: " in reported or "small.conf:1:" in reported
+
+
+@pytest.mark.parametrize("word", [r"\ud800", r"\uDFFF", r"a\ud83dx"])
+def test_half_a_character_is_refused_where_it_is(tmp_path, word):
+    reported = refusals_of(of)(
+        tmp_path, top=f'"interfaces-config": {{"interfaces": ["{word}"]}},'
+    )
+    assert "small.conf:1:49: not JSON" in reported
+    assert "half a character" in reported
+    of(tmp_path, top='"user-context": {"a": "\\ud83d\\ude00"},')
+
+
+CLASSES = '"client-classes": [{"name": "a", "test": "true", "only-in-additional-list": true}],'
+
+
+@pytest.mark.parametrize(
+    ("described", "top", "is_taken"),
+    [
+        ("Kea-2.6.3", CLASSES, False),
+        ("Kea-2.7.4", CLASSES, True),
+        ("Kea-2.7.3-12-gabc1234", CLASSES, True),
+        ("abc1234", CLASSES, True),
+        ("Kea-2.6.0", '"reservation-mode": "off",', False),
+        ("Kea-3.0.0-4-gabc1234", '"reservation-mode": "off",', False),
+        ("Kea-2.4.1", '"reservation-mode": "off",', True),
+    ],
+)
+def test_a_release_that_cannot_take_the_file_is_refused_before_any_host_is_touched(
+    tmp_path, described, top, is_taken
+):
+    catalogue = catalogue_in(tmp_path)
+    made = of(tmp_path, top=top.replace('true"', "'a' == 'a'\""))
+    scenario = find_scenario(catalogue, write_own(made, tmp_path / "small.conf", catalogue))
+    commit = built(example_result(), "c" * 40, described=described).server.build.source
+    if is_taken:
+        assert Task(scenario, commit)
+    else:
+        assert "does not take the configuration" in refusals_of(Task)(scenario, commit)
+
+
+def test_a_server_without_leases_is_asked_for_options_alone(tmp_path):
+    catalogue = catalogue_in(tmp_path)
+    made = own("stateless")
+    assert made.informs
+    assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [
+        ("2001:db8:1::/64", 1000),
+        ("2001:db8:2::/64, phone", 1000),
+    ]
+    scenario = measurable(DATA / "stateless.conf", catalogue)
+    assert scenario.load["informs"] == 1.0
+    assert scenario.transaction.stages == ("INFORMATION-REQUEST-REPLY",)
+
+
+def test_a_subnet_without_leases_beside_others_has_no_clients(tmp_path):
+    (tmp_path / "six.conf").write_text(
+        '{"Dhcp6": {"subnet6": [{"id": 1, "subnet": "2001:db8:1::/64"}, {"id": 2, "subnet": '
+        '"2001:db8:2::/64", "pools": [{"pool": "2001:db8:2::/80"}]}]}}'
+    )
+    made = read_own(tmp_path / "six.conf")
+    assert not made.informs
+    assert [kind["name"] for kind in made.kinds] == ["2001:db8:2::/64"]
+    assert "2001:db8:1::/64: it has no pool" in made.unserved[0]
+
+
+def test_a_server_of_dhcpv4_without_leases_answers_nobody(tmp_path):
+    (tmp_path / "four.conf").write_text(
+        '{"Dhcp4": {"subnet4": [{"id": 1, "subnet": "192.0.2.0/24"}]}}'
+    )
+    with pytest.raises(LeaselabError, match="it has no pool"):
+        read_own(tmp_path / "four.conf")

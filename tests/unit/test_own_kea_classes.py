@@ -202,7 +202,7 @@ def test_clients_of_a_makers_class_have_it_in_their_duids(tmp_path):
         ("ifelse(member('it'),'a','b') == 'a'", "its test cannot be worked out"),
         ("vendor[1].exists and vendor[2].exists", "its test cannot be worked out"),
         ("option[54].exists", "its test cannot be worked out: option[54]"),
-        ("pkt4.giaddr == 0.0.0.0", "it comes by another relay"),
+        ("pkt4.giaddr == 0.0.0.0", "its clients come by another relay"),
         ("option[50].exists", "its test cannot be worked out: option[50]"),
         ("", "it has no test: a hook or a reservation sets it"),
         ("option[60].hex == 'a' and option[60].hex == 'b'", "cannot be worked out"),
@@ -423,3 +423,84 @@ def test_clients_of_a_makers_class_have_its_prefix_and_differ(tmp_path):
     kind = in_class(tmp_path, "hexstring(substring(pkt4.mac,0,3),':') == '00:1b:78'")
     assert len(set(kind["macs"])) == kind["clients"] == 50
     assert all(mac.startswith("00:1b:78:") for mac in kind["macs"])
+
+
+@pytest.mark.parametrize(
+    ("family", "test", "option"),
+    [
+        (6, "substring(option[17].option[2].hex,0,3) == 'NOD'", "00007ed9000200034e4f44"),
+        (6, "option[vendor-opts].option[2].exists", "00007ed9000200086c656173656c6162"),
+        (6, "option[17].option[2].hex == 'A' and vendor[4491].exists", "0000118b0002000141"),
+        (4, "option[125].option[1].hex == 'NODE'", "00007ed90601044e4f4445"),
+        (4, "option[vivso-suboptions].option[1].hex == 'A'", "00007ed903010141"),
+    ],
+)
+def test_a_part_of_the_vendors_option_is_of_any_enterprise(tmp_path, family, test, option):
+    kind = in_class(tmp_path, test, family)
+    assert [17 if family == 6 else 125, f"hex:{option}"] in kind["options"]
+
+
+@pytest.mark.parametrize(
+    "test", ["option[43].option[2].hex == 'A'", "option[17].option[2].exists"]
+)
+def test_a_part_of_another_option_is_not_worked_out(tmp_path, test):
+    with pytest.raises(LeaselabError, match="its test cannot be worked out"):
+        in_class(tmp_path, test, 4)
+
+
+@pytest.mark.parametrize(
+    ("family", "test", "relay"),
+    [
+        (4, "pkt4.giaddr == 10.0.0.77", "10.0.0.77"),
+        (4, "substring(pkt4.giaddr,3,1) == 0x4d", "10.0.0.77"),
+        (6, "relay6[0].linkaddr == 2001:db8::77", "2001:db8::77"),
+    ],
+)
+def test_a_relay_may_have_any_address_of_its_subnet(tmp_path, family, test, relay):
+    assert in_class(tmp_path, test, family)["relay"] == relay
+
+
+def test_a_relay_that_is_named_has_that_address_alone(tmp_path):
+    top = '"client-classes": [{"name": "it", "test": "pkt4.giaddr == 10.0.0.77"}],'
+    subnet = '"client-class": "it", "relay": {"ip-addresses": ["10.0.0.9"]},'
+    with pytest.raises(LeaselabError, match="its clients come by another relay"):
+        of(tmp_path, subnet, top)
+
+
+def test_classes_that_ask_for_each_other_are_followed_to_a_depth(tmp_path):
+    tests = ["option[60].hex == 'a'", *(f"member('c{at}')" for at in range(3000))]
+    classes = [{"name": f"c{at}", "test": test} for at, test in enumerate(tests)]
+    top = f'"client-classes": {json.dumps(classes)},'
+    assert of(tmp_path, '"client-class": "c20",', top).clients
+    with pytest.raises(LeaselabError, match="its test cannot be worked out: c29"):
+        of(tmp_path, '"client-class": "c3000",', top)
+
+
+def test_a_class_by_a_value_is_found_by_it_however_many_there_are(tmp_path, monkeypatch):
+    """Each of some classes has a subnet: their tests are not tried one by one."""
+    names = [f"c{at}" for at in range(250)]
+    content = {
+        "client-classes": [
+            {"name": name, "test": f"option[60].hex == '{name}'"} for name in names
+        ],
+        "subnet4": [
+            {
+                "id": at + 1,
+                "subnet": f"10.0.{at}.0/24",
+                "client-class": name,
+                "pools": [{"pool": f"10.0.{at}.8/29"}],
+            }
+            for at, name in enumerate(names)
+        ],
+    }
+    file = tmp_path / "many.conf"
+    file.write_text(json.dumps({"Dhcp4": content}))
+    from leaselab_own_kea import expressions  # noqa: PLC0415  # a package of the role, once loaded
+
+    tried = []
+    holds = expressions.Classes._holds
+    monkeypatch.setattr(
+        expressions.Classes, "_holds", lambda *given: tried.append(1) or holds(*given)
+    )
+    assert len(read_own(file).kinds) == len(names)
+    assert len(tried) <= 4 * len(names)

@@ -16,7 +16,7 @@ def zone(folder, text):
     file = folder / "etc/bind/db"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"{HEAD}{text}", encoding="latin-1")
-    return zone_of("example.net", file, "--zone")
+    return zone_of("example.net", file, "--zone", (folder,))
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_included_files_are_in_their_place_with_their_origin(tmp_path):
     names = ["example.net. SOA", "example.net. NS"]
     names += [f"{name}.example.net. A" for name in ("last", "www", "www.sub")]
     assert sorted(queries_of([made])) == sorted(names)
-    text = text_in_full(made.path, made.name).decode()
+    text = text_in_full(made.path, made.name, made.within).decode()
     assert "INCLUDE" not in text.upper()
     assert "$ORIGIN sub.example.net.\nwww A 192.0.2.1\n\n$ORIGIN example.net.\n" in text
 

@@ -37,7 +37,7 @@ def root(scenario, hosts, tmp_path_factory):
         "variant": "own",
         "configuration_kept": str(kept / f"{asked.server.options['configuration']}.json"),
         **asked.server.options,
-        **{key: asked.load[key] for key in ("data", "size", "last_zone", "zone_files")},
+        **{key: asked.load[key] for key in ("data", "size", "zone_files")},
         "test_interface": "s0",
         "test_address": "198.18.0.10",
         "found": "9.20.0",
@@ -47,7 +47,12 @@ def root(scenario, hosts, tmp_path_factory):
         tmp_path_factory.mktemp("bind9"),
         {"named-own.conf.j2": "config_file"},
         "key_file",
-        dns_data_zones={"folder": ZONES, "zones": 2, "sha256": "abc"},
+        dns_data_zones={
+            "folder": ZONES,
+            "zones": 2,
+            "sha256": "abc",
+            "last_zone": "example.org.",
+        },
     )
     root.install()
     root.put(root.settings["config_files"][1], "")

@@ -219,15 +219,15 @@ class LabForm(OwnForm):
         if one is self._measured:
             yield one.having(self._kept(one.inner, "view."))
             return
-        self.change(f"view {_shown(one)}: its zones stay, and no client of the lab is of it")
+        self.change("view: another's zones stay, and no client of the lab is of it")
         inner = [held for held in one.inner if held.name not in MATCHES]
         yield one.having([_NONE, *self._kept(inner, "view.")])
 
     def _is_known(self, one):
         """Whether a line of a server names no key that is missing."""
         missing = set(names_of(one)) - self._keys if one.name == "keys" else ()
-        for name in sorted(missing):
-            self.change(f"server.keys: none, as key {' '.join(name.split())[:80]} is not here")
+        if missing:
+            self.change("server.keys: none, as a key is not here")
         return not missing
 
     def _secret(self, one):
@@ -358,7 +358,7 @@ class LabForm(OwnForm):
         kept = [held for held in one.inner if _name(held) not in lost]
         for held in one.inner:
             if held not in kept:
-                self.change(f"response-policy: none of zone {_shown(held)}, which is left out")
+                self.change("response-policy: none of a zone that is left out")
         if kept or not one.inner:
             yield one.having(kept)
 

@@ -208,5 +208,5 @@ class LabForm(OwnForm):
         for at, word in enumerate(words):
             if tag_of(word) in self._interfaces:
                 words[at] = f"set:{tag_of(word)}"
-                self.change(f"dhcp-range: {word} is {words[at]}: the test network")
+                self.change("dhcp-range: a tag instead of an interface's: the test network")
         yield line._replace(value=",".join(words))

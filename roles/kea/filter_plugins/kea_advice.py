@@ -6,7 +6,9 @@ parentheses, and each comparison is of two texts.
 
 from __future__ import annotations
 
+import ipaddress
 import re
+import socket
 from functools import lru_cache
 
 TOKEN = re.compile(
@@ -46,6 +48,10 @@ IDENTITIES = {
 }
 """What names one client, so that a reservation can: operands, and which of their bytes do
 (first, end, and how many there are then), such as the hardware address in a DUID."""
+LOCAL = {"localhost", "localhost.localdomain", "localhost6", "localhost6.localdomain6"}
+LOCAL |= {"localhost4", "localhost4.localdomain4", "ip6-localhost", "ip6-loopback"}
+"""Names that hosts files give to a host itself."""
+LONGEST_PREFIX = 128
 NAMING = {
     *("client-class", "client-classes"),
     *("evaluate-additional-classes", "require-client-classes"),
@@ -64,7 +70,9 @@ class FilterModule:
             "kea_clients": kea_clients,
             "kea_free": kea_free,
             "kea_idle": kea_idle,
+            "kea_local": kea_local,
             "kea_logger": kea_logger,
+            "kea_prefixes": kea_prefixes,
             "kea_readable": kea_readable,
             "kea_without": kea_without,
         }
@@ -123,6 +131,28 @@ def kea_idle(classes, levels):
     flags = ("only-in-additional-list", "only-if-required")
     only = {one.get("name") for one in classes if any(one.get(flag) for flag in flags)}
     return only - max((only & _required(level) for level in levels), key=len, default=set())
+
+
+def kea_local(host):
+    """Whether the host of a database is the server's own: a name, an address, a socket."""
+    host = host.strip().lower().removeprefix("[").removesuffix("]").rstrip(".")
+    own = socket.gethostname().lower()
+    if host.startswith("/") or host in {"", own, own.partition(".")[0], *LOCAL}:
+        return True
+    try:
+        address = ipaddress.ip_address(socket.inet_aton(host) if host[:1].isdigit() else host)
+    except (OSError, ValueError):
+        return host.endswith(".localhost")
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
+
+
+def kea_prefixes(pool):
+    """Return how many prefixes a pool of them has.  Raises ValueError for what is none."""
+    bits = int(pool["delegated-len"]) - int(pool["prefix-len"])
+    if not 0 <= bits <= LONGEST_PREFIX:
+        raise ValueError(bits)
+    return 2**bits
 
 
 def kea_without(classes, names):

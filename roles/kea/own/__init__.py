@@ -23,17 +23,19 @@ def read(configuration, without, most_clients, leases, unread):
     form = LabForm(configuration, without, unread)
     filling = fill(form, leases, configuration.whole.spot) if leases else None
     clients = Clients(configuration, form, most_clients, filling)
+    said, bounds = releases(configuration, form.server)
     load = "dhcpv4" if form.family == 4 else "dhcpv6"
     return {
         "server": form.server,
-        "options": form.options,
+        "options": {**form.options, **bounds},
         "beside": form.beside,
         "changes": form.changes,
         "left_out": form.left_out,
         "load": load,
         "kinds": clients.kinds,
         "addresses": clients.addresses,
+        "informs": clients.informs,
         "unserved": clients.unserved,
         "filling": filling,
-        "releases": releases(configuration, form.server),
+        "releases": said,
     }

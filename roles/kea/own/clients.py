@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 from contextlib import suppress
 from functools import partial
@@ -9,6 +10,7 @@ from itertools import islice, product
 
 from leaselab.lab.configuration import refused
 from leaselab.lab.own_kinds import (
+    INFORMING,
     MOST_LISTED,
     RESERVED,
     divided,
@@ -46,10 +48,13 @@ class Clients:
 
         `filling` has the leases that there are, None without any.
         """
-        self.family, self.unserved = form.family, []
+        self.family, self._said = form.family, {}
         self._configuration, self._used, self._filling = configuration, 0, filling
+        self._most_clients = most
         self._unworked, self._named, self._served, self._beyond = {}, set(), set(), {}
         self._come = set()
+        self.informs = False
+        """Whether all clients ask for options alone, as no subnet has a lease."""
         classes = list(configuration.at("client-classes[*]"))
         held = {True: [], False: []}
         for one in form.server.get("client-classes", []):
@@ -60,6 +65,8 @@ class Clients:
         tests, spawned = tests_of(held[False], named)
         self._spots = {name: self._spots[by] for name, by in spawned.items()} | self._spots
         self._places = list(self._of_file())
+        has_leases = any(place.pools or place.reservations for place in self._places)
+        self._is_stateless = self.family == 6 and bool(self._places) and not has_leases
         hosts = Hosts(configuration, self.family, self._say)
         self._hosts = {place.spot: hosts.of(place) for place in self._places}
         self._global, self._of_global = hosts.of_all(self._places)
@@ -84,6 +91,11 @@ class Clients:
         # Kea counts addresses and prefixes together.
         offered = sum(leases_of({"clients": pool.size, "want": pool.want}) for pool in pools)
         self.addresses = max(offered, 2 * sum(map(leases_of, self.kinds)))
+
+    @property
+    def unserved(self):
+        """Why parts of the file have no client that is served, each once."""
+        return list(self._said)
 
     def _of_file(self):
         word = f"subnet{self.family}"
@@ -110,7 +122,21 @@ class Clients:
         self._spread = self._classes_to_spread()
         for place in self._places:
             self._of_pools(place)
+        if self._is_stateless and not (self._kinds.every or reserved):
+            self._informing()
         return [*self._kinds.every, *reserved]
+
+    def _informing(self):
+        """Add clients of each subnet that ask for options alone."""
+        self.informs = True
+        clients = max(1, min(INFORMING, self._most_clients // len(self._places)))
+        for place in self._places:
+            try:
+                way = next(self._ways(place, place.guards, "options"))
+            except Unknown:
+                self._not_served(place, "its clients are in no class", place.guards)
+                continue
+            self._add(place, way, {"clients": clients, "want": "options"}, place.guards)
 
     def _alternatives(self, place, pool):
         try:
@@ -153,7 +179,7 @@ class Clients:
         return [name for name in names if name not in other], everywhere
 
     def _of_pools(self, place):
-        if not place.pools and not place.reservations:
+        if not (place.pools or place.reservations) and not self._is_stateless:
             self._not_served(place, "it has no pool")
         for pool in place.pools:
             if not pool.ways and ("KNOWN",) in pool.guards:
@@ -222,10 +248,14 @@ class Clients:
         if not sent:
             raise last
 
-    def _hits(self, place, before, found):
+    def _hits(self, place, packet, before, found):
         """Whether a place serves its client that has some classes before and after lookup."""
+        relay = ipaddress.ip_address(packet["relay"])
+        if not place.stands(relay):
+            self._beyond |= dict.fromkeys(found, "its clients come by another relay")
+            return False
         dropped = "DROP" in before | found
-        chosen = None if dropped else self._selected(place, before)
+        chosen = None if dropped else self._selected(place, relay, before)
         hits = chosen is place or (
             chosen is not None
             and chosen.network is not None
@@ -239,9 +269,9 @@ class Clients:
             self._beyond |= dict.fromkeys(found, f"its clients are {why}")
         return hits
 
-    def _selected(self, place, found):
+    def _selected(self, place, relay, found):
         """The subnet that Kea takes for a relay's client, as its `selectSubnet` does."""
-        return next((one for one in self._near.of(place) if one.admits(found)), None)
+        return next((one for one in self._near.of(place, relay) if one.admits(found)), None)
 
     def _admits(self, place, pool, reserved):
         """Whether clients with a reservation may have what a pool has."""
@@ -380,8 +410,9 @@ class Clients:
         self._say(reason)
 
     def _unreadable(self):
+        known = self._named | self._served
         for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
-            if name not in self._named | self._served:
+            if name not in known:
                 self._say(f"{self._spots[name]}: class {name}: {self._why_not(name, _NO_ROOM)}")
         said = self._named | self._served | {*self._unworked, *self._classes.unread}
         pools = (pool for place in self._places for pool in place.pools)
@@ -409,8 +440,7 @@ class Clients:
         return False
 
     def _say(self, reason):
-        if reason not in self.unserved:
-            self.unserved.append(reason)
+        self._said.setdefault(reason)
 
 
 def _anyhow(*_classes):

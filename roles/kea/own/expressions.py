@@ -22,6 +22,8 @@ from .vendor import field_of, vendor_class, vendor_class_field
 
 _EXCHANGE = {4: {50, 53, 54, 82, 118}, 6: {2, 4, 8, 9, 13}}
 """Options that are not a client's to choose: its exchange or its relay has them."""
+_DEEPEST = 32
+"""Classes that ask for each other, one for the next, of which a client is worked out."""
 _ALTERNATIVES = 32
 """Ways to fall into a class that are tried."""
 _NAMES = {
@@ -72,7 +74,7 @@ class Classes:
         """`given` are names of those that reservations give."""
         self.family, self._given = family, set(given)
         self.tests, self.unread, self._refused, self._late = {}, {}, {}, set()
-        self._naming = {}
+        self._naming, self._equal, self._others = {}, {}, []
         for name, test in classes:
             try:
                 self.tests[name] = grammar().kea_condition(test) if test else None
@@ -83,6 +85,19 @@ class Classes:
                 self._naming.setdefault(text, set()).add(value)
             if not {*_members(self.tests[name])}.isdisjoint(_BY_LOOKUP | self._late):
                 self._late.add(name)
+            self._index(name, self.tests[name])
+
+    def _index(self, name, test):
+        """Note a class by the value of the one field that its test compares."""
+        for field, other in (test[1:], test[:0:-1]) if test and test[0] == "==" else ():
+            with suppress(Unknown):
+                value = constant(other)
+                if field[0] == "field" and value is not None and not self._is_log(*field[1:]):
+                    by_value = self._equal.setdefault(self._field(field[1]), {})
+                    by_value.setdefault(value, []).append(name)
+                    return
+        if test is not None:
+            self._others.append(name)
 
     def of(self, packet, reserved=None):
         """Return the classes by which Kea chooses a pool for a packet.
@@ -103,24 +118,24 @@ class Classes:
     def _found(self, packet, found, without):
         if vendor := vendor_class(packet, self.family):
             found.add(_VENDOR_CLASS + vendor.decode("latin-1"))
-        for name, test in self.tests.items():
+        # There may be thousands that compare one option with a value each.
+        for field, by_value in self._equal.items():
+            found.update(by_value.get(packet.get(field, b""), ()))
+        for name in self._others:
             try:
-                if (
-                    test is not None
-                    and name not in without
-                    and self._holds(test, packet, found)
-                ):
+                if name not in without and self._holds(self.tests[name], packet, found):
                     found.add(name)
             except Unknown:
-                self.unread.setdefault(name, test)
+                self.unread.setdefault(name, self.tests[name])
         return found
 
     def ways(self, names, place, fits, reserved=None):
         """Yield packets of clients at a place that are in all of some classes.
 
         With each come what it was asked to have, pieces of fields (each its place, its bytes,
-        and whether they are all of it), and its classes.  `fits` says of its classes before
-        and after the lookup whether they will do.  Raises Unknown where there is no packet.
+        and whether they are all of it), and its classes.  `fits` says of it, and of its classes
+        before and after the lookup, whether they will do.  Raises Unknown where there is no
+        packet.
         """
         given = reserved.classes if reserved else ()
         every = [self._of_class(name, ()) for name in names if name not in given]
@@ -130,7 +145,8 @@ class Classes:
                 asked = joined(parts)
                 packet = packet_of(asked, place, self.family)
                 found = self.of(packet, reserved)
-                if set(names) <= found and fits(self.before(packet, reserved), found):
+                before = self.before(packet, reserved)
+                if set(names) <= found and fits(packet, before, found):
                     # Of packets for which the same comparisons hold, one is enough.
                     holding = frozenset(self._holding(names, packet, found, ()))
                     if holding not in held:
@@ -143,6 +159,8 @@ class Classes:
 
     def _holding(self, names, packet, found, within):
         """Yield the comparisons of some classes that hold for a packet."""
+        if len(within) > _DEEPEST:
+            return
         nodes = [self.tests.get(name) for name in names if name not in within]
         for node in filter(None, nodes):
             yield from self._holding_below(node, packet, found, (*within, *names))
@@ -221,7 +239,7 @@ class Classes:
         return ""
 
     def _of_class(self, name, within):
-        if name in within:
+        if name in within or len(within) == _DEEPEST:
             raise Unknown(name)
         if name in _BY_LOOKUP | {"ALL"}:
             return [{}]
@@ -380,7 +398,7 @@ class Classes:
             return "relay"
         if (code := code_of(plain)) and code not in _EXCHANGE[self.family]:
             return plain
-        return field_of(plain)
+        return field_of(plain, self.family)
 
 
 def _members(node):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+
 from leaselab.lab.own_kinds import MOST_LISTED, kind_name, numbered
 
 from .identities import codes_of, hex_of
@@ -33,7 +35,7 @@ class Kinds:
         kind = {
             "name": kind_name(place, *map(" or ".join, guards)),
             "clients": own["clients"],
-            "relay": str(place.relay),
+            "relay": str(ipaddress.ip_address(packet["relay"])),
         }
         if "macs" not in own and "duids" not in own:
             kind |= self._identities(asked, packet, own["clients"])
@@ -51,7 +53,7 @@ class Kinds:
             if every:
                 kind[key] = [[code, value] for code, value in every.items()]
         kind |= {key: own[key] for key in ("macs", "duids") if key in own}
-        if own["want"] != "address":
+        if own["want"] not in ("address", "options"):
             kind["want"] = own["want"]
         self.every.append(kind)
         return True

@@ -26,6 +26,7 @@ _WHY = {
     "mysql_cb": "its configuration is in a database that is not here",
     "pgsql_cb": "its configuration is in a database that is not here",
 }
+_PROGRAMS = {"Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netconf", "Logging"}
 _OF_PAIR = re.compile(r"member[ \t\n]*\([ \t\n]*'HA_[^'\n]*'[ \t\n]*\)")
 _POOLS = ("pools", "pd-pools")
 _DATABASES = {"mysql": "mysql", "postgresql": "postgresql"}
@@ -39,7 +40,7 @@ class LabForm(OwnForm):
         super().__init__(without)
         self._configuration, self.beside = configuration, {}
         for error in unread:
-            self.leave_unread(error, error.found, error.where)
+            self.leave_unread(error, error.where)
         self.family = int(configuration.name.removeprefix("Dhcp"))
         self.server = _plain(configuration.whole.value)
         self._beside()
@@ -85,7 +86,8 @@ class LabForm(OwnForm):
                 held += _plain(match.value["loggers"])
                 self.change("Logging.loggers: those of the server, as in Kea since 1.8")
             elif match.path != self._configuration.whole.path and isinstance(match.value, dict):
-                self.change(f"{match.path}: none, as it is of another program")
+                other = match.path if match.path in _PROGRAMS else "another object"
+                self.change(f"{other}: none, as it is of another program")
 
     def _hooks(self):
         kept = []
@@ -98,7 +100,7 @@ class LabForm(OwnForm):
                 continue
             kept.append({**_plain(match.value), "library": f"libdhcp_{stem}.so"})
             if "/" in library:
-                self._changed(match, "library", f"{library}: where the lab's Kea has it")
+                self._changed(match, "library", "where the lab's Kea has it")
         self.server["hooks-libraries"] = kept
         if "hook:ha" in self.left_out:
             self._halves()
@@ -109,8 +111,8 @@ class LabForm(OwnForm):
         subnets = (f"{word}[*]", f"shared-networks[*].{word}[*]")
         places = [f"{each}.{pools}[*]" for each in subnets for pools in _POOLS]
         for match in self._configuration.at("shared-networks[*]", *subnets, *places):
-            for key, names in _halved(match.value):
-                self._changed(match, key, f"{', '.join(names)}: none")
+            for key in _halved(match.value):
+                self._changed(match, key, "none of the pair's")
         networks = self.server.get("shared-networks", [])
         held = [
             *networks,
@@ -118,7 +120,7 @@ class LabForm(OwnForm):
         ]
         held += [pool for net in held for key in _POOLS for pool in net.get(key, [])]
         for one in held:
-            for key, _ in list(_halved(one)):
+            for key in list(_halved(one)):
                 del one[key]
         classes = self._configuration.at("client-classes[*]")
         for match, one in zip(classes, self.server.get("client-classes", []), strict=True):
@@ -166,10 +168,7 @@ class LabForm(OwnForm):
 
     def _interfaces(self):
         for match in self._configuration.at("interfaces-config"):
-            names = match.value.get("interfaces", [])
-            self._changed(
-                match, "interfaces", f"{', '.join(map(str, names))}: the test network"
-            )
+            self._changed(match, "interfaces", "the test network")
         self.server["interfaces-config"] = {"service-sockets-require-all": True}
         word = f"subnet{self.family}"
         networks = [self.server, *self.server.get("shared-networks", [])]
@@ -181,7 +180,7 @@ class LabForm(OwnForm):
             "shared-networks[*].interface",
             f"shared-networks[*].{word}[*].interface",
         ):
-            self._changed(match, "", f"{match.value}: the test network")
+            self._changed(match, "", "the test network")
 
     def _logging(self):
         for match in self._configuration.at("loggers[*]", "/Logging.loggers[*]"):
@@ -198,12 +197,12 @@ class LabForm(OwnForm):
 
 
 def _halved(value):
-    """Yield the keys by which something is only for clients of one server of a pair."""
+    """The keys by which something is only for clients of one server of a pair."""
     for key in ("client-class", "client-classes"):
         names = value.get(key, [])
         names = [names] if isinstance(names, str) else names
         if any(name.startswith("HA_") for name in names):
-            yield key, names
+            yield key
 
 
 def _plain(value):

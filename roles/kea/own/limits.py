@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_LEASES = {"address": ("address",), "prefix": ("prefix",), "both": ("address", "prefix")}
+_LEASES = {
+    "address": ("address",),
+    "prefix": ("prefix",),
+    "both": ("address", "prefix"),
+    "options": (),
+}
 """Kinds of leases that clients have, by what they ask for."""
 
 

@@ -55,9 +55,11 @@ def packet_of(asked, place, family):
                 packet[field] = _with_length(field, packet[field], pieces, *place_and_size)
             if size := _NUMBERS[family].get(code_of(field)):
                 packet[field] = _of_numbers(field, packet[field], pieces, size)
-    for field in ("relay", *ASKED_FOR["both"]):
+    for field in ASKED_FOR["both"]:
         if packet.get(field) != place.get(field):
-            raise Unknown("it comes by another relay" if field == "relay" else field)
+            raise Unknown(field)
+    if len(packet["relay"]) != len(place["relay"]):
+        raise Unknown("relay")
     return with_vendor_options(packet, family)
 
 

@@ -9,9 +9,10 @@ NUMBERED = "2.6"
 
 
 def releases(configuration, server):
-    """Return which releases take what the lab keeps of a configuration, each with its reason.
+    """Return which releases take what the lab keeps of a configuration.
 
-    `server` is what the lab keeps.
+    Each is said with its reason; with them come the first of them and the first that does not,
+    as options of the scenario.  `server` is what the lab keeps.
     """
     family, kept = configuration.name.removeprefix("Dhcp"), set(_keys(server))
     first, last = [], []
@@ -25,14 +26,16 @@ def releases(configuration, server):
     for match in configuration.at(word, f"shared-networks[*].{word}"):
         if "id" not in match.value:
             last.append((NUMBERED, f"a subnet without id ({match.spot})"))
-    made = []
+    made, bounds = [], {}
     if first:
         release, reason = max(first, key=lambda one: numbers(one[0]))
         made.append(f"Kea {release} or newer: {reason}")
+        bounds["since"] = release
     if last:
         release, reason = min(last, key=lambda one: numbers(one[0]))
         made.append(f"Kea before {release}: {reason}")
-    return made
+        bounds["until"] = release
+    return made, bounds
 
 
 def _keys(value):

@@ -14,6 +14,7 @@ ASKED_FOR = {
     "address": ("option[3]",),
     "prefix": ("option[25]",),
     "both": ("option[3]", "option[25]"),
+    "options": (),
 }
 """Options of DHCPv6 by which a client asks for something."""
 BY_MAC = b"\0\3\0\1"
@@ -129,6 +130,10 @@ class Place:
         leased = self._filling.within(first, last) if self._filling else 0
         return max(0, size - reserved - leased)
 
+    def stands(self, relay):
+        """Whether an address may be that of a relay of its clients."""
+        return relay in self.relays or (not self.relays and relay in self.prefix)
+
     def admits(self, found):
         """Whether a client with these classes may be of this subnet."""
         return admits(self.guards, found)
@@ -159,18 +164,21 @@ class Near:
                 self._named.setdefault(place.interface_id, []).append(place)
         self._lengths = sorted({prefix.prefixlen for prefix in self._prefixes})
 
-    def of(self, place):
-        """Those of a subnet's own relay, itself among them if they are what Kea makes of it."""
+    def of(self, place, relay):
+        """Those of a subnet's own relay, itself among them if they are what Kea makes of it.
+
+        `relay` is its address.
+        """
         named = self._named.get(place.interface_id, []) if self._family == 6 else []
         around = [
             one
             for length in self._lengths
             for one in self._prefixes.get(
-                ipaddress.ip_network((place.relay, length), strict=False), ()
+                ipaddress.ip_network((relay, length), strict=False), ()
             )
         ]
         around.sort(key=lambda one: one.ident or 2**32)
-        relayed = self._relays.get(place.relay, [])
+        relayed = self._relays.get(relay, [])
         if self._family == 4:
             return [*relayed, *(one for one in around if not one.relays), *around]
         return [*named, *relayed, *around]

@@ -20,8 +20,10 @@ ANYBODY = 32473
 """Number of an enterprise in examples (RFC 5612)."""
 
 
-def field_of(name):
+def field_of(name, family):
     """The name of a part of a vendor option in a packet; raises Unknown for what is none."""
+    # By the option's own number Kea finds the parts of any enterprise, too.
+    name = re.sub(rf"^option\[{_CODES['vendor', family]}\](?=\.option)", "vendor[*]", name)
     if not _FIELD.fullmatch(name):
         raise Unknown(name)
     # Without an index data are the first; enterprise 0 is any, as * is.

@@ -22,7 +22,7 @@ from leaselab.cli.options import (
     print_json,
     whole,
 )
-from leaselab.cli.own import add_without, write_and_print
+from leaselab.cli.own import add_also, add_without, write_and_print
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.advice import Given, advise
@@ -73,7 +73,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--processors",
         metavar="N",
         type=whole(1, 10**18),
-        help="how many processors its host has: says whether it has more threads than that",
+        help="how many processors it may use: says whether it has more threads than that",
+    )
+    parser.add_argument(
+        "--host-processors",
+        metavar="N",
+        type=whole(1, 10**18),
+        help="with --processors: how many its host has, of which a quota gives it fewer",
     )
     parser.add_argument(
         "--strict",
@@ -94,6 +100,7 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
         help="measure each known cost in this file, by a duel with the file without it",
     )
     add_without(group)
+    add_also(group)
     add_duel(parser, of="the rounds of each duel")
 
 
@@ -102,7 +109,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
     After a file that cannot be judged, the remaining files are still judged.
     """
-    only_with(args, "--measure", "--without", *OPTIONS)
+    only_with(args, "--measure", "--without", "--also", *OPTIONS)
     store = open_store(args, existing=not args.measure)
     if args.measure and (len(args.files) > 1 or str(args.files[0]) == "-"):
         raise usage_error(
@@ -144,12 +151,13 @@ def _advice(file: Path, args: argparse.Namespace) -> Advice:
 
 
 def _given(args: argparse.Namespace) -> Given:
-    return Given(args.server_version, args.clients, args.processors)
+    only_with(args, "--processors", "--host-processors")
+    return Given(args.server_version, args.clients, args.processors, args.host_processors)
 
 
 def _own(file: Path, args: argparse.Namespace) -> Own:
     """What the lab makes of the file; refused where its language has no known costs."""
-    own = read_own(file, args.without, root=args.root)
+    own = read_own(file, args.without, root=args.root, also=args.also)
     if not own.holder:
         raise usage_error(
             "no costs of such configurations are known",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -138,6 +139,13 @@ def run(args: argparse.Namespace) -> Outcome:
     own = None if args.queries else own_scenario(args)
     if own and read:
         (own,) = names_with_clients([own], read, args.scale)
+    if own and own not in store.index.scenarios():
+        raise usage_error(
+            "this configuration was not measured here yet",
+            where=f"--config {args.config}",
+            found=f"no results of {own}",
+            todo=f"measure it first: {_measuring(args)}",
+        )
     patterns = [*args.pattern, *([own] if own else [])]
     if args.queries:
         patterns = [*scenarios_with_load(args, patterns)]
@@ -151,6 +159,18 @@ def run(args: argparse.Namespace) -> Outcome:
     if page:
         print(page)
     return Outcome.OK
+
+
+def _measuring(args: argparse.Namespace) -> str:
+    """The command that measures the file of ``--config`` as these arguments have it."""
+    words = ["leaselab", "run", "--config", str(args.config)]
+    for option in ("--without", "--leases", "--also"):
+        words += [word for value in getattr(args, option[2:]) for word in (option, str(value))]
+    words += ["--view", args.view] if args.view else []
+    words += ["--keama"] if args.keama else []
+    if isinstance(args.clients, Path):
+        words += ["--clients", str(args.clients), "--scale", f"{args.scale:g}"]
+    return shlex.join(words)
 
 
 def _asked(args: argparse.Namespace) -> Asked:

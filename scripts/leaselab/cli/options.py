@@ -192,9 +192,10 @@ def check_patterns(store: Store, patterns: Iterable[str]) -> None:
     for pattern in patterns:
         if fnmatch.filter(measured, pattern):
             continue
-        from leaselab.lab.catalog import load_scenarios  # noqa: PLC0415  # slow, and rarely needed
+        from leaselab.lab.catalog import known_families  # noqa: PLC0415  # slow, and rarely needed
 
-        known = sorted(measured | load_scenarios(checkout_root() / "scenarios").keys())
+        families = known_families(checkout_root() / "scenarios").values()
+        known = sorted(measured.union(*(family.scenarios for family in families)))
         if not fnmatch.filter(known, pattern):
             raise unknown_scenario(pattern, known)
 

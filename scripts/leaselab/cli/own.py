@@ -10,13 +10,13 @@ from pathlib import Path
 
 from leaselab.cli.options import number, only_with, whole, without_effect
 from leaselab.cli.parser import ANY, Choosing, hidden
-from leaselab.lab.catalog import OWN, match_scenarios
+from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.clients.arrivals import Arrivals
 from leaselab.lab.clients.file import Clients, read_clients
 from leaselab.lab.clients.load import with_clients
 from leaselab.lab.keama import read_with_keama
-from leaselab.lab.kept_scenarios import Made
+from leaselab.lab.kept_scenarios import Made, kept_beside
 from leaselab.lab.leases import read_leases
 from leaselab.lab.own import Own, read_own, write_own
 from leaselab.lab.queries.file import read_queries
@@ -26,6 +26,7 @@ from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.replay import MOST_MINUTES, REPLAY
 
 WITHOUT = "leave out a part that the lab cannot run, such as hook:radius; may be repeated"
+ALSO = "the files may name this file, or files of this folder, too; may be repeated"
 _OF_CONFIG = ("--without", "--leases", "--view", "--keama")
 _SHOWN = 10
 """Lines of a list that are shown; the rest is counted."""
@@ -43,6 +44,7 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         "dhcpd.conf, dnsmasq.conf or named.conf, with a load that fits it",
     )
     hidden(add_without(group), "config", {ANY: WITHOUT})
+    hidden(hidden(add_also(group), "config", {ANY: ALSO}), "queries", {ANY: ALSO})
     leases = group.add_argument(
         "--leases", metavar="FILE", type=Path, action="append", default=[]
     )
@@ -59,6 +61,13 @@ def add_without(group: argparse._ActionsContainer) -> argparse.Action:
     """Add ``--without``, for `read_own`."""
     return group.add_argument(
         "--without", metavar="WHAT", action="append", default=[], help=WITHOUT
+    )
+
+
+def add_also(group: argparse._ActionsContainer) -> argparse.Action:
+    """Add ``--also``, for `read_own` and `read_zone`."""
+    return group.add_argument(
+        "--also", metavar="PATH", type=Path, action="append", default=[], help=ALSO
     )
 
 
@@ -180,8 +189,7 @@ def names_with_clients(
 
 
 def _names_of(patterns: Sequence[str], make: Callable[[Path, str], Made]) -> list[str]:
-    folder = checkout_root() / "scenarios"
-    names = []
+    folder, names = _catalogue(), []
     for scenario in match_scenarios(folder, patterns):
         made = make(folder, scenario.name)
         print("\n".join(made.notes), file=sys.stderr, flush=True)
@@ -193,7 +201,7 @@ def _with_queries(args: argparse.Namespace) -> Callable[[Path, str], Made]:
     if args.dnssec_ok and not args.edns:
         raise usage_error("--dnssec-ok needs --edns", todo="add --edns 1232")
     queries = read_queries(args.queries)
-    zones = [read_zone(word) for word in args.zone]
+    zones = [read_zone(word, tuple(args.also)) for word in args.zone]
     scale = args.scale if "--scale" in args.given else None
     asked = Asked(args.names, args.edns, args.dnssec_ok, zones, scale)
     return lambda folder, name: with_queries(folder, name, queries, asked)
@@ -206,20 +214,20 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     Raises a usage error as `read_own`.
     """
     if args.config is None:
-        only_with(args, "--config", *_OF_CONFIG)
+        only_with(args, "--config", *_OF_CONFIG, *([] if args.zone else ["--also"]))
         return None
     leases = read_leases(args.leases) if args.leases else None
     if args.keama:
         without_effect(args, "--keama without it", "--view")
-        own = read_with_keama(args.config, checkout_root() / OWN, args.without, leases)
+        own = read_with_keama(args.config, kept_beside(_catalogue()), args.without, leases)
         return write_and_print(own, args.config.with_stem(f"{args.config.stem}-keama"))
-    own = read_own(args.config, args.without, leases=leases, view=args.view)
+    own = read_own(args.config, args.without, leases=leases, view=args.view, also=args.also)
     return write_and_print(own, args.config)
 
 
 def write_and_print(own: Own, file: Path) -> str:
     """Write the scenario of a file, print what it is on stderr; return its name."""
-    name = write_own(own, file, checkout_root() / "scenarios")
+    name = write_own(own, file, _catalogue())
     print("\n".join(_lines(name, own)), file=sys.stderr, flush=True)
     return name
 
@@ -235,6 +243,10 @@ def one_with_load(args: argparse.Namespace, scenario: str | None) -> str:
             wanted="SCENARIO, or --config FILE",
         )
     return names[0]
+
+
+def _catalogue() -> Path:
+    return checkout_root() / "scenarios"
 
 
 def _lines(name: str, own: Own) -> list[str]:

@@ -29,7 +29,7 @@ from leaselab.lab.configuration import (
     refused,
     servers,
 )
-from leaselab.lab.json_tokens import Spot, below, plain
+from leaselab.lab.json_tokens import Spot, below, in_place, plain
 from leaselab.lab.known_costs import (
     KnownCost,
     KnownCosts,
@@ -63,7 +63,9 @@ class Given(NamedTuple):
     clients: int | None = None
     """Number of clients that it is to serve."""
     processors: int | None = None
-    """Number of processors of its host."""
+    """Number of processors that it may use."""
+    host_processors: int | None = None
+    """Number of processors of its host, where a quota gives it the time of fewer."""
     scenarios: Set[str] = frozenset()
     """Names of the scenarios that may measure a cost."""
 
@@ -89,6 +91,7 @@ class Judge:
             "version": numbers(release),
             "clients": given.clients,
             "processors": given.processors,
+            "host_processors": given.host_processors,
             "object": configuration.name,
             "server": whole.value,
             "unread": lambda key: bool(whole.value.unread & {key, ""}),
@@ -201,7 +204,7 @@ def advise(file: Path, scenarios: Path, given: Given, *, root: Path | None = Non
     scenario files.
     Raises a usage error for a file that is no configuration of a known kind of server.
     """
-    document = read_commented_json(file, below(root) if root else Path)
+    document = read_commented_json(file, below(root) if root else in_place)
     asked = judges(document, given._replace(scenarios=load_scenarios(scenarios).keys()))
     return Advice(
         file=document.spot.source.name,

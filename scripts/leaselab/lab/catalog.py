@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import itertools
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,9 +16,10 @@ import yaml
 from msgspec.structs import replace
 
 from leaselab.lab.build import build
+from leaselab.lab.checkout import announce
 from leaselab.lab.roles import read_yaml, resolved, roles_of
 from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
-from leaselab.model.errors import unknown, unknown_scenario, usage_error
+from leaselab.model.errors import LeaselabError, unknown, unknown_scenario, usage_error
 from leaselab.model.procedure import WHERE
 from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
 from leaselab.model.procedures.event import AFTER_SLACK_S, EVENT
@@ -56,13 +58,20 @@ def load_families(folder: Path) -> dict[str, Family]:
     Raises a usage error that names file and key for anything it cannot take.  One command asks
     several times: files that have not changed are read once.
     """
+    return dict(_families(folder, _stamps(folder)))
+
+
+Stamps = tuple[tuple[Path, int, int], ...]
+"""Files with the time and the size by which a changed one is known."""
+
+
+def _stamps(folder: Path) -> Stamps:
     files = [*sorted(folder.glob("*.yml")), *sorted((folder / LOADS).glob("*.yml"))]
-    stamps = [(path, path.stat().st_mtime_ns, path.stat().st_size) for path in files]
-    return dict(_families(folder, tuple(stamps)))
+    return tuple((path, path.lstat().st_mtime_ns, path.lstat().st_size) for path in files)
 
 
 @cache
-def _families(folder: Path, stamps: tuple[tuple[Path, int, int], ...]) -> dict[str, Family]:  # noqa: ARG001  # the cache's key
+def _families(folder: Path, stamps: Stamps) -> dict[str, Family]:  # noqa: ARG001  # the cache's key
     """Read the families of a folder whose files are as `stamps` say."""
     loads: dict[Path, Mapping[str, Any]] = {}
     families = {path.stem: _family(path, loads) for path in sorted(folder.glob("*.yml"))}
@@ -82,9 +91,30 @@ def _families(folder: Path, stamps: tuple[tuple[Path, int, int], ...]) -> dict[s
 
 
 def known_families(folder: Path) -> dict[str, Family]:
-    """The families of a folder, and those that were made of users' configurations."""
+    """The families of a folder, and those that were made of users' configurations.
+
+    Of these, one that cannot be read is left out, and said to be, once.
+    """
     own = folder.parent / OWN
-    return load_families(folder) | (load_families(own) if any(own.glob("*.yml")) else {})
+    return load_families(folder) | _made_families(own, _stamps(own))
+
+
+@cache
+def _made_families(folder: Path, stamps: Stamps) -> dict[str, Family]:
+    """Read the families that were made of users' files, as `known_families`."""
+    families = {}
+    for path, *_ in stamps:
+        if path.parent == folder:
+            try:
+                families[path.stem] = read_family(path)
+            except LeaselabError as error:
+                announce(f"left out: {error}; `rm -r {shlex.quote(str(path))}` removes it")
+    return families
+
+
+def read_family(path: Path) -> Family:
+    """Read the family of one file; raises a usage error for one that is none."""
+    return _family(path, {})
 
 
 def family_of(folder: Path, name: str) -> Family:
@@ -398,7 +428,7 @@ def _mapping(path: Path) -> Mapping[str, Any]:
     try:
         mapping = read_yaml(path)
     # Bytes that are no text and numbers of thousands of digits are ValueErrors.
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
         raise usage_error(
             f"not YAML: {' '.join(str(error).split())[:300]}",
             where=path.name,

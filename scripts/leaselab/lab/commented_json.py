@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leaselab.lab.json_tokens import Places, Source, Spot, Tokens, Unread, no_json
+from leaselab.lab.json_tokens import Places, Source, Spot, Tokens, Unread, in_place, no_json
 from leaselab.model.errors import LeaselabError, usage_error
 
+_HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""What no bytes of a file are read as, and escapes may be."""
 _WORDS = {"true": True, "false": False, "null": None}
 _KINDS = {
     "string": "a string",
@@ -65,12 +69,12 @@ class Document(NamedTuple):
     unread: tuple[Unread, ...]
 
 
-def read_commented_json(path: Path, places: Places = Path) -> Document:
+def read_commented_json(path: Path, places: Places = in_place) -> Document:
     """Read a file whose content is one JSON value; ``-`` is standard input.
 
     Comments begin with ``#`` or ``//`` or stand in ``/* */``; any number of commas may follow
-    a member or element; of two members of one name the last counts.  Absolute names of included
-    files are looked for by `places`.  Only plain files are read, 64 MiB in all.  Raises a usage
+    a member or element; of two members of one name the last counts.  Included files are looked
+    for by `places`.  Only plain files are read, 64 MiB in all.  Raises a usage
     error with line and column for a file that cannot be read or is no such JSON.
     """
     return _Parser(Tokens(path, places)).document()
@@ -127,7 +131,7 @@ class _Parser:
                 continue
             if self._kind != "string":
                 raise self._unexpected('the name of a member in ", or }')
-            name = _text(self._token[1])
+            name = sys.intern(self._string())  # there are few, each many times
             self._advance()
             if self._kind != ":":
                 raise self._unexpected("a colon")
@@ -184,7 +188,7 @@ class _Parser:
                 raise self._too_much("nested too deeply", f"{_DEEPEST} levels")
             return self._object(depth + 1) if kind == "{" else self._array(depth + 1)
         if kind == "string":
-            value: Any = _text(text)
+            value: Any = self._string()
         elif kind == "number":
             value = _number(text)
             if value is None:
@@ -199,6 +203,12 @@ class _Parser:
             raise self._unexpected("a value" if depth else "an object: {")
         self._advance()
         return value
+
+    def _string(self) -> str:
+        text = _text(self._token[1])
+        if _HALF.search(text):
+            raise no_json(self._spot(), "an escape of half a character", "one of a character")
+        return text
 
     def _too_much(self, what: str, wanted: str) -> LeaselabError:
         return usage_error(what, where=str(self._spot()), wanted=f"{wanted} at most")

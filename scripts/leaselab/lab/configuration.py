@@ -239,7 +239,9 @@ FORMS: Mapping[str, Callable[[Any], bool]] = {
     "a list": lambda value: isinstance(value, Array),
     "a string": lambda value: isinstance(value, str),
     "true or false": lambda value: isinstance(value, bool),
-    "a whole number": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "a whole number of 32 bits": lambda value: (
+        isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**32
+    ),
     "a number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "an address": _takes(ipaddress.ip_address),
     "a pool: first - last, or a prefix": _takes(addresses),

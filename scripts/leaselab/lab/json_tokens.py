@@ -100,23 +100,30 @@ class Unread(NamedTuple):
     """Of the first directive that names it."""
 
 
-Places = Callable[[str], Path]
-"""The path of an included file by its absolute name."""
+Places = Callable[[str, Path], Path]
+"""The path of an included file by its name and the folder of the file that includes it; raises
+OSError for one that is not to be read."""
+
+
+def in_place(name: str, folder: Path) -> Path:
+    """Look for files where their names say."""
+    return folder / name
 
 
 def below(root: Path) -> Places:
-    """Look for files below a folder that stands for the root of the system."""
-    return lambda name: root / os.path.normpath(name).lstrip("/")
+    """Look for files with absolute names below a folder that stands for the system's root."""
+    return lambda name, folder: (
+        root / os.path.normpath(name).lstrip("/") if name.startswith("/") else folder / name
+    )
 
 
 class Tokens:
     """The tokens of a file and of those that it includes, one after the other."""
 
-    def __init__(self, path: Path, places: Places = Path) -> None:
+    def __init__(self, path: Path, places: Places = in_place) -> None:
         """Read a file, or standard input for ``-``.  Raises a usage error if it cannot be read.
 
-        Relative names of included files are looked for beside the file that includes them,
-        absolute ones by `places`.
+        Included files are looked for by `places`.
         """
         self.unread: dict[str, Unread] = {}
         self._places, self._left, self._files = places, _LARGEST, 0
@@ -162,10 +169,9 @@ class Tokens:
                 where=str(spot),
                 wanted=f"{_INCLUDED} levels at most",
             )
-        is_absolute = name.startswith("/")
-        path = self._places(name) if is_absolute else spot.source.folder / name
         self._files += 1
         try:
+            path = self._places(name, spot.source.folder)
             if self._files > _FILES:
                 raise OSError(f"more than {_FILES} files are included")
             content = content_of(path, self._left, _TOO_LARGE)

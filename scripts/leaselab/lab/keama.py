@@ -39,9 +39,8 @@ def read_with_keama(
         raise not_read(file, error) from error
     family = 6 if _OF_SIX.search(text) else 4
     made, failed = _converted(file, family)
-    folder.mkdir(parents=True, exist_ok=True)
     document = read_commented_json(folder / f"{keep_bytes(folder, made, 'json')}.json")
-    dropped = list(_drop_nameless(document.top))
+    dropped = dict.fromkeys(_drop_nameless(document.top))
     own = own_of(document, without, leases)
     said = [f"keama: {failed} statements have no counterpart"] if failed else []
     return replace(own, changes=[*said, *dropped, *own.changes])
@@ -89,5 +88,5 @@ def _drop_nameless(value: Any) -> Any:  # noqa: ANN401  # any JSON value
     hosts = value.get("reservations", [])
     for number in reversed(range(len(hosts))):
         if not _IDENTIFIERS & hosts[number].keys():
-            yield f"reservations[*]: {hosts[number].get('hostname', '')} without an identifier"
+            yield "reservations[*]: none without an identifier"
             del hosts[number], hosts.spots[number]

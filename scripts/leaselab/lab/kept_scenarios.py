@@ -1,9 +1,13 @@
-"""Scenarios made of a user's files, and what they are made of, kept by its content."""
+"""Scenarios made of a user's files, and what they are made of, kept by its content.
+
+Such files may hold secrets: nobody but their owner reads what is kept, whatever the umask.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,8 +15,8 @@ from typing import Any, NamedTuple
 import yaml
 from msgspec import to_builtins
 
-from leaselab.archive.disk import write_whole
-from leaselab.lab.catalog import LOADS
+from leaselab.archive.disk import PRIVATE, write_whole
+from leaselab.lab.catalog import LOADS, OWN, read_family
 from leaselab.model.scenario import Scenario
 
 
@@ -24,12 +28,34 @@ class Made(NamedTuple):
     """Lines of text: what it is, and how it differs from the file."""
 
 
+def kept_beside(scenarios: Path) -> Path:
+    """Return the folder of what is kept beside the folder of the catalogue; makes it."""
+    folder = scenarios.parent / OWN
+    folder.parent.mkdir(mode=0o755, exist_ok=True)
+    for one in (folder, folder / LOADS):
+        one.mkdir(mode=0o700, exist_ok=True)
+        one.chmod(0o700)
+    return folder
+
+
 def write_family(
     folder: Path, name: str, family: Mapping[str, Any], load: Mapping[str, Any]
 ) -> None:
-    """Write a family of one scenario and its load, each file whole or not at all."""
-    for path, content in ((f"{LOADS}/{name}.yml", load), (f"{name}.yml", family)):
-        write_whole(folder / path, yaml.safe_dump(content, sort_keys=False).encode())
+    """Write a family of one scenario and its load, each file whole or not at all.
+
+    Raises a usage error, and writes nothing, where they could not be read back.
+    """
+    files = {
+        path: yaml.safe_dump(content, sort_keys=False).encode()
+        for path, content in ((f"{LOADS}/{name}.yml", load), (f"{name}.yml", family))
+    }
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".") as draft:
+        (Path(draft) / LOADS).mkdir()
+        for path, content in files.items():
+            (Path(draft) / path).write_bytes(content)
+        read_family(Path(draft) / f"{name}.yml")
+    for path, content in files.items():
+        write_whole(folder / path, content, PRIVATE)
 
 
 def write_like(
@@ -78,5 +104,5 @@ def keep(folder: Path, document: object) -> str:
 def keep_bytes(folder: Path, content: bytes, ending: str) -> str:
     """Keep a file by its content, whole or not at all; return its hash."""
     name = hashlib.sha256(content).hexdigest()
-    write_whole(folder / f"{name}.{ending}", content)
+    write_whole(folder / f"{name}.{ending}", content, PRIVATE)
     return name

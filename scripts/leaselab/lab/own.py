@@ -20,11 +20,10 @@ import yaml
 from msgspec import Struct
 
 from leaselab.lab.build import build
-from leaselab.lab.catalog import LOADS, OWN
+from leaselab.lab.catalog import LOADS
 from leaselab.lab.commented_json import Document, read_commented_json
 from leaselab.lab.configuration import Configuration, refused, servers
-from leaselab.lab.json_tokens import Places, below
-from leaselab.lab.kept_scenarios import keep, keep_bytes, write_family
+from leaselab.lab.kept_scenarios import keep, keep_bytes, kept_beside, write_family
 from leaselab.lab.known_costs import kinds_of_objects, known_costs
 from leaselab.lab.leases import Filling, Leases
 from leaselab.lab.own_files import OwnFiles, UnreadError
@@ -42,6 +41,13 @@ _OTHER_ROLES = (
 )
 _OF_DNS = {"loss_ratio": 0.005, "late_s": 1.0, "wait_s": 2.0}
 """Parameters of the procedure, as those of other scenarios of DNS servers."""
+_LIKE = ("generator", "transaction", "family", "informs")
+"""What clients' load has of the one that it is like."""
+_INFORMING = {
+    "name": "DHCPv6 exchange for options",
+    "plural": "exchanges",
+    "stages": ["INFORMATION-REQUEST-REPLY"],
+}
 _SERVED_RATE, _LONGEST_S = 500, 20
 """Rate at which each client of DHCP is served once, after each start (exchanges/s), and the
 longest time for that (s)."""
@@ -78,12 +84,16 @@ class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Kinds of clients, as leaseload reads them."""
     addresses: int = 0
     """Addresses that its pools have for them."""
+    informs: bool = False
+    """Whether the clients ask for options alone, as the server has no leases for them."""
     refuses: bool = False
     """Whether the server refuses some clients by chance: each counts as a loss."""
     zones: dict[str, str] = {}
     """Files of the zones that it serves, by their names with a last dot."""
     zones_beside: list[tuple[str, str]] = []
     """Zones that it has and nobody asks for, each with its file."""
+    within: list[str] = []
+    """Folders that files which its zones include may lie in."""
     unserved: list[str] = []
     """Parts whose clients would get no answer, and why, each with its place in the file."""
     releases: list[str] = []
@@ -104,20 +114,21 @@ def read_own(
     leases: Leases | None = None,
     view: str = "",
     root: Path | None = None,
+    also: Sequence[Path] = (),
 ) -> Own:
     """Read a user's configuration; `without` are the words for what to leave out of it.
 
     `file` may also be a folder that has it and the files that it names.  `leases` are those
     that it has at its start, `view` is the name of the one to measure where it has several.
-    `root` is where absolute names of included files are looked for.
+    `root` is where absolute names of included files are looked for; `also` are files and
+    folders that it may name although they are outside of its own.
     Raises a usage error for a file that is no configuration, that the lab cannot run, or that
     answers no client.
     """
-    files = OwnFiles(file, _names())
+    files = OwnFiles(file, _names(), also, root)
     own = _of_text(files, without, leases, view)
     if own is None:
-        places = below(root) if root else files.place
-        own = _of_json(files.file, without, leases, places)
+        own = own_of(read_commented_json(files.file, files.place), without, leases)
         _with_view(own.kind, view)
     if leases is not None:
         _check_filled(own, files.file)
@@ -184,11 +195,11 @@ def _of_text(
     for kind in [*named, *seen][:1]:
         words = _with_view(kind, view)
         read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases, **words)
-        recoded = [
-            f"{path}: UTF-8 instead of Windows-1252 or Latin-1" for path in files.recoded
-        ]
-        changes = [*read["changes"], *recoded]
-        return build(Own, {"kind": kind, **read, "changes": changes}, str(file))
+        encoding = "a file: UTF-8 instead of Windows-1252 or Latin-1"
+        changes = [*read["changes"], *([encoding] if files.recoded else [])]
+        within = [str(folder) for folder in files.within]
+        made = {"kind": kind, **read, "changes": changes, "within": within}
+        return build(Own, made, str(file))
     raise usage_error(
         "not a configuration of a server that Leaselab knows",
         where=str(file),
@@ -209,11 +220,6 @@ def _with_view(kind: str, view: str) -> dict[str, str]:
             wanted="a named.conf, or no --view",
         )
     return {"view": view}
-
-
-def _of_json(file: Path, without: Sequence[str], leases: Leases | None, places: Places) -> Own:
-    """Read a file of commented JSON, as Kea's servers have it."""
-    return own_of(read_commented_json(file, places), without, leases)
 
 
 def own_of(
@@ -255,8 +261,7 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
 
     `scenarios` is the folder of the catalogue, beside which it is kept.
     """
-    folder = scenarios.parent / OWN
-    (folder / LOADS).mkdir(parents=True, exist_ok=True)
+    folder = kept_beside(scenarios)
     server = keep(folder, own.server)
     stem = _OTHERS.sub("-", file.stem.lower()).strip("-")[:24] or "file"
     filled, changes = "", own.changes
@@ -300,7 +305,7 @@ def _served_before(own: Own) -> dict[str, Any]:
     Otherwise the share of new clients depends on the load.  A server that begins with leases
     goes back to them.
     """
-    if own.filling is not None:
+    if own.filling is not None or own.informs:
         return {}
     seconds = max(1, min(_LONGEST_S, math.ceil(own.clients / _SERVED_RATE)))
     rate = math.ceil(own.clients / seconds)
@@ -310,8 +315,10 @@ def _served_before(own: Own) -> dict[str, Any]:
 def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Keep the clients of DHCP; return what identifies them, and their load."""
     population = keep(folder, {"kinds": own.kinds})
+    if own.informs:
+        like = {**like, "transaction": _INFORMING, "informs": 1.0}
     return population, {
-        **{key: like[key] for key in ("generator", "transaction", "family")},
+        **{key: like[key] for key in _LIKE if key in like},
         "clients": own.clients,
         "addresses": own.addresses,
         "population": population,
@@ -322,7 +329,8 @@ def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, d
 
 def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Keep the zones, and queries for their names; return as `_of_clients`."""
-    zones, beside = _read_zones(own.zones.items(), own.zones_beside)
+    within = tuple(map(Path, own.within))
+    zones, beside = _read_zones(within, own.zones.items(), own.zones_beside)
     files, lines = keep_zones(folder, zones, beside), queries_of(zones)
     query_file = keep_bytes(folder, "".join(f"{line}\n" for line in lines).encode(), "lines")
     return f"{files}{query_file}", {
@@ -330,7 +338,6 @@ def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dic
         "data": "own",
         "size": sum(zone.records for zone in [*zones, *beside]),
         "zone_files": files,
-        "last_zone": max(zone.name for zone in zones),
         "query_file": query_file,
         "queries_file": {
             "sha256": query_file,
@@ -341,14 +348,16 @@ def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dic
     }
 
 
-def _read_zones(*named: Iterable[tuple[str, str]]) -> list[list[Zone]]:
+def _read_zones(
+    within: tuple[Path, ...], *named: Iterable[tuple[str, str]]
+) -> list[list[Zone]]:
     """Read zones by their names and files; raises one usage error for all that are none."""
     read: list[list[Zone]] = [[] for _ in named]
     wrong = []
     for zones, each in zip(read, named, strict=True):
         for name, file in each:
             try:
-                zones.append(zone_of(name, Path(file), file))
+                zones.append(zone_of(name, Path(file), file, within))
             except LeaselabError as error:
                 wrong.append(error)
     if wrong:

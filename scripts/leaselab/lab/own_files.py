@@ -8,7 +8,8 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from leaselab.lab.plain_file import check_plain, content_of
+from leaselab.lab.json_tokens import below, in_place
+from leaselab.lab.plain_file import check_inside, check_plain, content_of
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 MOST_BYTES = 16 * 1024 * 1024
@@ -43,16 +44,30 @@ class OwnFiles:
 
     Absolute names are looked for in a folder: ``/etc/bind/db.a`` as ``etc/bind/db.a``,
     ``bind/db.a`` or ``db.a`` there.  Of a file's those that are in no such place are, also in
-    folders above it with their whole name: copies of machines have it so.
+    folders above it with their whole name: copies of machines have it so.  What lies outside
+    the configuration's folder may be secret, and is read only where that is asked for.
     """
 
-    def __init__(self, named: Path, names: Sequence[str]) -> None:
-        """`named` is a file, or a folder with one of the `names`; raises a usage error."""
+    def __init__(
+        self,
+        named: Path,
+        names: Sequence[str],
+        also: Sequence[Path] = (),
+        root: Path | None = None,
+    ) -> None:
+        """`named` is a file, or a folder with one of the `names`; raises a usage error.
+
+        `also` are files and folders outside of it that may be read; `root` is a folder in which
+        `place` looks for absolute names.
+        """
         self.folder = named if named.is_dir() else None
         self.file = self._main(named, names) if self.folder else named
+        self._root = root
+        self.within = (self.folder or self.file.parent, *also, *([root] if root else []))
+        """Folders, and files, of what it may name."""
         self._left = _MOST_FILES
-        self.recoded: list[str] = []
-        """Files that were read as Windows-1252 or Latin-1, as they are not UTF-8."""
+        self.recoded = False
+        """Whether one was read as Windows-1252 or Latin-1, as it is not UTF-8."""
 
     @staticmethod
     def _main(folder: Path, names: Sequence[str]) -> Path:
@@ -75,7 +90,7 @@ class OwnFiles:
         try:
             return content.decode()
         except UnicodeDecodeError:
-            self.recoded.append(str(path))
+            self.recoded = True
         try:
             return content.decode("cp1252")
         except UnicodeDecodeError:  # a few bytes are none of Windows'
@@ -96,12 +111,30 @@ class OwnFiles:
                 found=name[:200] or "no name",
                 todo="name a folder that has the configuration and its files: --config FOLDER",
             )
+        try:
+            self._check(path)
+        except PermissionError as error:
+            what, _, todo = str(error.strerror).partition("; ")
+            raise UnreadError(
+                f"a file that it names is {what}", where, found=str(path), todo=todo
+            ) from error
         return path
 
-    def place(self, name: str) -> Path:
-        """Return the path of a file as `path`, or where it should be."""
-        tried = self._below(Path(name))
-        return _first(tried) or tried[0]
+    def place(self, name: str, folder: Path) -> Path:
+        """Return the path of a file that one in a folder includes, or where it should be.
+
+        Raises OSError for one that may not be read.
+        """
+        is_named = self._root or not name.startswith("/")
+        named = (below(self._root) if self._root else in_place)(name, folder)
+        tried = [named] if is_named else self._below(Path(name))
+        path = _first(tried) or tried[0]
+        self._check(path)
+        return path
+
+    def _check(self, path: Path) -> None:
+        if path != Path(os.devnull):
+            check_inside(path, self.within)
 
     def plain(self, name: str, where: str, within: str = "") -> Path:
         """Return as `path` for a plain file; the error has the line for another."""

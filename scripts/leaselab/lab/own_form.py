@@ -31,7 +31,7 @@ class OwnForm:
         """Words such as ``hook:radius`` whose parts were left out, in its order, once."""
 
     def change(self, change: str) -> None:
-        """Note a change."""
+        """Note a change; results have it, so it repeats no value of the file."""
         if change not in self._once:
             self._once.add(change)
             self.changes.append(change)
@@ -52,14 +52,14 @@ class OwnForm:
         try:
             return read(name, spot)
         except UnreadError as error:
-            self.leave_unread(error, name, spot)
+            self.leave_unread(error, spot)
         return None
 
-    def leave_unread(self, error: UnreadError, name: str, spot: str) -> None:
+    def leave_unread(self, error: UnreadError, spot: str) -> None:
         """Leave out the part that names a file, as `unless_unread`."""
         self.leave_out(UNREAD, error.what, spot)
         if UNREAD in self._without:
-            self.change(f"{name[:80]}: not read, and left out")
+            self.change("a file that it names: not read, and left out")
         self._unread.append(error)
 
     def reasons(self, *words: str) -> list[str]:

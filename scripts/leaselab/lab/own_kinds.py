@@ -16,6 +16,8 @@ MOST_LISTED = 20_000
 """Clients whose identities are listed one by one, of one kind."""
 MOST_ADDRESSES = 2**18
 """Addresses of one pool that are counted: the sizes of larger ones say nothing of clients."""
+INFORMING = 1000
+"""Clients of a subnet that ask for options alone, of a server that has no leases."""
 _ALONE = 1024
 """Clients of a subnet that have a kind each."""
 _ASKED = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}
@@ -42,8 +44,7 @@ class Kinds:
         """Begin without any."""
         self.family = family
         self.kinds: list[dict[str, Any]] = []
-        self.unserved: list[str] = []
-        self._noted: set[str] = set()
+        self._unserved: dict[str, None] = {}
         self._reserved: dict[tuple[str, str, str], tuple[Place, list[Any], dict[str, Any]]] = {}
 
     def add(self, place: Place, own: Mapping[str, Any], of: str = "") -> None:
@@ -85,9 +86,12 @@ class Kinds:
 
     def say(self, reason: str) -> None:
         """Note a part of the file whose clients get no answer, once."""
-        if reason not in self._noted:
-            self._noted.add(reason)
-            self.unserved.append(reason)
+        self._unserved.setdefault(reason)
+
+    @property
+    def unserved(self) -> list[str]:
+        """What was noted by `say`."""
+        return list(self._unserved)
 
     def addresses(self, wanted: int) -> int:
         """Addresses that there are for the clients; `wanted` is the size of the pools."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -24,6 +25,20 @@ def check_plain(path: Path) -> None:
     """
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(errno.EINVAL, "not a plain file")
+
+
+def check_inside(path: Path, folders: Iterable[Path]) -> None:
+    """Raise PermissionError for a file that is in none of some folders, by links either.
+
+    What a file of others names may be secret.  A folder may also be the file itself.
+    """
+    real = path.resolve()
+    if not any(real.is_relative_to(folder.resolve()) for folder in folders):
+        where = "outside the folder of what names it"
+        raise PermissionError(
+            errno.EPERM,
+            f"{where}; to allow that, add --also {shlex.quote(str(path.absolute()))}",
+        )
 
 
 _PACKED = {

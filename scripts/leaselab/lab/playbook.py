@@ -63,6 +63,7 @@ def run_playbook(
     root = checkout_root()
     logs = kept_folder("logs")
     logs.mkdir(parents=True, exist_ok=True)
+    logs.chmod(0o700)  # a failing task prints what it was given
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     log = logs / f"{stamp}-{name}-{os.getpid()}.log"
     events_file, variables = log.with_suffix(".events"), log.with_suffix(".variables")

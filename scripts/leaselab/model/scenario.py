@@ -69,6 +69,11 @@ class Scenario(Description, frozen=True, kw_only=True):
     """The factors that a table shows as columns; the others are rows."""
 
     @property
+    def is_own(self) -> bool:
+        """Whether the server has a user's own configuration, whose text no result keeps."""
+        return bool(self.server.options.get("configuration"))
+
+    @property
     def transport(self) -> str:
         """Transport of its messages, such as ``tcp``; empty where the load does not set it."""
         return str(self.load.get("transport", ""))

@@ -94,10 +94,13 @@ class Part:
 
 
 def fetch_config(
-    running: RunningSweep, deployed: ServerUnderTest, host: Connection, role: str
+    part: Part, deployed: ServerUnderTest, host: Connection, role: str
 ) -> KeptConfig:
-    """Store a server's configuration with the result; it must be the deployed one."""
-    path = deployed.config_file
+    """Store a server's configuration with the result; it must be the deployed one.
+
+    Of a user's own only a hash is stored.
+    """
+    path, running = deployed.config_file, part.running
     done = host.run(["cat", path], timeout_s=10.0)
     digest = hashlib.sha256(done.stdout).hexdigest()
     if done.status != 0 or digest != deployed.config_sha256:
@@ -112,8 +115,9 @@ def fetch_config(
     folder = "" if role == SERVER else f"{role}/"
     text = done.stdout.decode()
     settings = settings_of(text, deployed.variant, (deployed.build or {}).get("prefix"))
+    name = f"config/{folder}{PurePosixPath(path).name}"
     return KeptConfig(
-        file=running.write_text(f"config/{folder}{PurePosixPath(path).name}", text),
+        file=None if part.bench.scenario.is_own else running.write_text(name, text),
         settings_sha256=hashlib.sha256(settings.encode()).hexdigest(),
     )
 

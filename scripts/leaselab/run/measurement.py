@@ -35,7 +35,7 @@ from leaselab.model.record import GENERATOR
 from leaselab.run.duel import DuelRounds
 from leaselab.run.experiment import Ended, Part, begin, fetch_config
 from leaselab.run.listeners import Live, both
-from leaselab.run.record import record_of
+from leaselab.run.record import kept_words, record_of
 from leaselab.run.recovery import stop_traffic
 
 Show = Callable[[Bench, str], AbstractContextManager[Listener]]
@@ -123,7 +123,7 @@ def _measure(
             watch = stack.enter_context(watching(known, hosts))
         for part in parts:
             part.configs = {
-                role: fetch_config(part.running, server, hosts[role], role)
+                role: fetch_config(part, server, hosts[role], role)
                 for role, server in part.bench.servers.items()
             }
             part.point = _point(
@@ -285,8 +285,8 @@ def _journal_fault(parts: Sequence[Part], fault: BaseException, root: Path) -> N
     if not left:
         return
     for part in left:
-        text = by_role(str(fault), part.names) or type(fault).__name__
-        part.running.record(Fault(text=text))
+        text = by_role(kept_words(fault, part.bench.scenario), part.names)
+        part.running.record(Fault(text=text or type(fault).__name__))
     go_on = f"go on with: ./leaselab resume {left[0].running.id}"
     if isinstance(fault, LeaselabError):
         _distrust(left[0].bench, fault, root)

@@ -48,8 +48,8 @@ from leaselab.model.source import Commit
 class KeptConfig:
     """The configuration of a server, as stored with the result."""
 
-    file: str
-    """Its path within the result."""
+    file: str | None
+    """Its path within the result; None for a user's own, which may hold secrets."""
     settings_sha256: str
     """Hash of it without the names of variant and build."""
 
@@ -79,7 +79,7 @@ def record_of(
         started_at=started_at,
         finished_at=moment.now(),
         outcome=(point.error.outcome if point.error else Outcome.OK).label,
-        reasons=_reasons(point.error),
+        reasons=_reasons(point.error, bench.scenario),
         scenario=bench.scenario,
         procedure=bench.procedure,
         servers={
@@ -152,7 +152,7 @@ def failed_record(
         started_at=started_at,
         finished_at=moment.now(),
         outcome=error.outcome.label,
-        reasons=_reasons(error),
+        reasons=_reasons(error, scenario),
         scenario=scenario,
         procedure=procedure,
         servers={SERVER: Server(name=scenario.server.kind, commit=commit.hash, build=source)},
@@ -254,12 +254,25 @@ def _metrics(
     return metrics_of(kinds, rounds, procedure, holds=holds)
 
 
-def _reasons(error: LeaselabError | None) -> tuple[Reason, ...]:
+def kept_words(error: BaseException, scenario: Scenario) -> str:
+    """Return what a result keeps of an error's text.
+
+    What a server or a host says of a user's own configuration may repeat what is in it.
+    """
+    if not (scenario.is_own and isinstance(error, LeaselabError)):
+        return str(error)
+    if error.outcome not in (Outcome.BUILD, Outcome.LAB):
+        return str(error)
+    said = error.what.partition(":")[0]
+    return f"{said}; what its host said of this configuration is not kept"
+
+
+def _reasons(error: LeaselabError | None, scenario: Scenario) -> tuple[Reason, ...]:
     if error is None:
         return ()
     reason = getattr(error, "reason", None)
     word = str(reason.value) if reason is not None else error.outcome.label
-    return (Reason(word=word, text=clipped(str(error))),)
+    return (Reason(word=word, text=clipped(kept_words(error, scenario))),)
 
 
 def _server(server: ServerUnderTest, config: KeptConfig | None) -> Server:

@@ -55,11 +55,13 @@ def _launch(process):
     make_folders(process)
     for path in {process["output_file"], *process["log_files"]}:
         Path(path).unlink(missing_ok=True)
-    who = {}
+    # What a server logs and stores of its clients is not for all users of its host.
+    who = {"umask": 0o027}
     if process["user"]:
         user = pwd.getpwnam(process["user"])
         who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-    with Path(process["output_file"]).open("wb") as output:
+    handle = os.open(process["output_file"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640)
+    with os.fdopen(handle, "wb") as output:
         child = Child(
             process["argv"],
             stdin=subprocess.DEVNULL,

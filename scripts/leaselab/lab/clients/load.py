@@ -8,10 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leaselab.lab.catalog import LOADS, OWN, family_of
+from leaselab.lab.catalog import family_of
 from leaselab.lab.clients.arrivals import Arrivals, scaled
 from leaselab.lab.clients.file import Clients, Traffic
-from leaselab.lab.kept_scenarios import Made, keep, write_like
+from leaselab.lab.kept_scenarios import Made, keep, kept_beside, write_like
 from leaselab.lab.own_kinds import MOST_CLIENTS as OF_CONFIGURATION
 from leaselab.lab.own_kinds import RESERVED, leases_of, named_in
 from leaselab.model.errors import usage_error
@@ -55,7 +55,7 @@ def with_clients(
     family = family_of(scenarios, name)
     scenario = family.scenarios[name]
     traffic = _fitting(scenario, clients)
-    folder = scenarios.parent / OWN
+    folder = kept_beside(scenarios)
     kinds, notes = _kinds(scenario, traffic, scale, folder)
     count = sum(int(kind["clients"]) for kind in kinds)
     if count > MOST_CLIENTS:
@@ -65,7 +65,6 @@ def with_clients(
             found=f"{count} clients",
             wanted=f"at most {MOST_CLIENTS}",
         )
-    (folder / LOADS).mkdir(parents=True, exist_ok=True)
     procedure, shares, coming = family.procedures[name], traffic.shares, list[str]()
     if arrivals is not None:
         procedure, shares, coming = arrivals.of(traffic, scale, procedure)
@@ -109,6 +108,12 @@ def _fitting(scenario: Scenario, clients: Clients) -> Traffic:
             "a pair of servers takes no clients of a file",
             where=where,
             wanted="a scenario of one server",
+        )
+    if scenario.load.get("informs") == 1.0:
+        raise usage_error(
+            "its server gives no leases, which clients of a file ask for",
+            where=where,
+            todo="measure it with the clients that fit it: leave out --clients",
         )
     if "first_client" in scenario.load:
         raise usage_error(

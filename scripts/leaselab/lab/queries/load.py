@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from leaselab.lab.catalog import LOADS, OWN, family_of
-from leaselab.lab.kept_scenarios import Made, keep_bytes, write_like
+from leaselab.lab.catalog import family_of
+from leaselab.lab.kept_scenarios import Made, keep_bytes, kept_beside, write_like
 from leaselab.lab.queries.file import Queries, check_inside
 from leaselab.lab.queries.zones import Zone, keep_zones, kept_zones
 from leaselab.lab.roles import ROLES, options_of
@@ -51,11 +51,10 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
     """
     family = family_of(scenarios, name)
     scenario = family.scenarios[name]
-    folder = scenarios.parent / OWN
+    folder = kept_beside(scenarios)
     zones = _zones(scenario, queries, asked, folder)
     count = len(queries.lines) if asked.order == LISTED else int(scenario.load["queries"])
     _check_cache(scenario, queries, asked, count)
-    (folder / LOADS).mkdir(parents=True, exist_ok=True)
     procedure, timing, text = family.procedures[name], "", queries.text
     if asked.scale:
         procedure, timing = _recorded(procedure, queries, asked)
@@ -83,7 +82,6 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
             "data": _OWN,
             "size": sum(zone.records for zone in asked.zones),
             "zone_files": keep_zones(folder, asked.zones),
-            "last_zone": max(zone.name for zone in asked.zones),
         }
     made = write_like(folder, scenario, procedure, load, "queries")
     lines = [

@@ -44,7 +44,7 @@ def queries_of(zones: Sequence[Zone]) -> list[str]:
 def _of(zone: Zone) -> Iterator[str]:
     """The queries of a zone; what is none, or outside the zone, is left out."""
     origin = owner = zone.name
-    for _, tokens, is_blank in entries(zone.path, zone.name):
+    for _, tokens, is_blank in entries(zone.path, zone.name, zone.within):
         if tokens[0].startswith("$"):
             if tokens[0].upper() == "$ORIGIN" and len(tokens) > 1:
                 origin = absolute(tokens[1], origin)

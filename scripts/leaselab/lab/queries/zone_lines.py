@@ -8,7 +8,7 @@ from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
-from leaselab.lab.plain_file import check_plain
+from leaselab.lab.plain_file import check_inside, check_plain
 from leaselab.lab.queries.names import absolute
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -25,13 +25,17 @@ _DEEPEST = 10
 
 
 def lines_in_full(
-    path: Path, origin: str = "", around: tuple[Path, ...] = ()
+    path: Path,
+    origin: str = "",
+    around: tuple[Path, ...] = (),
+    within: tuple[Path, ...] = (),
 ) -> Iterator[tuple[int, str]]:
     """Yield the lines of a zone file, each with its number in it, or that of its directive.
 
     `origin` is the zone's name, empty where it is not known; `around` are the files that
     include this one.  A file that is included is also looked for in the folders above, as a
-    copied folder has it.  A record without an owner behind a directive gets the owner before
+    copied folder has it; it must lie in a folder of `within`, or in that of the zone's file.
+    A record without an owner behind a directive gets the owner before
     it, as servers have it.  Raises OSError, and a usage error for a directive that cannot be
     followed.
     """
@@ -46,16 +50,17 @@ def lines_in_full(
                 if word == _GENERATE:
                     yield from ((number, made) for made in _generated(words[1:]))
                 elif word == _INCLUDE:
-                    yield from (
-                        (number, held) for held in _included((*around, path), words, origin)
-                    )
+                    files = (*around, path)
+                    held = _included(files, words, origin, within or (files[0].parent,))
+                    yield from ((number, line) for line in held)
                 elif is_behind and words and not word and line[:1].isspace():
                     owner = next(owner for at, owner in owners if at == number)
                     yield number, f"{owner}{line}"
                 else:
                     yield number, line
-            except (ValueError, LookupError) as error:
-                raise _not_followed(path, number, words, origin, str(error)) from error
+            except (ValueError, LookupError, PermissionError) as error:
+                why = getattr(error, "strerror", None) or str(error)
+                raise _not_followed(path, number, words, origin, why) from error
             if word == _ORIGIN and len(words) > 1:
                 origin = absolute(words[1], origin)
             if words:
@@ -85,18 +90,21 @@ def _words(line: str) -> list[str]:
     return list(takewhile(lambda word: word[0] != ";", _WORD.findall(line)))
 
 
-def text_in_full(path: Path, origin: str) -> bytes:
+def text_in_full(path: Path, origin: str, within: tuple[Path, ...] = ()) -> bytes:
     """Return the text of a zone file in full; as it is where it has no such directive."""
     content = path.read_bytes()
     if not re.search(rb"^\$(?:INCLUDE|GENERATE)\b", content, re.MULTILINE | re.IGNORECASE):
         return content
     lines = (
-        line if line[-1:] == "\n" else f"{line}\n" for _, line in lines_in_full(path, origin)
+        line if line[-1:] == "\n" else f"{line}\n"
+        for _, line in lines_in_full(path, origin, within=within)
     )
     return "".join(lines).encode("latin-1")
 
 
-def _included(around: tuple[Path, ...], words: list[str], origin: str) -> Iterator[str]:
+def _included(
+    around: tuple[Path, ...], words: list[str], origin: str, within: tuple[Path, ...]
+) -> Iterator[str]:
     """The lines of an included file, between those that give and restore its origin."""
     path = around[-1]
     if len(around) > _DEEPEST:
@@ -108,9 +116,10 @@ def _included(around: tuple[Path, ...], words: list[str], origin: str) -> Iterat
         raise ValueError("the file is not here")
     if any(held.samefile(file) for file in around):
         raise ValueError("the file includes itself")
+    check_inside(held, within)
     inner = absolute(words[2], origin) if len(words) > 2 else origin
     yield f"{_ORIGIN} {inner}\n" if len(words) > 2 else "\n"
-    yield from (line for _, line in lines_in_full(held, inner, around))
+    yield from (line for _, line in lines_in_full(held, inner, around, within))
     yield f"\n{_ORIGIN} {origin}\n" if origin else "\n"
 
 

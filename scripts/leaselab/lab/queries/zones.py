@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from leaselab.archive.disk import drafted
+from leaselab.archive.disk import PRIVATE, drafted
 from leaselab.lab.plain_file import not_read, unpacking
 from leaselab.lab.queries.names import absolute, zone_name
 from leaselab.lab.queries.zone_lines import lines_in_full, text_in_full
@@ -33,20 +33,27 @@ class Zone(NamedTuple):
     """With its last dot, in small letters."""
     path: Path
     records: int
+    within: tuple[Path, ...] = ()
+    """Folders that files which it includes may lie in; none for its own alone."""
 
 
-def read_zone(word: str) -> Zone:
+def read_zone(word: str, also: tuple[Path, ...] = ()) -> Zone:
     """Read ``[NAME=]FILE``; the name is that of its SOA record where it is not given.
+
+    `also` are files and folders outside its own that it may include.
 
     The records are counted, and their servers read them: they say what else is wrong.  Raises
     a usage error for what is no zone file, and for one whose zone is not known.
     """
     given, _, file = word.rpartition("=")
-    return zone_of(given, Path(file), "--zone")
+    return zone_of(given, Path(file), "--zone", (Path(file).parent, *also))
 
 
-def zone_of(given: str, path: Path, where: str) -> Zone:
-    """Read a zone file as `read_zone`; `where` is what gave the name, empty for none."""
+def zone_of(given: str, path: Path, where: str, within: tuple[Path, ...] = ()) -> Zone:
+    """Read a zone file as `read_zone`; `where` is what gave the name, empty for none.
+
+    `within` has the folders of files that it may include.
+    """
     try:
         name = origin = zone_name(given) if given else ""
     except ValueError as error:
@@ -57,7 +64,7 @@ def zone_of(given: str, path: Path, where: str) -> Zone:
             wanted="the name of a zone, such as example.com",
         ) from error
     records, owner, has_soa = 0, "@", False
-    for number, tokens, is_blank in entries(path, origin):
+    for number, tokens, is_blank in entries(path, origin, within):
         if tokens[0].startswith("$"):
             origin = _directive(path, number, tokens, origin)
             continue
@@ -76,7 +83,7 @@ def zone_of(given: str, path: Path, where: str) -> Zone:
             wanted="a zone file",
             todo=unpacking(path),
         )
-    return Zone(name, path, records)
+    return Zone(name, path, records, within)
 
 
 def kept_zones(folder: Path, name: str) -> frozenset[str]:
@@ -101,6 +108,7 @@ def keep_zones(folder: Path, zones: Sequence[Zone], beside: Sequence[Zone] = ())
                 f"zone {one.name} is named twice", where=str(other.path), wanted="one file"
             )
     with drafted(folder / "zones") as draft:
+        draft.touch(PRIVATE)
         _pack(draft, ordered, beside)
         with draft.open("rb") as file:
             name = hashlib.file_digest(file, "sha256").hexdigest()
@@ -113,13 +121,14 @@ def _pack(path: Path, listed: Sequence[Zone], beside: Sequence[Zone]) -> None:
     zones, hashed, lines = [*listed, *beside], hashlib.sha256(), ""
     with tarfile.open(path, mode="w") as archive:
         for number, zone in enumerate(zones):
-            content = text_in_full(zone.path, zone.name)
+            content = text_in_full(zone.path, zone.name, zone.within)
             lines += f"{zone.name}\t{number}.zone\n" if number < len(listed) else ""
             hashed.update(f"{zone.name}\0".encode() + content)
             _add(archive, f"{number}.zone", content)
         _add(archive, "zones.tsv", lines.encode())
         records = sum(zone.records for zone in zones)
         made = {"sha256": hashed.hexdigest(), "zones": len(zones), "records": records}
+        made["last_zone"] = listed[-1].name
         _add(archive, "data.json", json.dumps({"asked": {}, "made": made}).encode())
 
 
@@ -129,13 +138,15 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     archive.addfile(entry, io.BytesIO(content))
 
 
-def entries(path: Path, origin: str = "") -> Iterator[tuple[int, list[str], bool]]:
+def entries(
+    path: Path, origin: str = "", within: tuple[Path, ...] = ()
+) -> Iterator[tuple[int, list[str], bool]]:
     """The entries of a zone file: first line, words, and whether the line begins blank."""
     tokens: list[str] = []
     depth = first = 0
     is_blank = False
     try:
-        for number, line in lines_in_full(path, origin):
+        for number, line in lines_in_full(path, origin, within=within):
             if not tokens and not depth:
                 first, is_blank = number, line[:1].isspace()
             for word in _TOKEN.findall(line):

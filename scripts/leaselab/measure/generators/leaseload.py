@@ -114,7 +114,8 @@ class Leaseload(Adapter):
         rate = UPDATES_PROBE_RATE if updates else PROBE_RATE
         load = Load(rate, PROBE_S) if self._is_dns else Load(1, 1)
         for _ in range(PROBES):
-            argv = [*self._beginning(load), "--late", str(PROBE_LATE_S), "--grace", "0"]
+            argv = [*self._beginning(load), *self._of_options()]
+            argv += ["--late", str(PROBE_LATE_S), "--grace", "0"]
             report = report_of(self.generate(argv, load.duration_s + 1), self._bench)
             if self._is_dns:
                 self._expected.check_probe(report.rcodes, self._where)
@@ -230,6 +231,11 @@ class Leaseload(Adapter):
         wanted = wanted_of(scenario)
         argv += ["--want", wanted] if wanted != WANTED[0] else []
         return argv
+
+    def _of_options(self) -> list[str]:
+        """Return the arguments for clients that only ask for options, as all of these do."""
+        only = not self._is_dns and wishes_of(self._bench.scenario).keys() == {"inform"}
+        return ["--mix", "inform=1"] if only else []
 
     def _leases(self) -> list[str]:
         """Return the arguments of what clients want, and of leases before the traffic."""
