@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from msgspec.structs import replace
 
 from leaselab.lab.build import build
-from leaselab.lab.roles import read_yaml, resolved, roles_of
+from leaselab.lab.documents import parse_yaml
+from leaselab.lab.roles import resolved, roles_of
 from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
 from leaselab.model.errors import unknown, unknown_scenario, usage_error
 from leaselab.model.procedure import WHERE
@@ -395,15 +395,7 @@ def _load(
 
 
 def _mapping(path: Path) -> Mapping[str, Any]:
-    try:
-        mapping = read_yaml(path)
-    # Bytes that are no text and numbers of thousands of digits are ValueErrors.
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise usage_error(
-            f"not YAML: {' '.join(str(error).split())[:300]}",
-            where=path.name,
-            todo="correct it there",
-        ) from error
+    mapping = parse_yaml(path.read_bytes(), path.name)
     if not isinstance(mapping, Mapping):
         raise usage_error(
             "not a mapping", where=path.name, found=repr(mapping)[:80], wanted="key: value"

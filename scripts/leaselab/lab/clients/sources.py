@@ -18,9 +18,10 @@ from leaselab.lab.clients.file import Clients
 from leaselab.lab.clients.frames import LINKS, TRUNCATED, datagram_of
 from leaselab.lab.clients.messages import Message, message_of
 from leaselab.lab.clients.population import traffic_of
+from leaselab.lab.leases import MOST_BYTES
 from leaselab.lab.plain_file import (
     LONGEST_LINE,
-    check_plain,
+    first_of,
     lines_of,
     not_read,
     text_of,
@@ -177,9 +178,7 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
         ) from error
     try:
         if path != STDIN:
-            check_plain(path)
-            with path.open("rb"):
-                pass
+            first_of(path, 0)  # libpcap's error says less
         opened = cypcap.open_offline(str(path if path == STDIN else path.absolute()))
         link = int(opened.datalink())
     except OSError as error:
@@ -229,18 +228,15 @@ def read_source(reader: Reader, path: Path) -> None:
         _read_capture(reader, path)
         return
     try:
-        check_plain(path)
-        with path.open("rb") as file:
-            first = file.readline(LONGEST_LINE)
+        first = first_of(path, LONGEST_LINE).partition(b"\n")[0]
+        is_leases = first.startswith(_LEASES)
+        if is_leases or _LOG.match(first.decode("latin-1")):
+            with text_of(path, MOST_BYTES) as file:
+                (_read_leases if is_leases else _read_log)(reader, file)
+            return
     except OSError as error:
         raise not_read(path, error) from error
-    if first.startswith(_LEASES):
-        with text_of(path) as file:
-            _read_leases(reader, file)
-    elif _LOG.match(first.decode("latin-1")):
-        with text_of(path) as file:
-            _read_log(reader, file)
-    elif _TEXT.fullmatch(first):
+    if _TEXT.fullmatch(first):
         raise usage_error(
             "text that is neither a lease file nor a log",
             where=str(path),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
-from leaselab.lab.plain_file import check_plain
+from leaselab.lab.plain_file import content_of, text_of
 from leaselab.lab.queries.names import absolute
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -22,6 +23,8 @@ _PIECE = re.compile(r'"(?:\\.|[^"\\])*"|\\.|;.*|[()]')
 _MOST = 1_000_000
 """Lines that one directive may generate."""
 _DEEPEST = 10
+MOST_BYTES = 256 << 20
+"""Bytes of a zone file at the most: three million records."""
 
 
 def lines_in_full(
@@ -35,9 +38,8 @@ def lines_in_full(
     it, as servers have it.  Raises OSError, and a usage error for a directive that cannot be
     followed.
     """
-    check_plain(path)
     is_behind = False
-    with path.open(encoding="latin-1") as lines, path.open(encoding="latin-1") as again:
+    with text_of(path, MOST_BYTES) as lines, text_of(path, MOST_BYTES) as again:
         owners = _owners(again, origin)  # read only as far as is asked for
         for number, line in enumerate(lines, 1):
             words = _words(line) if line[:1] == "$" or is_behind else []
@@ -87,7 +89,7 @@ def _words(line: str) -> list[str]:
 
 def text_in_full(path: Path, origin: str) -> bytes:
     """Return the text of a zone file in full; as it is where it has no such directive."""
-    content = path.read_bytes()
+    content = content_of(path, MOST_BYTES)
     if not re.search(rb"^\$(?:INCLUDE|GENERATE)\b", content, re.MULTILINE | re.IGNORECASE):
         return content
     lines = (
@@ -103,7 +105,7 @@ def _included(around: tuple[Path, ...], words: list[str], origin: str) -> Iterat
         raise ValueError(f"more than {_DEEPEST} files in each other")
     name = words[1].strip('"')
     tried = [path.parent / name, *(folder / name.lstrip("/") for folder in path.parents)]
-    held = next((file for file in tried if file.is_file()), None)
+    held = next((file for file in tried if os.path.isfile(file)), None)  # noqa: PTH113  # no error
     if held is None:
         raise ValueError("the file is not here")
     if any(held.samefile(file) for file in around):
