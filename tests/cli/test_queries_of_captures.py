@@ -13,8 +13,10 @@ from tests.mutations import tries
 from leaselab.cli.main import main
 from leaselab.lab.clients.frames import Datagram, Segment
 from leaselab.lab.queries import capture as reading
+from leaselab.lab.queries import resolvers
 from leaselab.lab.queries.capture import Names, Read
 from leaselab.lab.queries.file import read_queries
+from leaselab.lab.queries.resolvers import Resolvers
 from leaselab.lab.queries.streams import Streams
 from leaselab.model.errors import LeaselabError
 
@@ -73,6 +75,14 @@ KEPT = [
 )
 def test_queries_of_every_link_and_family_are_read(link, vlans, form, tmp_path):
     assert read(tmp_path, getattr(morning(link, vlans), form)(), "--keep", ".") == KEPT
+
+
+@pytest.mark.parametrize("tunnel", captures.TUNNELS)
+def test_queries_in_a_tunnel_are_read(tunnel, tmp_path):
+    capture = morning(captures.RAW)
+    capture.frames = [(at, captures.TUNNELS[tunnel](packet)) for at, packet in capture.frames]
+    capture.link = captures.ETHERNET
+    assert read(tmp_path, capture.pcap(), "--keep", ".") == KEPT
 
 
 def test_what_was_there_and_what_was_skipped_is_said(tmp_path, capsys):
@@ -174,6 +184,47 @@ def test_queries_that_a_resolver_sends_itself_are_left_out(tmp_path, capsys):
     printed = capsys.readouterr().err
     assert "2 queries: 2 A\n  with EDNS 0.0%" in printed
     assert "  2 are left out: their senders answered others\n" in printed
+
+
+OUTSIDE = "198.51.100.9"
+"""From where a resolver asks that answers elsewhere."""
+
+
+@pytest.mark.parametrize(
+    ("recursion", "asking", "left_out"),
+    [
+        (0, OUTSIDE, 3),  # of authorities
+        (0x100, OUTSIDE, 3),  # of another resolver, as a forwarder does
+        (0x100, "2001:db8::7", 0),  # a client that asks two servers at once
+    ],
+)
+def test_a_resolver_that_asks_from_another_address_is_one(
+    recursion, asking, left_out, tmp_path, capsys
+):
+    capture, asked = Capture(), []
+    resolver6, port = "2001:db8::53", (53, 40_000)
+    target = AUTHORITY if asking == OUTSIDE else resolver6
+    for number, name in enumerate(("a.test", "b.test", "c.test")):
+        at, flags = DAY + number, 0x8180
+        capture.ask(at, query(name), CLIENT, RESOLVER)
+        capture.ask(at + 0.1, query(name.upper(), flags=recursion), asking, target)
+        own = [(query(name, flags=0x8480 | recursion), target, asking, port)]
+        client = [(query(name, flags=flags), RESOLVER, CLIENT, port)]
+        answers = own + client if asking == OUTSIDE or number else client + own
+        for place, answer in enumerate(answers):
+            capture.ask(at + 0.2 + place / 10, *answer)
+        asked += [f"{name}. A"] + ([] if left_out else [f"{name.upper()}. A"])
+    assert read(tmp_path, capture.pcap(), "--keep", ".") == asked
+    said = f"  {left_out} are left out: resolvers asked them for clients, from another address"
+    assert (said in capsys.readouterr().err) == bool(left_out)
+
+
+def test_names_that_await_an_answer_take_bounded_memory(monkeypatch):
+    monkeypatch.setattr(resolvers, "_MOST_PENDING", 8)
+    known = Resolvers()
+    for name in range(100):
+        known.asked((1, 2), name, 0.0, recursion=True)
+    assert len(known._pending) == 8
 
 
 def test_a_resolver_that_answers_over_tcp_alone_is_one(tmp_path):

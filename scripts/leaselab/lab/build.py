@@ -24,9 +24,7 @@ def build(kind: type[T], data: Any, where: str) -> T:  # noqa: ANN401  (parsed J
     key, or a value of another type; `where` says which file and key.
     """
     if not isinstance(data, Mapping):
-        raise usage_error(
-            "not a mapping", where=where, found=shown(data), wanted="key: value"
-        )
+        raise usage_error("not a mapping", where=where, found=shown(data), wanted="key: value")
     _refuse_unknown(kind, data, where)
     try:
         return msgspec.convert(data, kind)
@@ -59,7 +57,7 @@ def _refused(message: str, data: Any, where: str) -> LeaselabError:  # noqa: ANN
 
 
 def _at(path: str, data: Any) -> str:  # noqa: ANN401  (as above)
-    """The plain value at a path of msgspec's; empty for another, and where keys are not said."""
+    """The plain value at a path of msgspec's; empty for others."""
     for name, number in re.findall(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]", path):
         try:
             data = data[name or int(number)]

@@ -41,7 +41,7 @@ class _Bounds:
 
     def __init__(self, where: str) -> None:
         self._where = where
-        self._sizes: dict[str, int] = {}
+        self._sizes: dict[str | None, int] = {}
         """Values for which an anchor stands; 0 while it is open."""
 
     def check(self, content: bytes | str) -> None:
@@ -71,7 +71,9 @@ class _Bounds:
                 # What is open continues with its next key once this value has ended.
                 opened.append((event.anchor, size, keys))
                 if len(opened) > _DEEPEST:
-                    raise self._refused(event, "nested too deeply", f"{_DEEPEST} levels at most")
+                    raise self._refused(
+                        event, "nested too deeply", f"{_DEEPEST} levels at most"
+                    )
                 keys = set() if isinstance(event, yaml.MappingStartEvent) else None
                 is_key = keys is not None
             else:
@@ -88,7 +90,7 @@ class _Bounds:
             keys.add(event.value)
 
     def _refused(self, event: yaml.Event, what: str, wanted: str = "") -> LeaselabError:
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 0
         return usage_error(what, where=f"{self._where}:{line}", wanted=wanted)
 
 
@@ -111,8 +113,11 @@ def parse_json(content: bytes | str, where: str) -> Any:  # noqa: ANN401  (parse
 def _check_depth(document: object) -> None:
     level = [document]
     for _ in range(_DEEPEST):
-        inner = (value.values() if isinstance(value, dict) else value for value in level
-                 if isinstance(value, dict | list))
+        inner = (
+            value.values() if isinstance(value, dict) else value
+            for value in level
+            if isinstance(value, dict | list)
+        )
         level = [each for values in inner for each in values]
     if level:
         raise ValueError(f"nested more than {_DEEPEST} deep")

@@ -61,7 +61,10 @@ _PACKED = {
 
 def unpacking(path: Path) -> str:
     """What to do with a file that is packed; empty for another."""
-    begin = first_of(path, 8)
+    try:
+        begin = first_of(path, 8)
+    except OSError:
+        return ""
     programs = (program for mark, program in _PACKED.items() if begin.startswith(mark))
     return next((f"unpack it: {program} {path.name}" for program in programs), "")
 
@@ -73,7 +76,7 @@ def first_of(path: Path, most: int) -> bytes:
 
 
 def content_of(path: Path, most: int) -> bytes:
-    """Return the bytes of a plain file; raises OSError for another, and for more than `most`."""
+    """Return the bytes of a plain file; raises OSError for another, or over `most` bytes."""
     with io.BufferedReader(raw := _Plain(path, most)) as file:
         return file.read(raw.size)
 

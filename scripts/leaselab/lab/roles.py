@@ -283,4 +283,3 @@ def load_module(name: str, path: Path) -> ModuleType | None:
 def read_yaml(path: Path) -> Any:  # noqa: ANN401  (parsed YAML)
     """Read a file of a role; raises `yaml.YAMLError`."""
     return yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506  # a safe one
-

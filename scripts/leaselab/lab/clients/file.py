@@ -202,7 +202,8 @@ def _check_shares(shares: Mapping[str, float], where: str) -> None:
         raise usage_error(
             "not shares of exchanges",
             where=where,
-            found=", ".join(f"{word} {share}" for word, share in shares.items())[:200] or "none",
+            found=", ".join(f"{word} {share}" for word, share in shares.items())[:200]
+            or "none",
             wanted=f"shares of {', '.join(WORDS)} that sum to 1",
         )
 

@@ -144,10 +144,16 @@ class Packets:
         """Open the capture; standard input for ``-``."""
         self.link, self._library, self._opened = _opened(path)
         self._path = path
+        self._left = math.inf if path == STDIN else path.stat().st_size
+        """Bytes of packets that the file had room for as it was opened."""
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
         try:
             for header, data in self._opened:
+                self._left -= len(data)
+                if self._left < 0:
+                    self.notes = ("grow while they are read: read up to their size",)
+                    return
                 yield header.ts, data  # type: ignore[attr-defined]
         except self._library.Error as error:
             why = str(error.args[-1])
@@ -243,8 +249,7 @@ def read_source(reader: Reader, path: Path) -> None:
             wanted="a lease file of Kea with its header, or a forensic log in Kea's own format",
             todo="capture packets if Kea writes a format of yours",
         )
-    else:
-        _read_capture(reader, path)
+    _read_capture(reader, path)
 
 
 class _Lease(NamedTuple):
