@@ -215,27 +215,6 @@ def block(kind, body):
     return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
 
 
-def mutated(data, dice):
-    """A capture with a few bytes changed, cut out, put in, or its end cut off."""
-    data = bytearray(data)
-    for _ in range(dice.randint(1, 8)):
-        place = dice.randrange(len(data))
-        match dice.randrange(4):
-            case 0:
-                data[place] = dice.randrange(256)
-            case 1:
-                del data[place : place + dice.randint(1, 20)]
-            case 2:
-                data[place:place] = dice.randbytes(dice.randint(1, 20))
-            case 3 if dice.random() < 0.2:
-                del data[place:]
-            case _:
-                data[place] ^= 1 << dice.randrange(8)
-        if not data:
-            return b""
-    return bytes(data)
-
-
 def mac(number, vendor=b"\xac\xde\x48"):
     return vendor + number.to_bytes(3, "big")
 

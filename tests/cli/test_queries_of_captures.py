@@ -1,26 +1,22 @@
 """``leaselab queries``: what a file of queries has of a capture, and what it has not."""
 
-import random
 import struct
 import subprocess
 import sys
 
 import pytest
 from tests import captures
-from tests.captures import DAY, Capture, mutated
-from tests.mutations import tries
+from tests.captures import DAY, Capture
 
 from leaselab.cli.main import main
 from leaselab.lab.clients.frames import Datagram, Segment
 from leaselab.lab.queries import capture as reading
 from leaselab.lab.queries import resolvers
-from leaselab.lab.queries.capture import Names, Read
 from leaselab.lab.queries.file import read_queries
 from leaselab.lab.queries.resolvers import Resolvers
 from leaselab.lab.queries.streams import Streams
 from leaselab.model.errors import LeaselabError
 
-MUTATED = tries(1000)
 A, MX, HTTPS, AXFR, CAA = 1, 15, 65, 252, 257
 
 
@@ -340,37 +336,6 @@ def test_a_file_that_is_full_has_the_first_queries(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(reading, "MOST_BYTES", 60)
     assert read(tmp_path, morning().pcap(), "--keep", ".") == KEPT[:2]
     assert "3 later ones are left out" in capsys.readouterr().err
-
-
-def outcome(path):
-    """The exit code of reading a file, without a command's start."""
-    read_so_far = Read(Names())
-    try:
-        read_so_far.add(path)
-    except LeaselabError as error:
-        return error.outcome.value
-    counted = read_so_far.counted()
-    if not counted.queries:
-        return 2
-    path.with_name("q").write_bytes(counted.text)
-    assert read_queries(path.with_name("q")).lines == counted.text.decode().splitlines()
-    return 0
-
-
-def test_a_mutated_capture_is_read_or_refused(tmp_path, capsys):
-    """Nothing else than an exit of 0 or 2, whatever is in a file; what is written is read."""
-    dice = random.Random(36)  # noqa: S311  # no secret
-    originals = [morning().pcap(), morning().pcapng(), morning(captures.SLL2).pcapng()]
-    few = Capture(captures.RAW, (), morning(captures.RAW).frames[:1])
-    originals += [few.pcap(), few.pcapng(), streamed((0, BOTH[:9]), (9, BOTH[9:])).pcap()]
-    path, seen = tmp_path / "m", set()
-    for number in range(MUTATED):
-        path.write_bytes(mutated(originals[number % len(originals)], dice))
-        seen.add(outcome(path))
-        if number % 100 == 0:
-            assert main(["queries", str(path)]) == outcome(path)
-            assert "Traceback" not in capsys.readouterr().err
-    assert seen == {0, 2}
 
 
 def test_a_large_capture_is_read_in_bounded_memory(tmp_path):

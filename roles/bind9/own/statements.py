@@ -8,11 +8,11 @@ from typing import NamedTuple
 from leaselab.model.errors import usage_error
 
 _TOKEN = re.compile(
-    r'/\*(?:.*?\*/|.*)|(?:#|//)[^\n]*|"(?:[^"\\]|\\.)*"?|[{};]|(?:[^\s{};"#/]|/(?![/*]))+|\S',
+    r'/\*(?:.*?\*/|.*)|(?:#|//)[^\n]*|"(?:[^"\\]++|\\.)*+"?|[{};]|(?:[^\s{};"#/]++|/(?![/*]))++|\S',
     re.DOTALL,
 )
 _DEEPEST = 50
-_OPEN = re.compile(r'/\*(?!.*\*/)|"(?:[^"\\]|\\.)*\Z', re.DOTALL)
+_OPEN = re.compile(r'/\*(?!.*\*/)|"(?:[^"\\]++|\\.)*+\Z', re.DOTALL)
 """A comment or a text without an end, as the expression above has it."""
 _ENDS_WITH_BRACES = {
     *("acl", "controls", "http", "key", "logging", "options", "server", "tls", "view", "zone"),

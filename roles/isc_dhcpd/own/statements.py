@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from leaselab.model.errors import usage_error
 
-_TOKEN = re.compile(r'#[^\n]*|"(?:[^"\\]|\\.)*"|[{};,]|[^\s{};,"#]+|\S')
+_TOKEN = re.compile(r'#[^\n]*|"(?:[^"\\]++|\\.)*+"|[{};,]|[^\s{};,"#]+|\S')
 _QUAD = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){3}")
 _DIGITS = re.compile(r"[0-9a-fA-F]{1,2}(?::[0-9a-fA-F]{1,2})*")
 _ESCAPE = re.compile(r"(\\(?:[0-3][0-7]{2}|x[0-9a-fA-F]{2}|.))", re.DOTALL)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from leaselab.lab.build import build
 from leaselab.lab.documents import parse_yaml
+from leaselab.lab.plain_file import content_of, not_read
 from leaselab.lab.roles import resolved, roles_of
 from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
 from leaselab.model.errors import unknown, unknown_scenario, usage_error
@@ -30,6 +31,8 @@ OWN = ".leaselab/own"
 """Folder beside that of the families: scenarios that were made of users' configurations."""
 LOADS = "loads"
 """Folder beside the families: the loads that they name, a file each."""
+_MOST_BYTES = 16 << 20
+"""Bytes of a file at the most."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 """Of a scenario; the server contract takes the same as the name of a variant."""
 _DELAY = "pair_max_response_delay_s"
@@ -395,7 +398,11 @@ def _load(
 
 
 def _mapping(path: Path) -> Mapping[str, Any]:
-    mapping = parse_yaml(path.read_bytes(), path.name)
+    try:
+        content = content_of(path, _MOST_BYTES)
+    except OSError as error:
+        raise not_read(path, error) from error
+    mapping = parse_yaml(content, path.name)
     if not isinstance(mapping, Mapping):
         raise usage_error(
             "not a mapping", where=path.name, found=repr(mapping)[:80], wanted="key: value"

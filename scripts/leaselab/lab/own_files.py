@@ -174,9 +174,8 @@ class OwnFiles:
         names = []
         try:
             for entry in sorted(path.iterdir()):
-                check = entry.resolve()
-                if not check.is_dir():
-                    check_plain(check)
+                if not entry.is_dir():
+                    check_plain(entry)
                     names.append(str(Path(folder) / entry.name))
         except OSError as error:
             raise UnreadError(

@@ -46,10 +46,10 @@ class _Plain(io.FileIO):
             self.close()
             raise OSError(errno.EFBIG, f"more than {most >> 20} MiB")
 
-    def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401  # as of FileIO
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  # as of FileIO
         """Read no further than to the size."""
         left = max(0, self.size - self.tell())
-        return super().readinto(memoryview(buffer)[:left])
+        return (super().readinto(memoryview(buffer)[:left]) or 0) if left else 0
 
 
 _PACKED = {

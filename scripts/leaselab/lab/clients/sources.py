@@ -183,8 +183,8 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
             todo="./leaselab extra captures",
         ) from error
     try:
-        if path != STDIN:
-            first_of(path, 0)  # libpcap's error says less
+        if path != STDIN and not first_of(path, 1):  # libpcap would wait for the kernel's
+            raise usage_error("empty", where=str(path), wanted="pcap or pcapng")
         opened = cypcap.open_offline(str(path if path == STDIN else path.absolute()))
         link = int(opened.datalink())
     except OSError as error:

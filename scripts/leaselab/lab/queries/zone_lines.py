@@ -17,8 +17,8 @@ _INCLUDE, _GENERATE, _ORIGIN = "$INCLUDE", "$GENERATE", "$ORIGIN"
 _RANGE = re.compile(r"(\d{1,10})-(\d{1,10})(?:/(\d{1,10}))?")
 _NUMBER = re.compile(r"\\\$|\$\$|\$(?:\{(-?\d{1,10})(?:,(\d{1,3})(?:,([doxXnN]))?)?\})?")
 _WORD = re.compile(r'"[^"]*"|[^\s;"]+|\S')
-_NAME = re.compile(r'(?:\\.|[^\s();"\\])+')
-_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|\\.|;.*|[()]')
+_NAME = re.compile(r'(?:\\.|[^\s();"\\]++)++')
+_PIECE = re.compile(r'"(?:\\.|[^"\\]++)*+"|\\.|;.*|[()]')
 """What may have a parenthesis that is none, or is one."""
 _MOST = 1_000_000
 """Lines that one directive may generate."""
