@@ -106,7 +106,7 @@ def framed(packet, link=ETHERNET, vlans=()):
     return b"\2\0\0\0\0\2\2\0\0\0\0\1" + tags + struct.pack("!H", protocol) + packet
 
 
-def _outer(kind, payload):
+def outer(kind, payload):
     """A packet that carries another between the ends of a tunnel."""
     head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), 1, 0, 64, kind, 0)
     return head + b"\x0a\0\0\1\x0a\0\0\2" + payload
@@ -117,12 +117,17 @@ def _tagged(protocol, payload):
 
 
 def _gre(flags, protocol, head, payload):
-    return framed(_outer(47, struct.pack("!HH", flags, protocol) + head + payload))
+    return framed(outer(47, struct.pack("!HH", flags, protocol) + head + payload))
 
 
-def _vxlan(payload):
-    udp = struct.pack("!HHHH", 4000, 4789, 16 + len(payload), 0) + b"\x08" + bytes(7)
-    return framed(_outer(17, udp + payload))
+def tunnelled(port, head, payload):
+    """A frame of a tunnel of UDP."""
+    udp = struct.pack("!HHHH", 4000, port, 8 + len(head + payload), 0)
+    return framed(outer(17, udp + head + payload))
+
+
+def _gpe(ip):
+    return b"\x0c\0\0" + (b"\2" if _is_six(ip) else b"\1") + bytes(4)
 
 
 def _is_six(packet):
@@ -136,13 +141,20 @@ TUNNELS = {
     ),
     "MPLS": lambda ip: _tagged(0x8847, b"\0\1\0\x40\0\2\1\x40" + ip),
     "pseudowire": lambda ip: _tagged(0x8847, b"\0\2\1\x40" + bytes(4) + framed(ip)),
-    "IP": lambda ip: framed(_outer(41 if _is_six(ip) else 4, ip)),
+    "IP": lambda ip: framed(outer(41 if _is_six(ip) else 4, ip)),
     "GRE": lambda ip: _gre(0, 0x86DD if _is_six(ip) else 0x0800, b"", ip),
     "GRE with a key": lambda ip: _gre(0x2000, 0x6558, bytes(4), framed(ip, vlans=(5,))),
     "ERSPAN I": lambda ip: _gre(0, 0x88BE, b"", framed(ip)),
     "ERSPAN II": lambda ip: _gre(0x1000, 0x88BE, bytes(12), framed(ip)),
     "ERSPAN III": lambda ip: _gre(0x1000, 0x22EB, bytes(15) + b"\1" + bytes(8), framed(ip)),
-    "VXLAN": lambda ip: _vxlan(framed(ip)),
+    "VXLAN": lambda ip: tunnelled(4789, b"\x08" + bytes(7), framed(ip)),
+    "VXLAN of Linux": lambda ip: tunnelled(8472, b"\x08" + bytes(7), framed(ip)),
+    "VXLAN-GPE": lambda ip: tunnelled(4790, _gpe(ip), ip),
+    "VXLAN-GPE of frames": lambda ip: tunnelled(4790, b"\x08" + bytes(7), framed(ip)),
+    "Geneve": lambda ip: tunnelled(6081, b"\0\0\x65\x58" + bytes(4), framed(ip)),
+    "Geneve with options": lambda ip: tunnelled(
+        6081, b"\2\0\x86\xdd" + bytes(12) if _is_six(ip) else b"\2\0\x08\0" + bytes(12), ip
+    ),
 }
 """Frames around a packet, by what carries it."""
 
@@ -201,27 +213,6 @@ class Capture:
 def block(kind, body):
     size = len(body) + 12
     return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
-
-
-def mutated(data, dice):
-    """A capture with a few bytes changed, cut out, put in, or its end cut off."""
-    data = bytearray(data)
-    for _ in range(dice.randint(1, 8)):
-        place = dice.randrange(len(data))
-        match dice.randrange(4):
-            case 0:
-                data[place] = dice.randrange(256)
-            case 1:
-                del data[place : place + dice.randint(1, 20)]
-            case 2:
-                data[place:place] = dice.randbytes(dice.randint(1, 20))
-            case 3 if dice.random() < 0.2:
-                del data[place:]
-            case _:
-                data[place] ^= 1 << dice.randrange(8)
-        if not data:
-            return b""
-    return bytes(data)
 
 
 def mac(number, vendor=b"\xac\xde\x48"):

@@ -1,5 +1,6 @@
 """Configurations with something wrong in them, the same for the same seed."""
 
+import re
 from copy import deepcopy
 from random import Random
 
@@ -61,6 +62,64 @@ def with_other_bytes(text, seed):
         cut = random.choice([0, 0, length])
         text = text[:at] + piece + text[at + cut :]
     return text
+
+
+DEEP = (b"[", b'{"a":', b"(", b"- ", b"{ ")
+WORDS = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?|[A-Za-z][\w-]*")
+TYPES = (
+    *(
+        b"null",
+        b"true",
+        b"no",
+        b"0",
+        b"-1",
+        b"1.5",
+        b".nan",
+        b"1e400",
+        b"9" * 400,
+        b"0x" + b"f" * 9000,
+    ),
+    *(
+        b'""',
+        b"[]",
+        b"{}",
+        b"[[]]",
+        b"2026-11-28",
+        b"'x'",
+        b"\\ud800",
+        b'"\\ud800"',
+        b"\xed\xa0\x80",
+    ),
+)
+"""What may stand for a word or a number."""
+
+
+def mutated(data, dice):
+    """A file with some of what goes wrong with files: in bits, pieces, lines, types, depth."""
+    for _ in range(dice.choice([1, 1, 1, 2, 4])):
+        at, length = dice.randrange(len(data) + 1), dice.randint(1, 20)
+        piece, lines = data[at : at + length], data.splitlines(keepends=True) or [b""]
+        words = list(WORDS.finditer(data))
+        match dice.randrange(8):
+            case 0 if piece:
+                bit = bytes([piece[0] ^ 1 << dice.randrange(8)])
+                data = data[:at] + bit + data[at + 1 :]
+            case 1 if dice.random() < 0.3:
+                data = data[:at]
+            case 2:
+                data = data[:at] + piece * dice.choice([0, 2, 2, 50]) + data[at + length :]
+            case 3:
+                line = dice.randrange(len(lines))
+                lines[line : line + 1] = [lines[line]] * dice.choice([0, 2, 2, 300])
+                data = b"".join(lines)
+            case 4:
+                data = data[:at] + dice.choice(DEEP) * dice.choice([3, 120, 3000]) + data[at:]
+            case 5 | 6 if words:
+                word = dice.choice(words)
+                data = data[: word.start()] + dice.choice(TYPES) + data[word.end() :]
+            case _:
+                data = data[:at] + dice.choice([*PIECES, dice.randbytes(length)]) + data[at:]
+    return data
 
 
 def with_other_values(value, seed):

@@ -28,12 +28,44 @@ def file(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("clients: 40", f"clients: 1{'0' * 400}", "dhcpv4: not a number of what was counted"),
-        ("clients: 40", "clients: -1", "dhcpv4: not a number of what was counted (found -1,"),
+        ("clients: 40", f"clients: 1{'0' * 400}", "dhcpv4: clients: not a number of what was "),
+        ("clients: 40", f"clients: 0x{'f' * 9000}", "found a number of thousands of digits,"),
+        (
+            "clients: 40",
+            "clients: -1",
+            "dhcpv4: clients: not a number of what was counted (fou",
+        ),
+        ("clients: 40", "clients: true", "clients: value of another type (found bool True"),
+        (
+            "clients: 40",
+            "clients: 2026-11-28",
+            "(found date datetime.date(2026, 11, 28), wanted",
+        ),
+        ("clients: 40", "clients: 40\n  clients: 4", ":6: key 'clients' is there twice"),
+        ("clients: 40", f"clients: {'[' * 50_000}", ":5: nested too deeply (wanted 100 levels"),
+        ("clients: 40", f"clients: {'[' * 1000}", ":5: nested too deeply (wanted 100 levels"),
+        ("clients: 40", 'clients: !!int ""', "not YAML: "),
+        ("begins: '", "begins: 'x", "dhcpv4: begins: not a time of day (found 'x"),
+        (
+            "begins: '",
+            "begins: 8 #'",
+            "begins: value of another type (found int 8, wanted str)",
+        ),
+        ("  new: [40", "  on: [40", "dhcpv4: minutes: a key that is no text; put it in q"),
+        (
+            "per_s: ",
+            "per_s: .inf #",
+            "dhcpv4: peak: per_s: not a number of what was counted (f",
+        ),
+        (
+            "minute: ",
+            "minute: -1 #",
+            "dhcpv4: peak: minute: not a number of what was counted (",
+        ),
         ("seconds: 1839.0", "seconds: .nan", "not a number of what was counted (found nan,"),
         ("new: [40", "new: [-40", "not a number of what was counted (found -40,"),
         ("new: [40", "new: [40, 1", "dhcpv4: minutes: not minutes of exchanges (found new 32,"),
-        ("resent: 0.0", "resent: '0'", "dhcpv4: resent: value of another type (found str,"),
+        ("resent: 0.0", "resent: '0'", "dhcpv4: resent: value of another type (found str '0',"),
         ("clients: 20\n", "clients: 0\n", "dhcpv4: kinds[0].clients: not a number of clie"),
         ("clients: 20\n", "clients: 20\n    colour: red\n", "kinds[0]: unknown key 'colour'"),
         (

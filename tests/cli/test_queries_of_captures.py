@@ -1,24 +1,22 @@
 """``leaselab queries``: what a file of queries has of a capture, and what it has not."""
 
-import random
 import struct
 import subprocess
 import sys
 
 import pytest
 from tests import captures
-from tests.captures import DAY, Capture, mutated
-from tests.mutations import tries
+from tests.captures import DAY, Capture
 
 from leaselab.cli.main import main
 from leaselab.lab.clients.frames import Datagram, Segment
 from leaselab.lab.queries import capture as reading
-from leaselab.lab.queries.capture import Names, Read
+from leaselab.lab.queries import resolvers
 from leaselab.lab.queries.file import read_queries
+from leaselab.lab.queries.resolvers import Resolvers
 from leaselab.lab.queries.streams import Streams
 from leaselab.model.errors import LeaselabError
 
-MUTATED = tries(1000)
 A, MX, HTTPS, AXFR, CAA = 1, 15, 65, 252, 257
 
 
@@ -73,6 +71,14 @@ KEPT = [
 )
 def test_queries_of_every_link_and_family_are_read(link, vlans, form, tmp_path):
     assert read(tmp_path, getattr(morning(link, vlans), form)(), "--keep", ".") == KEPT
+
+
+@pytest.mark.parametrize("tunnel", captures.TUNNELS)
+def test_queries_in_a_tunnel_are_read(tunnel, tmp_path):
+    capture = morning(captures.RAW)
+    capture.frames = [(at, captures.TUNNELS[tunnel](packet)) for at, packet in capture.frames]
+    capture.link = captures.ETHERNET
+    assert read(tmp_path, capture.pcap(), "--keep", ".") == KEPT
 
 
 def test_what_was_there_and_what_was_skipped_is_said(tmp_path, capsys):
@@ -174,6 +180,47 @@ def test_queries_that_a_resolver_sends_itself_are_left_out(tmp_path, capsys):
     printed = capsys.readouterr().err
     assert "2 queries: 2 A\n  with EDNS 0.0%" in printed
     assert "  2 are left out: their senders answered others\n" in printed
+
+
+OUTSIDE = "198.51.100.9"
+"""From where a resolver asks that answers elsewhere."""
+
+
+@pytest.mark.parametrize(
+    ("recursion", "asking", "left_out"),
+    [
+        (0, OUTSIDE, 3),  # of authorities
+        (0x100, OUTSIDE, 3),  # of another resolver, as a forwarder does
+        (0x100, "2001:db8::7", 0),  # a client that asks two servers at once
+    ],
+)
+def test_a_resolver_that_asks_from_another_address_is_one(
+    recursion, asking, left_out, tmp_path, capsys
+):
+    capture, asked = Capture(), []
+    resolver6, port = "2001:db8::53", (53, 40_000)
+    target = AUTHORITY if asking == OUTSIDE else resolver6
+    for number, name in enumerate(("a.test", "b.test", "c.test")):
+        at, flags = DAY + number, 0x8180
+        capture.ask(at, query(name), CLIENT, RESOLVER)
+        capture.ask(at + 0.1, query(name.upper(), flags=recursion), asking, target)
+        own = [(query(name, flags=0x8480 | recursion), target, asking, port)]
+        client = [(query(name, flags=flags), RESOLVER, CLIENT, port)]
+        answers = own + client if asking == OUTSIDE or number else client + own
+        for place, answer in enumerate(answers):
+            capture.ask(at + 0.2 + place / 10, *answer)
+        asked += [f"{name}. A"] + ([] if left_out else [f"{name.upper()}. A"])
+    assert read(tmp_path, capture.pcap(), "--keep", ".") == asked
+    said = f"  {left_out} are left out: resolvers asked them for clients, from another address"
+    assert (said in capsys.readouterr().err) == bool(left_out)
+
+
+def test_names_that_await_an_answer_take_bounded_memory(monkeypatch):
+    monkeypatch.setattr(resolvers, "_MOST_PENDING", 8)
+    known = Resolvers()
+    for name in range(100):
+        known.asked((1, 2), name, 0.0, recursion=True)
+    assert len(known._pending) == 8
 
 
 def test_a_resolver_that_answers_over_tcp_alone_is_one(tmp_path):
@@ -289,37 +336,6 @@ def test_a_file_that_is_full_has_the_first_queries(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(reading, "MOST_BYTES", 60)
     assert read(tmp_path, morning().pcap(), "--keep", ".") == KEPT[:2]
     assert "3 later ones are left out" in capsys.readouterr().err
-
-
-def outcome(path):
-    """The exit code of reading a file, without a command's start."""
-    read_so_far = Read(Names())
-    try:
-        read_so_far.add(path)
-    except LeaselabError as error:
-        return error.outcome.value
-    counted = read_so_far.counted()
-    if not counted.queries:
-        return 2
-    path.with_name("q").write_bytes(counted.text)
-    assert read_queries(path.with_name("q")).lines == counted.text.decode().splitlines()
-    return 0
-
-
-def test_a_mutated_capture_is_read_or_refused(tmp_path, capsys):
-    """Nothing else than an exit of 0 or 2, whatever is in a file; what is written is read."""
-    dice = random.Random(36)  # noqa: S311  # no secret
-    originals = [morning().pcap(), morning().pcapng(), morning(captures.SLL2).pcapng()]
-    few = Capture(captures.RAW, (), morning(captures.RAW).frames[:1])
-    originals += [few.pcap(), few.pcapng(), streamed((0, BOTH[:9]), (9, BOTH[9:])).pcap()]
-    path, seen = tmp_path / "m", set()
-    for number in range(MUTATED):
-        path.write_bytes(mutated(originals[number % len(originals)], dice))
-        seen.add(outcome(path))
-        if number % 100 == 0:
-            assert main(["queries", str(path)]) == outcome(path)
-            assert "Traceback" not in capsys.readouterr().err
-    assert seen == {0, 2}
 
 
 def test_a_large_capture_is_read_in_bounded_memory(tmp_path):

@@ -268,7 +268,7 @@ def hostile(tmp_path):
         ("/dev/watchdog\0", "null byte"),
         ("fifo", "not a plain file"),
         ("folder", "not a plain file"),
-        ("sparse", "more than 64 MiB in all"),
+        ("sparse", "more than 64 MiB"),
         ("loop", "symbolic links"),
         ("x" * 5000, "too long"),
     ],

@@ -142,6 +142,8 @@ class TestPassword:
 
     def test_a_file_that_is_not_there_is_named(self, tmp_path):
         assert f"{tmp_path}/none: the password file cannot" in self.refusal(tmp_path / "none")
+        os.mkfifo(tmp_path / "pipe")
+        assert "(found not a plain file, wanted" in self.refusal(tmp_path / "pipe")
         assert "cannot be read" in self.refusal(tmp_path)
 
     def test_one_that_is_too_long_for_ipmi_is_refused_before_it_is_sent(self, file):

@@ -41,6 +41,12 @@ def test_records_are_generated_as_bind_does(tmp_path, directive, records):
     assert made.records == 2 + len(records)
 
 
+def test_only_a_leftmost_label_is_a_wildcard(tmp_path):
+    made = zone(tmp_path, "*.a A 192.0.2.1\na.*.b A 192.0.2.1\n*.*.c A 192.0.2.1\n")
+    names = [f"{name}.example.net. A" for name in ("leaselab.a", "a.*.b", "leaselab.*.c")]
+    assert set(names) < set(queries_of([made]))
+
+
 def test_included_files_are_in_their_place_with_their_origin(tmp_path):
     (tmp_path / "etc/zones").mkdir(parents=True)
     (tmp_path / "etc/zones/more").write_text("www A 192.0.2.1\n", encoding="ascii")

@@ -118,7 +118,8 @@ def queries(args: argparse.Namespace) -> Outcome:
         read.add(path)
     counted = read.counted()
     if not counted.queries:
-        of_servers = [("queries of servers", counted.of_servers)] if counted.of_servers else []
+        others = counted.of_servers + counted.for_others
+        of_servers = [("queries of servers", others)] if others else []
         raise usage_error(
             "no query in it",
             where=", ".join(map(str, args.captures)),
@@ -140,6 +141,11 @@ def _counted_queries(read: Read, counted: Counted) -> Iterator[str]:
     )
     if counted.of_servers:
         yield f"  {counted.of_servers} are left out: their senders answered others"
+    if counted.for_others:
+        yield (
+            f"  {counted.for_others} are left out: resolvers asked them for clients, from "
+            "another address than they answer at"
+        )
     if read.left_out:
         yield f"  {read.left_out} later ones are left out: the file is full"
     if read.skipped:

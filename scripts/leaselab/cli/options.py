@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
-import math
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 from leaselab.archive.disk import write_whole, writing
 from leaselab.archive.store import Store
 from leaselab.lab.checkout import checkout_root, usual_results
+from leaselab.lab.documents import parse_json
 from leaselab.lab.plain_file import content_of, not_read, stdin_of
 from leaselab.model.errors import unknown_scenario, usage_error
 from leaselab.model.text import escaped_json
@@ -228,35 +228,15 @@ def read_json(place: str, todo: str = "") -> Any:  # noqa: ANN401  (parsed JSON)
 
     Raises a usage error for what is no plain file of at most 64 MiB, or no JSON.
     """
-    bounds = _INPUT_BYTES, f"more than {_INPUT_BYTES >> 20} MiB"
     try:
-        content = stdin_of(*bounds) if place == "-" else content_of(Path(place), *bounds)
+        content = (
+            stdin_of(_INPUT_BYTES) if place == "-" else content_of(Path(place), _INPUT_BYTES)
+        )
     except FileNotFoundError as error:
         raise usage_error("no such file", where=place, todo=todo) from error
     except OSError as error:
         raise not_read(Path(place), error) from error
     return parse_json(content, place)
-
-
-def parse_json(content: bytes | str, where: str) -> Any:  # noqa: ANN401  (parsed JSON)
-    """Parse JSON of the user; a usage error for what is none, such as NaN and 1e400."""
-    try:
-        document = json.loads(content, parse_constant=_no_number, parse_float=_finite)
-        json.dumps(
-            document, ensure_ascii=False
-        ).encode()  # a lone surrogate (\ud800) is not text
-        return document
-    except (ValueError, RecursionError) as error:
-        raise usage_error(f"not JSON: {error}", where=where, wanted="JSON") from error
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _no_number(text[:40])
 
 
 def write_output(path: Path, content: bytes) -> None:

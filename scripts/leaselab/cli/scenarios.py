@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 from rich.table import Table
 
-from leaselab.cli.options import parse_json, print_json
+from leaselab.cli.options import print_json
 from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
 from leaselab.lab.checkout import checkout_root
+from leaselab.lab.documents import parse_json
 from leaselab.lab.roles import options_of
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, usage_error

@@ -24,26 +24,46 @@ def build(kind: type[T], data: Any, where: str) -> T:  # noqa: ANN401  (parsed J
     key, or a value of another type; `where` says which file and key.
     """
     if not isinstance(data, Mapping):
-        raise usage_error("not a mapping", where=where, found=repr(data), wanted="key: value")
+        raise usage_error("not a mapping", where=where, found=shown(data), wanted="key: value")
     _refuse_unknown(kind, data, where)
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        raise _refused(str(error), where) from error
+        raise _refused(str(error), data, where) from error
 
 
-def _refused(message: str, where: str) -> LeaselabError:
+def shown(value: object) -> str:
+    """A value as an error shows it, of at most 40 characters."""
+    try:
+        return repr(value)[:40]
+    except ValueError:  # Python writes no number of thousands of digits
+        return "a number of thousands of digits"
+
+
+def _refused(message: str, data: Any, where: str) -> LeaselabError:  # noqa: ANN401  (as above)
     """Return msgspec's words for what does not fit as an error that says found and wanted."""
-    what, _, path = message.replace("`", "").partition(" - at $")
+    what, _, place = message.replace("`", "").partition(" - at ")
+    of_key, _, path = place.partition("$")
     keys = path.replace(".", ": ")
     place = f"{where}{keys}".replace(": [", "[")
     if match := re.fullmatch(r"Object missing required field (.+)", what):
         return usage_error("a key is missing", where=place, wanted=match[1])
+    if of_key:  # YAML reads `on`, `no` and dates as what they look like
+        return usage_error("a key that is no text", where=place, todo="put it in quotes")
     if match := re.fullmatch(r"Expected (.+), got (.+)", what):
-        return usage_error(
-            "value of another type", where=place, found=match[2], wanted=match[1]
-        )
+        found = f"{match[2]} {_at(path, data)}".rstrip()
+        return usage_error("value of another type", where=place, found=found, wanted=match[1])
     return usage_error(what, where=place, todo="correct this value")
+
+
+def _at(path: str, data: Any) -> str:  # noqa: ANN401  (as above)
+    """The plain value at a path of msgspec's; empty for others."""
+    for name, number in re.findall(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]", path):
+        try:
+            data = data[name or int(number)]
+        except (LookupError, TypeError, ValueError):
+            return ""
+    return "" if isinstance(data, Mapping | list) or data is None else shown(data)
 
 
 def _refuse_unknown(hint: Any, data: Any, where: str) -> None:  # noqa: ANN401  (any field's)

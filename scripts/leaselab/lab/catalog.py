@@ -12,12 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from msgspec.structs import replace
 
 from leaselab.lab.build import build
 from leaselab.lab.checkout import announce
-from leaselab.lab.roles import read_yaml, resolved, roles_of
+from leaselab.lab.documents import parse_yaml
+from leaselab.lab.plain_file import content_of, not_read
+from leaselab.lab.roles import resolved, roles_of
 from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
 from leaselab.model.errors import LeaselabError, unknown, unknown_scenario, usage_error
 from leaselab.model.procedure import WHERE
@@ -32,6 +33,8 @@ OWN = ".leaselab/own"
 """Folder beside that of the families: scenarios that were made of users' configurations."""
 LOADS = "loads"
 """Folder beside the families: the loads that they name, a file each."""
+_MOST_BYTES = 16 << 20
+"""Bytes of a file at the most."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 """Of a scenario; the server contract takes the same as the name of a variant."""
 _DELAY = "pair_max_response_delay_s"
@@ -426,14 +429,10 @@ def _load(
 
 def _mapping(path: Path) -> Mapping[str, Any]:
     try:
-        mapping = read_yaml(path)
-    # Bytes that are no text and numbers of thousands of digits are ValueErrors.
-    except (yaml.YAMLError, ValueError, RecursionError, OSError) as error:
-        raise usage_error(
-            f"not YAML: {' '.join(str(error).split())[:300]}",
-            where=path.name,
-            todo="correct it there",
-        ) from error
+        content = content_of(path, _MOST_BYTES)
+    except OSError as error:
+        raise not_read(path, error) from error
+    mapping = parse_yaml(content, path.name)
     if not isinstance(mapping, Mapping):
         raise usage_error(
             "not a mapping", where=path.name, found=repr(mapping)[:80], wanted="key: value"

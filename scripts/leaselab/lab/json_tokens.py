@@ -129,8 +129,8 @@ class Tokens:
         self._places, self._left, self._files = places, _LARGEST, 0
         name = "standard input" if str(path) == "-" else plain(str(path))
         try:
-            bounds = _LARGEST, _TOO_LARGE
-            content = stdin_of(*bounds) if str(path) == "-" else content_of(path, *bounds)
+            is_stdin = str(path) == "-"
+            content = stdin_of(_LARGEST) if is_stdin else content_of(path, _LARGEST)
         except (OSError, ValueError) as error:
             raise usage_error(
                 f"cannot be read: {_reason(error)}",
@@ -174,7 +174,9 @@ class Tokens:
             path = self._places(name, spot.source.folder)
             if self._files > _FILES:
                 raise OSError(f"more than {_FILES} files are included")
-            content = content_of(path, self._left, _TOO_LARGE)
+            content = content_of(path, _LARGEST)
+            if len(content) > self._left:
+                raise OSError(_TOO_LARGE)
         except (OSError, ValueError) as error:
             self.unread.setdefault(name, Unread(name, _reason(error), spot))
             yield "unread", "", *spot

@@ -34,7 +34,7 @@ def read_with_keama(
     usage error where there is no keama, and for a file that it does not take.
     """
     try:
-        text = content_of(file, MOST_BYTES, "too large")
+        text = content_of(file, MOST_BYTES)
     except OSError as error:
         raise not_read(file, error) from error
     family = 6 if _OF_SIX.search(text) else 4

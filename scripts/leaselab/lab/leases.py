@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from leaselab.lab.plain_file import check_plain, lines_of, not_read, text_of, unpacking
+from leaselab.lab.plain_file import lines_of, not_read, text_of, unpacking
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import Address
 
 ACTIVE, DECLINED = "active", "declined"
 _MOST = 1 << 20
 """Leases of a file at the most."""
+MOST_BYTES = 1 << 30
+"""Bytes of a file at the most; one has many lines of a lease."""
 _FOREVER = 0xFFFFFFFF
 """A lifetime that does not end."""
 _KEA_STATES = {
@@ -165,8 +167,7 @@ def read_leases(paths: Sequence[Path]) -> Leases:
 
 def _of_file(path: Path, unread: Counter[str]) -> Iterator[Lease]:
     try:
-        check_plain(path)
-        with text_of(path) as file:
+        with text_of(path, MOST_BYTES) as file:
             first = [line for line, _ in zip(lines_of(file), range(_LOOKED_AT), strict=False)]
             read = _language(first)
             if read is None:

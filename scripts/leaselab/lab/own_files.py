@@ -18,6 +18,8 @@ _DEEPEST = 20
 """Files between the main file and the last that is included."""
 _MOST_FILES = 1000
 """Files that one configuration may read; one that includes itself reads more."""
+_MOST_ENTRIES = 20_000
+"""Files and folders among which a configuration is looked for."""
 _MOST_NAMED = 4
 """Files that an error names."""
 
@@ -60,7 +62,7 @@ class OwnFiles:
         `also` are files and folders outside of it that may be read; `root` is a folder in which
         `place` looks for absolute names.
         """
-        self.folder = named if named.is_dir() else None
+        self.folder = named if os.path.isdir(named) else None  # noqa: PTH112  # no error
         self.file = self._main(named, names) if self.folder else named
         self._root = root
         self.within = (self.folder or self.file.parent, *also, *([root] if root else []))
@@ -71,12 +73,24 @@ class OwnFiles:
 
     @staticmethod
     def _main(folder: Path, names: Sequence[str]) -> Path:
-        held: list[Path] = sorted(path for name in names for path in folder.rglob(name))
+        held = []
+        left = _MOST_ENTRIES
+        for place, folders, files in os.walk(folder):
+            left -= len(folders) + len(files)
+            if left < 0:
+                raise usage_error(
+                    "a folder of too many files to look for a configuration in",
+                    where=str(folder),
+                    wanted=f"{_MOST_ENTRIES} at most",
+                    todo="name the file itself, or the folder of the configuration",
+                )
+            held += [Path(place) / name for name in files if name in names]
+        held.sort()
         if len(held) != 1:
             raise usage_error(
                 "more than one configuration" if held else "no configuration in this folder",
                 where=str(folder),
-                found=", ".join(str(path.relative_to(folder)) for path in held),
+                found=", ".join(str(path.relative_to(folder)) for path in held[:_MOST_NAMED]),
                 wanted=f"one file of {', '.join(sorted(names))}",
                 todo="name the file itself"
                 + (": --config " if held else "")
@@ -86,7 +100,7 @@ class OwnFiles:
 
     def decoded(self, path: Path) -> str:
         """Return the text of a file, whatever its bytes are; raises OSError."""
-        content = content_of(path, MOST_BYTES, "too large")
+        content = content_of(path, MOST_BYTES)
         try:
             return content.decode()
         except UnicodeDecodeError:
@@ -193,9 +207,8 @@ class OwnFiles:
         names = []
         try:
             for entry in sorted(path.iterdir()):
-                check = entry.resolve()
-                if not check.is_dir():
-                    check_plain(check)
+                if not entry.is_dir():
+                    check_plain(entry)
                     names.append(str(Path(folder) / entry.name))
         except OSError as error:
             raise UnreadError(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import shlex
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -32,13 +32,39 @@ def check_inside(path: Path, folders: Iterable[Path]) -> None:
 
     What a file of others names may be secret.  A folder may also be the file itself.
     """
-    real = path.resolve()
-    if not any(real.is_relative_to(folder.resolve()) for folder in folders):
+    real, *inside = (Path(os.path.realpath(each)) for each in (path, *folders))
+    if not any(real.is_relative_to(folder) for folder in inside):
         where = "outside the folder of what names it"
         raise PermissionError(
             errno.EPERM,
             f"{where}; to allow that, add --also {shlex.quote(str(path.absolute()))}",
         )
+
+
+class _Plain(io.FileIO):
+    """A plain file, up to the size that it had as it was opened.
+
+    So one that grows has an end, and a file of the kernel, whose size is 0, has no content:
+    some of those wait for more.
+    """
+
+    def __init__(self, path: Path, most: int) -> None:
+        """Open it; raises OSError for another kind of file, and for more than `most` bytes."""
+        check_plain(path)
+        super().__init__(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+        about = os.fstat(self.fileno())
+        if not stat.S_ISREG(about.st_mode):  # replaced since
+            self.close()
+            raise OSError(errno.EINVAL, "not a plain file")
+        self.size = about.st_size
+        if self.size > most:
+            self.close()
+            raise OSError(errno.EFBIG, f"more than {most >> 20} MiB")
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  # as of FileIO
+        """Read no further than to the size."""
+        left = max(0, self.size - self.tell())
+        return (super().readinto(memoryview(buffer)[:left]) or 0) if left else 0
 
 
 _PACKED = {
@@ -50,33 +76,33 @@ _PACKED = {
 
 def unpacking(path: Path) -> str:
     """What to do with a file that is packed; empty for another."""
-    with path.open("rb") as file:
-        begin = file.read(8)
+    try:
+        begin = first_of(path, 8)
+    except OSError:
+        return ""
     programs = (program for mark, program in _PACKED.items() if begin.startswith(mark))
     return next((f"unpack it: {program} {path.name}" for program in programs), "")
 
 
-def content_of(path: Path, limit: int, too_large: str) -> bytes:
-    """Return the bytes of a plain file.
-
-    Raises OSError for anything else, and with the text `too_large` for more than `limit` bytes.
-    """
-    check_plain(path)
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # noqa: PTH123
-        size = os.fstat(file.fileno()).st_size
-        content = file.read(limit + 1) if size <= limit else None
-        if content is None or len(content) > limit:
-            raise OSError(errno.EFBIG, too_large)
-    return content
+def first_of(path: Path, most: int) -> bytes:
+    """Return the first bytes of a plain file, whatever its size; raises OSError."""
+    with io.BufferedReader(_Plain(path, sys.maxsize)) as file:
+        return file.read(most)
 
 
-def stdin_of(limit: int, too_large: str) -> bytes:
+def content_of(path: Path, most: int) -> bytes:
+    """Return the bytes of a plain file; raises OSError for another, or over `most` bytes."""
+    with io.BufferedReader(raw := _Plain(path, most)) as file:
+        return file.read(raw.size)
+
+
+def stdin_of(most: int) -> bytes:
     """Return what standard input has; raises OSError as `content_of`."""
     if sys.stdin is None:
         raise OSError(errno.EBADF, "it is closed")
-    content = sys.stdin.buffer.read(limit + 1)
-    if len(content) > limit:
-        raise OSError(errno.EFBIG, too_large)
+    content = sys.stdin.buffer.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than {most >> 20} MiB")
     return content
 
 
@@ -89,11 +115,12 @@ def not_read(path: Path, error: OSError) -> LeaselabError:
     )
 
 
-@contextmanager
-def text_of(path: Path) -> Iterator[IO[str]]:
-    """The lines of a text; bytes that are no text stay one character each."""
-    with path.open(encoding="latin-1", newline="") as file:
-        yield file
+def text_of(path: Path, most: int) -> IO[str]:
+    """Open a text of at most so many bytes, those that are no text being one character each.
+
+    Raises OSError as `content_of`.
+    """
+    return io.TextIOWrapper(io.BufferedReader(_Plain(path, most)), "latin-1", newline="")
 
 
 def lines_of(file: IO[str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from leaselab.lab.build import build
+from leaselab.lab.plain_file import check_plain
 from leaselab.model.errors import LeaselabError, usage_error
 
 POWER, BOOT = "leaselab_power", "leaselab_power_boot_s"
@@ -221,6 +222,7 @@ def read_password(name: str, where: str) -> str:
     path = Path(name).expanduser()
     where = f"{where}: {path}"
     try:
+        check_plain(path)
         with path.open(encoding="utf-8") as file:
             about = os.fstat(file.fileno())
             text = file.read(1 << 12) if stat.S_ISREG(about.st_mode) else ""

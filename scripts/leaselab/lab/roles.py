@@ -22,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from leaselab.lab.build import build
+from leaselab.lab.documents import LOADER
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.pool import check_pool
 from leaselab.model.scenario import Scenario, ServerOptions
@@ -280,9 +281,5 @@ def load_module(name: str, path: Path) -> ModuleType | None:
 
 
 def read_yaml(path: Path) -> Any:  # noqa: ANN401  (parsed YAML)
-    """Read a file of a role or of the catalogue; raises `yaml.YAMLError`."""
+    """Read a file of a role; raises `yaml.YAMLError`."""
     return yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506  # a safe one
-
-
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The one in C where there is one: roles and families are some thousand lines."""

@@ -6,7 +6,7 @@ Pure.  Where a table is full the rest is counted without it, and the result note
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 
 from leaselab.lab.clients.messages import SECOND, WORDS, Message
@@ -17,6 +17,11 @@ MOST_KINDS = 4096
 MOST_RELAYS = 4096
 MOST_GROUPS = 1 << 15
 MOST_MINUTES = 7 * 24 * 60
+MOST_EARLIER = 1 << 16
+"""Messages that are known beside each client's newest: one with two adapters sends two series
+at once, each with its own transaction id."""
+RESENT_S = 4000.0
+"""How long after an earlier one a message may be sent again: a SOLICIT is after an hour (s)."""
 COPY_S = 1.0
 """A message that is seen again within this time on another path was passed on, not resent."""
 SAME_S = 0.001
@@ -24,6 +29,7 @@ SAME_S = 0.001
 _LATEST_S = 1 << 33
 """Times beyond it are none."""
 _ALL = (*WORDS, SECOND)
+_ASKING, _ASKED = tuple(map(_ALL.index, ("new", "rapid", "reboot"))), (_ALL.index(SECOND),)
 _FULL = {"new": 3, "rapid": 3, SECOND: 2, "reboot": 2, "release": 0, "decline": 0}
 """How much a message says of its client's kind; 1 for those that are not named."""
 _SEVERAL = -1
@@ -58,6 +64,8 @@ class Census:
         self._kind, self._relay = array("i"), array("i")
         self._rank, self._word = array("b"), array("b")
         self._xid, self._path, self._at = array("I"), array("q"), array("d")
+        self._earlier: OrderedDict[int, tuple[int, float]] = OrderedDict()
+        """Path and time of messages of clients that sent another since, the oldest first."""
 
     @property
     def clients(self) -> int:
@@ -73,18 +81,33 @@ class Census:
         if number is None:
             self._begin(message.word, at)
             return
-        word = _ALL.index(message.word)
-        if (self._xid[number], self._word[number]) == (message.xid, word):
-            within_s = COPY_S if self._path[number] != message.path else SAME_S
-            if abs(at - self._at[number]) < within_s:
-                self.copies += 1
-            else:
-                self.resent += 1
-        else:
+        before = self._sent(number, message, at)
+        if before is None:
             self._begin(message.word, at)
+        elif abs(at - before[1]) < (SAME_S if before[0] == message.path else COPY_S):
+            self.copies += 1
+        else:
+            self.resent += 1
+        self._settle(number, message)
+
+    def _sent(self, number: int, message: Message, at: float) -> tuple[int, float] | None:
+        """Note a message; return path and time of the same one before, None without one."""
+        word = _ALL.index(message.word)
+        newest = self._xid[number], self._word[number]
+        before = self._path[number], self._at[number]
         self._xid[number], self._word[number] = message.xid, word
         self._path[number], self._at[number] = message.path, at
-        self._settle(number, message)
+        if newest == (message.xid, word):
+            return before
+        # What a client has gone on from is not sent again, and some begin with one id always.
+        for other in _ASKING if message.word == SECOND else _ASKED:
+            self._earlier.pop(hash((number, message.xid, other)), None)
+        if newest[1] >= 0 and newest[0] != message.xid:
+            self._earlier[hash((number, *newest))] = before
+            if len(self._earlier) > MOST_EARLIER:
+                self._earlier.popitem(last=False)
+        known = self._earlier.pop(hash((number, message.xid, word)), None)
+        return known if known and abs(at - known[1]) < RESENT_S else None
 
     def _note_time(self, at: float) -> None:
         if not 0 <= at < _LATEST_S:

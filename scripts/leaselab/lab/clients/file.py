@@ -13,10 +13,10 @@ from typing import Any, Literal
 import yaml
 from msgspec import Struct, to_builtins
 
-from leaselab.lab.build import build
+from leaselab.lab.build import build, shown
 from leaselab.lab.clients.messages import WORDS
-from leaselab.lab.plain_file import content_of, not_read
-from leaselab.lab.roles import LOADER
+from leaselab.lab.documents import parse_yaml
+from leaselab.lab.plain_file import content_of, not_read, unpacking
 from leaselab.model.errors import usage_error
 
 _HEAD = """\
@@ -28,8 +28,9 @@ _MOST = 1 << 48
 """Largest number of what was counted."""
 _CODES = {4: 255, 6: 1 << 16}
 _VALUE = re.compile("text:.*|hex:(?:[0-9a-f]{2})*", re.IGNORECASE | re.DOTALL)
-_LONGEST = 64 << 20
-"""Bytes of a file of clients at the most."""
+_LONGEST = 16 << 20
+"""Bytes of a file of clients at the most: three times one of 4096 kinds."""
+_BEGINS = re.compile("(?:[01][0-9]|2[0-3]):[0-5][0-9]")
 
 
 class Peak(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,16 +136,18 @@ def read_clients(path: Path) -> tuple[Clients, str]:
     Raises a usage error for what is none.
     """
     try:
-        data = content_of(path, _LONGEST, f"more than {_LONGEST >> 20} MiB")
-        document = yaml.load(data, LOADER)  # noqa: S506  # a safe one
+        data = content_of(path, _LONGEST)
     except OSError as error:
         raise not_read(path, error) from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    document = parse_yaml(data, str(path))
+    if not isinstance(document, Mapping):
         raise usage_error(
-            f"not YAML: {' '.join(str(error).split())[:200]}",
+            "not a file of clients",
             where=str(path),
+            found=shown(document),
             wanted="what `leaselab clients` writes",
-        ) from error
+            todo=unpacking(path),
+        )
     clients = build(Clients, document, str(path))
     for family in (4, 6):
         traffic = clients.of(family)
@@ -154,13 +157,15 @@ def read_clients(path: Path) -> tuple[Clients, str]:
 
 
 def _check(traffic: Traffic, where: str) -> None:
-    shares = traffic.shares
-    if not shares or set(shares) - set(WORDS) or not 0.99 < sum(shares.values()) < 1.01:
+    _check_shares(traffic.shares, f"{where}: shares")
+    if traffic.peak is not None:
+        _check_shares(traffic.peak.shares, f"{where}: peak: shares")
+    if not _BEGINS.fullmatch(traffic.begins):
         raise usage_error(
-            "not shares of exchanges",
-            where=f"{where}: shares",
-            found=", ".join(f"{word} {share}" for word, share in shares.items()) or "none",
-            wanted=f"shares of {', '.join(WORDS)} that sum to 1",
+            "not a time of day",
+            where=f"{where}: begins",
+            found=shown(traffic.begins),
+            wanted="HH:MM",
         )
     minutes = traffic.minutes
     if set(minutes) - set(WORDS) or len({len(counts) for counts in minutes.values()}) > 1:
@@ -170,16 +175,19 @@ def _check(traffic: Traffic, where: str) -> None:
             found=", ".join(f"{word} {len(counts)}" for word, counts in minutes.items()),
             wanted=f"lists of one length for {', '.join(WORDS)}",
         )
-    counts = (traffic.clients, traffic.relays, traffic.messages, *chain(*minutes.values()))
-    numbers = (*shares.values(), traffic.seconds, *counts)
-    wrong = next((number for number in numbers if not 0 <= number <= _MOST), None)
-    if wrong is not None:
-        raise usage_error(
-            "not a number of what was counted",
-            where=where,
-            found=str(wrong)[:40],
-            wanted=f"0 to {_MOST}",
-        )
+    counted = ("clients", "relays", "messages", "exchanges", "seconds", "resent")
+    numbers = [(name, getattr(traffic, name)) for name in counted]
+    numbers += [("minutes", count) for count in chain(*minutes.values())]
+    if traffic.peak is not None:
+        numbers += [("peak: minute", traffic.peak.minute), ("peak: per_s", traffic.peak.per_s)]
+    for name, number in numbers:
+        if not 0 <= number <= _MOST:
+            raise usage_error(
+                "not a number of what was counted",
+                where=f"{where}: {name}",
+                found=shown(number),
+                wanted=f"0 to {_MOST}",
+            )
     if not traffic.kinds:
         raise usage_error("no kind of clients", where=f"{where}: kinds", wanted="one or more")
     for number, kind in enumerate(traffic.kinds):
@@ -188,12 +196,24 @@ def _check(traffic: Traffic, where: str) -> None:
         )
 
 
+def _check_shares(shares: Mapping[str, float], where: str) -> None:
+    numbers = all(0 <= share <= 1 for share in shares.values())
+    if set(shares) - set(WORDS) or not numbers or not 0.99 < sum(shares.values()) < 1.01:
+        raise usage_error(
+            "not shares of exchanges",
+            where=where,
+            found=", ".join(f"{word} {share}" for word, share in shares.items())[:200]
+            or "none",
+            wanted=f"shares of {', '.join(WORDS)} that sum to 1",
+        )
+
+
 def _check_kind(kind: _Kind, where: str) -> None:
     if not 1 <= kind.clients <= _MOST:
         raise usage_error(
             "not a number of clients",
             where=f"{where}.clients",
-            found=str(kind.clients)[:40],
+            found=shown(kind.clients),
             wanted="1 or more",
         )
     family = 6 if where.endswith("6", 0, where.index(": kinds")) else 4

@@ -27,7 +27,21 @@ _EXTENSIONS = (0, 43, 60)
 """Hop-by-hop options, routing, destination options: 8 bytes and 8 times their second."""
 _MOST_EXTENSIONS = 8
 _ERSPAN, _ERSPAN3 = 0x88BE, 0x22EB
-_VXLAN, _VXLAN_SIZE = 4789, 8
+_VXLANS, _VXLAN_GPE, _GENEVE = (4789, 8472), 4790, 6081
+"""Ports of tunnels that are read; Linux has its own of VXLAN."""
+_GPE = {1: _IPV4, 2: _IPV6, 3: _ETHER}
+_HAS_PROTOCOL = 4
+"""Flag of VXLAN-GPE; a frame of Ethernet is inside without it."""
+_TUNNEL_HEADER = 8
+_UNREAD = {
+    1194: "OpenVPN", 1701: "L2TP", 2152: "GTP", 3544: "Teredo", 4341: "LISP", 4500: "IPsec",
+    5246: "CAPWAP", 5247: "CAPWAP", 6080: "GUE", 6635: "MPLS", 37008: "TZSP",
+    51820: "WireGuard",
+}  # fmt: skip
+_UNREAD_KINDS = {
+    kind: f"in a tunnel that is not read ({name}, protocol {kind})"
+    for kind, name in ((50, "IPsec"), (97, "EtherIP"), (115, "L2TP"))
+}
 _TCP_HEADER, _SYN = 20, 2
 _MOST_TUNNELS = 4
 
@@ -77,7 +91,7 @@ def datagram_of(link: int, frame: bytes, ports: Ports, *, tcp: bool = False) -> 
             protocol, place = _untagged(frame, *inner)
     except IndexError:
         return TRUNCATED
-    return OTHER
+    return f"in more than {_MOST_TUNNELS} tunnels"
 
 
 def _network(link: int, frame: bytes) -> tuple[int, int]:
@@ -125,14 +139,14 @@ def _carried(
     if kind in _TUNNELS or kind == _GRE:
         return FRAGMENT if part else _in_tunnel(frame, kind, at)
     if kind != _UDP and not (tcp and kind == _TCP):
-        return OTHER
+        return _UNREAD_KINDS.get(kind, OTHER)
     if part & 0x1FFF:
         return FRAGMENT
     both = _two(frame, at), _two(frame, at + 2)
     if both[0] in ports[family] or both[1] in ports[family]:
         return FRAGMENT if part else _datagram(frame, family, place, kind, at)
-    is_vxlan = kind == _UDP and both[1] == _VXLAN and not part
-    return (_ETHER, at + 8 + _VXLAN_SIZE) if is_vxlan else OTHER
+    inner = _in_datagram(frame, both, at + 8) if kind == _UDP else OTHER
+    return FRAGMENT if part and inner != OTHER else inner
 
 
 def _ipv4(frame: bytes, place: int) -> tuple[int, int, int, int]:
@@ -187,6 +201,22 @@ def _in_tunnel(frame: bytes, kind: int, place: int) -> tuple[int, int]:
     if protocol == _ERSPAN3:
         return _ETHER, place + 12 + 8 * (frame[place + 11] & 1)
     return protocol, place
+
+
+def _in_datagram(frame: bytes, both: tuple[int, int], place: int) -> tuple[int, int] | str:
+    """Protocol and place of what a tunnel of UDP carries, or why there is none."""
+    target, inside = both[1], place + _TUNNEL_HEADER
+    if target in _VXLANS:
+        return _ETHER, inside
+    if target == _VXLAN_GPE:
+        is_named = frame[place] & _HAS_PROTOCOL
+        return _GPE.get(frame[place + 3], 0) if is_named else _ETHER, inside
+    if target == _GENEVE:
+        return _two(frame, place + 2), inside + 4 * (frame[place] & 0x3F)
+    port = next((port for port in both[::-1] if port in _UNREAD), None)
+    if port is None:
+        return OTHER
+    return f"in a tunnel that is not read ({_UNREAD[port]}, port {port})"
 
 
 def _two(frame: bytes, place: int) -> int:

@@ -18,9 +18,10 @@ from leaselab.lab.clients.file import Clients
 from leaselab.lab.clients.frames import LINKS, TRUNCATED, datagram_of
 from leaselab.lab.clients.messages import Message, message_of
 from leaselab.lab.clients.population import traffic_of
+from leaselab.lab.leases import MOST_BYTES
 from leaselab.lab.plain_file import (
     LONGEST_LINE,
-    check_plain,
+    first_of,
     lines_of,
     not_read,
     text_of,
@@ -143,10 +144,16 @@ class Packets:
         """Open the capture; standard input for ``-``."""
         self.link, self._library, self._opened = _opened(path)
         self._path = path
+        self._left = math.inf if path == STDIN else path.stat().st_size
+        """Bytes of packets that the file had room for as it was opened."""
 
     def __iter__(self) -> Iterator[tuple[float, bytes]]:
         try:
             for header, data in self._opened:
+                self._left -= len(data)
+                if self._left < 0:
+                    self.notes = ("grow while they are read: read up to their size",)
+                    return
                 yield header.ts, data  # type: ignore[attr-defined]
         except self._library.Error as error:
             why = str(error.args[-1])
@@ -176,10 +183,8 @@ def _opened(path: Path) -> tuple[int, ModuleType, Iterable[tuple[object, bytes]]
             todo="./leaselab extra captures",
         ) from error
     try:
-        if path != STDIN:
-            check_plain(path)
-            with path.open("rb"):
-                pass
+        if path != STDIN and not first_of(path, 1):  # libpcap would wait for the kernel's
+            raise usage_error("empty", where=str(path), wanted="pcap or pcapng")
         opened = cypcap.open_offline(str(path if path == STDIN else path.absolute()))
         link = int(opened.datalink())
     except OSError as error:
@@ -229,26 +234,22 @@ def read_source(reader: Reader, path: Path) -> None:
         _read_capture(reader, path)
         return
     try:
-        check_plain(path)
-        with path.open("rb") as file:
-            first = file.readline(LONGEST_LINE)
+        first = first_of(path, LONGEST_LINE).partition(b"\n")[0]
+        is_leases = first.startswith(_LEASES)
+        if is_leases or _LOG.match(first.decode("latin-1")):
+            with text_of(path, MOST_BYTES) as file:
+                (_read_leases if is_leases else _read_log)(reader, file)
+            return
     except OSError as error:
         raise not_read(path, error) from error
-    if first.startswith(_LEASES):
-        with text_of(path) as file:
-            _read_leases(reader, file)
-    elif _LOG.match(first.decode("latin-1")):
-        with text_of(path) as file:
-            _read_log(reader, file)
-    elif _TEXT.fullmatch(first):
+    if _TEXT.fullmatch(first):
         raise usage_error(
             "text that is neither a lease file nor a log",
             where=str(path),
             wanted="a lease file of Kea with its header, or a forensic log in Kea's own format",
             todo="capture packets if Kea writes a format of yours",
         )
-    else:
-        _read_capture(reader, path)
+    _read_capture(reader, path)
 
 
 class _Lease(NamedTuple):

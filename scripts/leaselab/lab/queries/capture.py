@@ -17,8 +17,9 @@ from leaselab.lab.clients.census import SAME_S
 from leaselab.lab.clients.frames import Datagram, datagram_of
 from leaselab.lab.clients.sources import Packets
 from leaselab.lab.queries.file import MOST_BYTES
-from leaselab.lab.queries.messages import ANSWER, Query, query_of
+from leaselab.lab.queries.messages import ANSWER, Query, answered, query_of
 from leaselab.lab.queries.names import name_of
+from leaselab.lab.queries.resolvers import Resolvers
 from leaselab.lab.queries.streams import PART, Streams
 from leaselab.model.errors import usage_error
 
@@ -26,7 +27,7 @@ _PORTS = {4: (53,), 6: (53,)}
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz234567"
 _MOST_MIXED_S = 1.0
 """By how much a packet may be earlier than one that was captured before it (s)."""
-_EDNS, _DNSSEC_OK, _TCP = 1, 2, 4
+_EDNS, _DNSSEC_OK, _TCP, _RECURSION = 1, 2, 4, 8
 """Flags of a query that is kept."""
 _MOST_SERVERS = 1 << 18
 """Addresses that are known to answer; queries of later ones stay."""
@@ -73,6 +74,8 @@ class Counted(NamedTuple):
     types: Counter[str]
     of_servers: int
     """Queries that are not among them, as their senders answered queries of others."""
+    for_others: int
+    """Those of resolvers that asked from another address than the one that they answer at."""
 
 
 @dataclass(slots=True)
@@ -94,6 +97,7 @@ class Read:
     _times: array[float] = field(default_factory=lambda: array("d"))
     _servers: set[int] = field(default_factory=set)
     """Senders that answered others."""
+    _resolvers: Resolvers = field(default_factory=Resolvers)
     _recent: dict[int, float] = field(default_factory=dict)
     """When each of the last datagrams came (s), by its hash."""
     _streams: Streams = field(default_factory=Streams)
@@ -115,7 +119,7 @@ class Read:
             if datagram.segment is None and self._is_copy(datagram, at):
                 self.skipped["copies, of another interface"] += 1
                 continue
-            for query in self._asked(datagram):
+            for query in self._asked(datagram, at):
                 if isinstance(query, str):
                     self.skipped[query] += 1
                 elif self.left_out:
@@ -128,11 +132,18 @@ class Read:
     def counted(self) -> Counted:
         """The queries without those that servers sent themselves, as a resolver does."""
         text, types = bytearray(), Counter[str]()
-        queries = edns = dnssec_ok = tcp = 0
+        queries = edns = dnssec_ok = tcp = of_servers = 0
         first_s = None
+        ends = zip(self._senders, self._flags, strict=True)
+        resolvers = self._resolvers.found(
+            Counter(sender for sender, flags in ends if flags & _RECURSION)
+        )
         every = zip(self._senders, self._flags, self._times, strict=True)
         for line, (sender, flags, time_s) in zip(BytesIO(self._text), every, strict=True):
             if sender in self._servers:
+                of_servers += 1
+                continue
+            if sender in resolvers:
                 continue
             queries += 1
             first_s = time_s if first_s is None else first_s
@@ -142,15 +153,24 @@ class Read:
             edns += bool(flags & _EDNS)
             dnssec_ok += bool(flags & _DNSSEC_OK)
             tcp += bool(flags & _TCP)
-        of_servers = len(self._senders) - queries
-        return Counted(bytes(text), queries, edns, dnssec_ok, tcp, types, of_servers)
+        for_others = len(self._senders) - queries - of_servers
+        counts = queries, edns, dnssec_ok, tcp
+        return Counted(bytes(text), *counts, types, of_servers, for_others)
 
-    def _asked(self, datagram: Datagram) -> list[Query | str]:
+    def _asked(self, datagram: Datagram, at: float) -> list[Query | str]:
         """The queries that a packet ends, or why there is none; notes who answers."""
         if datagram.segment is None:
             query = query_of(datagram.payload)
-            if query == ANSWER:
+            ends = hash(datagram.source), hash(datagram.target)
+            if isinstance(query, Query):
+                name = _hashed(query.labels, query.type_word)
+                self._resolvers.asked(ends, name, at, recursion=query.recursion)
+            elif query == ANSWER:
                 self._note_server(datagram)
+                if answer := answered(datagram.payload):
+                    labels, word, recursive = answer
+                    name = _hashed(labels, word)
+                    self._resolvers.answered(ends, name, recursive=recursive)
             return [query]
         if datagram.segment.ports[0] in _PORTS[datagram.family] and datagram.payload:
             self._note_server(datagram)
@@ -196,6 +216,11 @@ class Read:
         self._flags.append(
             _EDNS * query.edns
             | _DNSSEC_OK * query.dnssec_ok
+            | _RECURSION * query.recursion
             | _TCP * (datagram.segment is not None)
         )
         self._times.append(time_s)
+
+
+def _hashed(labels: Sequence[bytes], word: str) -> int:
+    return hash((word, *(label.lower() for label in labels)))

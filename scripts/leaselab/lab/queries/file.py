@@ -14,7 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from leaselab.lab.plain_file import check_plain, not_read, unpacking
+from leaselab.lab.plain_file import content_of, not_read, unpacking
 from leaselab.lab.queries.names import above, labels_of, name_of, type_of, type_word
 from leaselab.model.errors import usage_error
 
@@ -73,15 +73,7 @@ class Queries(NamedTuple):
 def read_queries(path: Path) -> Queries:
     """Read a file of queries; a usage error that names the line for what is none."""
     try:
-        check_plain(path)
-        if path.stat().st_size > MOST_BYTES:
-            raise usage_error(
-                "too large for a file of queries",
-                where=str(path),
-                found=f"{path.stat().st_size} bytes",
-                wanted=f"at most {MOST_BYTES}",
-            )
-        data = path.read_bytes()
+        data = content_of(path, MOST_BYTES)
     except OSError as error:
         raise not_read(path, error) from error
     if data.startswith(_CAPTURES):

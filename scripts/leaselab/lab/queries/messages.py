@@ -21,6 +21,8 @@ class Query(NamedTuple):
     type_word: str
     edns: bool
     dnssec_ok: bool
+    recursion: bool
+    """Whether it asks for recursion (RD)."""
 
 
 def query_of(data: bytes) -> Query | str:
@@ -44,7 +46,17 @@ def _query(data: bytes) -> Query | str:
     # EDNS is the first of the records behind the question, where it is there.
     place += 4
     edns = counts[3] > 0 and data[place] == 0 and _two(data, place + 1) == _OPT
-    return Query(labels, word, edns, edns and bool(data[place + 7] & 0x80))
+    dnssec_ok = edns and bool(data[place + 7] & 0x80)
+    return Query(labels, word, edns, dnssec_ok, bool(data[2] & 1))
+
+
+def answered(data: bytes) -> tuple[tuple[bytes, ...], str, bool] | None:
+    """Name and type that an answer is for, and whether it offers recursion (RA); else None."""
+    try:
+        labels, place = _labels(data, _HEADER)
+        return labels, type_word(_two(data, place)) or "", bool(data[3] & 0x80)
+    except (IndexError, ValueError):
+        return None
 
 
 def _labels(data: bytes, place: int) -> tuple[tuple[bytes, ...], int]:

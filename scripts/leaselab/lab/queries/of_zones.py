@@ -53,7 +53,9 @@ def _of(zone: Zone) -> Iterator[str]:
             owner = absolute(tokens[0], origin)
         word = record_type(tokens if is_blank else tokens[1:])
         try:
-            labels = [_ANYTHING if label == b"*" else label for label in labels_of(owner)]
+            labels = labels_of(owner)
+            if labels[:1] == (b"*",):  # another label of it is one as any other (RFC 4592)
+                labels = (_ANYTHING, *labels[1:])
             code = type_of(word)
         except ValueError:
             continue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
-from leaselab.lab.plain_file import check_inside, check_plain
+from leaselab.lab.plain_file import check_inside, content_of, text_of
 from leaselab.lab.queries.names import absolute
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -16,12 +17,14 @@ _INCLUDE, _GENERATE, _ORIGIN = "$INCLUDE", "$GENERATE", "$ORIGIN"
 _RANGE = re.compile(r"(\d{1,10})-(\d{1,10})(?:/(\d{1,10}))?")
 _NUMBER = re.compile(r"\\\$|\$\$|\$(?:\{(-?\d{1,10})(?:,(\d{1,3})(?:,([doxXnN]))?)?\})?")
 _WORD = re.compile(r'"[^"]*"|[^\s;"]+|\S')
-_NAME = re.compile(r'(?:\\.|[^\s();"\\])+')
-_PIECE = re.compile(r'"(?:\\.|[^"\\])*"|\\.|;.*|[()]')
+_NAME = re.compile(r'(?:\\.|[^\s();"\\]++)++')
+_PIECE = re.compile(r'"(?:\\.|[^"\\]++)*+"|\\.|;.*|[()]')
 """What may have a parenthesis that is none, or is one."""
 _MOST = 1_000_000
 """Lines that one directive may generate."""
 _DEEPEST = 10
+MOST_BYTES = 256 << 20
+"""Bytes of a zone file at the most: three million records."""
 
 
 def lines_in_full(
@@ -39,9 +42,8 @@ def lines_in_full(
     it, as servers have it.  Raises OSError, and a usage error for a directive that cannot be
     followed.
     """
-    check_plain(path)
     is_behind = False
-    with path.open(encoding="latin-1") as lines, path.open(encoding="latin-1") as again:
+    with text_of(path, MOST_BYTES) as lines, text_of(path, MOST_BYTES) as again:
         owners = _owners(again, origin)  # read only as far as is asked for
         for number, line in enumerate(lines, 1):
             words = _words(line) if line[:1] == "$" or is_behind else []
@@ -92,7 +94,7 @@ def _words(line: str) -> list[str]:
 
 def text_in_full(path: Path, origin: str, within: tuple[Path, ...] = ()) -> bytes:
     """Return the text of a zone file in full; as it is where it has no such directive."""
-    content = path.read_bytes()
+    content = content_of(path, MOST_BYTES)
     if not re.search(rb"^\$(?:INCLUDE|GENERATE)\b", content, re.MULTILINE | re.IGNORECASE):
         return content
     lines = (
@@ -111,7 +113,7 @@ def _included(
         raise ValueError(f"more than {_DEEPEST} files in each other")
     name = words[1].strip('"')
     tried = [path.parent / name, *(folder / name.lstrip("/") for folder in path.parents)]
-    held = next((file for file in tried if file.is_file()), None)
+    held = next((file for file in tried if os.path.isfile(file)), None)  # noqa: PTH113  # no error
     if held is None:
         raise ValueError("the file is not here")
     if any(held.samefile(file) for file in around):

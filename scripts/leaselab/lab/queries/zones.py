@@ -18,7 +18,7 @@ from leaselab.lab.queries.names import absolute, zone_name
 from leaselab.lab.queries.zone_lines import lines_in_full, text_in_full
 from leaselab.model.errors import LeaselabError, usage_error
 
-_TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|;.*|[()]|(?:\\.|[^\s();"\\])+|\S')
+_TOKEN = re.compile(r'"(?:\\.|[^"\\]++)*+"|;.*|[()]|(?:\\.|[^\s();"\\]++)++|\S')
 _BEFORE = re.compile(r"[0-9][0-9smhdw]*|in|ch|hs|class[0-9]+", re.IGNORECASE)
 _ORIGIN, _SOA = "$ORIGIN", "SOA"
 _MADE_S = 1_700_000_000

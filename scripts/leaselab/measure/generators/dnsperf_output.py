@@ -242,7 +242,7 @@ def _sections(text: bytes) -> list[tuple[str, Tally]]:
     ends = [*(place.start() for place in places[1:]), len(text)]
     return [
         (place.group().decode(), _tally(text[place.end() : end]))
-        for place, end in zip(places, ends, strict=True)
+        for place, end in zip(places, ends, strict=False)  # there may be none
     ]
 
 

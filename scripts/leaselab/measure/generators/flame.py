@@ -84,7 +84,7 @@ def parse(text: bytes, duration_s: float) -> Output:
         header, *entries = map(json.loads, text.splitlines())
         version = header["version"]
         totals = [_total(entry) for entry in entries if "total_s_count" in entry]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise unreadable("flame", f"{type(error).__name__} {error}", text) from error
     if len(totals) < 3:
         raise unreadable("flame", f"{len(totals)} reports of all senders ({version})", text)

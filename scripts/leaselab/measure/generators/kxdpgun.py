@@ -48,7 +48,7 @@ def parse(text: bytes, complaint: str = "") -> Output:
         seconds = [_span(one) for one in documents.get("stats_periodic", [])]
         errors = sum(int(one["errors"]) for one in documents.get("thread_summary", []))
         units = int(header["time_units_per_sec"])
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise unreadable("kxdpgun", f"{type(error).__name__} {error}", text) from error
     if units != UNITS_PER_S:
         raise unreadable("kxdpgun", f"time in units of 1/{units} s", text)
