@@ -255,6 +255,8 @@ pub(crate) fn from_storage(storage: &libc::sockaddr_storage) -> Option<SocketAdd
 pub struct Interest {
     /// The socket.
     pub fd: RawFd,
+    /// That there is something to read.
+    pub reads: bool,
     /// That there is room to send, too.
     pub writes: bool,
 }
@@ -262,7 +264,7 @@ pub struct Interest {
 impl Interest {
     /// That there is something to read.
     pub fn reading(socket: &impl AsRawFd) -> Self {
-        Self { fd: socket.as_raw_fd(), writes: false }
+        Self { fd: socket.as_raw_fd(), reads: true, writes: false }
     }
 }
 
@@ -286,7 +288,8 @@ pub fn ready(interests: &[Interest]) -> io::Result<Vec<bool>> {
 fn poll(interests: &[Interest], nanoseconds: u64) -> io::Result<Vec<libc::pollfd>> {
     let polled = |interest: &Interest| libc::pollfd {
         fd: interest.fd,
-        events: libc::POLLIN | if interest.writes { libc::POLLOUT } else { 0 },
+        events: if interest.reads { libc::POLLIN } else { 0 }
+            | if interest.writes { libc::POLLOUT } else { 0 },
         revents: 0,
     };
     let mut polled: Vec<_> = interests.iter().map(polled).collect();
