@@ -530,11 +530,20 @@ def test_queries_of_connections_that_the_server_closed_are_lost_there():
     assert (trial.lost, trial.valid, sums_up(trial)) == (lost, True, True)
 
 
-def test_other_rcodes_are_failures():
-    made, _ = dns(report("dns"))
+@pytest.mark.parametrize("word", ["REFUSED", "TRUNCATED", "HTTP-ERROR"])
+def test_other_answers_are_failures(word):
+    given = report("dns")
+    for counted in ("refused", "replies"):
+        given[counted][word] = given[counted].pop("REFUSED")
+    made, _ = dns(given, given)
     trial = made.offer(Load(400, 1), may_abort=True).trial(Seen())
-    assert trial.failures == {"REFUSED": 20}
+    assert trial.failures == {word: 20}
     assert (trial.completed, sums_up(trial)) == (380, True)
+    with pytest.raises(LeaselabError) as raised:
+        made.answers()
+    fits = word != "TRUNCATED"
+    assert raised.value.outcome is (Outcome.BUILD if fits else Outcome.USAGE)
+    assert raised.value.found.endswith("of 400 answers")
 
 
 def test_answers_of_another_size_than_the_probes_are_doubted():

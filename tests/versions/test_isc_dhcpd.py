@@ -148,6 +148,7 @@ def test_it_serves_counts_and_forgets(case, verb, hosts):
 def test_every_client_that_was_made_for_a_file_is_answered(variant, verb, hosts, tmp_path):
     clients = min(own(variant).clients, 600)  # of all kinds, as they come evenly mixed
     load = ["--clients", clients, "--fill", "--rate", "20", "--seconds", "1", "--late", "5"]
+    load += ["--mix", "new=1,inform=1"]
     words = [*LOADS[int(variant[-1])], *clients_of(own(variant), tmp_path)]
     verb("start", variant)
     report = offered(hosts[1], *words, *load)

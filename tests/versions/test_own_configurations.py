@@ -213,7 +213,8 @@ def test_every_client_that_was_made_for_a_file_is_answered(name, network, tmp_pa
     with started(name, network, tmp_path / "log") as contract:
         status, output = run(
             *(*AS_ROOT, "ip", "netns", "exec", network[1], load_programs() / "leaseload"),
-            *(f"dhcp{family}", "--interface", "g0", *words, "--population", population, *load),
+            *(f"dhcp{family}", "--interface", "g0", "--mix", "new=1,inform=1", *words),
+            *("--population", population, *load),
         )
         held = contract.Server(settings(name)).reset()
     assert status == 0, output

@@ -72,6 +72,9 @@ def test_dnsmasq_takes_the_file_and_answers_every_client_made_for_it(root, hosts
     late = re.findall("address in use|no addresses available", log)
     assert report["counts"]["completed"] == clients - len(late)
     assert len(late) < clients / 4
+    informs = ["--mix", "inform=1", "--rate", "60", "--seconds", "1", "--late", "5"]
+    report = offered(hosts[1], *words, "--clients", clients, *informs)
+    assert report["counts"]["completed"] == 60
     status, reported = root.verb("reset")
     assert status == 0, reported
     assert json.loads(reported) == {"held": 0, "was": clients - len(late)}

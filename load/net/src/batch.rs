@@ -309,6 +309,23 @@ mod tests {
     }
 
     #[test]
+    fn an_address_comes_before_any_address_of_another_socket() {
+        let open = |local: SocketAddr| {
+            Socket::open(&Options { beside_others: true, ..Options::new(local) })
+        };
+        let any = open("0.0.0.0:0".parse().unwrap()).unwrap();
+        let to = SocketAddr::from(([127, 0, 0, 1], any.local().unwrap().port()));
+        assert!(Socket::open(&Options::new(to)).is_err());
+        let own = open(to).unwrap();
+        let mut sender = Sender::new(1, &[to]);
+        sender.add(0, |out| out.push(1));
+        sender.flush(&any).unwrap();
+        crate::wait(&[crate::Interest::reading(&own)], clock::SECOND).unwrap();
+        let counts = [&own, &any].map(|socket| Receiver::new(1).receive(socket).unwrap());
+        assert_eq!(counts, [1, 0]);
+    }
+
+    #[test]
     fn what_a_full_socket_drops_is_counted() {
         let local: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let small = Options { receive_buffer: 4096, ..Options::new(local) };

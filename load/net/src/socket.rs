@@ -18,12 +18,12 @@ pub struct Options {
     pub receive_buffer: usize,
     /// Room for packets that were not sent yet (bytes).
     pub send_buffer: usize,
-    /// Several sockets have this address, and the kernel shares packets out among them.
-    pub shared: bool,
     /// Multicast group that it receives from.
     pub group: Option<Ipv6Addr>,
     /// May send to the broadcast address.
     pub broadcast: bool,
+    /// Other programs may have its port for any address, as clients of DHCP do.
+    pub beside_others: bool,
 }
 
 impl Options {
@@ -35,9 +35,9 @@ impl Options {
             interface: String::new(),
             receive_buffer: 32 << 20,
             send_buffer: 8 << 20,
-            shared: false,
             group: None,
             broadcast: false,
+            beside_others: false,
         }
     }
 }
@@ -63,11 +63,11 @@ impl Socket {
         let fd = unsafe { OwnedFd::from_raw_fd(checked(libc::socket(domain, kind, 0))?) };
         let raw = fd.as_raw_fd();
         let on = 1;
-        if options.shared {
-            set(raw, libc::SOL_SOCKET, libc::SO_REUSEPORT, &on)?;
-        }
         if options.broadcast {
             set(raw, libc::SOL_SOCKET, libc::SO_BROADCAST, &on)?;
+        }
+        if options.beside_others {
+            set(raw, libc::SOL_SOCKET, libc::SO_REUSEADDR, &on)?;
         }
         if domain == libc::AF_INET6 {
             set(raw, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, &on)?;
@@ -255,6 +255,8 @@ pub(crate) fn from_storage(storage: &libc::sockaddr_storage) -> Option<SocketAdd
 pub struct Interest {
     /// The socket.
     pub fd: RawFd,
+    /// That there is something to read.
+    pub reads: bool,
     /// That there is room to send, too.
     pub writes: bool,
 }
@@ -262,7 +264,7 @@ pub struct Interest {
 impl Interest {
     /// That there is something to read.
     pub fn reading(socket: &impl AsRawFd) -> Self {
-        Self { fd: socket.as_raw_fd(), writes: false }
+        Self { fd: socket.as_raw_fd(), reads: true, writes: false }
     }
 }
 
@@ -286,7 +288,8 @@ pub fn ready(interests: &[Interest]) -> io::Result<Vec<bool>> {
 fn poll(interests: &[Interest], nanoseconds: u64) -> io::Result<Vec<libc::pollfd>> {
     let polled = |interest: &Interest| libc::pollfd {
         fd: interest.fd,
-        events: libc::POLLIN | if interest.writes { libc::POLLOUT } else { 0 },
+        events: if interest.reads { libc::POLLIN } else { 0 }
+            | if interest.writes { libc::POLLOUT } else { 0 },
         revents: 0,
     };
     let mut polled: Vec<_> = interests.iter().map(polled).collect();

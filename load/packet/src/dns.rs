@@ -285,6 +285,11 @@ pub fn put_answer(
     }
 }
 
+/// Say of an answer that it did not fit.
+pub fn truncate(answer: &mut [u8]) {
+    answer[2] |= (TRUNCATED >> 8) as u8;
+}
+
 fn header(bytes: &[u8]) -> Result<(u16, u16, u16, &[u8]), Malformed> {
     let mut reader = Reader::new(bytes);
     let id = reader.u16("shorter than its header")?;
@@ -338,6 +343,8 @@ mod tests {
         let answer = read(&bytes).unwrap();
         assert_eq!((answer.id, answer.rcode, answer.truncated), (0, 3, false));
         assert_eq!(answer.question, question);
+        truncate(&mut bytes);
+        assert!(read(&bytes).unwrap().truncated);
         assert_eq!(question, b"\x03www\x07example\x03com\x00\x00\x1c\x00\x01");
     }
 

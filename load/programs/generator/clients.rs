@@ -245,6 +245,14 @@ impl Clients {
         }
     }
 
+    /// The lease of a client, or the one that it had last; none where it is not remembered.
+    #[must_use]
+    pub fn lease_of(&self, client: u64) -> Lease {
+        self.held
+            .get((client / self.step) as usize)
+            .map_or(Lease::default(), |held| held.lease)
+    }
+
     /// The lease of a client.
     pub fn held(&mut self, client: u64) -> &mut Held {
         let place = (client / self.step) as usize;

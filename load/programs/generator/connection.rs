@@ -92,7 +92,7 @@ impl Connection {
     /// The event to wait for.
     #[must_use]
     pub fn interest(&self) -> Interest {
-        let none = Interest { fd: NONE, writes: false };
+        let none = Interest { fd: NONE, reads: false, writes: false };
         self.channel.as_ref().map_or(none, Channel::interest)
     }
 

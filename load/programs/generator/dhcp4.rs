@@ -102,6 +102,8 @@ impl Protocol for Dhcp4 {
                 message.server_id = server;
             }
             Kind::Rapid => message.rapid_commit = true,
+            // Servers answer there (RFC 2131, 4.3.5): behind a relay it is this host's.
+            Kind::Inform => message.ciaddr = relay.unwrap_or(v4(ask.lease.address)),
             Kind::Renew | Kind::Rebind => message.ciaddr = v4(ask.lease.address),
             Kind::Reboot => message.requested = Some(v4(ask.lease.address)),
             Kind::Release => {

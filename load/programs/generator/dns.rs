@@ -10,6 +10,11 @@ use crate::protocol::{Ask, Kind, Meaning, Protocol, Reply};
 use crate::recorded::without_time;
 use crate::tsig::Key;
 
+/// The word for an answer that did not fit: its client would ask again over TCP.
+const TRUNCATED: &str = "TRUNCATED";
+/// The word for a request of HTTPS that has ended without an answer of status 200.
+const HTTP_ERROR: &str = "HTTP-ERROR";
+
 /// Common data of all queries.
 #[derive(Clone, Debug)]
 pub struct Dns {
@@ -121,9 +126,14 @@ impl Protocol for Dns {
     }
 
     fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Reply<'a>, Malformed> {
+        if let [high, low] = bytes {
+            // So says `Http` which request has failed.
+            let (id, word) = (u32::from_be_bytes([0, 0, *high, *low]), HTTP_ERROR);
+            return Ok(Reply { id, who: &[], meaning: Meaning::Refused(word), word });
+        }
         let answer = dns::read(bytes)?;
-        let word = dns::rcode_word(answer.rcode);
-        let is_expected = self.expected.contains(&answer.rcode);
+        let word = if answer.truncated { TRUNCATED } else { dns::rcode_word(answer.rcode) };
+        let is_expected = !answer.truncated && self.expected.contains(&answer.rcode);
         let meaning = if is_expected { Meaning::Done(None) } else { Meaning::Refused(word) };
         Ok(Reply { id: u32::from(answer.id), who: answer.question, meaning, word })
     }

@@ -135,7 +135,12 @@ impl<P: Protocol> Exchanges<P> {
             }
             holder?
         } else {
-            (self.clients.next(), Lease::default())
+            let client = self.clients.next();
+            let lease = match kind {
+                Kind::Inform => self.clients.lease_of(client),
+                _ => Lease::default(),
+            };
+            (client, lease)
         };
         Some(self.begin(kind, client, lease, due))
     }

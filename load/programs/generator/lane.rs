@@ -15,10 +15,22 @@ pub const BATCH: usize = 64;
 /// Packets that are forgotten before a load begins, at the most.
 const MOST_DRAINED: usize = 1 << 20;
 
+/// A way of datagrams.
+pub struct Datagrams {
+    /// The socket that sends.
+    pub socket: Socket,
+    /// Another one, where answers may come to.
+    pub beside: Option<Socket>,
+    /// Where it sends to; None where that is in each frame.
+    pub to: Option<SocketAddr>,
+    /// What comes from elsewhere is no answer, as to resolvers (RFC 5452, 9.1). A relay takes it.
+    pub is_strict: bool,
+}
+
 /// A way to the server.
 pub enum Way {
-    /// A socket, and where it sends to; None where that is in each frame.
-    Datagrams(Socket, Option<SocketAddr>),
+    /// Sockets.
+    Datagrams(Datagrams),
     /// A connection.
     Connection(Box<Connection>),
     /// A connection for each message.
@@ -30,7 +42,7 @@ impl Way {
     #[must_use]
     pub fn receive_buffer(&self) -> Option<usize> {
         match self {
-            Self::Datagrams(socket, _) => Some(socket.receive_buffer),
+            Self::Datagrams(way) => Some(way.socket.receive_buffer),
             Self::Connection(_) | Self::Fresh(_) => None,
         }
     }
@@ -45,10 +57,13 @@ pub struct Lane {
 
 enum Carrier {
     Datagrams {
-        socket: Socket,
+        /// The first one sends; each with the replies that it has dropped since it was opened.
+        sockets: Vec<(Socket, u32)>,
         sender: Sender,
-        /// Replies that the socket has dropped since it was opened.
-        dropped: u32,
+        /// Whose answers alone are taken.
+        server: Option<SocketAddr>,
+        /// Those from elsewhere.
+        foreign: u64,
     },
     Connection(Box<Connection>),
     Fresh(Box<Fresh>),
@@ -59,9 +74,16 @@ impl Lane {
     #[must_use]
     pub fn new(way: Way) -> Self {
         let carrier = match way {
-            Way::Datagrams(socket, to) => {
-                let sender = Sender::new(BATCH, to.as_slice());
-                Carrier::Datagrams { socket, sender, dropped: 0 }
+            Way::Datagrams(Datagrams { socket, beside, to, is_strict }) => {
+                Carrier::Datagrams {
+                    sockets: std::iter::once(socket)
+                        .chain(beside)
+                        .map(|one| (one, 0))
+                        .collect(),
+                    sender: Sender::new(BATCH, to.as_slice()),
+                    server: to.filter(|_| is_strict),
+                    foreign: 0,
+                }
             }
             Way::Connection(connection) => Carrier::Connection(connection),
             Way::Fresh(fresh) => Carrier::Fresh(fresh),
@@ -72,7 +94,9 @@ impl Lane {
     /// Add the events to wait for.
     pub fn add_interests(&self, to: &mut Vec<Interest>) {
         match &self.carrier {
-            Carrier::Datagrams { socket, .. } => to.push(Interest::reading(socket)),
+            Carrier::Datagrams { sockets, .. } => {
+                to.extend(sockets.iter().map(|(socket, _)| Interest::reading(socket)));
+            }
             Carrier::Connection(connection) => to.push(connection.interest()),
             Carrier::Fresh(fresh) => to.extend(fresh.interests()),
         }
@@ -127,7 +151,7 @@ impl Lane {
         }
         let before = clock::monotonic();
         let sent = match &mut self.carrier {
-            Carrier::Datagrams { socket, sender, .. } => sender.flush(socket)?,
+            Carrier::Datagrams { sockets, sender, .. } => sender.flush(&sockets[0].0)?,
             Carrier::Connection(connection) => {
                 connection.flush();
                 count
@@ -145,8 +169,8 @@ impl Lane {
         Ok(count)
     }
 
-    /// Read received messages, at most one batch; `take` gets each with the kernel's time stamp
-    /// (realtime clock, ns; 0 without one). Return their number.
+    /// Read received messages, at most one batch of each socket; `take` gets each with the
+    /// kernel's time stamp (realtime clock, ns; 0 without one). Return their number.
     ///
     /// # Errors
     /// An error of the kernel.
@@ -155,18 +179,27 @@ impl Lane {
         receiver: &mut Receiver,
         mut take: impl FnMut(&[u8], u64),
     ) -> io::Result<usize> {
-        let (socket, dropped) = match &mut self.carrier {
-            Carrier::Datagrams { socket, dropped, .. } => (socket, dropped),
+        let (sockets, server, foreign) = match &mut self.carrier {
+            Carrier::Datagrams { sockets, server, foreign, .. } => (sockets, server, foreign),
             Carrier::Connection(connection) => return Ok(connection.receive(take)),
             Carrier::Fresh(fresh) => return fresh.receive(take),
         };
-        let count = receiver.receive(socket)?;
-        for place in 0..count {
-            let packet = receiver.packet(place);
-            *dropped = packet.dropped.unwrap_or(*dropped);
-            take(packet.bytes, packet.received_at);
+        let mut all = 0;
+        for (socket, dropped) in sockets {
+            let count = receiver.receive(socket)?;
+            for place in 0..count {
+                let packet = receiver.packet(place);
+                *dropped = packet.dropped.unwrap_or(*dropped);
+                let end = |at: SocketAddr| (at.ip(), at.port());
+                if server.is_none() || server.map(end) == packet.from.map(end) {
+                    take(packet.bytes, packet.received_at);
+                } else {
+                    *foreign += 1;
+                }
+            }
+            all += count;
         }
-        Ok(count)
+        Ok(all)
     }
 
     /// Discard messages since the last load, and those kept by an error of the network; a
@@ -184,21 +217,29 @@ impl Lane {
                 break;
             }
         }
+        if let Carrier::Datagrams { foreign, .. } = &mut self.carrier {
+            *foreign = 0;
+        }
     }
 
     /// Replies that its socket has dropped since it was opened.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        match self.carrier {
-            Carrier::Datagrams { dropped, .. } => dropped.into(),
+        match &self.carrier {
+            Carrier::Datagrams { sockets, .. } => {
+                sockets.iter().map(|(_, dropped)| u64::from(*dropped)).sum()
+            }
             Carrier::Connection(_) | Carrier::Fresh(_) => 0,
         }
     }
 
-    /// Add the counts of its connections to a tally.
+    /// Add its counts to a tally.
     pub fn count(&self, tally: &mut Tally) {
         let (counts, error) = match &self.carrier {
-            Carrier::Datagrams { .. } => return,
+            Carrier::Datagrams { foreign, .. } => {
+                tally.events.foreign += foreign;
+                return;
+            }
             Carrier::Connection(connection) => {
                 tally.largest_backlog = connection.largest_backlog.max(tally.largest_backlog);
                 (&connection.counts, &connection.error)

@@ -115,10 +115,17 @@ impl Load {
         (self.steps.iter().map(|step| step.seconds).sum::<f64>() * SECOND as f64) as u64
     }
 
-    /// Whether some of its exchanges need clients that have leases.
+    /// Whether some of its exchanges need clients that have leases, or say their address.
     #[must_use]
     pub fn needs_leases(&self) -> bool {
-        self.lease_clock || self.mix.iter().any(|(_, kind)| kind.needs_lease())
+        let needs = |(_, kind): &(_, Kind)| kind.needs_lease();
+        self.lease_clock || self.informs() || self.mix.iter().any(needs)
+    }
+
+    /// Whether some of its clients want options alone.
+    #[must_use]
+    pub fn informs(&self) -> bool {
+        self.mix.iter().any(|(_, kind)| *kind == Kind::Inform)
     }
 
     /// The part of one thread of several.

@@ -11,16 +11,30 @@ use crate::connection::{Connection, Road};
 use crate::dhcp4::Dhcp4;
 use crate::dhcp6::Dhcp6;
 use crate::fresh::Fresh;
-use crate::lane::Way;
+use crate::lane::{Datagrams, Way};
 
-fn way(asked: &Asked, local: SocketAddr, to: SocketAddr) -> Result<Way, String> {
-    let mut options = Options::new(local);
-    options.interface.clone_from(&asked.interface);
+fn socket(asked: &Asked, options: Options) -> Result<Socket, String> {
+    let options = Options { interface: asked.interface.clone(), ..options };
+    Socket::open(&options)
+        .map_err(|error| format!("{} on {:?}: {error}", options.local, asked.interface))
+}
+
+fn way(asked: &Asked, local: SocketAddr, to: SocketAddr) -> Result<Datagrams, String> {
     // A relay may have more than one server to reach.
-    options.broadcast = to.ip() == Ipv4Addr::BROADCAST;
-    let socket = Socket::open(&options)
-        .map_err(|error| format!("{local} on {:?}: {error}", asked.interface))?;
-    Ok(Way::Datagrams(socket, Some(to)))
+    let broadcast = to.ip() == Ipv4Addr::BROADCAST;
+    let socket = socket(asked, Options { broadcast, ..Options::new(local) })?;
+    Ok(Datagrams { socket, beside: None, to: Some(to), is_strict: false })
+}
+
+/// The way of a relay: a server may answer a client that only wants options at the address that
+/// this client says, which is the relay's, and at a client's port.
+fn relayed(asked: &Asked, relay: Ipv4Addr, to: SocketAddr) -> Result<Way, String> {
+    let mut way = way(asked, (relay, v4::SERVER_PORT).into(), to)?;
+    if asked.serve.is_some() || asked.load.informs() {
+        let options = Options::new((relay, v4::CLIENT_PORT).into());
+        way.beside = Some(socket(asked, Options { beside_others: true, ..options })?);
+    }
+    Ok(Way::Datagrams(way))
 }
 
 fn link(asked: &Asked, vlans: &[u16], id_byte: u8) -> Result<Socket, String> {
@@ -51,11 +65,18 @@ pub fn dhcp4(asked: &Asked, thread: usize) -> Result<(Dhcp4, Vec<Way>), String> 
     let ways = match server {
         Some(server) => {
             let to = SocketAddr::from((*server, v4::SERVER_PORT));
-            let ways =
-                relays.iter().map(|relay| way(asked, (*relay, v4::SERVER_PORT).into(), to));
+            let ways = relays.iter().map(|relay| relayed(asked, *relay, to));
             ways.collect::<Result<_, _>>()?
         }
-        None => vec![Way::Datagrams(link(asked, vlans, id_byte)?, None)],
+        None => {
+            let socket = link(asked, vlans, id_byte)?;
+            vec![Way::Datagrams(Datagrams {
+                socket,
+                beside: None,
+                to: None,
+                is_strict: false,
+            })]
+        }
     };
     let mut agent = Vec::new();
     for (code, value) in [(1, &asked.circuit_id), (2, &asked.remote_id)] {
@@ -94,7 +115,7 @@ pub fn dhcp6(asked: &Asked, thread: usize) -> Result<(Dhcp6, Vec<Way>), String> 
     } else {
         relays.iter().map(|relay| (*relay, v6::SERVER_PORT).into()).collect()
     };
-    let ways = local.into_iter().map(|local| way(asked, local, to));
+    let ways = local.into_iter().map(|local| way(asked, local, to).map(Way::Datagrams));
     let ways = ways.collect::<Result<_, _>>()?;
     // Of a population some may ask for one and some for the other.
     let differ = asked.population.is_some();
@@ -146,5 +167,9 @@ pub fn dns(asked: &Asked) -> Result<Vec<Way>, String> {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     };
-    (0..*sockets).map(|_| way(asked, (any, 0).into(), to)).collect()
+    let way = |_| {
+        let way = way(asked, (any, 0).into(), to)?;
+        Ok(Way::Datagrams(Datagrams { is_strict: true, ..way }))
+    };
+    (0..*sockets).map(way).collect()
 }

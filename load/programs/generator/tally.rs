@@ -60,7 +60,8 @@ counters! {
     Events {
         /// Addresses and prefixes given to a client while another one has them.
         duplicates,
-        /// Replies without an exchange: another transaction id, or another client.
+        /// Replies without an exchange: another transaction id, another client, or of DNS another
+        /// address than the server's.
         foreign,
         /// Replies to exchanges of an earlier load of the same process.
         earlier,

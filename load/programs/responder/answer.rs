@@ -44,6 +44,8 @@ pub enum Wrong {
     Foreign,
     /// With the address of another client.
     SameAddress,
+    /// It says that it did not fit.
+    Truncated,
 }
 
 /// Properties of a packet before it is answered.
@@ -118,6 +120,9 @@ pub fn answer(
                 let address = (rcode == 0).then_some([192, 0, 2, 1]);
                 dns::put_answer(out, id, question, rcode, address);
             }
+            if wrong == Wrong::Truncated {
+                dns::truncate(&mut out[start..]);
+            }
             Some(from)
         }
     };
@@ -139,7 +144,9 @@ fn answer4(
         Kind::Request | Kind::Discover if wrong == Wrong::Refused => Kind::Nak,
         Kind::Discover if asked.rapid_commit => Kind::Ack,
         Kind::Discover => Kind::Offer,
-        Kind::Request | Kind::Inform => Kind::Ack,
+        Kind::Request => Kind::Ack,
+        // Some servers answer at the relay else, and some not at all.
+        Kind::Inform if !asked.ciaddr.is_unspecified() => Kind::Ack,
         _ => return None,
     };
     let xid = if wrong == Wrong::Foreign { asked.xid ^ 0x0080_0000 } else { asked.xid };
@@ -165,6 +172,8 @@ fn answer4(
         Ipv4Addr::UNSPECIFIED if asked.broadcast => {
             (Ipv4Addr::BROADCAST, dhcp4::CLIENT_PORT).into()
         }
+        // RFC 2131, 4.3.5.
+        _ if asked.kind == Kind::Inform => (asked.ciaddr, dhcp4::CLIENT_PORT).into(),
         Ipv4Addr::UNSPECIFIED => from,
         relay => (relay, dhcp4::SERVER_PORT).into(),
     })

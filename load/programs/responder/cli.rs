@@ -30,6 +30,10 @@ pub struct Faults {
     pub foreign: f64,
     /// Answers with the address of another client.
     pub same_address: f64,
+    /// Answers in a datagram that say that they did not fit.
+    pub truncate: f64,
+    /// Answers in a datagram from another port.
+    pub elsewhere: f64,
 }
 
 /// How clients on the link are answered.
@@ -52,6 +56,8 @@ pub struct Streams {
     pub https_port: Option<u16>,
     /// Where the certificate of TLS is written.
     pub certificate: Option<PathBuf>,
+    /// Status of answers over HTTPS; 0 for none.
+    pub http_status: u16,
     /// Answers after which a connection is closed.
     pub close_after: Option<u64>,
 }
@@ -127,7 +133,7 @@ pub fn read(
     Words(given).asked(protocol).map(Some)
 }
 
-const NAMES: [&str; 26] = [
+const NAMES: [&str; 29] = [
     "listen",
     "interface",
     "on-link",
@@ -147,8 +153,11 @@ const NAMES: [&str; 26] = [
     "malformed",
     "foreign",
     "same-address",
+    "truncate",
+    "elsewhere",
     "tls-port",
     "https-port",
+    "http-status",
     "certificate",
     "close-after",
     "receive-buffer",
@@ -235,6 +244,8 @@ impl Words {
                 malformed: self.share("malformed")?,
                 foreign: self.share("foreign")?,
                 same_address: self.share("same-address")?,
+                truncate: self.share("truncate")?,
+                elsewhere: self.share("elsewhere")?,
             },
             counts: self.last("counts").map(Into::into),
             receive_buffer: self.number("receive-buffer", 4096, 1 << 30)?.unwrap_or(4 << 20),
@@ -247,6 +258,16 @@ impl Words {
             tls_port: self.number("tls-port", 1, u16::MAX)?,
             https_port: self.number("https-port", 1, u16::MAX)?,
             certificate: self.last("certificate").map(Into::into),
+            http_status: match self.last("http-status").unwrap_or("200") {
+                "none" => 0,
+                "500" => 500,
+                "200" => 200,
+                word => {
+                    return Err(format!(
+                        "--http-status: found {word:?}, expected 200, 500 or none"
+                    ));
+                }
+            },
             close_after: self.number("close-after", 1, u64::MAX)?,
         };
         let has_tls = streams.tls_port.or(streams.https_port).is_some();
@@ -256,7 +277,7 @@ impl Words {
         if protocol == Protocol::Dns {
             return Ok(Some(streams));
         }
-        let of_dns = ["tls-port", "https-port", "close-after"];
+        let of_dns = ["truncate", "elsewhere", "tls-port", "https-port", "close-after"];
         match of_dns.iter().find(|name| self.last(name).is_some()) {
             Some(name) => Err(format!("--{name}: goes with dns")),
             None => Ok(None),
@@ -388,6 +409,8 @@ mod tests {
             ("dns --listen 127.0.0.1 --tls-port 0", "--tls-port"),
             ("dhcp4 --listen 127.0.0.1 --tls-port 853", "--tls-port"),
             ("dhcp4 --listen 127.0.0.1 --close-after 5", "--close-after"),
+            ("dhcp4 --listen 127.0.0.1 --truncate 1", "--truncate"),
+            ("dns --listen 127.0.0.1 --http-status 404", "--http-status"),
             ("dhcp4 --listen 127.0.0.1 --on-link udp", "--interface"),
             ("dhcp4 --listen 127.0.0.1 --lease-time 3,2", "--lease-time"),
             ("dhcp4 --listen 127.0.0.1 --lease-time 3,2,4", "--lease-time"),

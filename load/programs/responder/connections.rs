@@ -11,6 +11,8 @@ use crate::cli::Asked;
 
 /// Connections at once; more wait to be accepted.
 const MOST: usize = 512;
+/// Bytes that a client leaves unread from which on nothing more is read of it.
+const MOST_UNREAD: usize = 1 << 16;
 
 /// Where clients connect, and their transport.
 struct Door {
@@ -22,6 +24,13 @@ struct Peer {
     channel: Channel,
     from: SocketAddr,
     answers: u64,
+}
+
+impl Peer {
+    /// Whether it has to read before anything more is read of it.
+    fn is_held_up(&self) -> bool {
+        self.channel.unread() > MOST_UNREAD
+    }
 }
 
 /// All of them.
@@ -55,7 +64,7 @@ impl Connections {
                     .map_err(|error| format!("--certificate: {}: {error}", path.display()))?;
             }
             if let Some(port) = streams.https_port {
-                doors.push(door(port, Some(server.with_https()))?);
+                doors.push(door(port, Some(server.with_https(streams.http_status)))?);
             }
             if let Some(port) = streams.tls_port {
                 doors.push(door(port, Some(server))?);
@@ -69,7 +78,11 @@ impl Connections {
         let has_room = self.open.len() < MOST;
         let doors = self.doors.iter().filter(move |_| has_room);
         let doors = doors.map(|door| Interest::reading(&door.listener));
-        doors.chain(self.open.values().map(|peer| peer.channel.interest()))
+        let peers = self.open.values().map(|peer| {
+            let interest = peer.channel.interest();
+            Interest { reads: interest.reads && !peer.is_held_up(), ..interest }
+        });
+        doors.chain(peers)
     }
 
     /// Accept who waits.
@@ -96,6 +109,9 @@ impl Connections {
     pub fn receive(&mut self, mut take: impl FnMut(u64, SocketAddr, &[u8], u64)) -> usize {
         let mut all = 0;
         self.open.retain(|&number, peer| {
+            if peer.is_held_up() {
+                return true;
+            }
             let from = peer.from;
             let received = peer.channel.receive(|bytes, at| take(number, from, bytes, at));
             all += received.as_ref().map_or(0, |count| *count);
@@ -118,5 +134,42 @@ impl Connections {
             let is_over = peer.channel.flush().is_err();
             !(is_over || peer.answers >= close_after && peer.channel.backlog() == 0)
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use leaseload_net::Stream;
+
+    use super::*;
+    use crate::cli;
+
+    #[test]
+    fn of_a_client_that_does_not_read_nothing_more_is_read() {
+        let words = ["dns", "--listen", "127.0.77.1", "--port", "20053"];
+        let asked = cli::read(words.map(Into::into)).unwrap().unwrap();
+        let mut connections = Connections::open(&asked).unwrap();
+        let mut client = Channel::new(Stream::connect(asked.listen, "").unwrap(), None, None);
+        let (mut taken, mut most) = (0, 0);
+        for _ in 0..20_000 {
+            while client.put(|out| out.extend([0; 12])) {
+                taken += 1;
+            }
+            client.flush().unwrap();
+            connections.accept().unwrap();
+            let mut asked = Vec::new();
+            connections.receive(|number, _, _, _| asked.push(number));
+            asked.iter().for_each(|&number| assert!(connections.answer(number, &[0; 100])));
+            connections.flush();
+            let backlogs = connections.open.values().map(|peer| peer.channel.backlog());
+            most = backlogs.fold(most, usize::max);
+            if connections.open.values().any(Peer::is_held_up) {
+                let interests: Vec<_> = connections.interests().collect();
+                assert!(!interests[1].reads && interests[1].writes);
+            }
+        }
+        // What one call reads is answered, and no more of what it sends is taken.
+        assert!((MOST_UNREAD..MOST_UNREAD + 200_000).contains(&most), "{most}");
+        assert!(taken < 2_000_000, "{taken}");
     }
 }

@@ -68,6 +68,8 @@ struct Counts {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum To {
     Address(SocketAddr),
+    /// The same, from another port.
+    Elsewhere(SocketAddr),
     Connection(u64),
 }
 
@@ -80,6 +82,8 @@ type Tagged = (End, Vec<u16>);
 struct Responder<'a> {
     asked: &'a Asked,
     socket: Socket,
+    /// One of another port, if it answers from there.
+    elsewhere: Option<Socket>,
     /// Its end of frames and their tags, if it uses frames.
     link: Option<Tagged>,
     connections: Connections,
@@ -120,11 +124,16 @@ fn opened(asked: &Asked) -> std::io::Result<(Socket, Option<Tagged>)> {
 fn serve(asked: &Asked) -> Result<(), String> {
     let (socket, link) =
         opened(asked).map_err(|error| format!("{}: {error}", asked.listen))?;
+    let elsewhere = (asked.faults.elsewhere > 0.0)
+        .then(|| Socket::open(&Options::new((asked.listen.ip(), 0).into())))
+        .transpose()
+        .map_err(|error| format!("--elsewhere: {error}"))?;
     let to = [asked.listen];
     thread::exact_timers();
     let mut responder = Responder {
         asked,
         socket,
+        elsewhere,
         sender: Sender::new(BATCH, if link.is_some() { &[] } else { &to }),
         link,
         connections: Connections::open(asked)?,
@@ -250,6 +259,8 @@ impl Responder<'_> {
             Wrong::Refused
         } else if self.happens(faults.same_address) {
             Wrong::SameAddress
+        } else if connection.is_none() && self.happens(faults.truncate) {
+            Wrong::Truncated
         } else {
             Wrong::No
         };
@@ -290,7 +301,11 @@ impl Responder<'_> {
             &mut out,
         );
         if let Ok(Some(to)) = answered {
-            let to = connection.map_or(To::Address(to), To::Connection);
+            let to = match connection {
+                Some(number) => To::Connection(number),
+                None if self.happens(self.asked.faults.elsewhere) => To::Elsewhere(to),
+                None => To::Address(to),
+            };
             if due > clock::monotonic() {
                 self.number += 1;
                 self.later.push(Reverse((due, self.number, to, out)));
@@ -304,6 +319,14 @@ impl Responder<'_> {
     fn send(&mut self, to: To, bytes: &[u8]) -> std::io::Result<()> {
         let to = match to {
             To::Address(to) => to,
+            To::Elsewhere(to) => {
+                let mut sender = Sender::new(1, &[]);
+                sender.answer(&to, |out| out.extend(bytes));
+                if let Some(socket) = &self.elsewhere {
+                    self.counts.answered += sender.flush(socket)? as u64;
+                }
+                return Ok(());
+            }
             To::Connection(number) => {
                 self.answers.push((number, bytes.to_vec()));
                 return Ok(());

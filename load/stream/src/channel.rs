@@ -13,6 +13,8 @@ use crate::Http;
 const PIECE: usize = 1 << 14;
 /// Bytes that may wait for the other end to read; more are not accepted.
 const MOST_WAITING: usize = 1 << 20;
+/// The same with what it has asked for by frames of HTTP: more end the connection.
+const MOST_UNREAD: usize = 2 * MOST_WAITING;
 
 /// A connection, plain, with TLS or HTTPS. An error of it is its end.
 pub struct Channel {
@@ -63,14 +65,20 @@ impl Channel {
     /// Bytes that wait for the connection to be there, or for the other end to read.
     #[must_use]
     pub fn backlog(&self) -> usize {
-        self.waiting.len() + self.out.len() - self.taken
+        self.waiting.len() + self.unread()
+    }
+
+    /// Bytes of the backlog that the other end would only have to read.
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.out.len() - self.taken
     }
 
     /// The event to wait for before anything else.
     #[must_use]
     pub fn interest(&self) -> Interest {
-        let writes = !self.is_connected || self.taken < self.out.len();
-        Interest { fd: self.stream.as_raw_fd(), writes }
+        let writes = !self.is_connected || self.unread() > 0;
+        Interest { fd: self.stream.as_raw_fd(), reads: true, writes }
     }
 
     /// Take a message, which `write` appends, to be sent by the next `flush`; return whether
@@ -95,7 +103,7 @@ impl Channel {
             }
         }
         self.seal()?;
-        if self.taken < self.out.len() {
+        if self.unread() > 0 {
             self.taken += self.stream.send(&self.out[self.taken..])?;
         }
         if self.taken == self.out.len() {
@@ -148,7 +156,7 @@ impl Channel {
     ///
     /// # Errors
     /// Why the connection is over: `UnexpectedEof` where the other end has closed it,
-    /// `InvalidData` if it violates TLS or HTTP.
+    /// `InvalidData` if it violates TLS or HTTP, or does not read what it asks for.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8], u64)) -> io::Result<usize> {
         if !self.is_connected {
             self.flush()?;
@@ -199,6 +207,10 @@ impl Channel {
         // HTTP also what had no room before.
         let said =
             if tls.wants_write() || self.http.is_some() { self.flush() } else { Ok(()) };
+        if self.unread() > MOST_UNREAD {
+            let why = "the other end does not read what it asks for";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
         end.and(said).map(|()| count)
     }
 }

@@ -12,12 +12,21 @@ const HEAD: usize = 9;
 const LONGEST: usize = 1 << 14;
 /// Longest message, which the window of a stream has room for from the beginning.
 const MOST_BODY: usize = (1 << 16) - 1;
-/// Bytes of bodies that the other end may send beyond the usual 65 535 before it is given room.
-const ROOM: u32 = 1 << 20;
+/// Bytes of bodies that the other end may send before their messages are whole: a client has room
+/// for as many answers as it usually waits for, and a server for some requests, as it has many
+/// clients.
+const ROOM: [i64; 2] = [1 << 18, MOST as i64 * (1 << 16)];
+/// The same until the other end has heard of it.
+const FIRST_ROOM: i64 = 65_535;
 /// Requests at once that a server takes, and a client sends before it knows.
-const MOST: u32 = 100;
+const MOST: usize = 100;
+/// Requests at once that ids of messages tell apart.
+const MOST_IDS: usize = 1 << 16;
 /// The last number of a stream.
 const LAST: u32 = (1 << 31) - 1;
+
+/// Status 200, of the static table.
+const OK: u8 = 0x88;
 
 mod kind {
     pub const DATA: u8 = 0;
@@ -58,16 +67,27 @@ pub struct Http {
     /// Number of the next request.
     next: u32,
     /// Requests at once that the server takes.
-    most: u32,
+    most: usize,
     /// Bytes of bodies that the other end takes.
     window: i64,
-    /// Bytes of bodies that have come since the other end was given room.
-    taken: usize,
-    /// Of a client requests without an answer, of a server those that are not whole yet: what
-    /// has come of the body.
-    open: BTreeMap<u32, Vec<u8>>,
+    /// Bytes of bodies that the other end may send.
+    room: i64,
+    /// Those that it does not know of yet.
+    unsaid: i64,
+    /// Of a client requests without an answer, of a server those that are not whole yet.
+    open: BTreeMap<u32, Open>,
     /// Streams of a server's unanswered requests, by the ids of their messages.
     asked: BTreeMap<[u8; 2], u32>,
+}
+
+/// What is awaited on a stream.
+#[derive(Debug, Default)]
+struct Open {
+    /// Of a client: the id of the request's message, and whether the answer's status is 200.
+    id: [u8; 2],
+    is_ok: bool,
+    /// What has come of the body.
+    body: Vec<u8>,
 }
 
 impl Http {
@@ -86,13 +106,16 @@ impl Http {
         http
     }
 
-    /// A server.
+    /// A server whose answers have a status, 200 or 500, or with 0 no headers at all.
     #[must_use]
-    pub fn server() -> Self {
-        let mut headers = vec![0x88];
-        put_header(&mut headers, 31, MESSAGE);
+    pub fn server(status: u16) -> Self {
+        let mut headers = Vec::new();
+        if status != 0 {
+            headers.push(if status == 200 { OK } else { 0x8e });
+            put_header(&mut headers, 31, MESSAGE);
+        }
         let mut http = Self::new(headers, false);
-        http.put_settings(&[(setting::TABLE, 0), (setting::STREAMS, MOST)]);
+        http.put_settings(&[(setting::TABLE, 0), (setting::STREAMS, MOST as u32)]);
         http
     }
 
@@ -105,8 +128,9 @@ impl Http {
             out: Vec::new(),
             next: 1,
             most: MOST,
-            window: 65_535,
-            taken: 0,
+            window: FIRST_ROOM,
+            room: ROOM[usize::from(is_client)],
+            unsaid: 0,
             open: BTreeMap::new(),
             asked: BTreeMap::new(),
         }
@@ -123,23 +147,25 @@ impl Http {
         if self.window < message.len() as i64 {
             return false;
         }
+        let id = *message.first_chunk().unwrap_or(&[0, 0]);
         let stream = if self.is_client {
-            if self.open.len() >= self.most as usize || self.next > LAST {
+            if self.open.len() >= self.most || self.next > LAST {
                 return false;
             }
             let stream = self.next;
             self.next += 2;
-            self.open.insert(stream, Vec::new());
+            self.open.insert(stream, Open { id, ..Open::default() });
             stream
         } else {
-            let id = message.first_chunk().unwrap_or(&[0, 0]);
-            let Some(stream) = self.asked.remove(id) else { return true };
+            let Some(stream) = self.asked.remove(&id) else { return true };
             stream
         };
         self.window -= message.len() as i64;
-        let mut headers = self.headers.clone();
-        put_header(&mut headers, 28, &message.len().to_string());
-        self.put_frame(kind::HEADERS, flag::END_HEADERS, stream, &headers);
+        if !self.headers.is_empty() {
+            let mut headers = self.headers.clone();
+            put_header(&mut headers, 28, &message.len().to_string());
+            self.put_frame(kind::HEADERS, flag::END_HEADERS, stream, &headers);
+        }
         let mut rest = message;
         while rest.len() > LONGEST {
             let (piece, others) = rest.split_at(LONGEST);
@@ -150,7 +176,8 @@ impl Http {
         true
     }
 
-    /// Receive bytes; `take` gets each message that is whole. Return how many that were.
+    /// Receive bytes; `take` gets each message that is whole, and of a request that has ended
+    /// without an answer of status 200 the two bytes of its id. Return how many that were.
     ///
     /// # Errors
     /// What the other end does wrong, or that it ends the connection.
@@ -191,17 +218,26 @@ impl Http {
         let is_end = flags & flag::END != 0;
         match kind {
             kind::DATA => {
-                self.give_room(payload.len());
-                return self.data(stream, is_end, unpadded(flags, payload)?, take);
+                self.data(stream, flags, payload)?;
+                return Ok(if is_end { self.ended(stream, take) } else { 0 });
             }
-            kind::HEADERS => self.headers(stream, flags, is_end, payload)?,
+            kind::HEADERS => {
+                self.headers(stream, flags, payload)?;
+                return Ok(if is_end { self.ended(stream, take) } else { 0 });
+            }
             kind::SETTINGS if flags & flag::ACK == 0 => self.settings(payload)?,
             kind::PING if flags & flag::ACK == 0 => {
                 self.put_frame(kind::PING, flag::ACK, 0, payload);
             }
             kind::WINDOW if stream == 0 => self.window += i64::from(number(payload) & LAST),
+            kind::RESET if self.is_client => {
+                self.open.entry(stream).and_modify(|open| open.is_ok = false);
+                return Ok(self.ended(stream, take));
+            }
             kind::RESET => {
-                self.open.remove(&stream);
+                self.asked.retain(|_, asked| *asked != stream);
+                let open = self.open.remove(&stream).unwrap_or_default();
+                self.give_room(open.body.len());
             }
             kind::GO_AWAY => return Err("the other end ends HTTP"),
             // Also what is behind the first part of headers: the status was in that.
@@ -210,43 +246,46 @@ impl Http {
         Ok(0)
     }
 
-    fn data(
-        &mut self,
-        stream: u32,
-        is_end: bool,
-        bytes: &[u8],
-        take: &mut impl FnMut(&[u8]),
-    ) -> Result<usize, &'static str> {
-        // Of a stream that was given up.
-        let Some(body) = self.open.get_mut(&stream) else { return Ok(0) };
-        if body.len() + bytes.len() > MOST_BODY {
-            return Err("a message that is too long");
+    fn data(&mut self, stream: u32, flags: u8, payload: &[u8]) -> Result<(), &'static str> {
+        self.room -= payload.len() as i64;
+        if self.room < 0 {
+            return Err("more than there was room for");
         }
-        body.extend(bytes);
-        if !is_end {
-            return Ok(0);
+        let bytes = unpadded(flags, payload)?;
+        let mut kept = 0;
+        // Not of a stream that was given up, nor of what is no answer.
+        if let Some(Open { is_ok: true, body, .. }) = self.open.get_mut(&stream) {
+            if body.len() + bytes.len() > MOST_BODY {
+                return Err("a message that is too long");
+            }
+            body.extend(bytes);
+            kept = bytes.len();
         }
-        let body = self.open.remove(&stream).unwrap_or_default();
-        if let (false, Some(id)) = (self.is_client, body.first_chunk()) {
-            self.asked.insert(*id, stream);
-        }
-        take(&body);
-        Ok(1)
+        self.give_room(payload.len() - kept);
+        Ok(())
     }
 
-    fn headers(
-        &mut self,
-        stream: u32,
-        flags: u8,
-        is_end: bool,
-        payload: &[u8],
-    ) -> Result<(), &'static str> {
+    /// A stream has ended; return whether that was a message, or a request without an answer.
+    fn ended(&mut self, stream: u32, take: &mut impl FnMut(&[u8])) -> usize {
+        let Some(Open { id, is_ok, body }) = self.open.remove(&stream) else { return 0 };
+        self.give_room(body.len());
         if !self.is_client {
-            // A request without a body is none of DNS.
-            if is_end {
+            let id = *body.first_chunk().unwrap_or(&[0, 0]);
+            self.asked.insert(id, stream);
+        }
+        take(if self.is_client && (body.is_empty() || !is_ok) { &id } else { &body });
+        1
+    }
+
+    fn headers(&mut self, stream: u32, flags: u8, payload: &[u8]) -> Result<(), &'static str> {
+        if !self.is_client {
+            let is_new = !self.open.contains_key(&stream);
+            if is_new && (flags & flag::END != 0 || self.open.len() + self.asked.len() >= MOST)
+            {
+                // It is one too many, or without a body none of DNS.
                 self.put_frame(kind::RESET, 0, stream, &[0, 0, 0, 7]);
-            } else {
-                self.open.entry(stream).or_default();
+            } else if is_new {
+                self.open.insert(stream, Open { is_ok: true, ..Open::default() });
             }
             return Ok(());
         }
@@ -258,21 +297,23 @@ impl Http {
         while let [0x20, others @ ..] = block {
             block = others;
         }
-        // Trailers come behind a body, and have no status.
-        let is_first = self.open.get(&stream).is_some_and(Vec::is_empty);
-        if is_first && block.first() != Some(&0x88) {
-            return Err("an answer with another status than 200");
-        }
-        if is_end {
-            self.open.remove(&stream);
-        }
+        // Trailers have no status.
+        let is_ok = match block {
+            [OK, ..] => true,
+            // In full, or by Huffman's code.
+            [0x08 | 0x18 | 0x48, value @ ..] => {
+                value.starts_with(b"\x03200") || value.starts_with(&[0x82, 0x10, 0x01])
+            }
+            _ => false,
+        };
+        self.open.entry(stream).and_modify(|open| open.is_ok |= is_ok);
         Ok(())
     }
 
     fn settings(&mut self, payload: &[u8]) -> Result<(), &'static str> {
         for one in payload.chunks_exact(6) {
             match (number(&one[..2]) as u16, number(&one[2..])) {
-                (setting::STREAMS, most) => self.most = most,
+                (setting::STREAMS, most) => self.most = MOST_IDS.min(most as usize),
                 (setting::WINDOW, window) if (window as usize) < MOST_BODY => {
                     return Err("a window that is smaller than a message may be");
                 }
@@ -283,12 +324,13 @@ impl Http {
         Ok(())
     }
 
-    /// Let the other end send as much as it has sent, now and then.
+    /// Let the other end send as much as is not kept any more, now and then.
     fn give_room(&mut self, bytes: usize) {
-        self.taken += bytes;
-        if self.taken > LONGEST {
-            let taken = std::mem::take(&mut self.taken) as u32;
-            self.put_frame(kind::WINDOW, 0, 0, &taken.to_be_bytes());
+        self.unsaid += bytes as i64;
+        if self.unsaid > LONGEST as i64 {
+            let unsaid = std::mem::take(&mut self.unsaid);
+            self.put_frame(kind::WINDOW, 0, 0, &(unsaid as u32).to_be_bytes());
+            self.room += unsaid;
         }
     }
 
@@ -298,7 +340,8 @@ impl Http {
             .flat_map(|(name, value)| [&name.to_be_bytes()[..], &value.to_be_bytes()].concat())
             .collect();
         self.put_frame(kind::SETTINGS, 0, 0, &bytes);
-        self.put_frame(kind::WINDOW, 0, 0, &ROOM.to_be_bytes());
+        let more = (self.room - FIRST_ROOM) as u32;
+        self.put_frame(kind::WINDOW, 0, 0, &more.to_be_bytes());
     }
 
     fn put_frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
@@ -359,7 +402,7 @@ mod tests {
 
     #[test]
     fn answers_come_on_the_streams_of_their_requests_in_any_order() {
-        let (mut client, mut server) = (Http::client("[::1]"), Http::server());
+        let (mut client, mut server) = (Http::client("[::1]"), Http::server(200));
         let sent: Vec<_> =
             [12, 40_000, 3].iter().zip(1..).map(|(&n, id)| message(id, n)).collect();
         assert!(sent.iter().all(|message| client.put(message)));
@@ -370,11 +413,18 @@ mod tests {
         let answers = carried(&mut server, &mut client);
         assert_eq!(answers, [sent[2].clone(), sent[1].clone(), sent[0].clone()]);
         assert!(client.open.is_empty() && server.asked.is_empty());
+        // Nor of one to a request that was given up.
+        client.put(&sent[0]);
+        client.put_frame(kind::RESET, 0, 7, &[0; 4]);
+        carried(&mut client, &mut server);
+        assert!(
+            server.asked.is_empty() && server.put(&sent[0]) && server.take_out().is_empty()
+        );
     }
 
     #[test]
     fn no_more_is_sent_than_the_other_end_takes() {
-        let (mut client, mut server) = (Http::client("a"), Http::server());
+        let (mut client, mut server) = (Http::client("a"), Http::server(200));
         assert!(client.put(&message(1, 60_000)) && !client.put(&message(2, 60_000)));
         carried(&mut server, &mut client);
         // Far more than the first window, as room is given again.
@@ -389,33 +439,126 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_ends_the_connection_or_its_request() {
-        let frames: [(u8, u8, &[u8], &str); 4] = [
-            (kind::HEADERS, flag::END_HEADERS, b"\x20\x8d", "status"),
-            (kind::GO_AWAY, 0, &[0; 8], "ends"),
-            (kind::SETTINGS, 0, &[0, 4, 0, 0, 0, 9], "window"),
-            (kind::DATA, flag::PADDED, &[9, 1], "padding"),
+    fn what_is_no_http_ends_the_connection() {
+        let frames: [(u8, &[u8], &str); 3] = [
+            (kind::GO_AWAY, &[0; 8], "ends"),
+            (kind::SETTINGS, &[0, 4, 0, 0, 0, 9], "window"),
+            (kind::DATA, &[9, 1], "padding"),
         ];
-        for (kind, flags, payload, word) in frames {
-            let (mut client, mut server) = (Http::client("a"), Http::server());
+        for (kind, payload, word) in frames {
+            let (mut client, mut server) = (Http::client("a"), Http::server(200));
             client.put(b"message");
-            server.put_frame(kind, flags, 1, payload);
+            server.put_frame(kind, flag::PADDED, 1, payload);
             let error = client.receive(&server.take_out(), |_| panic!("a message"));
             assert!(error.unwrap_err().contains(word), "{word}");
         }
-        let (mut client, mut server) = (Http::client("a"), Http::server());
-        client.put(b"message");
-        server.put_frame(kind::HEADERS, flag::END_HEADERS | flag::END, 1, &[0x20, 0x88]);
-        assert_eq!(client.receive(&server.take_out(), |_| panic!("a message")), Ok(0));
-        assert!(client.open.is_empty());
+        let (mut client, mut server) = (Http::client("a"), Http::server(200));
         assert!(server.receive(b"GET / HTTP/1.1\r\nHost: a\r\n", |_| panic!()).is_err());
         let long = [0, 0x40, 1, 0, 0, 0, 0, 0, 1];
         assert_eq!(client.receive(&long, |_| panic!()), Err("a frame that is too long"));
     }
 
     #[test]
+    fn a_request_without_an_answer_of_status_200_is_said_by_its_id() {
+        let all = flag::END_HEADERS | flag::END;
+        let answers: [&[(u8, u8, &[u8])]; 6] = [
+            // Another status, none, no body, an end too early, a body too early, a reset.
+            &[
+                (kind::HEADERS, flag::END_HEADERS, b"\x20\x8d"),
+                (kind::DATA, flag::END, b"body"),
+            ],
+            &[(kind::DATA, flag::END, b"body")],
+            &[(kind::HEADERS, all, b"\x20\x88")],
+            &[(kind::HEADERS, all, b"\x8e")],
+            &[(kind::DATA, 0, b"body"), (kind::HEADERS, all, b"\x88")],
+            &[
+                (kind::HEADERS, 4, b"\x88"),
+                (kind::DATA, 0, b"body"),
+                (kind::RESET, 0, &[0; 4]),
+            ],
+        ];
+        for answer in answers {
+            let (mut client, mut server) = (Http::client("a"), Http::server(200));
+            assert!(client.put(&message(7, 12)) && client.put(&message(8, 12)));
+            carried(&mut client, &mut server);
+            for (kind, flags, payload) in answer {
+                server.put_frame(*kind, *flags, 1, payload);
+            }
+            // Others go on.
+            server.put(&message(8, 40));
+            assert_eq!(carried(&mut server, &mut client), [vec![0, 7], message(8, 40)]);
+            assert!(client.open.is_empty());
+        }
+        for status in [&b"\x48\x03200"[..], b"\x20\x08\x82\x10\x01"] {
+            let (mut client, mut server) = (Http::client("a"), Http::server(0));
+            client.put(&message(7, 12));
+            carried(&mut client, &mut server);
+            server.put_frame(kind::HEADERS, flag::END_HEADERS, 1, status);
+            server.put(&message(7, 40));
+            assert_eq!(carried(&mut server, &mut client), [message(7, 40)], "{status:?}");
+        }
+        for status in [500, 0] {
+            let (mut client, mut server) = (Http::client("a"), Http::server(status));
+            client.put(&message(7, 12));
+            carried(&mut client, &mut server);
+            server.put(&message(7, 40));
+            assert_eq!(carried(&mut server, &mut client), [[0, 7]], "{status}");
+        }
+    }
+
+    /// What an end keeps of the other: bytes, and streams.
+    fn kept(http: &Http) -> (usize, usize) {
+        let bodies: usize = http.open.values().map(|open| open.body.len()).sum();
+        (http.received.len() + bodies, http.open.len() + http.asked.len())
+    }
+
+    #[test]
+    fn what_is_kept_of_another_end_is_bounded() {
+        let piece = [7; LONGEST];
+        // What a client repeats on a new stream each time: requests that are not whole, or too
+        // many at once, or given up; headers without an end, bodies without a stream.
+        let attacks: [&[(u8, u8, &[u8])]; 6] = [
+            &[(kind::HEADERS, flag::END_HEADERS, b""), (kind::DATA, 0, &piece)],
+            &[(kind::HEADERS, flag::END_HEADERS, b""), (kind::DATA, 0, b"a")],
+            &[(kind::HEADERS, 0, b""), (kind::DATA, flag::END, b"id")],
+            &[(kind::HEADERS, 0, b""), (kind::DATA, 0, &piece), (kind::RESET, 0, b"")],
+            &[(kind::HEADERS, 0, &piece), (9, 0, &piece), (9, 0, &piece)],
+            &[(kind::DATA, flag::END, &piece)],
+        ];
+        for (place, attack) in attacks.iter().enumerate() {
+            let (mut server, mut client) = (Http::server(200), Http::client("a"));
+            client.take_out();
+            server.receive(PREFACE, |_| panic!()).unwrap();
+            for stream in 0..1000 {
+                for (kind, flags, payload) in *attack {
+                    client.put_frame(*kind, *flags, 2 * stream + 1, payload);
+                }
+                let done = server.receive(&client.take_out(), |_| ());
+                let (bytes, streams) = kept(&server);
+                assert!(bytes <= 1 << 18 && streams <= MOST, "attack {place}");
+                assert!(server.take_out().len() < 1000, "attack {place}");
+                assert!(done.is_ok() || place == 0, "attack {place}");
+            }
+        }
+        let (mut client, mut server) = (Http::client("a"), Http::server(200));
+        server.put_frame(kind::SETTINGS, 0, 0, &[0, 3, 0xff, 0xff, 0xff, 0xff]);
+        carried(&mut server, &mut client);
+        assert_eq!(
+            (0..70_000).filter(|id| client.put(&message(*id as u16, 2))).count(),
+            MOST_IDS
+        );
+        for stream in 0..1000 {
+            server.put_frame(kind::HEADERS, 0, 2 * stream + 1, &[OK]);
+            server.put_frame(kind::DATA, 0, 2 * stream + 1, &piece);
+            let done = client.receive(&server.take_out(), |_| ());
+            assert_eq!(done.is_err(), stream >= 400, "{done:?}");
+        }
+        assert!(kept(&client).0 <= MOST * (1 << 16));
+    }
+
+    #[test]
     fn a_ping_is_answered_and_settings_are_acknowledged() {
-        let (mut client, mut server) = (Http::client("a"), Http::server());
+        let (mut client, mut server) = (Http::client("a"), Http::server(200));
         client.take_out();
         server.put_frame(kind::PING, 0, 0, b"12345678");
         client.receive(&server.take_out(), |_| panic!()).unwrap();

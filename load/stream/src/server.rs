@@ -15,7 +15,8 @@ use crate::{ALPN, Http, VERSIONS, certificate, provider};
 #[derive(Debug)]
 pub struct Server {
     config: Arc<ServerConfig>,
-    is_https: bool,
+    /// Of HTTPS: the status of its answers.
+    status: Option<u16>,
     certificate: Vec<u8>,
 }
 
@@ -36,17 +37,17 @@ impl Server {
             .map_err(|error| error.to_string())?;
         // Nobody resumes a session.
         config.send_tls13_tickets = 0;
-        Ok(Self { config: Arc::new(config), is_https: false, certificate })
+        Ok(Self { config: Arc::new(config), status: None, certificate })
     }
 
-    /// The same, with the same key, by HTTPS.
+    /// The same, with the same key, by HTTPS, whose answers have a status, or with 0 none.
     #[must_use]
-    pub fn with_https(&self) -> Self {
+    pub fn with_https(&self, status: u16) -> Self {
         let mut config = ServerConfig::clone(&self.config);
         config.alpn_protocols = vec![ALPN.to_vec()];
         Self {
             config: Arc::new(config),
-            is_https: true,
+            status: Some(status),
             certificate: self.certificate.clone(),
         }
     }
@@ -54,7 +55,7 @@ impl Server {
     /// HTTP that begins; None without HTTPS.
     #[must_use]
     pub fn http(&self) -> Option<Http> {
-        self.is_https.then(Http::server)
+        self.status.map(Http::server)
     }
 
     /// Its certificate as text (PEM).

@@ -52,7 +52,7 @@ fn messages() -> Vec<Vec<u8>> {
 fn messages_arrive_whole_and_in_order() {
     let (client, server) =
         (Client::new(LOCAL, None, None).unwrap(), Server::new(LOCAL).unwrap());
-    let https = (client.clone().with_https(20_443), server.with_https());
+    let https = (client.clone().with_https(20_443), server.with_https(200));
     for (port, tls) in [
         (20_053, (None, None)),
         (20_853, (Some(&client), Some(&server))),
@@ -88,6 +88,32 @@ fn what_nobody_reads_is_bounded() {
     }
     let most = (1 << 20) + 1002;
     assert!(client.backlog() <= most && taken < 100_000, "{taken}");
+}
+
+#[test]
+fn who_asks_by_frames_and_does_not_read_is_bounded() {
+    let https = Client::new(LOCAL, None, None).unwrap().with_https(20_444);
+    let (mut client, mut server) =
+        ends(20_444, Some(&https), Some(&Server::new(LOCAL).unwrap()));
+    // To the client the lengths of two messages, 0 and 0x806, are the beginning of a ping.
+    let ping = [0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8];
+    let unknown = [0, 0, 9, 0x20, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+    let pings = [&ping[4..], &ping.repeat(119), &unknown].concat();
+    let mut most = 0;
+    let over = (0..5_000).find_map(|_| {
+        while server.backlog() < 1 << 19 {
+            assert!(server.put(|_| ()) && server.put(|out| out.extend(&pings)));
+        }
+        server.flush().unwrap();
+        if !server.is_open() {
+            server.receive(|_, _| ()).unwrap();
+        }
+        let done = client.receive(|bytes, _| panic!("{bytes:?}"));
+        most = client.backlog().max(most);
+        done.err()
+    });
+    assert!(over.expect("an end").to_string().contains("does not read"));
+    assert!(most < (1 << 21) + (1 << 17), "{most}");
 }
 
 /// A file with a server's certificate.

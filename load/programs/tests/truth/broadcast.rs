@@ -86,11 +86,12 @@ fn clients_without_relays_broadcast_to_a_server_of_the_kernel_s_udp() {
     let cable = Cable::new();
     let _responder = cable.responder("dhcp4", "--listen 198.18.0.10 --on-link udp");
     is_complete(&cable.offered("dhcp4", "--rate 500 --seconds 1"), 500);
-    let load =
-        "--rate 500 --seconds 1 --clients 200 --fill --mix renew=2,rebind=1,reboot=1,new=1";
-    let report = cable.offered("dhcp4", load);
+    let mix = "renew=2,rebind=1,reboot=1,new=1,inform=1";
+    let load = format!("--rate 500 --seconds 1 --clients 200 --fill --mix {mix}");
+    let report = cable.offered("dhcp4", &load);
     is_complete(&report, 500);
     assert!(count(&report, "/kinds/renew/completed") > 100, "{report}");
+    assert!(count(&report, "/kinds/inform/completed") > 50, "{report}");
 }
 
 #[test]

@@ -214,6 +214,33 @@ fn what_a_server_does_wrong_is_counted_as_over_udp() {
 }
 
 #[test]
+fn what_a_client_would_not_take_is_not_completed() {
+    let load = "--rate 100 --seconds 1 --late 5 --grace 0 --quiet 0.3";
+    // A resolver drops what comes from elsewhere, and asks again over TCP for what did not fit.
+    for (transport, faults, kind, word, share) in [
+        ("udp", "--elsewhere 0.5", "lost", "/foreign", 30..70),
+        ("udp", "--truncate 0.5", "refused", "/refused/TRUNCATED", 30..70),
+        ("https", "--http-status 500", "refused", "/refused/HTTP-ERROR", 100..101),
+        ("https", "--http-status none", "refused", "/refused/HTTP-ERROR", 100..101),
+        (
+            "https --fresh",
+            "--http-status 500",
+            "refused",
+            "/replies/HTTP-ERROR/count",
+            100..101,
+        ),
+    ] {
+        let (transport, more) = transport.split_once(' ').unwrap_or((transport, ""));
+        let report = offered(transport, faults, &format!("{load} {more}"));
+        let failed = count(&report, &format!("/counts/{kind}"));
+        assert!(share.contains(&failed), "{faults}: {report}");
+        assert_eq!(count(&report, "/counts/completed") + failed, 100, "{faults}: {report}");
+        assert_eq!(count(&report, word), failed, "{faults}: {report}");
+    }
+    assert_eq!(count(&offered("tcp", "--truncate 1", load), "/counts/completed"), 100);
+}
+
+#[test]
 fn a_capacity_is_kept_over_connections() {
     let load = "--rate 1000 --seconds 2 --late 0.3 --grace 0";
     let report = offered("tcp", "--capacity 500 --queue 20", load);

@@ -91,6 +91,8 @@ NAMES_REPEATED = "names-repeated"
 """More was asked than the query file has, of a cache that is to be cold."""
 
 NOERROR, NXDOMAIN = "NOERROR", "NXDOMAIN"
+TRUNCATED = "TRUNCATED"
+"""leaseload's word for an answer that did not fit: its client would ask again over TCP."""
 TRANSPORTS = ("udp", "tcp", "dot", "https")
 KEPT, FRESH = "kept", "fresh"
 """Connections of queries: open before the load, or a new one for each query."""
@@ -161,12 +163,20 @@ class Expected:
     def check_probe(self, rcodes: Mapping[str, int], where: str) -> None:
         """Raise a server-broken error where a probe was answered with something else.
 
-        `where` names the server's host.
+        Where answers did not fit it is a usage error.  `where` names the server's host.
         """
         answered = sum(rcodes.values())
         wrong = self.failures(rcodes)
         if answered and sum(wrong.values()) > (1 - PROBE_SHARE) * answered:
             counts = ", ".join(f"{code} {n}" for code, n in sorted(rcodes.items()))
+            if TRUNCATED in wrong:
+                raise usage_error(
+                    "answers do not fit in a datagram: clients would ask again over TCP",
+                    where=where,
+                    found=f"{counts} of {answered} answers",
+                    wanted=self.words,
+                    todo="accept larger ones (--edns 1232), or take a load over TCP",
+                )
             raise server_broken(
                 "the server answers the load's queries with other RCODEs than it should",
                 where=where,
