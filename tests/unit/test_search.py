@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.examples import trial_of
@@ -174,6 +174,7 @@ def test_replayed_trials_lead_to_the_same_result(max_rate, noise, cut):
     max_rate=st.floats(500, 100_000),
     reach=st.integers(300, 120_000),
 )
+@example(passed=cliff, max_rate=2000.0, reach=2040)
 def test_a_weak_generator_gives_a_bracket_below_its_reach_or_says_so(passed, max_rate, reach):
     bench = Bench(passed, max_rate, reach=reach)
     if reach >= 1.02 * max_rate:

@@ -181,16 +181,16 @@ class Outcomes:
     def ceiling(self) -> int:
         """Highest rate that the limits and the generator allow.
 
-        A rate is out of the generator's reach when two trials at it started too
+        A rate is out of the generator's reach when two trials at it, or above it, started too
         few exchanges; one may have lost its processor for a moment.
         """
-        offered: dict[int, list[int]] = {}
-        for trial in self.trials:
-            if not trial.valid and trial.reason == GENERATOR_LIMITED:
-                rate = _begun(trial)
-                offered.setdefault(trial.rate, []).append(min(rate, trial.rate - 1))
-        reached = [max(rates) for rates in offered.values() if len(rates) > 1]
-        return min([self.procedure.max_rate, *reached])
+        short = [trial for trial in self.trials if trial.reason == GENERATOR_LIMITED]
+        reached = [self.procedure.max_rate]
+        for rate in {trial.rate for trial in short}:
+            begun = [min(_begun(trial), rate - 1) for trial in short if trial.rate >= rate]
+            if len(begun) > 1:
+                reached.append(max(begun))
+        return min(reached)
 
 
 def _begun(trial: Trial) -> int:
