@@ -380,6 +380,19 @@ def test_a_load_that_its_clients_cannot_begin_ends_a_search(clients, most_trials
     assert len(caught.value.trials) <= most_trials
 
 
+def test_clients_that_were_too_few_for_a_moment_are_enough():
+    """Such as by a pause of the server: the same load is begun as it is offered again."""
+    bench, tried = Bench(keeps, 23_000), []
+
+    def measure(load):
+        tried.append(load)
+        made = bench(load)
+        is_short = tried.count(load) == 1 and PROCEDURE.passes(made)
+        return replace(made, valid=False, reason=TOO_FEW_CLIENTS) if is_short else made
+
+    assert_proven(search(measure, PROCEDURE))
+
+
 def test_clients_that_are_too_few_for_an_overload_alone_are_enough_for_a_max_rate():
     estimate = search(crowd(5000, waits_s=1.0), PROCEDURE)
     assert any(trial.reason == TOO_FEW_CLIENTS for trial in estimate.trials)

@@ -60,9 +60,15 @@ class Outcomes:
     def starved(self) -> Trial | None:
         """A trial that had too few clients; None while the search may do without such loads.
 
-        One of an overload, whose clients wait for what is lost, only says where to look.
+        One of an overload, whose clients wait for what is lost, only says where to look; one
+        of no more than was begun in another trial was a moment's.
         """
-        short = [trial for trial in self.trials if trial.reason == TOO_FEW_CLIENTS]
+        begun = max((trial.rate for trial in self.valid), default=0)
+        short = [
+            trial
+            for trial in self.trials
+            if trial.reason == TOO_FEW_CLIENTS and trial.rate > begun
+        ]
         kept = [trial for trial in short if not self.is_informative(trial)]
         return short[-1] if len(kept) > 1 or len(short) > MOST_STARVED else None
 
