@@ -10,7 +10,7 @@ from tests.examples import round_of, trial_of
 from leaselab.measure.procedures.confirmation import Confirming
 from leaselab.measure.search_error import SearchReason
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import GENERATOR_LIMITED, Bracket, Round
+from leaselab.model.record import GENERATOR_LIMITED, NOT_OFFERED, Bracket, Round
 from leaselab.model.trial import Part, Second, Trial
 
 PROCEDURE = MaxRate(rounds=3)
@@ -178,13 +178,37 @@ def test_a_load_above_the_rounds_that_the_generator_cannot_offer_is_given_up():
     assert against is None
 
 
-def test_trials_that_do_not_count_confirm_nothing():
+@pytest.mark.parametrize("word", NOT_OFFERED)
+def test_trials_that_do_not_count_confirm_nothing(word):
     def limited(load, _number):
-        return lossy(load.rate, [0.0] * load.duration_s, GENERATOR_LIMITED)
+        return lossy(load.rate, [0.0] * load.duration_s, word)
 
     made, against, _ = loads(limited)
     assert sum(rate == BELOW for rate, _ in made) == 3
-    assert against.reason is SearchReason.GENERATOR_LIMITED
+    assert against.reason.value == word
+
+
+@pytest.mark.parametrize(
+    ("losses", "kinds", "advice"),
+    [
+        ([0.0] * 30 + [0.2] * 30, {}, "--trial-s 68"),
+        ([0.0] * 2 + [0.1] * 58, {}, "in its log and counters"),
+        ([0.0] * 60, {"inform": 9}, "in its log and counters"),
+    ],
+)
+def test_longer_trials_are_advised_where_they_would_see_more(losses, kinds, advice):
+    parts = {
+        word: Part(attempted=lost, completed=0, late=0, p50_s=None, p99_s=None)
+        for word, lost in kinds.items()
+    }
+
+    def shows(load, _number):
+        return replace(lossy(load.rate, losses), kinds=parts)
+
+    _, against, _ = loads(shows)
+    assert against.reason is SearchReason.NOT_SUSTAINED
+    assert advice in str(against)
+    assert ("of the informs" in str(against)) is bool(kinds)
 
 
 def test_a_load_that_may_ask_for_so_much_only_is_offered_in_parts():

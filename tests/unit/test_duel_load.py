@@ -4,6 +4,7 @@ import math
 import random
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from tests.examples import trial_of
 
@@ -149,6 +150,14 @@ def test_what_the_generator_failed_to_offer_once_is_tried_again():
     assert next_sight(PLAN, [served]) == 2000
     with pytest.raises(LeaselabError, match="slower than the server"):
         next_sight(PLAN, [served, served])
+
+
+@pytest.mark.parametrize("load", [next_sight, lambda plan, made: lifted(plan, 2000, made)])
+def test_clients_that_are_too_few_for_a_duels_load_end_it(load):
+    few = trial(2000, 3000, valid=False, reason="too-few-clients")
+    few = msgspec.structs.replace(few, detail="9 clients")
+    with pytest.raises(LeaselabError, match=r"too few clients.*: 9 clients"):
+        load(PLAN, [few, few])
 
 
 def test_a_heavier_load_of_which_nothing_is_completed_shows_the_limit():

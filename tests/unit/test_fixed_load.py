@@ -12,6 +12,7 @@ from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.fixed_load import figures, latency_drift
+from leaselab.measure.search_error import MORE_CLIENTS
 from leaselab.measure.server_use import memory_drift
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
@@ -19,7 +20,7 @@ from leaselab.model.journal import entry_of, written
 from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.record import GENERATOR_LIMITED
+from leaselab.model.record import GENERATOR_LIMITED, TOO_FEW_CLIENTS
 from leaselab.model.trial import Load, Percentiles, Sample, Second
 
 PROCEDURE = FixedLoad(rate=100, duration_s=25, trial_s=10)
@@ -140,6 +141,15 @@ def test_another_doubt_is_left_out_and_not_made_again():
     result = measured(bench)
     assert len(bench.asked) == 3
     assert result.metrics["loss_ratio"] == 0
+
+
+def test_a_load_for_which_there_are_too_few_clients_says_how_many_it_needs():
+    few = made(
+        valid=False, reason=TOO_FEW_CLIENTS, detail="9 clients; may need 99 (--scale 11)"
+    )
+    with pytest.raises(LeaselabError, match=r"few-clients: 9 clients.*--scale 11") as caught:
+        measured(Bench(few, few, few))
+    assert caught.value.todo == MORE_CLIENTS
 
 
 def test_a_trial_that_loses_much_counts_as_its_loss_is_the_answer():

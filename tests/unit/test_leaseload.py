@@ -2,7 +2,7 @@
 
 The reports in tests/data/leaseload are of leaseload against leaserespond on one host: the name
 of each says what the responder did.  `updates` is of BIND 9, which drops updates where its disk
-is slow.  Their histograms are cut to three buckets.
+is slow.
 """
 
 import copy
@@ -25,15 +25,17 @@ from leaselab.measure.generators.dhcp_load import (
     POOL_TOO_FULL,
     REJECTED,
     addresses_of,
+    too_few_words,
 )
 from leaselab.measure.generators.dns_answers import OTHER_ANSWERS
 from leaselab.measure.generators.leaseload import Leaseload
-from leaselab.measure.generators.leaseload_reading import queued, report_of
+from leaselab.measure.generators.leaseload_reading import queued
+from leaselab.measure.generators.leaseload_report import report_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Generated
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.replay import Replay
-from leaselab.model.record import GENERATOR_LIMITED, MALFORMED
+from leaselab.model.record import GENERATOR_LIMITED, MALFORMED, TOO_FEW_CLIENTS
 from leaselab.model.trial import WHOLE, Load, completed_rate_of, loss_ratio_of
 
 DATA = Path(__file__).parents[1] / "data" / "leaseload"
@@ -488,16 +490,95 @@ def test_a_trial_is_judged_by_its_worst_kind():
     )
 
 
-def test_a_kind_of_few_is_judged_with_all_alone():
-    """One that a server drops by chance would be more than the goal of so few."""
-    document = report("updates")
-    few = {**document["kinds"]["update"], "attempted": 199, "completed": 150, "lost": 49}
-    kinds = {"query": document["kinds"]["query"], "update": few}
-    trial = of_updates({**document, "kinds": kinds})
-    assert trial.loss_ratio == 1 - trial.completed / trial.attempted
-    few |= {"attempted": 200, "completed": 151}
-    trial = of_updates({**document, "kinds": kinds})
-    assert trial.loss_ratio == trial.kinds["update"].loss_ratio > 49 / 200
+@pytest.mark.parametrize(
+    ("lost", "begun", "decides"),
+    [
+        (1, 1, False),
+        (2, 2, True),
+        (1, 12, False),
+        (12, 12, True),
+        (4, 199, False),
+        (49, 199, True),
+        (49, 200, True),
+        (15, 1200, False),
+        (30, 1200, True),
+    ],
+)
+def test_a_kind_decides_where_chance_does_not_explain_what_it_lost(lost, begun, decides):
+    """However many it is of: of few, one that a server drops is more than the goal."""
+    trial = of_updates(report("updates"))
+    few = structs.replace(trial.kinds["update"], attempted=begun, completed=begun - lost)
+    trial = structs.replace(
+        trial,
+        attempted=27_000,
+        completed=26_900 - lost,
+        kinds={"query": trial.kinds["query"], "update": few},
+    )
+    whole = 1 - trial.completed / trial.attempted
+    assert trial.loss_ratio == pytest.approx(lost / begun if decides else whole)
+    assert f"of {begun}{' (decides)' if decides else ''}" in trial.kind_words
+
+
+def of_clients(starved, kinds=("renew",), **changed):
+    """The report of a load of clients, and how many more of each kind none could begin."""
+    whole = report("good")
+    document = {**whole, "starved": sum(starved.values()), **changed}
+    share = whole["kinds"]["new"]
+    counts = {"renew": (987, 13)} if len(kinds) < 2 else {"new": (940, 10), "renew": (47, 3)}
+    document["kinds"] = {
+        word: {**share, "attempted": done + lost, "completed": done, "lost": lost}
+        for word, (done, lost) in counts.items()
+    }
+    times = {
+        word: {"due": sum(counts.get(word, ())) + starved.get(word, 0), "answered": 0}
+        | {"sent": sum(counts.get(word, ()))}
+        for word in counts.keys() | starved
+    }
+    document["seconds"] = [{**whole["seconds"][0], "kinds": times}, whole["seconds"][1]]
+    document["seconds"][1]["kinds"] = {}
+    file = {"scale": 2.0, "clients": 30}
+    load = {"clients": 60, "renewals": 0.5, "clients_file": file, "addresses": 10**6}
+    return trial(document, Load(500, 2), **load)
+
+
+@pytest.mark.parametrize(
+    ("starved", "changed", "reason"),
+    [
+        ({"renew": 5}, {}, ""),
+        ({"renew": 11}, {}, TOO_FEW_CLIENTS),
+        ({"renew": 9}, {"left_out": 12}, GENERATOR_LIMITED),
+        ({"rebind": 11}, {}, TOO_FEW_CLIENTS),
+        ({"renew": 9}, {"kinds": ("new", "renew")}, TOO_FEW_CLIENTS),
+    ],
+)
+def test_what_no_client_could_begin_is_lost_or_the_trial_does_not_count(
+    starved, changed, reason
+):
+    made = of_clients(starved, **changed)
+    assert made.reason == reason
+    assert (made.lost, made.attempted) == ((13, 1000) if reason else (18, 1005))
+    assert sums_up(made)
+    assert not made.kinds or sum(kind.attempted for kind in made.kinds.values()) == 1000
+    if reason == TOO_FEW_CLIENTS:
+        assert made.detail == "60 clients; 500/s may need 500 (--scale 17)"
+
+
+def test_leases_that_a_server_has_refused_are_no_want_of_clients():
+    counts = {**report("good")["counts"], "completed": 900, "refused": 87}
+    made = of_clients({"renew": 300}, counts=counts, refused={"NAK": 87})
+    assert (made.valid, made.lost) == (True, 313)
+
+
+@pytest.mark.parametrize(
+    ("load", "wanted"),
+    [
+        ({}, "60 clients; 500/s may need 500"),
+        ({"releases": 0.5}, "60 clients; 500/s may need 1000"),
+    ],
+)
+def test_clients_that_give_up_their_leases_have_to_be_more(load, wanted):
+    shares = {"renewals": 0.5, "clients": 60, **load}
+    assert too_few_words(bench(**shares).scenario, Load(500, 2), 1.0) == wanted
 
 
 def test_one_kind_alone_is_not_counted_apart():

@@ -107,6 +107,11 @@ def drawn(view):
             trial(6000, valid=False, reason="generator-limited"),
             "loss 0.00 %, does not count: generator-limited",
         ),
+        (
+            trial(6000, attempted=9000, valid=False, reason="too-few-clients", detail="9 of"),
+            "9000 of 9000 in time, 30000 were due, loss 0.00 %, does not count: "
+            "too-few-clients (9 of)",
+        ),
     ],
 )
 def test_a_trial_in_a_line(bench, made, text):

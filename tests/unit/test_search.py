@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.examples import trial_of
@@ -15,6 +16,7 @@ from leaselab.measure.search import Searched, search
 from leaselab.measure.search_error import SearchError, SearchReason, noisy
 from leaselab.model.errors import Outcome
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import TOO_FEW_CLIENTS
 from leaselab.model.trial import Load, Part, Trial
 
 PROCEDURE = MaxRate()
@@ -172,6 +174,7 @@ def test_replayed_trials_lead_to_the_same_result(max_rate, noise, cut):
     max_rate=st.floats(500, 100_000),
     reach=st.integers(300, 120_000),
 )
+@example(passed=cliff, max_rate=2000.0, reach=2040)
 def test_a_weak_generator_gives_a_bracket_below_its_reach_or_says_so(passed, max_rate, reach):
     bench = Bench(passed, max_rate, reach=reach)
     if reach >= 1.02 * max_rate:
@@ -291,6 +294,109 @@ def test_the_max_rate_of_a_mix_is_that_of_its_worst_kind(goal):
     overload = measure(Load(123_000, 3))
     assert overload.completed_rate == pytest.approx(35_000, rel=1e-3)
     assert overload.completed / overload.traffic_s > 90_000
+
+
+def mixed(shares, answers, seed):
+    """A server of 23 000/s, of a load with shares of small kinds; each draws its fate.
+
+    `answers` is the share of each small kind that is answered at all.
+    """
+    chance = random.Random(seed)  # noqa: S311  # a simulation
+
+    def drawn(count, share):
+        return sum(chance.random() < share for _ in range(count)) if share < 1 else count
+
+    def measure(load):
+        due = load.rate * load.duration_s
+        begun = {word: drawn(due, share) for word, share in shares.items()}
+        begun["renew"] = due - sum(begun.values())
+        kept = min(1.0, 23_000 * chance.gauss(1, 0.002) / load.rate)
+        done = {
+            word: drawn(count, kept * (1 if word == "renew" else answers))
+            for word, count in begun.items()
+        }
+        made = trial_of(load.rate, load.duration_s, due - sum(done.values()))
+        parts = {
+            word: Part(attempted=count, completed=done[word], late=0, p50_s=None, p99_s=None)
+            for word, count in begun.items()
+            if count
+        }
+        return replace(made, kinds=parts if len(shares) else {})
+
+    return measure
+
+
+@pytest.mark.parametrize("trial_s", [2, 5, 10])
+@pytest.mark.parametrize("share", [0.005, 0.016, 0.1])
+def test_a_small_kind_that_is_never_answered_is_lost_at_any_load_from_the_first_trials_on(
+    share, trial_s
+):
+    for kinds in ({"inform": share}, {"inform": share, "decline": share}):
+        with pytest.raises(SearchError, match="loses informs at any load") as caught:
+            search(mixed(kinds, 0.0, seed=trial_s), MaxRate(trial_s=trial_s))
+        assert caught.value.reason is SearchReason.LOSES_AT_ANY_LOAD
+        assert len(caught.value.trials) <= 4
+        assert "answers no informs" in str(caught.value)
+
+
+@pytest.mark.parametrize("trial_s", [2, 5])
+@pytest.mark.parametrize("share", [0.0, 0.005, 0.1])
+def test_small_kinds_that_are_answered_change_no_max_rate(share, trial_s):
+    kinds = {"inform": share, "decline": share} if share else {}
+    estimate = search(mixed(kinds, 1.0, seed=1), MaxRate(trial_s=trial_s))
+    assert estimate.max_rate == pytest.approx(23_000 / (1 - PROCEDURE.loss_ratio), rel=0.01)
+
+
+def crowd(clients, waits_s=0.0, capacity=23_000):
+    """So many clients before a server, each of which waits so long for what is lost."""
+
+    def measure(load):
+        due = load.rate * load.duration_s
+        begun = min(load.rate, capacity * 2) * load.duration_s
+        if not waits_s:  # all are under way as long as the server takes for them
+            begun = min(due, capacity * load.duration_s, clients * 1000 * load.duration_s)
+        lost = max(0, begun - capacity * load.duration_s)
+        begun -= max(0, int(lost * min(1, waits_s)) - clients)
+        is_short = begun < 0.99 * due
+        return trial_of(
+            load.rate,
+            load.duration_s,
+            min(lost, begun),
+            attempted=begun,
+            valid=not is_short,
+            reason=TOO_FEW_CLIENTS if is_short else "",
+            detail=f"{clients} clients" if is_short else "",
+        )
+
+    return measure
+
+
+@pytest.mark.parametrize(("clients", "most_trials"), [(1, 5), (20, 7), (60, 7)])
+def test_a_load_that_its_clients_cannot_begin_ends_a_search(clients, most_trials):
+    """However fast the server is: neither it nor the generator is what limits the load."""
+    with pytest.raises(SearchError, match=f"they began .*: {clients} clients") as caught:
+        search(crowd(clients), PROCEDURE)
+    assert caught.value.reason is SearchReason.TOO_FEW_CLIENTS
+    assert len(caught.value.trials) <= most_trials
+
+
+def test_clients_that_were_too_few_for_a_moment_are_enough():
+    """Such as by a pause of the server: the same load is begun as it is offered again."""
+    bench, tried = Bench(keeps, 23_000), []
+
+    def measure(load):
+        tried.append(load)
+        made = bench(load)
+        is_short = tried.count(load) == 1 and PROCEDURE.passes(made)
+        return replace(made, valid=False, reason=TOO_FEW_CLIENTS) if is_short else made
+
+    assert_proven(search(measure, PROCEDURE))
+
+
+def test_clients_that_are_too_few_for_an_overload_alone_are_enough_for_a_max_rate():
+    estimate = search(crowd(5000, waits_s=1.0), PROCEDURE)
+    assert any(trial.reason == TOO_FEW_CLIENTS for trial in estimate.trials)
+    assert estimate.max_rate == pytest.approx(23_000 / (1 - PROCEDURE.loss_ratio), rel=0.02)
 
 
 def test_a_server_that_is_faster_while_its_store_is_empty_is_no_lossy_one():

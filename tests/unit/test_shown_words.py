@@ -157,7 +157,7 @@ def test_each_kind_of_transactions_is_shown(tmp_path, capsys):
         ["1", "queries", *counts[0], "0.00", "2.00"],
         ["1", "updates", *counts[1], loss, "2.00"],
     ]
-    said = f"queries 0.00 % of {counts[0][0]}, updates {loss} % of {counts[1][0]}"
+    said = f"queries 0.00 % of {counts[0][0]}, updates {loss} % of {counts[1][0]} (decides)"
     assert f"loss {loss} %, {said}, " in trial_words(shown, record.procedure)
     write_site(Store(tmp_path), tmp_path / "report")
     (page,) = (path.read_text() for path in tmp_path.rglob(f"{record.id}.html"))

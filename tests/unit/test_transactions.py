@@ -74,6 +74,7 @@ def leaseload_text(case, *, is_dns):
             "traffic_s": SECONDS,
             "fell_behind": False,
             "left_out": case.left_out,
+            "starved": 0,
             "counts": {
                 "attempted": begun,
                 "completed": done,
@@ -95,6 +96,8 @@ def leaseload_text(case, *, is_dns):
             "bin_s": 0.001,
             "bins": [],
             "duplicates": 0,
+            **dict.fromkeys(("foreign", "earlier", "repeated", "expired"), 0),
+            "filled": None,
             "malformed": 0,
             "sent_again": 0,
             "unsent": 0,

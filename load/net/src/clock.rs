@@ -15,12 +15,6 @@ pub fn realtime() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// CPU time of this thread.
-#[must_use]
-pub fn thread_cpu() -> u64 {
-    read(libc::CLOCK_THREAD_CPUTIME_ID)
-}
-
 fn read(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing. These clocks always exist.

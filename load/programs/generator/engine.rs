@@ -138,7 +138,6 @@ impl<P: Protocol> Engine<P> {
     /// # Errors
     /// An error of the kernel.
     pub fn run(&mut self, schedule: Schedule, start: u64) -> io::Result<End> {
-        let cpu_before = clock::thread_cpu();
         let dropped_before = self.dropped();
         let over = start + self.offer.traffic;
         self.start = start;
@@ -179,8 +178,6 @@ impl<P: Protocol> Engine<P> {
         self.exchanges.close(end.is_early());
         let dropped = self.dropped() - dropped_before;
         let tally = &mut self.exchanges.tally;
-        tally.largest.clock_step = self.clock.largest_step;
-        tally.cpu = clock::thread_cpu() - cpu_before;
         tally.events.dropped = dropped;
         self.lanes.iter().for_each(|lane| lane.count(tally));
         Ok(end)
@@ -257,11 +254,9 @@ impl<P: Protocol> Engine<P> {
     /// Send the waiting messages of a lane, and record their times.
     fn flush_lane(&mut self, place: usize) -> io::Result<()> {
         let exchanges = &mut self.exchanges;
-        let count = self.lanes[place].flush(|number, message, at, was_taken| {
+        self.lanes[place].flush(|number, message, at, was_taken| {
             exchanges.note_sent(number, message, at, was_taken);
         })?;
-        let largest = &mut exchanges.tally.largest_batch;
-        *largest = count.max(*largest);
         Ok(())
     }
 
@@ -272,7 +267,7 @@ impl<P: Protocol> Engine<P> {
             let Self { lanes, receiver, exchanges, seconds, clock, .. } = self;
             all += lanes[place].receive(receiver, |bytes, received_at| {
                 let at = if received_at == 0 {
-                    exchanges.tally.events.unstamped += 1;
+                    exchanges.tally.unstamped += 1;
                     clock::monotonic()
                 } else {
                     clock.to_monotonic(received_at)

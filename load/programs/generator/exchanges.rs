@@ -212,7 +212,7 @@ impl<P: Protocol> Exchanges<P> {
         }
         if message != Message::Again {
             let stage = self.protocol.stage(kind, is_second);
-            self.tally.stages.entry(stage).or_default().sent += 1;
+            self.tally.stages.entry(stage).or_default();
         }
         if !self.protocol.is_answered(kind) {
             self.free(number);

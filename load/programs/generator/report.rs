@@ -1,6 +1,5 @@
 //! The report of a load: one JSON document. Times are in seconds.
 
-use hdrhistogram::Histogram;
 use leaseload_net::clock::SECOND;
 use leaseload_net::thread;
 use serde_json::{Map, Value, json};
@@ -53,35 +52,16 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
     let traffic = traffic(load, outcome);
     let behind = 1.0 - tally.lag.0.quantile_below(load.lag);
     let mut document = json!({
-        "program": "leaseload",
-        "version": env!("CARGO_PKG_VERSION"),
-        "protocol": match asked.target {
-            Target::Dhcp4 { .. } => "dhcp4",
-            Target::Dhcp6 { .. } => "dhcp6",
-            Target::Dns { .. } => "dns",
-        },
         "transport": match &asked.target {
             Target::Dns { transport, .. } => transport.word(),
             _ => Transport::Udp.word(),
         },
-        "asked": {
-            "exchanges": outcome.planned,
-            "late_s": seconds(load.late),
-            "grace_s": seconds(load.grace),
-            "quiet_s": seconds(load.quiet),
-            "goal": load.goal,
-            "threads": asked.threads,
-            "tick_s": seconds(load.tick),
-            "spin": load.spin,
-            "seed": load.seed,
-            "lease_clock": load.lease_clock,
-        },
+        "asked": { "exchanges": outcome.planned, "late_s": seconds(load.late) },
         "started_at_s": seconds(outcome.started_at),
         "took_s": seconds(outcome.took),
         "traffic_s": seconds(traffic),
         "ended": outcome.end.word(),
         "fell_behind": behind > BEHIND || (counts.attempted as f64) < short_of(load, outcome),
-        "behind_share": behind.max(0.0),
         "counts": named(&counts.named()),
         "kinds": tally.kinds.iter()
             .map(|(kind, ends)| (kind.word().to_owned(), of_kind(ends)))
@@ -93,13 +73,10 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
         }))).collect::<Map<_, _>>(),
         "stages": tally.stages.iter().map(|(name, stage)| json!({
             "name": name,
-            "sent": stage.sent,
-            "answered": stage.answered,
             "lost": stage.lost,
             "latency": of_latency(&stage.latency),
         })).collect::<Vec<_>>(),
         "whole": of_latency(&all.whole),
-        "send_lag": of_latency(&tally.lag),
         "seconds": tally.seconds.iter().map(|second| json!({
             "attempted": second.attempted,
             "completed": second.completed,
@@ -110,14 +87,13 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
                 .map(|(kind, times)| (kind.word().to_owned(), named(&times.named())))
                 .collect::<Map<_, _>>(),
         })).collect::<Vec<_>>(),
-        "parts": load.steps.iter().enumerate().map(|(place, step)| {
+        "parts": load.steps.iter().enumerate().map(|(place, _)| {
             let part = tally.parts.get(place).cloned().unwrap_or_default();
             let at = |quantile| {
                 let latency = part.latency.as_ref()?;
                 Some(seconds(latency.value_at_quantile(quantile)))
             };
             json!({
-                "seconds": step.seconds,
                 "attempted": part.attempted,
                 "completed": part.completed,
                 "late": part.late,
@@ -128,10 +104,8 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
         "bin_s": seconds(load.bin),
         "bins": tally.bins,
         "receive_buffer_bytes": outcome.receive_buffer,
-        "largest_batch": tally.largest_batch,
         "reply_times": reply_times(tally),
         "connections": connections(tally),
-        "cpu_s": seconds(tally.cpu),
         "peak_memory_bytes": thread::peak_memory(),
         "filled": outcome.filled.map(|filled| json!({
             "clients": filled.clients,
@@ -172,7 +146,7 @@ fn put_queue(into: &mut Value, Ends { after_traffic, early: Latencies(early), ..
 /// The clock of the replies' times.
 fn reply_times(tally: &Tally) -> &'static str {
     let replies: u64 = tally.replies.values().map(|replies| replies.count).sum();
-    match tally.events.unstamped {
+    match tally.unstamped {
         0 => "kernel",
         unstamped if unstamped < replies => "kernel and generator",
         _ => "generator",
@@ -184,7 +158,6 @@ fn connections(tally: &Tally) -> Value {
         return Value::Null;
     }
     let mut connections = named(&tally.connections.named());
-    connections["largest_backlog_bytes"] = tally.largest_backlog.into();
     connections["error"] = tally.connection_error.clone().into();
     connections
 }
@@ -196,11 +169,7 @@ fn named(figures: &[(&'static str, u64)]) -> Value {
 /// For how long exchanges were begun (ns): as scheduled, unless it was interrupted.
 fn traffic(load: &Load, outcome: &Outcome) -> u64 {
     let schedule = load.traffic();
-    if outcome.end.is_early() {
-        outcome.tally.largest.last_sent.min(schedule)
-    } else {
-        schedule
-    }
+    if outcome.end.is_early() { outcome.tally.last_sent.min(schedule) } else { schedule }
 }
 
 /// Exchanges that a load has begun at least that did not fall behind.
@@ -218,29 +187,17 @@ fn seconds(nanoseconds: u64) -> f64 {
     nanoseconds as f64 / SECOND as f64
 }
 
-/// Percentiles, and the histogram as pairs of a bucket's highest value and its count, with two
-/// digits: enough to add up histograms of several loads.
+/// Percentiles.
 fn of_latency(Latencies(histogram): &Latencies) -> Value {
     if histogram.is_empty() {
         return Value::Null;
     }
     let at = |quantile| seconds(histogram.value_at_quantile(quantile));
-    let mut coarse =
-        Histogram::<u64>::new_with_bounds(1000, 3600 * SECOND, 2).expect("in order");
-    for step in histogram.iter_recorded() {
-        coarse.saturating_record_n(step.value_iterated_to(), step.count_at_value());
-    }
-    let buckets = coarse.iter_recorded();
     json!({
-        "count": histogram.len(),
         "p50_s": at(0.5),
         "p90_s": at(0.9),
         "p99_s": at(0.99),
         "p99.9_s": at(0.999),
         "max_s": seconds(histogram.max()),
-        "mean_s": histogram.mean() / SECOND as f64,
-        "buckets": buckets.map(|step| json!([
-            seconds(step.value_iterated_to()), step.count_since_last_iteration()
-        ])).collect::<Vec<_>>(),
     })
 }

@@ -81,8 +81,6 @@ counters! {
         expired,
         /// Replies that the generator's own sockets dropped.
         dropped,
-        /// Replies with the generator's own time, as they had no time stamp of the kernel.
-        unstamped,
     }
 }
 
@@ -119,10 +117,6 @@ counters! {
 counters! {
     /// The largest time of each that was seen (ns); moments are since the start of the load.
     Largest {
-        /// Step of the clock of the time stamps.
-        clock_step,
-        /// When the last first message was sent.
-        last_sent,
         /// When the last reply came.
         last_reply,
         /// How long it took to prepare, with the opening of connections.
@@ -159,10 +153,6 @@ impl Default for Latencies {
 /// One stage: a message and its answer.
 #[derive(Clone, Debug, Default)]
 pub struct Stage {
-    /// Messages sent, those that were sent again not counted.
-    pub sent: u64,
-    /// Those that were answered.
-    pub answered: u64,
     /// Exchanges that were lost in this stage.
     pub lost: u64,
     /// From the message to its answer.
@@ -277,16 +267,16 @@ pub struct Tally {
     pub events: Events,
     /// Times of which the largest counts.
     pub largest: Largest,
+    /// When the last first message was sent, since the start of the load (ns).
+    pub last_sent: u64,
+    /// Replies with the generator's own time, as they had no time stamp of the kernel.
+    pub unstamped: u64,
     /// Counts of connections.
     pub connections: Connections,
     /// Why one of them ended.
     pub connection_error: Option<String>,
-    /// Packets sent together at the most.
-    pub largest_batch: usize,
     /// Most bytes that waited for the server to read, of a connection.
     pub largest_backlog: usize,
-    /// CPU time used (ns).
-    pub cpu: u64,
 }
 
 impl Tally {
@@ -337,13 +327,12 @@ impl Tally {
         second.attempted += 1;
         second.largest_lag = second.largest_lag.max(lag);
         self.second(sent).of(kind).sent += 1;
-        self.largest.last_sent = self.largest.last_sent.max(sent);
+        self.last_sent = self.last_sent.max(sent);
     }
 
     /// A message of a stage was answered; `sent` is since the start of the load.
     pub fn answered(&mut self, stage: &'static str, sent: u64, latency: u64, is_first: bool) {
         let entry = self.stages.entry(stage).or_default();
-        entry.answered += 1;
         entry.latency.record(latency.max(1));
         if is_first {
             let second = self.second(sent);
@@ -407,20 +396,18 @@ impl Tally {
         }
         for (name, stage) in &other.stages {
             let mine = self.stages.entry(name).or_default();
-            mine.sent += stage.sent;
-            mine.answered += stage.answered;
             mine.lost += stage.lost;
             mine.latency.add(&stage.latency);
         }
         self.lag.add(&other.lag);
         self.events.combine(&other.events, std::ops::Add::add);
         self.largest.combine(&other.largest, u64::max);
-        self.largest_batch = self.largest_batch.max(other.largest_batch);
+        self.last_sent = self.last_sent.max(other.last_sent);
+        self.unstamped += other.unstamped;
         self.connections.combine(&other.connections, std::ops::Add::add);
         self.connection_error =
             self.connection_error.take().or(other.connection_error.clone());
         self.largest_backlog = self.largest_backlog.max(other.largest_backlog);
-        self.cpu += other.cpu;
         if self.bins.len() < other.bins.len() {
             self.bins.resize(other.bins.len(), 0);
         }

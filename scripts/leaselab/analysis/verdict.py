@@ -29,7 +29,7 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
-from leaselab.model.record import GENERATOR_LIMITED, Record
+from leaselab.model.record import NOT_OFFERED, Record
 from leaselab.model.server import server_name
 
 THRESHOLD_PERCENT = 5.0
@@ -73,7 +73,7 @@ class Limit(enum.Enum):
     """B sustains no load: it has no figure, and the ratio is 0."""
 
 
-_FASTER_THAN_ITS_BENCH = frozenset({GENERATOR_LIMITED, "above-max-rate"})
+_FASTER_THAN_ITS_BENCH = frozenset({*NOT_OFFERED, "above-max-rate"})
 """Reasons of results whose server passed at all that could be offered."""
 _NO_LOAD = frozenset({"loses-at-any-load", "below-min-rate", "not-sustained"})
 """Reasons of results that are a fault of the server, and not of the measurement."""

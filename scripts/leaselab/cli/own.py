@@ -100,7 +100,9 @@ def add_arrivals(parser: argparse.ArgumentParser) -> None:
 
 def add_scale(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> argparse.Action:
     """Add ``--scale`` beside ``--clients``."""
-    scale = group.add_argument("--scale", metavar="N", type=number(0.001, 1000), default=1.0)
+    scale = group.add_argument(
+        "--scale", metavar="N", type=number(0.001, 1_000_000), default=1.0
+    )
     times = "N times as many clients as in the file (default: 1)"
     return hidden(scale, "clients", {ANY: times})
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from itertools import takewhile
 
 from msgspec.structs import replace
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
+from leaselab.model.kinds import deciding
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import GENERATOR_LIMITED
+from leaselab.model.record import GENERATOR_LIMITED, NOT_OFFERED, TOO_FEW_CLIENTS
 from leaselab.model.trial import Trial
 
 OVERLOADED = 0.2
 """Loss ratio above which a stall of the generator does not explain that a trial failed."""
+MOST_STARVED = 3
+"""Trials with too few clients by which a search may find where to look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +52,45 @@ class Outcomes:
             return True
         if not trial.traffic_s or not _begun(trial):
             return False
-        limit = {GENERATOR_LIMITED: self.procedure.loss_ratio, GENERATOR_STALLED: OVERLOADED}
+        limit = dict.fromkeys(NOT_OFFERED, self.procedure.loss_ratio)
+        limit[GENERATOR_STALLED] = OVERLOADED
         return trial.loss_ratio > limit.get(trial.reason, 1.0)
+
+    @property
+    def starved(self) -> Trial | None:
+        """A trial that had too few clients; None while the search may do without such loads.
+
+        One of an overload, whose clients wait for what is lost, only says where to look; one
+        of no more than was begun in another trial was a moment's.
+        """
+        begun = max((trial.rate for trial in self.valid), default=0)
+        short = [
+            trial
+            for trial in self.trials
+            if trial.reason == TOO_FEW_CLIENTS and trial.rate > begun
+        ]
+        kept = [trial for trial in short if not self.is_informative(trial)]
+        return short[-1] if len(kept) > 1 or len(short) > MOST_STARVED else None
+
+    @property
+    def unserved(self) -> list[str]:
+        """Kinds of which too little is served at any load that is worth a trial.
+
+        What the server completes of them would allow less than the floor, in two trials in
+        which it served all else.
+        """
+        seen = Counter[str]()
+        for trial in self.valid:
+            whole, short = (trial.attempted, trial.completed), list[str]()
+            for word in deciding(trial, trial.kinds):
+                kind = trial.kinds[word]
+                rate = trial.attempted * kind.completed / kind.attempted / trial.traffic_s
+                if rate < self.floor:
+                    short.append(word)
+                    whole = whole[0] - kind.attempted, whole[1] - kind.completed
+            if whole[1] >= (1.0 - self.procedure.loss_ratio) * whole[0]:
+                seen.update(short)
+        return [word for word, times in seen.items() if times > 1]
 
     @property
     def full(self) -> list[Trial]:
@@ -128,7 +169,7 @@ class Outcomes:
         """Trials at the end that were not valid, until one that was, or offered too little."""
         return list(
             takewhile(
-                lambda trial: not trial.valid and trial.reason != GENERATOR_LIMITED,
+                lambda trial: not trial.valid and trial.reason not in NOT_OFFERED,
                 reversed(self.trials),
             )
         )
@@ -146,16 +187,16 @@ class Outcomes:
     def ceiling(self) -> int:
         """Highest rate that the limits and the generator allow.
 
-        A rate is out of the generator's reach when two trials at it started too
+        A rate is out of the generator's reach when two trials at it, or above it, started too
         few exchanges; one may have lost its processor for a moment.
         """
-        offered: dict[int, list[int]] = {}
-        for trial in self.trials:
-            if not trial.valid and trial.reason == GENERATOR_LIMITED:
-                rate = _begun(trial)
-                offered.setdefault(trial.rate, []).append(min(rate, trial.rate - 1))
-        reached = [max(rates) for rates in offered.values() if len(rates) > 1]
-        return min([self.procedure.max_rate, *reached])
+        short = [trial for trial in self.trials if trial.reason == GENERATOR_LIMITED]
+        reached = [self.procedure.max_rate]
+        for rate in {trial.rate for trial in short}:
+            begun = [min(_begun(trial), rate - 1) for trial in short if trial.rate >= rate]
+            if len(begun) > 1:
+                reached.append(max(begun))
+        return min(reached)
 
 
 def _begun(trial: Trial) -> int:

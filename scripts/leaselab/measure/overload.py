@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leaselab.measure.search_error import SLOWER_THAN_SERVER
+from leaselab.measure.search_error import SLOWER_THAN_SERVER, too_few_clients
 from leaselab.model.errors import LeaselabError, invalid_measurement
 from leaselab.model.procedures.duel import SIGHTING_TRIALS, Duel
-from leaselab.model.record import GENERATOR_LIMITED, Round
+from leaselab.model.record import GENERATOR_LIMITED, TOO_FEW_CLIENTS, Round
 from leaselab.model.trial import Trial
 
 LIGHT, HEAVY = 0.02, 0.15
@@ -203,6 +203,7 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
     """
     if not made:
         return plan.rate
+    _refuse_starved(made)
     last, usable = made[-1], [trial for trial in made if trial.valid]
     light, heavy = _bracket(usable)
     limit = _limit(made)
@@ -285,6 +286,13 @@ def _proof(plan: Duel, light: Trial, limit: float) -> int:
     return heavier
 
 
+def _refuse_starved(made: Sequence[Trial]) -> None:
+    """Raise an invalid-measurement error where the clients cannot begin such loads."""
+    starved = [trial for trial in made if trial.reason == TOO_FEW_CLIENTS]
+    if len(starved) > 1:
+        raise too_few_clients(starved[-1], made, "duel")
+
+
 def _limit(made: Sequence[Trial]) -> float:
     """The lightest load that the generator failed to offer twice; infinite without one.
 
@@ -312,6 +320,7 @@ def lifted(plan: Duel, rate: int, made: Sequence[Trial]) -> tuple[int, bool]:
     offered = max((one.rate for one in made if one.valid), default=rate)
     if not made:
         return rate, False
+    _refuse_starved(made)
     last = made[-1]
     if not last.valid:
         again = last.rate < _limit(made) and len(made) < SIGHTING_TRIALS

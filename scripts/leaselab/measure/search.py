@@ -266,13 +266,19 @@ def _loses_at_any_load(outcomes: Outcomes) -> bool:
 
     No overload explains that: a full server completes less than its capacity.
     """
+    if outcomes.unserved:
+        return True
     below = [
         trial for trial in outcomes.failing if trial.rate < FAR_BELOW * outcomes.most_completed
     ]
     if len(below) >= FAILURES_FAR_BELOW:
         return True
     fails_at_the_floor = any(trial.rate <= outcomes.floor for trial in outcomes.failing)
-    completed = max((trial.completed_rate for trial in outcomes.valid), default=0.0)
+    # Of all kinds together: one that is hardly served at the lowest rate is lost at any.
+    completed = max(
+        (trial.completed / trial.traffic_s for trial in outcomes.valid if trial.traffic_s),
+        default=0.0,
+    )
     return fails_at_the_floor and completed > FAR_ABOVE_FLOOR * outcomes.floor
 
 
@@ -285,6 +291,9 @@ def _check(outcomes: Outcomes) -> None:
         raise search_error.generator_limited(outcomes)
     if any(trial.rate >= limits.max_rate for trial in outcomes.passing):
         raise search_error.above_max_rate(outcomes)
+    starved = outcomes.starved
+    if starved:
+        raise search_error.too_few_clients(starved, outcomes.trials)
     if _loses_at_any_load(outcomes):
         raise search_error.loses_at_any_load(outcomes.procedure, outcomes.valid)
     if any(trial.rate <= outcomes.floor for trial in outcomes.failing):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.outcomes import Outcomes
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import GENERATOR_LIMITED
-from leaselab.model.trial import Trial, loss_ratio_of
+from leaselab.model.record import GENERATOR_LIMITED, TOO_FEW_CLIENTS
+from leaselab.model.trial import KIND_NAMES, Trial, decided_by, loss_ratio_of
 
 CALM = "end what else runs on the generator's host, or on its hardware, and measure again"
 """What to do where the generator stands still now and then."""
@@ -20,12 +21,15 @@ SLOWER_THAN_SERVER = (
     "processor (docker_lab_cpu_limit), or measure a scenario with a slower server"
 )
 """What to do where a generator cannot offer enough."""
+MORE_CLIENTS = "measure with as many clients as that, or offer less"
+"""What to do where too few clients wait with a lease."""
 
 
 class SearchReason(enum.Enum):
     """The ways a search can end without a bracket; the value is the word to archive."""
 
     GENERATOR_LIMITED = GENERATOR_LIMITED
+    TOO_FEW_CLIENTS = TOO_FEW_CLIENTS
     NOISY = "noisy"
     BELOW_MIN_RATE = "below-min-rate"
     LOSES_AT_ANY_LOAD = "loses-at-any-load"
@@ -64,6 +68,22 @@ def generator_limited(outcomes: Outcomes) -> SearchError:
     )
 
 
+def too_few_clients(
+    trial: Trial, trials: Sequence[Trial], where: str = "search"
+) -> SearchError:
+    """The server serves all that the clients can begin, and they can begin no more."""
+    begun = trial.attempted / trial.traffic_s if trial.traffic_s else 0.0
+    return _failure(
+        SearchReason.TOO_FEW_CLIENTS,
+        "there are too few clients for the load",
+        trials,
+        where=where,
+        found=f"they began {begun:.0f}/s of {trial.rate}/s: {trial.detail}",
+        wanted="a client that waits whenever one is due",
+        todo=MORE_CLIENTS,
+    )
+
+
 def above_max_rate(outcomes: Outcomes) -> SearchError:
     """The server passes at the highest rate that may be tried."""
     return _failure(
@@ -99,33 +119,68 @@ def loses_at_any_load(procedure: MaxRate, trials: Sequence[Trial]) -> SearchErro
     Its losses do not follow the load, so there is no load at which it keeps the goal: that
     is a fault of the server, and no measurement is missing.
     """
-    best = max(trials, key=lambda trial: trial.completed_rate)
+    best = max(trials, key=lambda trial: trial.completed / (trial.traffic_s or 1.0))
     failing = [trial for trial in trials if trial.valid and not procedure.passes(trial)]
     lowest = min(failing, key=lambda trial: trial.rate)
+    kind = decided_by([lowest])
+    what = KIND_NAMES.get(kind, "transactions")
+    of_kind = f" of {lowest.kinds[kind].attempted} {what}" if kind else ""
     return _failure(
         SearchReason.LOSES_AT_ANY_LOAD,
-        "the server loses transactions at any load",
+        f"the server loses {what} at any load",
         trials,
-        found=f"loss {lowest.loss_ratio:.1%} at {lowest.rate}/s, although it completes "
-        f"{best.completed_rate:.0f}/s of {best.rate}/s",
+        found=f"loss {lowest.loss_ratio:.1%}{of_kind} at {lowest.rate}/s, although it "
+        f"completes {best.completed / (best.traffic_s or 1.0):.0f}/s of {best.rate}/s",
         wanted=f"at most {procedure.loss_ratio:.1%} at a low load",
-        todo="look at what it drops, in its log and counters",
+        todo=f"look why it answers no {what}, or measure without them"
+        if kind and not lowest.kinds[kind].completed
+        else "look at what it drops, in its log and counters",
     )
 
 
 def not_sustained(trials: Sequence[Trial], procedure: MaxRate) -> SearchError:
     """The result does not hold in the trials that decide, one after the other."""
-    traffic_s = sum(trial.traffic_s for trial in trials)
+    traffic_s, kind = sum(trial.traffic_s for trial in trials), decided_by(trials)
+    of_kind = f" of the {KIND_NAMES[kind]}" if kind else ""
     return _failure(
         SearchReason.NOT_SUSTAINED,
         f"the server does not keep the goal for {traffic_s:.0f} s at a rate that the runs "
         "passed",
         where="confirmation",
-        found=f"loss {loss_ratio_of(trials):.1%} at {trials[0].rate}/s, "
+        found=f"loss {loss_ratio_of(trials):.1%}{of_kind} at {trials[0].rate}/s, "
         f"{_last_third(trials[-1]):.0f}/s completed in the last third",
         wanted=f"at most {procedure.loss_ratio:.1%}",
-        todo="look at the trials second by second; a server that is faster only for a while "
-        "needs longer ones: --trial-s",
+        todo=_longer(trials, procedure)
+        or "look at the trials second by second, and at what "
+        "the server drops, in its log and counters",
+    )
+
+
+def _longer(trials: Sequence[Trial], procedure: MaxRate) -> str:
+    """Advise longer trials where the server kept the goal for as long as one, and for no more.
+
+    Empty where the losses are those of a kind, or begin with the traffic: any trial has them.
+    """
+    seconds = [
+        second
+        for trial in trials
+        for second in trial.per_second[: trial.duration_s]
+        if second.attempted
+    ]
+    attempted, completed = (
+        list(accumulate(getattr(second, name) or 0 for second in seconds))
+        for name in ("attempted", "completed")
+    )
+    kept = [
+        place
+        for place, (asked, served) in enumerate(zip(attempted, completed, strict=True), 1)
+        if served >= (1.0 - procedure.loss_ratio) * asked
+    ]
+    if decided_by(trials) or not kept or kept[-1] < procedure.trial_s:
+        return ""
+    return (
+        f"it keeps the goal for {kept[-1]} s: measure in trials that also see what follows, "
+        f"--trial-s {2 * kept[-1]}"
     )
 
 
@@ -178,6 +233,9 @@ def none_confirms(trials: Sequence[Trial]) -> SearchError:
     words = sorted({trial.reason for trial in trials if not trial.valid})
     valid = sum(trial.valid for trial in trials)
     stalled, limited = words == [GENERATOR_STALLED], GENERATOR_LIMITED in words
+    starved = [trial for trial in trials if trial.reason == TOO_FEW_CLIENTS]
+    if starved:
+        return too_few_clients(starved[-1], trials, "confirmation")
     return _failure(
         SearchReason.GENERATOR_LIMITED if limited else SearchReason.INVALID_TRIAL,
         "the generator was disturbed for as long as the result was to be confirmed"

@@ -38,6 +38,11 @@ source."""
 GENERATOR_LIMITED: Final = "generator-limited"
 """Reason of a trial whose generator began fewer transactions than asked, and of a result near
 or above the generator's ceiling."""
+TOO_FEW_CLIENTS: Final = "too-few-clients"
+"""Reason of a trial whose clients had nothing to begin with when it was due, as all waited for
+replies, and of a result near such loads."""
+NOT_OFFERED: Final = (GENERATOR_LIMITED, TOO_FEW_CLIENTS)
+"""Reasons of trials of which less was begun than was due."""
 MALFORMED: Final = "malformed-replies"
 """Reason of a trial with replies that are no DHCP messages, so that none has its request."""
 

@@ -6,7 +6,7 @@ unknown values are null.  Transactions are what a client attempts.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,6 +14,7 @@ from typing import Any, Self
 from msgspec import Struct, field
 
 from leaselab.model.bounds import Amount, Bounded, Count, Figure, File, Text
+from leaselab.model.kinds import Sum, deciding
 from leaselab.model.moment import Moment
 
 SHARES = {
@@ -31,10 +32,6 @@ The remaining clients begin without a lease.
 
 KIND_NAMES = {"new": "new clients", **SHARES, "query": "queries", "update": "updates"}
 """Names of the kinds of transactions of a load, by leaseload's words for them."""
-
-LEAST_OF_KIND = 200
-"""Transactions of a kind that have a loss ratio of their own: of fewer, one that is lost by
-chance would be more than the goal of DNS."""
 
 RECORDED = "recorded"
 """Arrivals of queries at the distances that their file has; else they are even."""
@@ -258,6 +255,9 @@ class Trial(Figures, frozen=True, kw_only=True):
     lost_at: dict[str, Count] = {}
     """Packets that were dropped while transactions were lost, by place; `unanswered` are the
     lost transactions that no place accounts for."""
+    events: dict[str, Count] = {}
+    """What else the generator counted, such as replies to no transaction, or where it lost
+    some; nothing of it is a further loss."""
     failures: dict[str, Count] = {}
     """Transactions answered in another way than expected, by kind such as an RCODE."""
     traffic_s: Amount
@@ -341,10 +341,17 @@ class Trial(Figures, frozen=True, kw_only=True):
         return ", ".join(f"{count} {kind}" for kind, count in self.failures.items())
 
     @property
+    def event_words(self) -> str:
+        """Words for what else the generator counted; empty without any."""
+        return ", ".join(f"{count} {what}" for what, count in self.events.items())
+
+    @property
     def kind_words(self) -> str:
-        """Words for the loss of each kind; empty of one kind alone."""
+        """Words for the loss of each kind, and which decides; empty of one kind alone."""
+        decides = decided_by([self])
         return ", ".join(
             f"{KIND_NAMES[word]} {100 * kind.loss_ratio:.2f} % of {kind.attempted}"
+            f"{' (decides)' if word == decides else ''}"
             for word, kind in self.kinds.items()
         )
 
@@ -352,8 +359,8 @@ class Trial(Figures, frozen=True, kw_only=True):
     def loss_ratio(self) -> float:
         """Share of the begun transactions that did not complete in time (0..1).
 
-        Of several kinds that of the worst, or that of all.  An aborted trial is judged by what
-        it began.
+        Of several kinds that of all, or of the worst that surely loses more.  An aborted trial
+        is judged by what it began.
         """
         return loss_ratio_of([self])
 
@@ -366,29 +373,30 @@ class Trial(Figures, frozen=True, kw_only=True):
         return completed_rate_of([self]) if self.traffic_s else 0.0
 
 
+def decided_by(trials: Iterable[Trial]) -> str:
+    """Return the kind that decides the loss of trials together; empty where all do."""
+    return _worst(trials)[0]
+
+
 def loss_ratio_of(trials: Iterable[Trial]) -> float:
     """Loss ratio of trials together (0..1), as of one."""
-    attempted, completed = _worst(trials)
-    return 1.0 - completed / attempted if attempted else 1.0
+    return _worst(trials)[1].loss_ratio
 
 
 def completed_rate_of(trials: Iterable[Trial]) -> float:
     """Completed rate of trials together, per second of their traffic (1/s), as of one."""
     trials = list(trials)
-    attempted, completed = _worst(trials)
-    whole = sum(trial.attempted for trial in trials)
-    in_time = whole * completed / attempted if attempted else 0.0
+    _, worst = _worst(trials)
+    in_time = sum(trial.attempted for trial in trials) * (1.0 - worst.loss_ratio)
     return in_time / sum(trial.traffic_s for trial in trials)
 
 
-def _worst(trials: Iterable[Trial]) -> tuple[int, int]:
-    """What trials began and completed together, of the kind that lost most, or of all."""
-    attempted, completed = Counter[str](), Counter[str]()
+def _worst(trials: Iterable[Trial]) -> tuple[str, Sum]:
+    """What trials came to together, of the kind that lost most, or of all (empty word)."""
+    whole, kinds = Sum(), defaultdict[str, Sum](Sum)
     for trial in trials:
-        counts: list[tuple[str, Trial | Part]] = [("", trial), *trial.kinds.items()]
-        for word, part in counts:
-            attempted[word] += part.attempted
-            completed[word] += part.completed
-    judged = [word for word, count in attempted.items() if word and count >= LEAST_OF_KIND]
-    lossiest = min(["", *judged], key=lambda word: completed[word] / (attempted[word] or 1))
-    return attempted[lossiest], completed[lossiest]
+        whole.add(trial)
+        for word, part in trial.kinds.items():
+            kinds[word].add(part)
+    worst = max(deciding(whole, kinds), key=lambda word: kinds[word].loss_ratio, default="")
+    return worst, kinds[worst] if worst else whole

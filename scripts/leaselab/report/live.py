@@ -31,7 +31,7 @@ from leaselab.model.journal import (
 )
 from leaselab.model.procedure import MetricKind, Procedure
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Round
+from leaselab.model.record import NOT_OFFERED, Round
 from leaselab.model.trial import Load, Trial
 from leaselab.report.listing import short, span
 from leaselab.report.units import scale_of
@@ -351,11 +351,14 @@ def _line(points: Iterable[Mapping[str, Any]], field: str) -> list[tuple[float, 
 
 def trial_words(trial: Trial, procedure: Procedure) -> str:
     """Describe the result of a trial in a line."""
+    due = round(trial.rate * trial.traffic_s)
     parts = [
         f"{trial.completed} of {trial.attempted} in time",
+        f"{due} were due" if trial.reason in NOT_OFFERED and due > trial.attempted else "",
         f"loss {100 * trial.loss_ratio:.2f} %",
         trial.kind_words,
         trial.failure_words,
+        trial.event_words,
         _judged(trial, procedure),
     ]
     return f"{trial.load.words}: {', '.join(filter(None, parts))}"

@@ -100,7 +100,7 @@ fn updates_and_queries_of_one_file_are_answered_as_what_they_are() {
             assert_eq!([count(kind, "/attempted"), count(kind, "/completed")], [100, 100]);
             let stages = report["stages"].as_array().expect("a list");
             let stage = stages.iter().find(|known| known["name"] == stage).expect("counted");
-            assert_eq!(count(stage, "/latency/count"), 100);
+            assert!(time(stage, "/latency/max_s") > 0.0);
             assert!(time(kind, "/p99_s") >= time(kind, "/p50_s"), "{report}");
         }
     }

@@ -171,6 +171,22 @@ def clients_of(scenario: Scenario, load: Load) -> int:
     return own or load.clients
 
 
+def too_few_words(scenario: Scenario, load: Load, late_s: float) -> str:
+    """Say how many clients a load needs, so that one waits whenever something is due.
+
+    By Little's law: as many as begin while a reply may take, and those that end without a lease
+    beyond the ones that get it.
+    """
+    clients, wishes = clients_of(scenario, load), wishes_of(scenario)
+    ending = sum(wishes.get(kind, 0.0) for kind in ("release", "decline"))
+    ending -= sum(wishes.get(kind, 0.0) for kind in ("new", "rapid"))
+    rate = max(load.counts) * len(load.counts) / load.duration_s if load.counts else load.rate
+    needed = math.ceil(rate * (late_s + load.duration_s * max(0.0, ending)))
+    file = scenario.load.get("clients_file")
+    how = f" (--scale {math.ceil(needed / clients * file['scale'])})" if file else ""
+    return f"{clients} clients; {rate:g}/s may need {needed}{how}"
+
+
 @dataclass(frozen=True, slots=True)
 class Granted:
     """What clients were answered in a trial."""

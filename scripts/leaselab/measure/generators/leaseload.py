@@ -45,8 +45,8 @@ from leaselab.measure.generators.leaseload_reading import (
     ClientsReading,
     LeaseloadReading,
     QueriesReading,
-    report_of,
 )
+from leaselab.measure.generators.leaseload_report import report_of
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
 from leaselab.model.procedure import Procedure

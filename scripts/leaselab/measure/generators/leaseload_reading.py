@@ -1,8 +1,9 @@
-"""leaseload's report, and what one trial with it comes to."""
+"""What one trial with leaseload comes to, by its report."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,19 +12,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Reading, Seen
-from leaselab.measure.generators.dhcp_load import Granted, clients_of, lease_doubts
+from leaselab.measure.generators.dhcp_load import (
+    Granted,
+    clients_of,
+    lease_doubts,
+    too_few_words,
+)
 from leaselab.measure.generators.dns_answers import (
     NAMES_REPEATED,
     OTHER_ANSWERS,
     Expected,
     repeats,
 )
-from leaselab.measure.generators.printed import printed, unreadable
-from leaselab.measure.generators.transactions import Transactions, unserved
-from leaselab.model.bench import Bench
-from leaselab.model.observation import Generated
+from leaselab.measure.generators.leaseload_report import (
+    Counts,
+    KindCounts,
+    Report,
+    ReportSecond,
+    report_of,
+)
+from leaselab.measure.generators.transactions import MISSING_SHARE, Transactions, unserved
+from leaselab.model.kinds import deciding
 from leaselab.model.procedures.burst import RESENT
-from leaselab.model.trial import LEAST_OF_KIND, WHOLE, Part, Percentiles, Second, Trial
+from leaselab.model.record import TOO_FEW_CLIENTS
+from leaselab.model.trial import WHOLE, Part, Second, Trial
 
 GENERATOR_SOCKET = "generator socket"
 """Place of packets that the generator's host did not take, or dropped on their way to it."""
@@ -31,142 +43,6 @@ CLOSED_CONNECTIONS = "closed connections"
 """Place of queries that were under way on connections as the server closed them."""
 ENDED_EARLY = "failed"
 """`Report.ended` where more exchanges had failed than the goal allows."""
-
-
-class Counts(msgspec.Struct, frozen=True):
-    """Exchanges by what came of them; the others sum to `attempted`."""
-
-    attempted: int
-    completed: int
-    late: int
-    lost: int
-    refused: int
-    open: int
-    """Under way as the load was ended early."""
-
-
-class KindCounts(Counts, frozen=True):
-    """Those of one kind."""
-
-    p50_s: float | None
-    p99_s: float | None
-    after_traffic: int
-    early_mean_s: float | None
-    early_spread_s: float | None
-
-
-class Latency(msgspec.Struct, frozen=True):
-    """Latency of what was answered (s)."""
-
-    p50: float = msgspec.field(name="p50_s")
-    p90: float = msgspec.field(name="p90_s")
-    p99: float = msgspec.field(name="p99_s")
-    p999: float = msgspec.field(name="p99.9_s")
-    max: float = msgspec.field(name="max_s")
-
-    @property
-    def percentiles(self) -> Percentiles:
-        """The same, in the form of records."""
-        return Percentiles(
-            p50=self.p50, p90=self.p90, p99=self.p99, p999=self.p999, max=self.max
-        )
-
-
-class Stage(msgspec.Struct, frozen=True):
-    """A message and its answer."""
-
-    name: str
-    latency: Latency | None
-
-
-class ReportSecond(msgspec.Struct, frozen=True):
-    """One second of the load."""
-
-    attempted: int
-    completed: int
-    p50_s: float | None
-    p99_s: float | None
-
-
-class ReportPart(msgspec.Struct, frozen=True):
-    """What was due in one part of the load."""
-
-    attempted: int
-    completed: int
-    late: int
-    p50_s: float | None
-    p99_s: float | None
-
-
-class Replies(msgspec.Struct, frozen=True):
-    """Replies of one type."""
-
-    count: int
-    bytes: int
-
-
-class Connections(msgspec.Struct, frozen=True):
-    """What queries over TCP and TLS went through."""
-
-    lost: int
-    """Queries that were under way on a connection as it ended."""
-
-
-class Report(msgspec.Struct, frozen=True):
-    """What leaseload prints; times are in seconds."""
-
-    ended: str
-    traffic_s: float
-    fell_behind: bool
-    """More than 1 % of the load was sent late, or not at all."""
-    left_out: int
-    """Exchanges not begun, as the generator was too slow for the load's time."""
-    counts: Counts
-    kinds: Mapping[str, KindCounts]
-    refused: Mapping[str, int]
-    replies: Mapping[str, Replies]
-    stages: tuple[Stage, ...]
-    whole: Latency | None
-    seconds: tuple[ReportSecond, ...]
-    parts: tuple[ReportPart, ...]
-    after_traffic: int
-    """Completed in time, but after the traffic."""
-    early_mean_s: float | None
-    """Mean latency of the whole exchanges that began in the first tenth of the traffic (s)."""
-    early_spread_s: float | None
-    """Its standard deviation (s)."""
-    bin_s: float
-    bins: tuple[int, ...]
-    """Exchanges completed in each time of `bin_s`."""
-    duplicates: int
-    malformed: int
-    sent_again: int
-    unsent: int
-    """Messages that the generator's own host did not take."""
-    dropped: int
-    """Replies that the generator's own sockets dropped."""
-    connections: Connections | None
-    """None of what went in datagrams."""
-
-    @property
-    def rcodes(self) -> Mapping[str, int]:
-        """Answers by RCODE."""
-        return {word: one.count for word, one in self.replies.items()}
-
-    @property
-    def answer_bytes(self) -> float:
-        """Mean size of the answers (bytes); 0 without any."""
-        count = sum(reply.count for reply in self.replies.values())
-        return sum(reply.bytes for reply in self.replies.values()) / count if count else 0.0
-
-
-def report_of(generated: Generated, bench: Bench) -> Report:
-    """Read a report; raises a broken-lab error for output that is no measurement."""
-    text = printed(generated, bench)
-    try:
-        return msgspec.json.decode(text, type=Report)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        raise unreadable("leaseload", str(error), text) from error
 
 
 @dataclass(frozen=True)
@@ -189,8 +65,9 @@ class LeaseloadReading(Reading):
         """What came of the exchanges; those still open are lost."""
         report, counts = self.report, self.report.counts
         return Transactions(
-            due=counts.attempted + report.left_out,
+            due=counts.attempted + report.left_out + report.starved,
             begun=counts.attempted,
+            starved=report.starved,
             answered=counts.completed + counts.late + counts.refused,
             slow=counts.late,
             queued=self._queued(counts, report),
@@ -199,19 +76,56 @@ class LeaseloadReading(Reading):
 
     @cached_property
     def kinds(self) -> dict[str, Transactions]:
-        """The same of each kind, where there are several; what was not begun is of none."""
-        kinds = self.report.kinds if len(self.report.kinds) > 1 else {}
-        return {
+        """The same of each kind, where there are several; what was left out is of none."""
+        kinds, starved = self.report.kinds, self._starved
+        if len(kinds.keys() | starved) < 2:
+            return {}
+        begun = {
             word: Transactions(
-                due=kind.attempted,
+                due=kind.attempted + starved[word],
                 begun=kind.attempted,
                 answered=kind.completed + kind.late + kind.refused,
                 slow=kind.late,
                 queued=self._queued(kind, kind),
                 wrong=kind.refused,
+                starved=starved[word],
             )
             for word, kind in kinds.items()
         }
+        return {
+            word: Transactions(due=count, begun=0, answered=0, starved=count)
+            for word, count in starved.items()
+        } | begun
+
+    @property
+    def _starved(self) -> Counter[str]:
+        """Exchanges for which no client waited with a lease, by kind."""
+        starved = Counter[str]()
+        for second in self.report.seconds if self.report.starved else ():
+            for word, times in second.kinds.items():
+                starved[word] += times.due - times.sent
+        return +starved
+
+    def short(self, counts: Transactions) -> str:
+        """Return the word for a load that was not offered, where that matters; else empty.
+
+        Of the kinds that need a lease as much may be missing as of a whole load.  Where the
+        server has refused the leases of most clients, what is missing is its own loss.
+        """
+        report = self.report
+        if report.left_out >= report.starved:
+            return super().short(counts)
+        if 2 * report.counts.refused > clients_of(self.bench.scenario, self.load):
+            return ""
+        due = sum(kind.due for kind in self.kinds.values() if kind.starved) or counts.due
+        judged = (counts, *self._deciding())
+        few = report.starved > MISSING_SHARE * due
+        few |= any(one.falls_short(self.procedure.loss_ratio) for one in judged)
+        return TOO_FEW_CLIENTS if few else ""
+
+    def _deciding(self) -> list[Transactions]:
+        """The kinds that are judged alone."""
+        return [self.kinds[word] for word in deciding(self.transactions, self.kinds)]
 
     def _queued(self, counts: Counts, ends: Report | KindCounts) -> int:
         """Of the completed those that lay in buffers as the traffic ended."""
@@ -241,7 +155,11 @@ class LeaseloadReading(Reading):
         stages |= {stage.name: stage.latency for stage in report.stages if stage.latency}
         if len(stages) > 1:
             stages[WHOLE] = report.whole
-        return self.judged(
+        is_short = bool(self.short(self.transactions))
+        kinds = {
+            word: counts.as_begun if is_short else counts for word, counts in self.kinds.items()
+        }
+        made = self.judged(
             self.transactions,
             seen,
             lost_at={
@@ -249,6 +167,7 @@ class LeaseloadReading(Reading):
                 CLOSED_CONNECTIONS: report.connections.lost if report.connections else 0,
             },
             failures=self.failures(),
+            events=report.events,
             traffic_s=self._traffic_s(),
             aborted=report.ended == ENDED_EARLY,
             latency_s={
@@ -271,13 +190,17 @@ class LeaseloadReading(Reading):
                     attempted=counts.attempted,
                     completed=counts.completed,
                     late=counts.late,
-                    p50_s=report.kinds[word].p50_s,
-                    p99_s=report.kinds[word].p99_s,
+                    p50_s=report.kinds[word].p50_s if counts.begun else None,
+                    p99_s=report.kinds[word].p99_s if counts.begun else None,
                 )
-                for word, counts in self.kinds.items()
+                for word, counts in kinds.items()
             },
             figures={RESENT: float(report.sent_again)} if at_once else {},
         )
+        if made.reason != TOO_FEW_CLIENTS:
+            return made
+        words = too_few_words(self.bench.scenario, self.load, self.procedure.late_s)
+        return msgspec.structs.replace(made, detail=words)
 
     def _parts(self) -> tuple[Part, ...]:
         """Return what was due in each part of a load that was asked for in parts."""
@@ -300,8 +223,8 @@ class LeaseloadReading(Reading):
     def doubts(self, counts: Transactions, seen: Seen) -> Iterator[str]:
         """Yield the words for why the trial does not count."""
         report, loss_ratio = self.report, self.procedure.loss_ratio
-        kinds = [kind for kind in self.kinds.values() if kind.attempted >= LEAST_OF_KIND]
-        beyond = max(one.failed - loss_ratio * one.attempted for one in (counts, *kinds))
+        judged = (counts, *self._deciding())
+        beyond = max(one.failed - loss_ratio * one.attempted for one in judged)
         passes = beyond <= 0
         yield from self.of_protocol(seen, passes=passes)
         if not passes and beyond <= report.dropped + report.unsent:

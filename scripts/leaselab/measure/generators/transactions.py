@@ -37,12 +37,14 @@ class Transactions:
     """Of the answered those that lay in buffers as the traffic ended (`unserved`)."""
     wrong: int = 0
     """Of the answered those with another answer than expected."""
+    starved: int = 0
+    """Of those due the ones for which no client was free."""
 
     @property
     def left_out(self) -> int:
         """Due, and not begun."""
-        missing = self.due - self.begun
-        return missing if missing > MISSING else 0
+        missing = self.due - self.begun - self.starved
+        return self.starved + (missing if missing > MISSING else 0)
 
     @property
     def attempted(self) -> int:
@@ -72,7 +74,7 @@ class Transactions:
     @property
     def as_begun(self) -> Transactions:
         """The same without what was left out: of a trial that does not count for that."""
-        return replace(self, due=self.begun)
+        return replace(self, due=self.begun, starved=0)
 
     def falls_short(self, loss_ratio: float) -> bool:
         """Whether what was left out makes a trial say nothing of its server.

@@ -8,10 +8,11 @@ from typing import Generic, TypeVar
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
+from leaselab.measure.search_error import MORE_CLIENTS
 from leaselab.model.errors import LeaselabError, invalid_measurement
 from leaselab.model.procedure import STALLED_LIMIT, Procedure
 from leaselab.model.procedures.one_load import OneLoad
-from leaselab.model.record import Bracket, Confirmation, Round
+from leaselab.model.record import TOO_FEW_CLIENTS, Bracket, Confirmation, Round
 from leaselab.model.trial import Load, Trial
 
 P = TypeVar("P", bound=Procedure)
@@ -107,7 +108,17 @@ def none_counts(made: Sequence[Trial], where: str) -> LeaselabError:
     return invalid_measurement(
         "no trial of the round counts",
         where=where,
-        found=", ".join(sorted({trial.reason for trial in made if trial.reason})),
+        found=", ".join(
+            sorted(
+                {
+                    ": ".join(filter(None, (one.reason, one.detail)))
+                    for one in made
+                    if one.reason
+                }
+            )
+        ),
         wanted="a valid trial",
-        todo="read the trials' raw outputs, in raw/ of the result",
+        todo=MORE_CLIENTS
+        if made[-1].reason == TOO_FEW_CLIENTS
+        else "read the trials' raw outputs, in raw/ of the result",
     )

@@ -18,6 +18,7 @@ NOT_OK = 100
 _TRAFFIC = "traffic"
 NOT_COUNTED = {
     "generator-limited": "the traffic generator was at its limit, or near it",
+    "too-few-clients": "all clients waited for replies as more was due (`--scale`)",
     "generator-stalled": "the generator or its host stood still for a moment, which explains "
     "the loss",
     "foreign-reply": "a server that is not the bench's answered on the test network",
