@@ -137,6 +137,10 @@ class PacketWorld:
 
     # The generator.
 
+    def unreached(self, address: str) -> str:  # noqa: ARG002  # the port's
+        """It always does."""
+        return ""
+
     def generate(
         self,
         argv: Sequence[str],

@@ -81,6 +81,9 @@ class Host:
         self.outputs = list(outputs)
         self.argvs = []
 
+    def unreached(self, _address):
+        return ""
+
     def generate(self, argv, environment, timeout_s):  # noqa: ARG002  # the port's
         self.argvs.append(argv)
         return self.outputs.pop(0) if len(self.outputs) > 1 else self.outputs[0]

@@ -93,6 +93,8 @@ class World:
     """Most that it holds, whatever is asked of it."""
     settled: int = 0
     answering: bool = True
+    neighbor: str = ""
+    """What the generator's host knows of a server that it does not reach."""
     reach: int = 10**9
     """Highest rate the generator can offer (1/s)."""
     die_in: int = 10**9
@@ -187,6 +189,9 @@ class World:
         return HostReading(0.01, 0.0, None, self.dropped)
 
     # The generator.
+
+    def unreached(self, _address):
+        return self.neighbor
 
     def generate(self, argv, _environment, timeout_s):
         assert timeout_s > 0

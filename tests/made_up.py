@@ -131,6 +131,8 @@ class Lab:
         for name, double in (
             ("connect", lambda access: nullcontext(_Connection(access))),
             ("check_tuned", lambda *_: None),
+            ("placed", lambda bench, *_: bench),
+            ("stop_traffic", lambda _: None),
             ("watching", lambda *_: nullcontext()),
             ("Servers", _Servers),
             ("Point", self._point),

@@ -47,14 +47,16 @@ def test_a_server_killed_in_a_trial_is_an_invalid_measurement_with_its_trials(
     assert again.returncode == 0, again.stderr
 
 
-def test_a_server_without_its_address_is_explained_by_its_own_log(
-    without_address, bench_file, results
+def test_a_host_without_its_address_is_a_broken_lab_and_its_server_is_not_started(
+    without_address, bench_file, results, on_host
 ):
     assert without_address is None
     done = leaselab("step", "sweep", bench_file(), "--results", results)
-    assert done.returncode == 5
-    assert "the server does not start: " in complaint(done)
-    assert "DHCP" in complaint(done)
+    assert done.returncode == 4
+    assert "leaselab-server: not one of its interfaces has the test address" in complaint(done)
+    started = on_host("server", f"/opt/leaselab/server start {SCENARIO} 2>&1 || echo $?")
+    assert started.endswith("\n4\n")
+    assert "found on none of" in started
 
 
 def test_a_configuration_that_was_changed_after_the_deployment_is_not_measured(

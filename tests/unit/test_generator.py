@@ -7,9 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.dns import dns_bench
 
 from leaselab.lab.remote import TURN, RemoteGenerator
 from leaselab.lab.transport import Completed
+from leaselab.measure.generators.printed import printed
+from leaselab.model.errors import LeaselabError, Outcome
 
 
 class Here:
@@ -28,7 +31,8 @@ def turn(tmp_path):
 
 
 def generate(turn, *argv, timeout_s=60):
-    return RemoteGenerator(Here(), str(turn)).generate(argv, {"WORD": "seven"}, timeout_s)
+    host = RemoteGenerator(Here(), "lo", ["127.0.0.1"], str(turn))
+    return host.generate(argv, {"WORD": "seven"}, timeout_s)
 
 
 def test_what_it_prints_comes_back_compressed_with_its_status(turn):
@@ -97,3 +101,14 @@ def test_no_name_that_others_can_foretell_is_opened_where_they_may_write(turn):
         planted.unlink()
     place = Path(TURN).parent.stat()
     assert (place.st_uid, place.st_mode & 0o022) == (0, 0)
+
+
+def test_one_that_is_not_on_the_test_network_is_not_started_and_says_what_to_do(turn, tmp_path):
+    host = RemoteGenerator(Here(), "lo", ["127.0.0.1", "198.51.100.1"], str(turn))
+    done = host.generate(["touch", str(tmp_path / "generated")], {}, 60)
+    assert not (tmp_path / "generated").exists()
+    with pytest.raises(LeaselabError) as caught:
+        printed(done, dns_bench())
+    assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "leaselab-generator")
+    assert caught.value.what == "198.51.100.1 is not on lo with its link up (found it on none)"
+    assert caught.value.todo.endswith("./leaselab step deploy delegations-1000")

@@ -24,12 +24,15 @@ def asked(monkeypatch):
     @contextmanager
     def connect(access):
         class Connection:
+            access = None
+
             def run(self, argv, timeout_s):
                 assert timeout_s > 0
                 result["commands"].append((access.name, argv[-1]))
                 failed = access.name == result["failing"]
                 return Done(1, "no such thing") if failed else Done(0)
 
+        Connection.access = access
         yield Connection()
 
     monkeypatch.setattr(recovery, "connect", connect)

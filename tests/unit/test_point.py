@@ -179,6 +179,23 @@ def test_a_server_that_answers_nobody_is_a_broken_server():
     assert not world.running
 
 
+def test_a_server_that_died_before_its_first_answer_says_why():
+    error, _ = ended(World(answering=False, die_in=0))
+    assert error.outcome is Outcome.BUILD
+    assert "completes no DHCPv4 exchange with the generator: the server died" in str(error)
+
+
+def test_a_network_that_fails_under_a_load_is_no_loss_of_the_server():
+    error, _ = ended(World(loses=1.0, neighbor="198.18.0.10 dev eth1 FAILED"))
+    assert (error.outcome, error.where) == (Outcome.LAB, "leaselab-generator")
+
+
+def test_a_host_that_is_not_reached_is_the_lab_and_not_its_server():
+    error, _ = ended(World(answering=False, neighbor="198.18.0.10 dev eth1 FAILED"))
+    assert (error.outcome, error.where) == (Outcome.LAB, "leaselab-generator")
+    assert "FAILED" in error.found
+
+
 GOOD = perfdhcp_output(100, 100).encode()
 
 

@@ -12,7 +12,7 @@ from leaselab.lab.answers import NO_ANSWER, decoded
 from leaselab.lab.transport import Completed, Connection, Follower
 from leaselab.model.bench import BenchHost
 from leaselab.model.errors import lab_broken
-from leaselab.model.observation import Foreign, Generated, HostReading
+from leaselab.model.observation import UNPLACED, Foreign, Generated, HostReading
 from leaselab.model.text import last_line
 
 _WATCH = "/opt/leaselab/foreign-dhcp"
@@ -29,8 +29,22 @@ neither to it nor to its parent folder: none can take its name, or put a link in
 # perfdhcp flushes after each line: into a pipe that is a switch to the reader and back for
 # every packet, into a file in memory it costs next to nothing. The file is removed in any
 # case. A generator of an engine that was killed ends by itself, and this one waits for that:
-# two generators at once would spoil each other's trials.
+# two generators at once would spoil each other's trials.  What it sends has to leave on the
+# interface that has its addresses: before the traffic the name may be that of another one, and
+# losses while the link is down are not the server's.
 _SCRIPT = """
+placed() {
+  local address have= carrier=0
+  read -r carrier 2>/dev/null < "/sys/class/net/$interface/carrier"
+  if [[ $carrier == 1 ]]; then have=$(ip -oneline address show dev "$interface"); fi
+  for address in $addresses; do
+    if [[ $have != *" $address/"* ]]; then
+      have=$(ip -brief address show to "$address" 2>&1)
+      echo "$address is not on $interface with its link up (found ${have:-it on none})" >&2
+      exit UNPLACED
+    fi
+  done
+}
 mkdir --mode=0700 "$1" 2>/dev/null
 if ! [[ -d $1 && ! -L $1 && -O $1 && $(stat --format=%a "$1") == 700 ]]; then
   found=$(stat --format='%F of %U, mode %a' "$1" 2>&1)
@@ -40,22 +54,49 @@ if ! [[ -d $1 && ! -L $1 && -O $1 && $(stat --format=%a "$1") == 700 ]]; then
 fi
 exec 9< "$1" || exit 125
 if ! flock --wait "$2" 9; then echo "another generator does not end" >&2; exit 125; fi
-shift 2
+interface=$3 addresses=$4
+shift 4
 output=$(mktemp --tmpdir=/dev/shm leaselab.XXXXXXXX) || exit 125
 trap 'rm -f "$output"' EXIT
+placed
 "$@" > "$output"
 status=$?
+placed
+if [[ $(stat --file-system --format=%a /dev/shm) == 0 ]]; then
+  echo "no space left in /dev/shm" >&2
+fi
 gzip -1 < "$output"
 exit "$status"
+""".replace("UNPLACED", str(UNPLACED))
+
+
+# A datagram has the kernel ask for the hardware address of a host, which every host says; what
+# it was before would be believed for a while.
+_REACH = """
+ip neighbor flush to "$1" dev "$2"
+(echo > "/dev/udp/$1/9") 2>/dev/null
+while (( SECONDS < 10 )); do
+  neighbor=$(ip neighbor show to "$1" dev "$2")
+  case $neighbor in *REACHABLE*) exit;; *FAILED*) break;; esac
+  sleep 0.1
+done
+echo "${neighbor:-nothing}"
 """
 
 
 class RemoteGenerator:
     """Runs a generator's command line on its host."""
 
-    def __init__(self, connection: Connection, turn: str = TURN) -> None:
-        """`turn` is the folder that is locked meanwhile; it is made where it is not there."""
+    def __init__(
+        self, connection: Connection, interface: str, addresses: Sequence[str], turn: str = TURN
+    ) -> None:
+        """Traffic leaves on an interface, which has to have the addresses that it is from.
+
+        `turn` is the folder that is locked meanwhile; it is made where it is not there.
+        """
         self._connection = connection
+        self._interface = interface
+        self._addresses = " ".join(addresses)
         self._turn = turn
 
     def generate(
@@ -70,10 +111,21 @@ class RemoteGenerator:
         settings = [f"{name}={value}" for name, value in environment.items()]
         bounded = ["timeout", "--kill-after=2", f"{timeout_s:.0f}", "env", *settings, *argv]
         done = self._connection.run(
-            ["bash", "-c", _SCRIPT, "generate", self._turn, f"{timeout_s:.0f}", *bounded],
+            [
+                *("bash", "-c", _SCRIPT, "generate", self._turn, f"{timeout_s:.0f}"),
+                *(self._interface, self._addresses, *bounded),
+            ],
             timeout_s=2 * timeout_s + GRACE_S,
         )
         return Generated(done.status, done.stdout, done.stderr.strip())
+
+    def unreached(self, address: str) -> str:
+        """Return what the host has of an address that no host answers for; empty if one does.
+
+        Not the server is asked, but the kernel of its host.
+        """
+        argv = ["bash", "-c", _REACH, "reach", address, self._interface]
+        return self._connection.run(argv, timeout_s=_TIMEOUT_S).stdout.decode().strip()
 
 
 class _Seen(msgspec.Struct):
@@ -186,6 +238,7 @@ udp = [row for row in lines("/proc/net/snmp") if row[0] == "Udp:"]
 errors = int(dict(zip(*udp))["RcvbufErrors"]) if len(udp) == 2 else 0
 errors += sum(int(row[1]) for row in lines("/proc/net/snmp6") if row[0] == "Udp6RcvbufErrors")
 backlog = sum(int(row[1], 16) for row in lines("/proc/net/softnet_stat"))
+changes = lines("/sys/class/net/%s/carrier_changes" % sys.argv[1])
 drops = 0
 for row in lines("/proc/net/dev")[2:]:
     name, _, first = row[0].partition(":")
@@ -199,6 +252,7 @@ print(json.dumps({
     "receive_errors": errors,
     "interface_drops": drops,
     "backlog_drops": backlog,
+    "carrier_changes": int(changes[0][0]) if changes else None,
 }))
 """
 
@@ -210,9 +264,14 @@ class RemoteHost:
         """`interface` is its interface on the test network."""
         self._connection = connection
         self._interface = interface
+        self._last: HostReading | None = None
 
     def read(self) -> HostReading:
-        """Read it now; some 50 ms.  Raises a broken-lab error when it does not answer."""
+        """Read it now; some 50 ms.
+
+        Raises a broken-lab error when it does not answer, or when its link was up and down
+        since it was read last: what was lost meanwhile the server has not lost.
+        """
         argv = ["python3", "-c", _READING, self._interface]
         done = self._connection.run(argv, timeout_s=_TIMEOUT_S)
         if done.status != 0:
@@ -222,13 +281,26 @@ class RemoteHost:
                 found=last_line(done.stderr),
                 todo="see that python3 runs there; the sweep can be resumed when it does",
             )
-        return decoded(
-            done.stdout,
-            HostReading,
-            what="the reading of the host is invalid",
-            where=self._connection.access.name,
-            todo="see what python3 is there; then resume the sweep",
+        last, now = (
+            self._last,
+            decoded(
+                done.stdout,
+                HostReading,
+                what="the reading of the host is invalid",
+                where=self._connection.access.name,
+                todo="see what python3 is there; then resume the sweep",
+            ),
         )
+        self._last = now
+        if last is not None and last.carrier_changes != now.carrier_changes:
+            raise lab_broken(
+                f"the link of {self._interface} has changed while it was measured",
+                where=self._connection.access.name,
+                found=f"carrier_changes {now.carrier_changes}",
+                wanted=f"{last.carrier_changes}, as before",
+                todo="see its cable and switch; the trial was not counted",
+            )
+        return now
 
 
 NOTE = "/run/leaselab-host-tuning/tuned.json"

@@ -86,6 +86,9 @@ class GeneratorHost(Protocol):
     ) -> Generated:
         """Run one bounded command and return its output."""
 
+    def unreached(self, address: str) -> str:
+        """Return what is known of an address for which no host answers; empty if one does."""
+
 
 class Host(Protocol):
     """A host that is watched from trial to trial."""

@@ -63,14 +63,42 @@ class Trials:
         self.refuse_foreign(_foreign_doubt(self._foreign())[1])
         started = self.server.start()
         if not self.generator.answers():
-            raise server_broken(
-                "the server started, but completes no "
-                f"{self.bench.scenario.transaction.name} with the generator",
-                where=self.bench.hosts[SERVER].access.name,
-                todo="look at its log, and at the test network: leaselab lab check",
-            )
+            raise self._silent()
         self.server.reset()  # what proved it has left its trace
         return started
+
+    def _silent(self) -> LeaselabError:
+        """Return the error of a server that answers nothing; raises what else explains that.
+
+        A host that is gone, a link or a network that carries nothing is not the server's fault.
+        """
+        self._read()
+        own = self.bench.scenario.transaction.name
+        what = f"the server started, but completes no {own} with the generator"
+        where = self.bench.hosts[SERVER].access.name
+        try:
+            self.server.sample_now()
+        except LeaselabError as error:
+            if error.outcome is not Outcome.INVALID:
+                raise
+            return server_broken(f"{what}: {error.what}", where=where, todo=error.todo)
+        self._refuse_unreached()
+        return server_broken(
+            what,
+            where=where,
+            todo="look at its log, and at the test network: leaselab lab check",
+        )
+
+    def _refuse_unreached(self) -> None:
+        """Raise a broken-lab error where the generator does not reach the server's host."""
+        if neighbor := self.generator.unreached():
+            raise lab_broken(
+                "the server's host does not answer on the test network",
+                where=self.bench.hosts[GENERATOR].access.name,
+                found=neighbor,
+                wanted=f"a reachable neighbor {self.bench.server.test_address}",
+                todo="look at the links, the switch and their interfaces: leaselab lab check",
+            )
 
     def refuse_foreign(self, found: str) -> None:
         """Raise a broken-lab error for traffic that is not the bench's, where any was found."""
@@ -144,6 +172,8 @@ class Trials:
             trouble=trouble,
         )
         trial = reading.trial(seen)
+        if trial.attempted and not trial.completed:
+            self._refuse_unreached()
         if self.procedure.of_generator:
             trial = of_generator(trial)
         if conclusive:  # else foreign traffic counts against the next attempt as well

@@ -54,6 +54,11 @@ class Reloaded(Struct, frozen=True):
     """Duration of the reload (s)."""
 
 
+UNPLACED = 123
+"""Exit status of a generator that was not started: its addresses are not on its interface, or
+the link is down; also where that came to pass under its traffic."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampled:
     """Where the server's CPU time went, as the contract's `profile` sampled it."""
@@ -87,6 +92,8 @@ class HostReading:
     """Packets that its interface on the test network dropped or could not send."""
     backlog_drops: Count = 0
     """Packets that its kernel dropped before any socket, as its backlog queue was full."""
+    carrier_changes: Count | None = None
+    """How often the link of that interface came or went; None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from leaselab.archive.store import Store
 from leaselab.lab.deployment import distrust_deployment
 from leaselab.lab.lease import Lease
 from leaselab.lab.lock import BenchLock, lease_s
+from leaselab.lab.place import placed, sending
 from leaselab.lab.remote import RemoteGenerator, RemoteHost, check_tuned, watching
 from leaselab.lab.roles import hears_anybody
 from leaselab.lab.server import ContractServer
@@ -35,6 +36,7 @@ from leaselab.run.duel import DuelRounds
 from leaselab.run.experiment import Ended, Part, begin, fetch_config
 from leaselab.run.listeners import Live, both
 from leaselab.run.record import record_of
+from leaselab.run.recovery import stop_traffic
 
 Show = Callable[[Bench, str], AbstractContextManager[Listener]]
 
@@ -132,7 +134,8 @@ def _measure(
                 lock=lock,
                 watch=watch if hears_anybody(part.bench.scenario.generator) else None,
             )
-        # A server that a killed measurement left running would prevent the first start.
+        # What a killed measurement left running would prevent the first start, or be served.
+        stop_traffic(hosts[GENERATOR])
         most = max(parts, key=lambda part: len(part.bench.servers))
         if most.point is not None:
             most.point.trials.server.clear()
@@ -184,9 +187,9 @@ def _trials(
         },
         pair=bench.scenario.partner,
     )
-    generator = adapter_of(bench.scenario)(
-        bench, bench.procedure, RemoteGenerator(hosts[GENERATOR])
-    )
+    interface = bench.hosts[GENERATOR].test_interface
+    sender = RemoteGenerator(hosts[GENERATOR], interface, sending(bench, GENERATOR))
+    generator = adapter_of(bench.scenario)(bench, bench.procedure, sender)
     watched = {
         role: RemoteHost(hosts[role], bench.hosts[role].test_interface)
         for role in (GENERATOR, *bench.servers)
@@ -259,7 +262,10 @@ def _seal(store: Store, part: Part, owner: str, root: Path) -> Ended:
 def _connected(
     stack: ExitStack, parts: Sequence[Part], listener: Listener
 ) -> dict[str, Connection]:
-    """Connect the hosts of all points, by role, and check that their tuning is unchanged."""
+    """Connect the hosts of all points, by role, and check that their tuning is unchanged.
+
+    The points get the interfaces that have the hosts' test addresses now.
+    """
     hosts: dict[str, Connection] = {}
     for part in parts:
         for role in (GENERATOR, *part.bench.servers):
@@ -267,6 +273,9 @@ def _connected(
                 listener(Phase(text=f"connecting to the {role}"))
                 hosts[role] = stack.enter_context(connect(part.bench.hosts[role].access))
                 check_tuned(part.bench.hosts[role], hosts[role])
+            part.bench = placed(part.bench, role, hosts[role])
+            if part.elsewhere is not None:
+                part.elsewhere = placed(part.elsewhere, role, hosts[role])
     return hosts
 
 

@@ -27,7 +27,7 @@ from leaselab.lab.playbook import run_playbook
 from leaselab.lab.roles import lab_roles, roles_of
 from leaselab.lab.server import STOP_TIMEOUT_S
 from leaselab.lab.status import role_of
-from leaselab.lab.transport import connect
+from leaselab.lab.transport import Connection, connect
 from leaselab.model.errors import lab_broken
 from leaselab.model.moment import now
 
@@ -189,20 +189,30 @@ _STOP_SERVER = "if test -x /opt/leaselab/server; then /opt/leaselab/server stop;
 
 def stop_leftovers(inventory: Inventory) -> None:
     """Stop traffic, then the servers, of a bench that is ours; lab broken when that fails."""
-    # A generator ends by itself with its trial; this command does not wait for that.
-    generators = [name for role in roles_of("generator") for name in lab_roles()[role].programs]
-    stop_traffic = "; ".join(f"pkill -TERM -x {name} || test $? -eq 1" for name in generators)
-    for part, script, timeout_s in (
-        (GENERATOR_GROUP, f"set -e; {stop_traffic}", _KILL_TIMEOUT_S),
-        (SERVER_GROUP, _STOP_SERVER, STOP_TIMEOUT_S),
-        (PARTNER_GROUP, _STOP_SERVER, STOP_TIMEOUT_S),
-    ):
+    for host in inventory.group(GENERATOR_GROUP):
+        with connect(host.access) as connection:
+            stop_traffic(connection)
+    for part in (SERVER_GROUP, PARTNER_GROUP):
         for host in inventory.group(part):
             with connect(host.access) as connection:
-                done = connection.run(["sh", "-c", script], timeout_s=timeout_s)
-            if done.status != 0:
-                raise lab_broken(
-                    f"cannot stop leftover processes: {done.stderr.strip()}",
-                    where=host.access.name,
-                    todo="see what runs there, and end it",
-                )
+                _stop(connection, _STOP_SERVER, STOP_TIMEOUT_S)
+
+
+def stop_traffic(connection: Connection) -> None:
+    """Stop a generator that a killed command has left; lab broken when that fails.
+
+    It ends by itself with its trial, which may last a minute.
+    """
+    generators = [name for role in roles_of("generator") for name in lab_roles()[role].programs]
+    stops = "; ".join(f"pkill -TERM -x {name} || test $? -eq 1" for name in generators)
+    _stop(connection, f"set -e; {stops}", _KILL_TIMEOUT_S)
+
+
+def _stop(connection: Connection, script: str, timeout_s: float) -> None:
+    done = connection.run(["sh", "-c", script], timeout_s=timeout_s)
+    if done.status != 0:
+        raise lab_broken(
+            f"cannot stop leftover processes: {done.stderr.strip()}",
+            where=connection.access.name,
+            todo="see what runs there, and end it",
+        )

@@ -72,7 +72,9 @@ class Asked:
     def __init__(self, target, generator):
         self.server, bench = target
         self.generator = adapter_of(bench.scenario)(
-            bench, bench.procedure, RemoteGenerator(generator)
+            bench,
+            bench.procedure,
+            RemoteGenerator(generator, bench.hosts["generator"].test_interface, []),
         )
 
     def offer(self, rate):

@@ -14,7 +14,7 @@ import re
 import shutil
 from pathlib import Path
 
-from leaselab_contract import sampling
+from leaselab_contract import address, sampling
 from leaselab_contract.errors import ContractError, LabError
 
 SETTINGS = "server.json"
@@ -59,6 +59,8 @@ def act(root, arguments):
         if verb not in acting.VERBS:
             verbs = ", ".join(acting.VERBS)
             raise ContractError(f"{config['kind']} has no verb {verb}, it has {verbs}")
+        if verb in ("start", "reset") and config.get("interface"):
+            address.check_placed(config["interface"], config["address"])
         if verb == "start":
             refuse_others(root, variant, config)
             sampling.refuse_full_disk(config["files"])

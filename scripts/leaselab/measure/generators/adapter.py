@@ -172,6 +172,16 @@ class Adapter:
         """Run the tool; `most_s` is how long it takes where it does not hang (s)."""
         return self._host.generate(argv, self._tool.environment, most_s + TIMEOUT_SLACK_S)
 
+    def unreached(self) -> str:
+        """Return what the generator's host knows of a server's host that it does not reach.
+
+        Empty where it reaches it: then it is the server that does not answer.
+        """
+        bench = self._bench
+        return self._host.unreached(
+            bench.server.test_address or bench.hosts[SERVER].test_address
+        )
+
     def longest_s(self, load: Load) -> float:
         """How long the traffic of a load and the wait for its replies take (s)."""
         return load.duration_s + self._procedure.wait_s

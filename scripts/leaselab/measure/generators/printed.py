@@ -6,7 +6,7 @@ import zlib
 
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, lab_broken
-from leaselab.model.observation import Generated
+from leaselab.model.observation import UNPLACED, Generated
 from leaselab.model.record import GENERATOR
 
 
@@ -34,6 +34,13 @@ def printed(generated: Generated, bench: Bench, *data_statuses: int) -> bytes:
     if generated.status not in (0, *data_statuses):
         reason = _reason(generated.status)
         lines = (generated.error or text.decode("ascii", "replace")).strip().splitlines()
+        if generated.status == UNPLACED and lines:
+            raise lab_broken(
+                lines[-1],
+                where=bench.hosts[GENERATOR].access.name,
+                todo="see the link; after a reboot deploy again: ./leaselab step deploy "
+                f"{bench.scenario.name}",
+            )
         raise no_measurement(bench, f"{reason}: {lines[-1]}" if lines else reason)
     return text
 
