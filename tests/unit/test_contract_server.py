@@ -472,6 +472,27 @@ def test_a_host_that_goes_away_is_no_death_of_its_server(role, status, boot, wha
     assert "then resume the sweep" in error.todo
 
 
+@pytest.mark.parametrize("verb", ["start", "reload"])
+def test_a_host_that_shuts_down_is_no_server_that_does_not_start(verb, monkeypatch):
+    host = Host(**{verb: (143, "Terminated\n")})
+    host.lost = True
+    monkeypatch.setattr("leaselab.lab.server.boot_of", lambda _: "")
+    error = refused(getattr(server(host), verb))
+    assert (error.outcome, error.where) == (Outcome.LAB, "leaselab-server")
+    assert error.what.startswith("the host went away")
+
+
+def test_a_host_that_goes_away_under_a_profile_is_a_broken_lab(monkeypatch):
+    host = Host(profiler=Profiler(-1, "", ""))
+    host.lost = True
+    monkeypatch.setattr("leaselab.lab.server.boot_of", lambda _: "another boot")
+    profiled = server(host)
+    profiled.start()
+    profiled.begin_profile()
+    error = refused(profiled.end_profile)
+    assert (error.outcome, error.what[:22]) == (Outcome.LAB, "the host was restarted")
+
+
 def test_a_crash_is_that_of_the_server_alone():
     both, first, second = several(first=Host(crash={"was_running": True}))
     both.crash()

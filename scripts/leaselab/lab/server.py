@@ -74,6 +74,7 @@ class ContractServer:
         if done.status == _BENEATH:
             raise self._broken(last_line(done.stderr))
         if done.status != 0:
+            self._check_host(done.status)
             self._check_files()  # a file that was replaced does not show what was deployed
             raise server_broken(
                 f"the server does not start: {last_line(done.stderr)}",
@@ -191,6 +192,7 @@ class ContractServer:
         done = self._do("reload", self._deployed.start_limit_s)
         if done.status != 0:
             self._check_alive_now()
+            self._check_host(done.status)
             raise server_broken(
                 f"the server does not reload: {last_line(done.stderr)}",
                 where=self._connection.access.name,
@@ -258,6 +260,8 @@ class ContractServer:
         return self._decoded(line, Sampled, "profile")
 
     def _no_profile(self, profiler: Follower, late: str) -> LeaselabError:
+        if profiler.ended is not None:
+            self._check_host(profiler.status)
         reason = late if profiler.ended is None else last_line(profiler.ended)
         return invalid_measurement(
             f"there is no profile: {reason}",
