@@ -48,6 +48,7 @@ ORDER = (
     "test_duel",
     "test_hunt",
     "test_tutorial",
+    "test_faults_blame",
     "test_faults_pair",
     "test_pipeline",
 )

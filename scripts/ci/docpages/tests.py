@@ -35,7 +35,19 @@ def _section(root: Path, path: Path) -> str:
     tree = ast.parse(path.read_text("utf-8"))
     title = (ast.get_docstring(tree) or path.stem).partition("\n")[0].rstrip(".")
     lines = "".join(f"- {_sentence(name)}\n" for name in _tests(tree))
-    return f"## {title}\n\n`{path.relative_to(root)}`\n\n{lines}"
+    rows = _rows(tree)
+    shown = f"\n{table(('host', 'fault', 'when', 'exit code', 'said'), rows)}" if rows else ""
+    return f"## {title}\n\n`{path.relative_to(root)}`\n\n{lines}{shown}"
+
+
+def _rows(tree: ast.Module) -> list[tuple[str, ...]]:
+    """The rows that a module's tests try: its `TABLE`."""
+    return [
+        tuple(map(str, row))
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "TABLE"
+        for row in ast.literal_eval(node.value)
+    ]
 
 
 def _tests(tree: ast.Module) -> Iterator[str]:
