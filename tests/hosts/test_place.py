@@ -91,6 +91,9 @@ def test_the_interface_is_found_by_its_address(hosts):
     moved = placed(bench, "generator", host)
     assert moved.hosts["generator"].test_interface == "management"
     assert moved.hosts["server"] == bench.hosts["server"]
+    host.do("ip link set management down")
+    with pytest.raises(LeaselabError, match="the link of management is down"):
+        placed(bench, "generator", host)
     host.do("ip address flush dev management")
     with pytest.raises(LeaselabError, match="not one of its interfaces") as caught:
         placed(bench, "generator", host)

@@ -27,13 +27,14 @@ class _Address(msgspec.Struct):
 
 class _Link(msgspec.Struct):
     ifname: str = ""
+    flags: list[str] = []
     addr_info: list[_Address] = []
 
 
 def placed(bench: Bench, role: str, connection: Connection) -> Bench:
     """Return a bench with the interface that has the test address of a connected host.
 
-    Raises a broken-lab error where none has.
+    Raises a broken-lab error where none has, or its link is down.
     """
     host = bench.hosts[role]
     moved = msgspec.structs.replace(host, test_interface=_interface(host, connection))
@@ -59,6 +60,11 @@ def _interface(host: BenchHost, connection: Connection) -> str:
     )
     has = {link.ifname: [entry.local for entry in link.addr_info] for link in links}
     having = [interface for interface, own in has.items() if host.test_address in own]
+    down = [link.ifname for link in links if not {"UP", "LOWER_UP"} <= {*link.flags}]
+    if len(having) == 1 and having[0] in down:
+        raise lab_broken(
+            f"the link of {having[0]} is down", where=name, todo="look at its cable and switch"
+        )
     if len(having) == 1:
         return having[0]
     raise lab_broken(

@@ -62,6 +62,9 @@ placed
 "$@" > "$output"
 status=$?
 placed
+if [[ $(stat --file-system --format=%a /dev/shm) == 0 ]]; then
+  echo "no space left in /dev/shm" >&2
+fi
 gzip -1 < "$output"
 exit "$status"
 """.replace("UNPLACED", str(UNPLACED))
