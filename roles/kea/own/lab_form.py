@@ -100,7 +100,7 @@ class LabForm(OwnForm):
                 continue
             kept.append({**_plain(match.value), "library": f"libdhcp_{stem}.so"})
             if "/" in library:
-                self._changed(match, "library", "where the lab's Kea has it")
+                self._at(match, "library", "where the lab's Kea has it")
         self.server["hooks-libraries"] = kept
         if "hook:ha" in self.left_out:
             self._halves()
@@ -112,7 +112,7 @@ class LabForm(OwnForm):
         places = [f"{each}.{pools}[*]" for each in subnets for pools in _POOLS]
         for match in self._configuration.at("shared-networks[*]", *subnets, *places):
             for key in _halved(match.value):
-                self._changed(match, key, "none of the pair's")
+                self._at(match, key, "none of the pair's")
         networks = self.server.get("shared-networks", [])
         held = [
             *networks,
@@ -127,18 +127,18 @@ class LabForm(OwnForm):
             test = _OF_PAIR.sub("member('ALL')", one.get("test", ""))
             if test != one.get("test", ""):
                 one["test"] = test
-                self._changed(match, "test", "member('ALL') for the classes of the pair")
+                self._at(match, "test", "member('ALL') for the classes of the pair")
 
     def _databases(self):
         for match in self._configuration.at("lease-database"):
             kind = match.value.get("type", "memfile")
             if kind == "memfile":
                 self.server["lease-database"].pop("name", None)
-                self._changed(match, "name", "a file of the lab")
+                self._at(match, "name", "a file of the lab")
             elif kind in _DATABASES:
                 self.server["lease-database"] = {"type": kind}
                 self.beside[_DATABASES[kind]] = {}
-                self._changed(match, "", f"{kind} beside the server, with the lab's settings")
+                self._at(match, "", f"{kind} beside the server, with the lab's settings")
             else:
                 raise usage_error(
                     "no database of the lab",
@@ -164,11 +164,11 @@ class LabForm(OwnForm):
         for key in ("control-socket", "control-sockets", "data-directory"):
             for match in self._configuration.at(key):
                 del self.server[key]
-                self._changed(match, "", "the lab's own")
+                self._at(match, "", "the lab's own")
 
     def _interfaces(self):
         for match in self._configuration.at("interfaces-config"):
-            self._changed(match, "interfaces", "the test network")
+            self._at(match, "interfaces", "the test network")
         self.server["interfaces-config"] = {"service-sockets-require-all": True}
         word = f"subnet{self.family}"
         networks = [self.server, *self.server.get("shared-networks", [])]
@@ -180,17 +180,17 @@ class LabForm(OwnForm):
             "shared-networks[*].interface",
             f"shared-networks[*].{word}[*].interface",
         ):
-            self._changed(match, "", "the test network")
+            self._at(match, "", "the test network")
 
     def _logging(self):
         for match in self._configuration.at("loggers[*]", "/Logging.loggers[*]"):
             if {"output-options", "output_options"} & match.value.keys():
-                self._changed(match, "output-options", "a file of the lab")
+                self._at(match, "output-options", "a file of the lab")
         for one in self.server.get("loggers", []):
             one.pop("output_options", None)
             one.pop("output-options", None)
 
-    def _changed(self, match, key, what):
+    def _at(self, match, key, what):
         path = re.sub(r"^Dhcp[46]\.", "", f"{match.path}.{key}" if key else match.path)
         path = re.sub(r"\[[0-9]+\]", "[*]", path)
         self.change(f"{path}: {what}")
