@@ -165,7 +165,7 @@ def report_of(generated: Generated, bench: Bench) -> Report:
     text = printed(generated, bench)
     try:
         return msgspec.json.decode(text, type=Report)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise unreadable("leaseload", str(error), text) from error
 
 
