@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from leaselab.lab.queries import of_zones
 from leaselab.lab.queries.of_zones import queries_of
 from leaselab.lab.queries.zone_lines import text_in_full
 from leaselab.lab.queries.zones import keep_zones, kept_zones, read_zone, zone_of
@@ -39,6 +40,15 @@ def test_records_are_generated_as_bind_does(tmp_path, directive, records):
     lines = text_in_full(made.path, made.name).decode().removeprefix(HEAD).splitlines()
     assert [line[: len(record)] for line, record in zip(lines, records, strict=True)] == records
     assert made.records == 2 + len(records)
+
+
+def test_of_more_queries_than_are_asked_the_same_are_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(of_zones, "MOST_QUERIES", 20)
+    made = zone(tmp_path, "$GENERATE 1-500 h$ A 192.0.2.1\n")
+    drawn = queries_of([made])
+    assert len(set(drawn)) == 20
+    assert queries_of([made]) == drawn
+    assert len(of_zones._drawn(of_zones._of(made))) <= 40
 
 
 def test_only_a_leftmost_label_is_a_wildcard(tmp_path):

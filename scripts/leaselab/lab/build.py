@@ -51,8 +51,8 @@ def _refused(message: str, data: Any, where: str) -> LeaselabError:  # noqa: ANN
     if of_key:  # YAML reads `on`, `no` and dates as what they look like
         return usage_error("a key that is no text", where=place, todo="put it in quotes")
     if match := re.fullmatch(r"Expected (.+), got (.+)", what):
-        found = f"{match[2]} {_at(path, data)}".rstrip()
-        return usage_error("value of another type", where=place, found=found, wanted=match[1])
+        held = f"{match[2]} {_at(path, data)}".rstrip()
+        return usage_error("value of another type", where=place, found=held, wanted=match[1])
     return usage_error(what, where=place, todo="correct this value")
 
 

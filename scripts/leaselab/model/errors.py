@@ -95,6 +95,7 @@ def unknown(
 
     Where few names are `known` and none is near, it lists all; `listed` is a command that does.
     """
+    found = str(found)  # a key of YAML may be a number, or true
     near = difflib.get_close_matches(found, known, n=_NEAREST, cutoff=0.6)
     if not near:
         count, cutoff = (_NEAREST, 0) if len(known) > _FEW else (1, 0.4)

@@ -135,7 +135,7 @@ class Read:
         queries = edns = dnssec_ok = tcp = of_servers = 0
         first_s = None
         ends = zip(self._senders, self._flags, strict=True)
-        resolvers = self._resolvers.found(
+        resolvers = self._resolvers.resolvers(
             Counter(sender for sender, flags in ends if flags & _RECURSION)
         )
         every = zip(self._senders, self._flags, self._times, strict=True)

@@ -71,7 +71,7 @@ class Resolvers:
                 else:
                     self._iterate.add(sender)
 
-    def found(self, asked: Mapping[int, int]) -> set[int]:
+    def resolvers(self, asked: Mapping[int, int]) -> set[int]:
         """Senders that are resolvers; `asked` has how often each asked for recursion."""
         forwarders = {
             sender

@@ -33,13 +33,15 @@ from leaselab.model.trial import Percentiles
 _ENDED = b"[Status] Testing complete (time limit)"
 _TOTAL, _INTERVAL = "Statistics:", "Interval Statistics:"
 _SECTION = re.compile(rb"^(Interval )?Statistics:$", re.MULTILINE)
-_CODE = re.compile(rb"\b([A-Z][A-Z0-9]*) (\d+) \(")
-_BUCKET = re.compile(rb"^  (\d+\.\d+) - (\d+\.\d+): +(\d+)$", re.MULTILINE)
-_RATE = re.compile(rb"^(\d{9,}\.\d+): (\d+\.\d+)$", re.MULTILINE)
+_CODE = re.compile(rb"\b([A-Z][A-Z0-9]*) (\d{1,15}) \(")
+_BUCKET = re.compile(
+    rb"^  (\d{1,15}\.\d{1,15}) - (\d{1,15}\.\d{1,15}): +(\d{1,15})$", re.MULTILINE
+)
+_RATE = re.compile(rb"^(\d{9,15}\.\d{1,15}): (\d{1,15}\.\d{1,15})$", re.MULTILINE)
 _COUNTS = {
-    "sent": rb"Queries sent: +(\d+)",
-    "completed": rb"Queries completed: +(\d+)",
-    "lost": rb"Queries lost: +(\d+)",
+    "sent": rb"Queries sent: +(\d{1,15})",
+    "completed": rb"Queries completed: +(\d{1,15})",
+    "lost": rb"Queries lost: +(\d{1,15})",
 }
 
 _MOMENT_S = 0.05

@@ -56,6 +56,7 @@ _LATE_S = 0.02
 """A line that comes later than this after the load has begun has queries of it (s)."""
 _JOINED_S = 0.5
 """A line that comes sooner than this before the traffic's end is of the same second (s)."""
+_WRONG = (ValueError, ArithmeticError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def parse(text: bytes, duration_s: float) -> Output:
         header, *entries = map(json.loads, text.splitlines())
         version = header["version"]
         totals = [_total(entry) for entry in entries if "total_s_count" in entry]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except _WRONG as error:
         raise unreadable("flame", f"{type(error).__name__} {error}", text) from error
     if len(totals) < 3:
         raise unreadable("flame", f"{len(totals)} reports of all senders ({version})", text)

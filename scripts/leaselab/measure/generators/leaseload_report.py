@@ -208,7 +208,7 @@ def report_of(generated: Generated, bench: Bench) -> Report:
     text = printed(generated, bench)
     try:
         report = msgspec.json.decode(text, type=Report)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise unreadable("leaseload", str(error), text) from error
     for word, counts in {"all": report.counts, **report.kinds}.items():
         ends = counts.completed + counts.late + counts.lost + counts.refused + counts.open
