@@ -48,7 +48,7 @@ from typing import Any
 
 from leaselab.measure.generators.adapter import Seen
 from leaselab.measure.generators.open_loop import OpenLoop, OpenLoopReading, Output, Span
-from leaselab.measure.generators.printed import unreadable
+from leaselab.measure.generators.printed import WRONG, unreadable
 from leaselab.model.errors import lab_broken
 from leaselab.model.trial import Load
 
@@ -56,7 +56,6 @@ _LATE_S = 0.02
 """A line that comes later than this after the load has begun has queries of it (s)."""
 _JOINED_S = 0.5
 """A line that comes sooner than this before the traffic's end is of the same second (s)."""
-_WRONG = (ValueError, ArithmeticError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def parse(text: bytes, duration_s: float) -> Output:
         header, *entries = map(json.loads, text.splitlines())
         version = header["version"]
         totals = [_total(entry) for entry in entries if "total_s_count" in entry]
-    except _WRONG as error:
+    except WRONG as error:
         raise unreadable("flame", f"{type(error).__name__} {error}", text) from error
     if len(totals) < 3:
         raise unreadable("flame", f"{len(totals)} reports of all senders ({version})", text)

@@ -22,10 +22,9 @@ from typing import Any
 
 from leaselab.measure.generators.adapter import Seen
 from leaselab.measure.generators.open_loop import OpenLoop, OpenLoopReading, Output, Span
-from leaselab.measure.generators.printed import unreadable
+from leaselab.measure.generators.printed import WRONG, unreadable
 from leaselab.model.trial import Load
 
-_WRONG = (ValueError, ArithmeticError, KeyError, TypeError, AttributeError, RecursionError)
 UNITS_PER_S = 1_000_000_000
 
 
@@ -49,7 +48,7 @@ def parse(text: bytes, complaint: str = "") -> Output:
         seconds = [_span(one) for one in documents.get("stats_periodic", [])]
         errors = sum(int(one["errors"]) for one in documents.get("thread_summary", []))
         units = int(header["time_units_per_sec"])
-    except _WRONG as error:
+    except WRONG as error:
         raise unreadable("kxdpgun", f"{type(error).__name__} {error}", text) from error
     if units != UNITS_PER_S:
         raise unreadable("kxdpgun", f"time in units of 1/{units} s", text)

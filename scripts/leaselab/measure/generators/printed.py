@@ -9,6 +9,9 @@ from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.observation import UNPLACED, Generated
 from leaselab.model.record import GENERATOR
 
+WRONG = (ValueError, ArithmeticError, KeyError, TypeError, AttributeError, RecursionError)
+"""What reading JSON of another form, or with other values, may raise."""
+
 
 def no_measurement(bench: Bench, what: str) -> LeaselabError:
     """Return the broken-lab error of a run of the bench's generator that says nothing."""
