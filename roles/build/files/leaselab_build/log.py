@@ -24,8 +24,6 @@ _ERRORS = (
     re.compile(r"File size limit exceeded|File too large|Cannot fork"),
     re.compile(r"\*\*\* .{0,200}(Error|Stop)|\bFAILED: "),
 )
-# What compilers, make and shells say of a program that was killed.
-_KILLED = re.compile(r"[Kk]illed signal terminated program|\bKilled$|\bsignal 9\b")
 
 
 class Log:
@@ -39,8 +37,6 @@ class Log:
         self._path, self._left = path, most_bytes
         self._errors = [""] * len(_ERRORS)
         self._last = ""
-        self.killed = ""
-        """The first line that says that a program was killed."""
 
     def __enter__(self):
         self._file = gzip.open(self._path, "wt", encoding="utf-8")
@@ -75,8 +71,6 @@ class Log:
         if not text:
             return
         self._last = text
-        if not self.killed and _KILLED.search(text):
-            self.killed = text
         for number, kind in enumerate(_ERRORS):
             if not self._errors[number] and kind.search(text):
                 self._errors[number] = text

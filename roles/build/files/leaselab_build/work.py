@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import subprocess
 import time
 from dataclasses import dataclass
@@ -179,10 +178,6 @@ def run_recipe(config, job, place, system, watch):
             status = child.wait()
             confine.end(config)  # what a phase has left running is no part of the next
             watch.check()
-            if status == -signal.SIGKILL or (status != 0 and kept.killed):
-                # By a person, or by the kernel for want of memory: limits are checked above.
-                said = log.line(kept.killed or log.reason(status, ""))
-                raise LabError(f"a program of step {phase} was killed: {said}")
             if status != 0:
                 reason = kept.first_error() or f"step {phase} ended: {log.reason(status, '')}"
                 raise ContractError(watch.named(reason))
