@@ -116,7 +116,7 @@ impl Socket {
             mr_address: [0; 8],
         };
         set(raw, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &all)?;
-        let receive_buffer = set_buffers(raw, 32 << 20, 8 << 20)?;
+        set_buffers(raw, 32 << 20, 8 << 20)?;
         // SAFETY: all zeros are a valid value.
         let mut local: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         local.sll_family = libc::AF_PACKET as u16;
@@ -125,7 +125,7 @@ impl Socket {
         let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
         // SAFETY: the address is valid for reading for its length.
         checked(unsafe { libc::bind(raw, (&raw const local).cast(), length) })?;
-        Ok(Self { fd, receive_buffer })
+        Ok(Self { fd })
     }
 
     /// The hardware address of its interface, of a socket of whole frames.

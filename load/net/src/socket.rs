@@ -46,8 +46,6 @@ impl Options {
 #[derive(Debug)]
 pub struct Socket {
     pub(crate) fd: OwnedFd,
-    /// Room for packets that were not read yet, as the kernel granted it (bytes).
-    pub receive_buffer: usize,
 }
 
 impl Socket {
@@ -79,14 +77,14 @@ impl Socket {
                 set(raw, libc::IPPROTO_IPV6, libc::IPV6_MULTICAST_IF, &index)?;
             }
         }
-        let receive_buffer = set_buffers(raw, options.receive_buffer, options.send_buffer)?;
+        set_buffers(raw, options.receive_buffer, options.send_buffer)?;
         let (storage, length) = to_storage(&options.local);
         // SAFETY: the address is valid for reading for its length.
         checked(unsafe { libc::bind(raw, (&raw const storage).cast(), length) })?;
         if let Some(group) = options.group {
             join(raw, group, &options.interface)?;
         }
-        Ok(Self { fd, receive_buffer })
+        Ok(Self { fd })
     }
 
     /// Its own address, with the port that the kernel chose.
@@ -116,7 +114,7 @@ impl AsRawFd for Socket {
 }
 
 /// Enable time stamps, a count of drops and buffers; return the receive buffer's size.
-pub(crate) fn set_buffers(fd: RawFd, receive: usize, send: usize) -> io::Result<usize> {
+pub(crate) fn set_buffers(fd: RawFd, receive: usize, send: usize) -> io::Result<()> {
     let on = 1;
     set(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)?;
     set(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &on)?;
@@ -173,12 +171,12 @@ fn join(fd: RawFd, group: Ipv6Addr, interface: &str) -> io::Result<()> {
 }
 
 /// Set the buffer size, beyond the system's limit if allowed; return the size in force.
-fn room(fd: RawFd, plain: libc::c_int, force: libc::c_int, bytes: usize) -> io::Result<usize> {
+fn room(fd: RawFd, plain: libc::c_int, force: libc::c_int, bytes: usize) -> io::Result<()> {
     let wanted = bytes as libc::c_int;
     if set(fd, libc::SOL_SOCKET, force, &wanted).is_err() {
         set(fd, libc::SOL_SOCKET, plain, &wanted)?;
     }
-    value_of(fd, libc::SOL_SOCKET, plain).map(|bytes| bytes as usize)
+    Ok(())
 }
 
 /// The value of a socket's option.

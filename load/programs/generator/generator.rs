@@ -25,7 +25,6 @@ const MOST_ROOM: f64 = 4e6;
 pub struct Generator<P: Protocol> {
     engines: Vec<Engine<P>>,
     processors: Vec<usize>,
-    receive_buffer: Option<usize>,
     filled: Option<Filled>,
     /// Addresses that clients of several threads have, and are in a report already.
     shared_addresses: u64,
@@ -43,7 +42,7 @@ impl<P: Protocol> Generator<P> {
         let threads = asked.threads as u64;
         let offer = Offer::new(asked.load.clone());
         let now = clock::monotonic();
-        let (mut engines, mut receive_buffer) = (Vec::new(), None);
+        let mut engines = Vec::new();
         for thread in 0..asked.threads {
             let (protocol, ways) = of_thread(thread)?;
             let mut clients = Clients::new(thread as u64, threads, asked.clients);
@@ -57,16 +56,12 @@ impl<P: Protocol> Generator<P> {
             };
             let book = AddressBook::new(others.min(MOST_ROOM) as usize)
                 .of_clients(clients.share() as usize, threads);
-            receive_buffer = receive_buffer
-                .into_iter()
-                .chain(ways.iter().filter_map(Way::receive_buffer))
-                .min();
             let exchanges =
                 Exchanges::new(protocol, clients, ways.len(), book, offer.clone(), now);
             engines.push(Engine::new(ways, exchanges, offer.clone()));
         }
         let processors = asked.processors.clone();
-        Ok(Self { engines, processors, receive_buffer, filled: None, shared_addresses: 0 })
+        Ok(Self { engines, processors, filled: None, shared_addresses: 0 })
     }
 
     /// Call a function with every engine at once, each in its own thread; return the
@@ -149,7 +144,6 @@ impl<P: Protocol> Generator<P> {
             took: ended.saturating_sub(start),
             filled: self.filled,
             planned: load.planned(),
-            receive_buffer: self.receive_buffer,
         })
     }
 

