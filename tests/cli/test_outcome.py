@@ -1,5 +1,6 @@
 """How the end of a sweep is reported."""
 
+import msgspec
 import pytest
 from tests.examples import archive_result, example_result, invalid_result
 
@@ -7,6 +8,7 @@ from leaselab.archive.store import Store
 from leaselab.cli.commands import find
 from leaselab.cli.outcome import next_words, show_sealed
 from leaselab.model.errors import Outcome, invalid_measurement
+from leaselab.model.record import TOO_FEW_CLIENTS
 from leaselab.run.experiment import Ended
 
 
@@ -61,6 +63,14 @@ def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
     for command in commands[1:]:
         result, arguments = find(command.split()[1:])
         result.parser().parse_args(arguments)  # raises for what the command does not take
+
+
+def test_a_load_that_needs_more_clients_is_not_to_be_measured_again():
+    record = invalid_result()
+    few = msgspec.structs.replace(record.reasons[0], word=TOO_FEW_CLIENTS)
+    words = next_words(msgspec.structs.replace(record, reasons=(few,)))
+    commands = [line.split()[1] for line in words.splitlines()[1:]]
+    assert commands == ["show"]
 
 
 def test_next_commands_fit_a_narrow_terminal():

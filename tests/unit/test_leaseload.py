@@ -570,15 +570,20 @@ def test_leases_that_a_server_has_refused_are_no_want_of_clients():
 
 
 @pytest.mark.parametrize(
-    ("load", "wanted"),
+    ("load", "begun_rate", "wanted"),
     [
-        ({}, "60 clients; 500/s may need 500"),
-        ({"releases": 0.5}, "60 clients; 500/s may need 1000"),
+        ({}, 0, "60 clients; 500/s may need 500"),
+        ({}, 600, "60 clients; 500/s may need 500"),
+        ({}, 6000, "60 clients; 500/s may need 50"),
+        ({"releases": 0.5}, 0, "60 clients; 500/s may need 1000"),
     ],
 )
-def test_clients_that_give_up_their_leases_have_to_be_more(load, wanted):
+def test_so_many_clients_are_needed_as_wait_for_replies_or_have_no_lease(
+    load, begun_rate, wanted
+):
     shares = {"renewals": 0.5, "clients": 60, **load}
-    assert too_few_words(bench(**shares).scenario, Load(500, 2), 1.0) == wanted
+    words = too_few_words(bench(**shares).scenario, Load(500, 2), 1.0, begun_rate)
+    assert words == wanted
 
 
 def test_one_kind_alone_is_not_counted_apart():

@@ -10,7 +10,7 @@ from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.cli.options import print_json, write_ids
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.record import Record
+from leaselab.model.record import TOO_FEW_CLIENTS, Record
 from leaselab.report.text import print_result
 from leaselab.report.width import columns
 from leaselab.run.experiment import Ended
@@ -39,7 +39,7 @@ def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:
 
 
 def next_words(record: Record, most: int | None = None) -> str:
-    """Possible next commands for a result: three, a line each.
+    """Possible next commands for a result, a line each.
 
     What they are for is beside them, where that leaves no line longer than `most`.
     """
@@ -49,6 +49,8 @@ def next_words(record: Record, most: int | None = None) -> str:
     again = (f"rerun {ref}", "measure it again")
     if record.outcome == Outcome.OK.label:
         steps = [shows, compares, again]
+    elif any(reason.word == TOO_FEW_CLIENTS for reason in record.reasons):
+        steps = [shows]  # another load is needed, of which the error says what
     else:
         steps = [shows, ("lab check", "whether the hosts are fit to measure"), again]
     width = max(len(command) for command, _ in steps)

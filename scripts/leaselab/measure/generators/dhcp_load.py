@@ -31,6 +31,8 @@ REJECTED = "rejected"
 """The server refused leases, so it did less work than it was asked for."""
 LOST_UPDATES = "lost-updates"
 """A server of a pair held fewer leases than clients were answered."""
+_REPLY_ROOM = 10
+"""By how much longer replies may take near the max rate than while clients were too few."""
 
 
 def check_leases(scenario: Scenario, procedure: Procedure) -> None:
@@ -171,17 +173,18 @@ def clients_of(scenario: Scenario, load: Load) -> int:
     return own or load.clients
 
 
-def too_few_words(scenario: Scenario, load: Load, late_s: float) -> str:
+def too_few_words(scenario: Scenario, load: Load, late_s: float, begun_rate: float) -> str:
     """Say how many clients a load needs, so that one waits whenever something is due.
 
-    By Little's law: as many as begin while a reply may take, and those that end without a lease
-    beyond the ones that get it.
+    By Little's law: as many as begin while a reply takes, with room, and those that end without
+    a lease beyond the ones that get it.  All clients waited while `begun_rate` was begun (1/s).
     """
     clients, wishes = clients_of(scenario, load), wishes_of(scenario)
+    reply_s = min(late_s, _REPLY_ROOM * clients / begun_rate if begun_rate else late_s)
     ending = sum(wishes.get(kind, 0.0) for kind in ("release", "decline"))
     ending -= sum(wishes.get(kind, 0.0) for kind in ("new", "rapid"))
     rate = max(load.counts) * len(load.counts) / load.duration_s if load.counts else load.rate
-    needed = math.ceil(rate * (late_s + load.duration_s * max(0.0, ending)))
+    needed = math.ceil(rate * (reply_s + load.duration_s * max(0.0, ending)))
     file = scenario.load.get("clients_file")
     how = f" (--scale {math.ceil(needed / clients * file['scale'])})" if file else ""
     return f"{clients} clients; {rate:g}/s may need {needed}{how}"
