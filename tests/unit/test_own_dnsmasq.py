@@ -322,10 +322,6 @@ def test_what_the_lab_cannot_have_is_refused_with_its_line_or_left_out(tmp_path,
             r"\S*conf:1: 10.0.0.0/8: another server gives its addresses \(proxy\), wanted",
         ),
         (
-            "dhcp-range=2001:db8:1::,ra-stateless,64,12h",
-            r"\S*conf:1: 2001:db8:1::/64: it answers requests for options alone, which",
-        ),
-        (
             "dhcp-range=::1,::ff,constructor:eth0\ndhcp-script=a",
             r"\S*conf:1: its prefix is that of an interface of your host, wanted",
         ),
@@ -365,6 +361,31 @@ def test_a_range_of_the_other_family_without_addresses_is_said(tmp_path):
     own = of(tmp_path, "dhcp-range=::,constructor:eth0,ra-names,ra-stateless,64")
     assert own.left_out == []
     assert "dhcp-range: no router is advertised" in own.changes
+
+
+def test_a_server_without_leases_is_asked_for_options_alone():
+    made = read_own(DATA / "dnsmasq-stateless.conf")
+    assert made.informs
+    assert counted(made) == {
+        "2001:db8:1::/64": 500,
+        "2001:db8:1::/64, box": 500,
+        "2001:db8:ffff:1::/64": 500,
+        "2001:db8:ffff:1::/64, box": 500,
+        "2001:db8:2::/64": 500,
+        "2001:db8:2::/64, box": 500,
+    }
+    assert made.unserved == []
+    assert made.server["text"].count("static") == 3
+    assert "dhcp-range: a prefix of the lab instead of an interface's" in made.changes
+
+
+@pytest.mark.parametrize(
+    "lease", ["dhcp-host=id:1:2,[2001:db8:2::5]", "dhcp-range=2001:db8:3::1,2001:db8:3::ff"]
+)
+def test_a_range_without_leases_beside_others_has_no_clients(tmp_path, lease):
+    file = tmp_path / "small.conf"
+    file.write_text(f"dhcp-range=2001:db8:2::,static\n{lease}\n", encoding="utf-8")
+    assert not read_own(file).informs
 
 
 def test_one_of_two_families_is_measured(tmp_path):

@@ -30,6 +30,7 @@ def read(text, without, most_clients, files, _leases):
         "load": f"dhcpv{form.family}",
         "kinds": clients.kinds,
         "addresses": clients.size,
+        "informs": clients.informs,
         # It may offer an address to two clients that ask at once.
         "refuses": form.family == 4,
         "unserved": [*form.reasons("constructor"), *form.stateless, *clients.unserved],

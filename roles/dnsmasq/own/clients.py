@@ -10,7 +10,7 @@ from collections import defaultdict
 from heapq import heapify, heapreplace
 from itertools import islice
 
-from leaselab.lab.own_kinds import Kinds, relay_in
+from leaselab.lab.own_kinds import INFORMING, Kinds, relay_in
 from leaselab.model.pool import POOL_USE_LIMIT
 
 from .classes import MACS, Class, class_of, hex_of, match, tags_of
@@ -165,7 +165,12 @@ class Clients(Kinds):
                 place.room = min(clients, math.floor(place.free * share) or 1)
                 clients -= place.room
         self._of_hosts_without(without)
+        is_leasing = reserved or any(place.held.size for place in self._places)
+        self.informs = family == 6 and not is_leasing
+        """Whether all clients ask for options alone, as no range has a lease."""
         for place in self._places:
+            if self.informs and place.held.is_static:
+                place.room = max(1, min(INFORMING, most // len(self._places)))
             self._of_range(place)
         self.add_reserved()
         self.size = self.addresses(held)
