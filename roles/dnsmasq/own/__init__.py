@@ -21,7 +21,7 @@ def read(text, without, most_clients, files, _leases):
     to be left out of it.  Raises a usage error with the line for what the lab cannot have.
     """
     form = LabForm(text, str(files.file), without, files)
-    clients = Clients(form.lines, form.hosts, form.family, most_clients)
+    clients = Clients(form, most_clients)
     return {
         "server": {"text": form.text, "files": form.files},
         "options": form.options,

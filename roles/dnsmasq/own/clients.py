@@ -15,7 +15,7 @@ from leaselab.model.pool import POOL_USE_LIMIT
 
 from .classes import MACS, Class, class_of, hex_of, match, tags_of
 from .hosts import Host, Makers
-from .lines import range_of, tag_of
+from .lines import tag_of
 from .tags import Tags, by_tag
 
 MOST_KINDS = 4096
@@ -109,8 +109,9 @@ class Rooms:
 class Clients(Kinds):
     """Kinds of clients that dnsmasq answers, and clients that it would not answer."""
 
-    def __init__(self, lines, hosts, family, most):
+    def __init__(self, form, most):
         """At most `most` clients take half of the free addresses, by the sizes of ranges."""
+        lines, hosts, family = form.lines, form.hosts, form.family
         super().__init__(family)
         routers = [
             word
@@ -119,8 +120,7 @@ class Clients(Kinds):
             and {"3", "option:router"}.intersection(line.words)
             for word in line.words
         ]
-        ranges = [range_of(line) for line in lines if line.name == "dhcp-range"]
-        self._places = [Place(held, at) for at, held in enumerate(ranges)]
+        self._places = [Place(held, at) for at, held in enumerate(form.ranges)]
         self._near = Near(self._places)
         for word in reversed(routers):
             with contextlib.suppress(ValueError):

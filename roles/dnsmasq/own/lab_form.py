@@ -74,10 +74,10 @@ class LabForm(OwnForm):
         self._interfaces = {
             word for line in read if line.name == "interface" for word in line.words
         }
-        self.ranges = [range_of(line) for line in read if line.name == "dhcp-range"]
+        self._held = {line: range_of(line) for line in read if line.name == "dhcp-range"}
         pools = [
             held
-            for held in self.ranges
+            for held in self._held.values()
             if (held.size or held.is_static) and not held.constructor
         ]
         self._is_stateless = not any(held.size or held.family == 4 for held in pools)
@@ -90,8 +90,8 @@ class LabForm(OwnForm):
             "no-resolv, no-hosts: files of the lab's host are not read",
         ):
             self.change(change)
-        kept = [range_of(line) for line in self.lines if line.name == "dhcp-range"]
-        self.check_used(serves=any(held.size or held.is_static for held in kept))
+        self.ranges = [range_of(line) for line in self.lines if line.name == "dhcp-range"]
+        self.check_used(serves=any(held.size or held.is_static for held in self.ranges))
 
     @property
     def text(self):
@@ -101,9 +101,7 @@ class LabForm(OwnForm):
     @property
     def options(self):
         """Options of the scenario that the file decides."""
-        lifetimes = [
-            held.lease_s for held in self.ranges if held.family == self.family and held.lease_s
-        ]
+        lifetimes = [held.lease_s for held in self.ranges if held.lease_s]
         in_memory = any(line.name == "leasefile-ro" for line in self.lines)
         return {
             "backend": "memory" if in_memory else "file",
@@ -145,12 +143,12 @@ class LabForm(OwnForm):
         """The one family of its ranges that is measured."""
         families = sorted({held.family for held in pools})
         if not families:
-            return 6 if any("ra-stateless" in held.modes for held in self.ranges) else 4
+            return 6 if any("ra-stateless" in held.modes for held in self._held.values()) else 4
         if len(families) < 2:
             return families[0]
         words = [f"dhcpv{family}" for family in families]
         asked = next((word for word in words if word in without), words[1])
-        six = next(held for held in self.ranges if held.family == 6)
+        six = next(held for held in pools if held.family == 6)
         why = "one family is measured: this one where dhcpv4 is left out instead"
         self.leave_out(asked, why, six.line.where)
         return families[1 - words.index(asked)]
@@ -196,7 +194,7 @@ class LabForm(OwnForm):
 
     def _of_range(self, line):
         """A range in the lab's form, or none."""
-        held = range_of(line)
+        held = self._held[line]
         is_pool = held.size or held.is_static
         if held.constructor and is_pool:
             self.leave_out(
