@@ -9,6 +9,7 @@ import re
 
 from .clients import Clients
 from .lab_form import LabForm
+from .releases import releases
 
 FILES = ("dnsmasq.conf",)
 RECOGNISED = re.compile(r"^[ \t]*dhcp-(?:range|host|option)\s*=", re.MULTILINE)
@@ -22,9 +23,10 @@ def read(text, without, most_clients, files, _leases):
     """
     form = LabForm(text, str(files.file), without, files)
     clients = Clients(form, most_clients)
+    said, bounds = releases(form.lines)
     return {
         "server": {"text": form.text, "files": form.files},
-        "options": form.options,
+        "options": {**form.options, **bounds},
         "changes": form.changes,
         "left_out": form.left_out,
         "load": f"dhcpv{form.family}",
@@ -33,5 +35,6 @@ def read(text, without, most_clients, files, _leases):
         "informs": clients.informs,
         # It may offer an address to two clients that ask at once.
         "refuses": form.family == 4,
+        "releases": said,
         "unserved": [*form.reasons("constructor"), *form.stateless, *clients.unserved],
     }

@@ -15,6 +15,7 @@ from .expressions import (
     Unknown,
     fields_of,
     holds,
+    asks_relay,
     is_padded,
     needed,
     sent,
@@ -245,6 +246,11 @@ class Class:
     def is_padded(self):
         """Whether its test is of a text that dhcpd writes in another form."""
         return self.test is not None and is_padded(self.test)
+
+    @property
+    def asks_relay(self):
+        """Whether its condition is on the address of the relay."""
+        return self.test is not None and asks_relay(self.test)
 
 
 class Classes(dict):

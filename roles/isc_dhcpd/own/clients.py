@@ -9,7 +9,14 @@ from collections import Counter, deque
 from itertools import chain, islice
 
 from leaselab.lab.leases import Filling
-from leaselab.lab.own_kinds import MOST_ADDRESSES, RESERVED, Kinds, divided, pool_share
+from leaselab.lab.own_kinds import (
+    INFORMING,
+    MOST_ADDRESSES,
+    RESERVED,
+    Kinds,
+    divided,
+    pool_share,
+)
 from leaselab.model.pool import POOL_USE_LIMIT
 
 from .classes import LISTED, SENT, Classes, members, packet_of
@@ -80,6 +87,11 @@ class Clients(Kinds):
         for place in self._places:
             self._of_pools(place, share)
         self._of_hosts(hosts)
+        self.informs = family == 6 and not (pools or self.kinds)
+        """Whether all clients ask for options alone, as no subnet has a lease."""
+        for place in self._places if self.informs else ():
+            clients = max(1, min(INFORMING, most // len(self._places)))
+            super().add(place, {"clients": clients})
         for one in every(statements):
             if one.name == "range6" and "temporary" in one.words:
                 self.say(f"{one.spot}: {' '.join(one.words)}: no client asks for one of these")
@@ -97,6 +109,8 @@ class Clients(Kinds):
             return  # there was no room for one
         elif one.has_ignored:
             why = "its clients are ignored"
+        elif one.asks_relay:
+            why = "relays of the lab have other addresses, as dhcpd answers to these"
         elif one.is_padded:
             why = "dhcpd writes no leading zeros"
         else:

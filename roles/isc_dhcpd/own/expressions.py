@@ -67,8 +67,10 @@ _WIDTHS = (8, 16, 32)
 _DATA_LAST = ("binary-to-ascii", "reverse")
 _FILLERS = 8
 """Numbers of a text that may come before those that are asked for."""
-_CHADDR, _MAC_SIZE = 28, 6
-"""Where the hardware address is in a message, and its size (bytes)."""
+_GIADDR, _CHADDR, _MAC_SIZE = 24, 28, 6
+"""Where the addresses of the relay and the hardware are in a message, and the size of the last
+(bytes)."""
+_LEAVES = ("option", "exists", "value", "number")
 
 
 class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
@@ -491,6 +493,16 @@ def fields_of(node):
     elif kind not in ("value", "number"):
         for part in parts:
             yield from fields_of(part)
+
+
+def asks_relay(node):
+    """Whether an expression reads the address of the relay from the message."""
+    kind, *parts = node
+    numbers = _numbers(parts) if kind == "packet" else ()
+    if len(numbers) == len(parts) == 2:
+        return numbers[0] < _GIADDR + 4 and _GIADDR < sum(numbers)
+    nodes = [part for part in parts if kind not in _LEAVES and isinstance(part, tuple)]
+    return any(map(asks_relay, nodes))
 
 
 def is_padded(node):
