@@ -8,20 +8,18 @@ from itertools import chain, islice, product
 from leaselab.lab.own_kinds import joined, numbered
 
 from .expressions import (
-    ALTERNATIVES,
-    ANY,
-    HARDWARE,
-    Reader,
     Unknown,
+    asks_relay,
     fields_of,
     holds,
-    asks_relay,
     is_padded,
     needed,
     sent,
     value,
     ways,
 )
+from .patterns import ALTERNATIVES
+from .reader import ANY, HARDWARE, Reader
 from .statements import bytes_of, every, number_of
 
 _CLIENT_ID = ("options", 61)
