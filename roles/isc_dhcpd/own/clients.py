@@ -29,7 +29,8 @@ from .places import (
     places_of,
     prefix_of,
 )
-from .rules import Client, Refusal, Rules, member
+from .rules import Client, Rules, member
+from .shares import Shares
 from .statements import every
 
 _TRIED = 64
@@ -79,8 +80,7 @@ class Clients(Kinds):
             name for name, forms in self._forms.items() if any(forms) and name not in asked
         ]
         self._used, self._refused, self._come, self._turn = 0, {}, set(), 0
-        self._looked_at, self._bills, self._relied, self._roam = {}, Counter(), set(), {}
-        self._is_limited = any(one.is_limited for one in self._classes.values())
+        self._roam, self._shares = {}, Shares(self._classes, family)
         identities = [identity[1] for _, identity in hosts if identity]
         self._taken = {one if isinstance(one, str) else one[-1] for one in identities}
         self._roaming = self._without_address(hosts)
@@ -207,7 +207,7 @@ class Clients(Kinds):
 
     def _some(self, form):
         """What the first clients with a form have."""
-        return members(form, 1 if form["identity"] else 2, self._used * self._is_limited)
+        return members(form, 1 if form["identity"] else 2, self._used * self._shares.is_limited)
 
     def _admitted(self, own, pools):
         """What clients of a kind have without those that pools refuse, and why they do.
@@ -216,7 +216,7 @@ class Clients(Kinds):
         """
         word = LISTED[self.family]
         refusals = []
-        for client in self._clients(own):
+        for client in self._shares.clients(own):
             found = (client.refusal(rules) for rules in pools)
             refusals.append(next((one for one in found if one is not None), None))
         why = next((one for one in refusals if one is not None), None)
@@ -228,82 +228,13 @@ class Clients(Kinds):
                 return None, why
         elif why is not None:
             return None, why
-        served, *_, full = self._charged(own)
+        served, *_, full = self._shares.charged(own)
         return served, why or full
-
-    def _charged(self, own):
-        """What those clients of a kind have for which classes have leases, in whatever order.
-
-        None for none.  With it are the leases of classes that they may take, the classes on
-        which they rely, and the refusal of a class that has none left, None for none.
-        """
-        taken, relied, full, word = Counter(), set(), None, LISTED[self.family]
-        clients = self._clients(own) if self._is_limited else []
-        listed, count = word in own, own["clients"]
-        served = [] if listed else count
-        for at, client in enumerate(clients if listed else clients[:1]):
-            # The others of a kind have the same values, or each a value of its own.
-            same = [bill for bill in client.bills if all(bill in one.bills for one in clients)]
-            same = client.bills if listed else same
-            base, room = self._room(client.bills, same, 1 if listed else count, taken)
-            if not room:
-                full = full or client.bills[0]
-            relied |= {base} if room and base else set()
-            taken.update({bill: room if bill in same else bool(room) for bill in client.bills})
-            if not listed:
-                full, served = client.bills[0] if room < count else None, room
-            elif room:
-                served.append(own[word][at])
-        why = full and Refusal(self._classes[full[0]].statement, is_clear=True)
-        if listed and clients:
-            own = own | {"clients": len(served), word: served}
-        elif not listed:
-            own = own | {"clients": served}
-        return (own if own["clients"] else None), taken, relied, why
-
-    def _room(self, bills, same, clients, taken):
-        """For how many clients there are leases, and the class of one on which they rely.
-
-        dhcpd takes those of the first class that has some, so others may have come before.
-        """
-        order = sorted(bills, key=lambda bill: (bill in same, self._left(bill)))
-        for base in order:
-            room = clients
-            for bill in bills:
-                left = self._left(bill) - taken[bill]
-                if bill == base or bill in self._relied:
-                    room = min(room, left if bill in same or left < 1 else room)
-            if room > 0:
-                return base, room
-        return None, 0 if bills else clients
-
-    def _clients(self, own):
-        """Those of a kind: all that are listed, otherwise the first two."""
-        listed = own.get(LISTED[self.family])
-        numbers = range(len(listed) if listed else min(own["clients"], 2))
-        packets = [packet_of(own, self.family, at, listed and listed[at]) for at in numbers]
-        return [self._client(packet) for packet in packets]
-
-    def _client(self, packet):
-        """The client of a packet; the first ones of a kind are looked at for each pool."""
-        key = tuple(packet.items())
-        if key not in self._looked_at:
-            if len(self._looked_at) == MOST_KINDS:
-                self._looked_at.clear()
-            self._looked_at[key] = Client(self._classes, packet)
-        return self._looked_at[key]
-
-    def _left(self, bill):
-        """How many more clients may share the leases of a class, for a value of it."""
-        name, data = bill
-        return self._classes[name].limit_of(data) - self._bills[bill]
 
     def add(self, place, own, of=""):
         """Add a kind as `Kinds.add`, and note what leases of classes its clients share."""
-        if self._is_limited and of != RESERVED:
-            _, taken, relied, _ = self._charged(own)
-            self._bills.update(taken)
-            self._relied |= relied
+        if of != RESERVED:
+            self._shares.take(own)
         super().add(place, own, of)
 
     def _in_class(self, place, name, part, pools):
@@ -319,7 +250,7 @@ class Clients(Kinds):
                 made += own["clients"]
             elif why is not None:
                 self._refused.setdefault(name, why)
-            if not self._is_limited:
+            if not self._shares.is_limited:
                 break
             many.rotate(-tried)  # their subclasses may have no lease left
         if made:
@@ -358,8 +289,8 @@ class Clients(Kinds):
         """
         first = forms[0]
         if "address" not in first:
-            own = members(first, clients, self._used * self._is_limited)
-            self._used += clients * self._is_limited
+            own = members(first, clients, self._used * self._shares.is_limited)
+            self._used += clients * self._shares.is_limited
             return *self._admitted(own, pools), 1
         same = {**first, "address": ()}
         forms = [form for form in islice(forms, clients) if {**form, "address": ()} == same]
@@ -383,10 +314,7 @@ class Clients(Kinds):
             if identity and not (is_again or address_of(host) or prefix_of(host)):
                 known.add(str(identity))
                 client = self._known(identity)
-                base, room = self._room(client.bills, client.bills, 1, Counter())
-                if client.ignored() is None and room:
-                    self._bills.update(client.bills)
-                    self._relied |= {base} - {None}
+                if client.ignored() is None and self._shares.take_alone(client):
                     group = groups.setdefault(client.classes, (client, []))
                     group[1].append((host, identity))
         return list(groups.values())
