@@ -289,6 +289,12 @@ def test_a_server_without_leases_is_asked_for_options_alone(tmp_path):
     assert scenario.transaction.stages == ("INFORMATION-REQUEST-REPLY",)
 
 
+def test_a_server_without_subnets_is_asked_from_any_link():
+    made = own("no-subnet")
+    assert made.informs
+    assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [("::/0", 1000)]
+
+
 def test_a_subnet_without_leases_beside_others_has_no_clients(tmp_path):
     (tmp_path / "six.conf").write_text(
         '{"Dhcp6": {"subnet6": [{"id": 1, "subnet": "2001:db8:1::/64"}, {"id": 2, "subnet": '

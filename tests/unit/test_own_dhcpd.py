@@ -29,6 +29,17 @@ def test_a_campus_keeps_what_is_its_own():
     assert own.options == {"sync": True, "lease_lifetime_s": 7200}
 
 
+def test_a_server_without_leases_is_asked_for_options_alone(tmp_path):
+    made = read_own(DATA / "dhcpd6-stateless.conf")
+    assert made.informs
+    assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [
+        (f"2001:db8:{number}::/64", 1000) for number in (1, 2, 3)
+    ]
+    subnet = "subnet6 2001:db8:1::/64 {{ {} }}"
+    with_range = subnet.format("range6 2001:db8:1::1 2001:db8:1::ff;")
+    assert not made_of(tmp_path, with_range).informs
+
+
 def test_an_address_that_dhcpd_writes_in_another_form_is_said(tmp_path):
     text = 'binary-to-ascii(16, 8, ":", substring(hardware, 1, 3)) = "{}"'
     own = of(tmp_path, top=f'class "a" {{ match if {text.format("00:15:65")}; }}')

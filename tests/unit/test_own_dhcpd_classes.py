@@ -456,7 +456,6 @@ def test_a_class_has_the_values_of_its_subclasses(tmp_path):
         "match if (((;",
         'match if option user-class ~= "a(b(c))?";',
         'match if suffix(hardware, 3) = "0:1b:78";',
-        "match if packet(24, 4) = 0a:00:00:01;",
         "match if " + "not " * 100_000 + "exists user-class;",
         "match if " + "(" * 100_000 + "exists user-class" + ")" * 100_000 + ";",
     ],
@@ -464,6 +463,19 @@ def test_a_class_has_the_values_of_its_subclasses(tmp_path):
 def test_a_class_that_is_not_worked_out_is_named(tmp_path, test):
     [reported] = of(tmp_path, top=f'class "it" {{ {test} }}').unserved
     assert reported.endswith('small.conf:1: class "it": no client was worked out for its test')
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "packet(24, 4) = 0a:01:00:01",
+        'exists user-class and binary-to-ascii(10, 8, ".", packet(24, 4)) = "10.1.0.1"',
+        "substring(packet(26, 2), 1, 1) = 01",
+    ],
+)
+def test_a_class_by_the_relays_address_is_said_to_be_so(tmp_path, test):
+    [reported] = of(tmp_path, top=f'class "it" {{ match if {test}; }}').unserved
+    assert 'class "it": relays of the lab have other addresses' in reported
 
 
 def test_subclasses_of_an_identifier_or_an_address_have_clients(tmp_path):

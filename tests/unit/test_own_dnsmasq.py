@@ -1,10 +1,15 @@
 """A dnsmasq.conf of the user's own: the lab's form of it, and the clients that fit it."""
 
+import re
+
 import pytest
+from tests.examples import built, example_result
 from tests.own import DATA, catalogue_in, measurable, refusals_of
 
-from leaselab.lab.own import read_own
+from leaselab.lab.catalog import find_scenario
+from leaselab.lab.own import read_own, write_own
 from leaselab.model.errors import LeaselabError
+from leaselab.run.task import Task
 
 RANGE = "dhcp-range=10.0.0.10,10.0.0.209,255.255.255.0,1h"
 
@@ -38,7 +43,7 @@ def test_a_folder_is_read_with_the_files_that_its_configuration_names():
         assert f"\n{gone}=" not in f"\n{text}"
         assert any(change.startswith(f"{gone}: ") for change in own.changes)
     assert "dhcp-range: a tag instead of an interface's: the test network" in own.changes
-    assert own.options == {"backend": "file", "lease_lifetime_s": 43200}
+    assert own.options == {"backend": "file", "lease_lifetime_s": 43200, "since": "2.80"}
     assert own.refuses
 
 
@@ -322,10 +327,6 @@ def test_what_the_lab_cannot_have_is_refused_with_its_line_or_left_out(tmp_path,
             r"\S*conf:1: 10.0.0.0/8: another server gives its addresses \(proxy\), wanted",
         ),
         (
-            "dhcp-range=2001:db8:1::,ra-stateless,64,12h",
-            r"\S*conf:1: 2001:db8:1::/64: it answers requests for options alone, which",
-        ),
-        (
             "dhcp-range=::1,::ff,constructor:eth0\ndhcp-script=a",
             r"\S*conf:1: its prefix is that of an interface of your host, wanted",
         ),
@@ -365,6 +366,53 @@ def test_a_range_of_the_other_family_without_addresses_is_said(tmp_path):
     own = of(tmp_path, "dhcp-range=::,constructor:eth0,ra-names,ra-stateless,64")
     assert own.left_out == []
     assert "dhcp-range: no router is advertised" in own.changes
+
+
+@pytest.mark.parametrize(
+    ("described", "line", "is_taken"),
+    [
+        ("v2.87", "no-round-robin", False),
+        ("v2.87-12-gabc1234", "no-round-robin", True),
+        ("v2.88", "no-round-robin", True),
+        ("v2.90", "no-round-robin\ndhcp-option-pxe=3", False),
+    ],
+)
+def test_a_release_that_cannot_take_the_file_is_refused_before_any_host_is_touched(
+    tmp_path, described, line, is_taken
+):
+    catalogue, made = catalogue_in(tmp_path), of(tmp_path, line)
+    assert re.fullmatch(r"dnsmasq 2\.\d+ or newer: \S+ \(\S*conf:\d\)", made.releases[0])
+    scenario = find_scenario(catalogue, write_own(made, tmp_path / "small.conf", catalogue))
+    commit = built(example_result(), "c" * 40, described=described).server.build.source
+    if is_taken:
+        assert Task(scenario, commit)
+    else:
+        assert "does not take the configuration" in refusals_of(Task)(scenario, commit)
+
+
+def test_a_server_without_leases_is_asked_for_options_alone():
+    made = read_own(DATA / "dnsmasq-stateless.conf")
+    assert made.informs
+    assert counted(made) == {
+        "2001:db8:1::/64": 500,
+        "2001:db8:1::/64, box": 500,
+        "2001:db8:ffff:1::/64": 500,
+        "2001:db8:ffff:1::/64, box": 500,
+        "2001:db8:2::/64": 500,
+        "2001:db8:2::/64, box": 500,
+    }
+    assert made.unserved == []
+    assert made.server["text"].count("static") == 3
+    assert "dhcp-range: a prefix of the lab instead of an interface's" in made.changes
+
+
+@pytest.mark.parametrize(
+    "lease", ["dhcp-host=id:1:2,[2001:db8:2::5]", "dhcp-range=2001:db8:3::1,2001:db8:3::ff"]
+)
+def test_a_range_without_leases_beside_others_has_no_clients(tmp_path, lease):
+    file = tmp_path / "small.conf"
+    file.write_text(f"dhcp-range=2001:db8:2::,static\n{lease}\n", encoding="utf-8")
+    assert not read_own(file).informs
 
 
 def test_one_of_two_families_is_measured(tmp_path):

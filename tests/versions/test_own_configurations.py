@@ -36,6 +36,7 @@ OWN = {
     "isp6+info-logging": (6, []),
     "keama": (4, []),
     "stateless": (6, []),
+    "no-subnet": (6, []),
     "nodes4": (4, []),
     "nodes6": (6, []),
 }

@@ -9,6 +9,7 @@ import re
 
 from .clients import Clients
 from .lab_form import LabForm
+from .releases import releases
 
 FILES = ("dnsmasq.conf",)
 RECOGNISED = re.compile(r"^[ \t]*dhcp-(?:range|host|option)\s*=", re.MULTILINE)
@@ -21,16 +22,19 @@ def read(text, without, most_clients, files, _leases):
     to be left out of it.  Raises a usage error with the line for what the lab cannot have.
     """
     form = LabForm(text, str(files.file), without, files)
-    clients = Clients(form.lines, form.hosts, form.family, most_clients)
+    clients = Clients(form, most_clients)
+    said, bounds = releases(form.lines)
     return {
         "server": {"text": form.text, "files": form.files},
-        "options": form.options,
+        "options": {**form.options, **bounds},
         "changes": form.changes,
         "left_out": form.left_out,
         "load": f"dhcpv{form.family}",
         "kinds": clients.kinds,
         "addresses": clients.size,
+        "informs": clients.informs,
         # It may offer an address to two clients that ask at once.
         "refuses": form.family == 4,
+        "releases": said,
         "unserved": [*form.reasons("constructor"), *form.stateless, *clients.unserved],
     }

@@ -10,12 +10,12 @@ from collections import defaultdict
 from heapq import heapify, heapreplace
 from itertools import islice
 
-from leaselab.lab.own_kinds import Kinds, relay_in
+from leaselab.lab.own_kinds import INFORMING, Kinds, relay_in
 from leaselab.model.pool import POOL_USE_LIMIT
 
 from .classes import MACS, Class, class_of, hex_of, match, tags_of
 from .hosts import Host, Makers
-from .lines import range_of, tag_of
+from .lines import tag_of
 from .tags import Tags, by_tag
 
 MOST_KINDS = 4096
@@ -109,8 +109,9 @@ class Rooms:
 class Clients(Kinds):
     """Kinds of clients that dnsmasq answers, and clients that it would not answer."""
 
-    def __init__(self, lines, hosts, family, most):
+    def __init__(self, form, most):
         """At most `most` clients take half of the free addresses, by the sizes of ranges."""
+        lines, hosts, family = form.lines, form.hosts, form.family
         super().__init__(family)
         routers = [
             word
@@ -119,8 +120,7 @@ class Clients(Kinds):
             and {"3", "option:router"}.intersection(line.words)
             for word in line.words
         ]
-        ranges = [range_of(line) for line in lines if line.name == "dhcp-range"]
-        self._places = [Place(held, at) for at, held in enumerate(ranges)]
+        self._places = [Place(held, at) for at, held in enumerate(form.ranges)]
         self._near = Near(self._places)
         for word in reversed(routers):
             with contextlib.suppress(ValueError):
@@ -165,7 +165,12 @@ class Clients(Kinds):
                 place.room = min(clients, math.floor(place.free * share) or 1)
                 clients -= place.room
         self._of_hosts_without(without)
+        is_leasing = reserved or any(place.held.size for place in self._places)
+        self.informs = family == 6 and not is_leasing
+        """Whether all clients ask for options alone, as no range has a lease."""
         for place in self._places:
+            if self.informs and place.held.is_static:
+                place.room = max(1, min(INFORMING, most // len(self._places)))
             self._of_range(place)
         self.add_reserved()
         self.size = self.addresses(held)

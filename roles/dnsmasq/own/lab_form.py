@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from leaselab.lab.own_form import OwnForm
@@ -46,7 +47,9 @@ _SPOKEN = {
     "read-ethers": ("read-ethers", "its addresses are in /etc/ethers"),
 }
 _TFTP = ("tftp", "it serves files of your host")
-_OPTIONS_ALONE = "it answers requests for options alone, which --config does not measure"
+_OPTIONS_ALONE = "it answers requests for options alone; those for leases are measured"
+_PREFIX = "2001:db8:ffff:{:x}::"
+"""Prefixes of the lab for ranges whose own are those of an interface (RFC 3849)."""
 _HOSTS = {"dhcp-hostsfile": "dhcp-hostsfile", "dhcp-hostsdir": "dhcp-hostsfile"}
 _FILES = {
     **_HOSTS,
@@ -65,13 +68,21 @@ class LabForm(OwnForm):
         self._files, self.files, self.hosts = files, {}, []
         self.stateless = []
         """Ranges whose clients ask for options alone, and why they do not come."""
+        self._prefixes = map(_PREFIX.format, count(1))
         self._read = {Path(where).resolve()}
         read = list(self._included(lines_of(text, where), 0))
         self._interfaces = {
             word for line in read if line.name == "interface" for word in line.words
         }
-        self.ranges = [range_of(line) for line in read if line.name == "dhcp-range"]
-        self.family = self._family(without)
+        self._held = {line: range_of(line) for line in read if line.name == "dhcp-range"}
+        pools = [
+            held
+            for held in self._held.values()
+            if (held.size or held.is_static) and not held.constructor
+        ]
+        self._is_stateless = not any(held.size or held.family == 4 for held in pools)
+        """Whether no range has leases, but those for hosts."""
+        self.family = self._family(pools, without)
         self.lines = [kept for line in read for kept in self._kept(line)]
         self.hosts += [line for line in self.lines if line.name == "dhcp-host"]
         for change in (
@@ -79,8 +90,8 @@ class LabForm(OwnForm):
             "no-resolv, no-hosts: files of the lab's host are not read",
         ):
             self.change(change)
-        kept = [range_of(line) for line in self.lines if line.name == "dhcp-range"]
-        self.check_used(serves=any(held.size or held.is_static for held in kept))
+        self.ranges = [range_of(line) for line in self.lines if line.name == "dhcp-range"]
+        self.check_used(serves=any(held.size or held.is_static for held in self.ranges))
 
     @property
     def text(self):
@@ -90,9 +101,7 @@ class LabForm(OwnForm):
     @property
     def options(self):
         """Options of the scenario that the file decides."""
-        lifetimes = [
-            held.lease_s for held in self.ranges if held.family == self.family and held.lease_s
-        ]
+        lifetimes = [held.lease_s for held in self.ranges if held.lease_s]
         in_memory = any(line.name == "leasefile-ro" for line in self.lines)
         return {
             "backend": "memory" if in_memory else "file",
@@ -130,20 +139,16 @@ class LabForm(OwnForm):
                 names.append(name)
         return names
 
-    def _family(self, without):
+    def _family(self, pools, without):
         """The one family of its ranges that is measured."""
-        families = sorted(
-            {
-                held.family
-                for held in self.ranges
-                if (held.size or held.is_static) and not held.constructor
-            }
-        )
+        families = sorted({held.family for held in pools})
+        if not families:
+            return 6 if any("ra-stateless" in held.modes for held in self._held.values()) else 4
         if len(families) < 2:
-            return families[0] if families else 4
+            return families[0]
         words = [f"dhcpv{family}" for family in families]
         asked = next((word for word in words if word in without), words[1])
-        six = next(held for held in self.ranges if held.family == 6)
+        six = next(held for held in pools if held.family == 6)
         why = "one family is measured: this one where dhcpv4 is left out instead"
         self.leave_out(asked, why, six.line.where)
         return families[1 - words.index(asked)]
@@ -189,7 +194,7 @@ class LabForm(OwnForm):
 
     def _of_range(self, line):
         """A range in the lab's form, or none."""
-        held = range_of(line)
+        held = self._held[line]
         is_pool = held.size or held.is_static
         if held.constructor and is_pool:
             self.leave_out(
@@ -199,10 +204,23 @@ class LabForm(OwnForm):
         words = line.words
         if held.modes:
             self.change("dhcp-range: no router is advertised")
-        if "ra-stateless" in held.modes and not is_pool:
+        is_stateless = "ra-stateless" in held.modes and not is_pool
+        if is_stateless and not self._is_stateless:
             self.stateless.append(f"{line.where}: {held.prefix}: {_OPTIONS_ALONE}")
-        if held.family != self.family or (held.modes and not is_pool):
+        if held.family != self.family or (
+            held.modes and not is_pool and not (is_stateless and self._is_stateless)
+        ):
             return
+        if is_stateless:
+            # Without its advertisements it is the same for clients of DHCPv6.
+            words = ["static" if word == "ra-stateless" else word for word in words]
+        if held.constructor:
+            self.change("dhcp-range: a prefix of the lab instead of an interface's")
+            words = [
+                next(self._prefixes) if word == held.first else word
+                for word in words
+                if word != held.constructor
+            ]
         if held.modes:
             words = [word for word in words if word not in held.modes]
         for at, word in enumerate(words):

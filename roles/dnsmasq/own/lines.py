@@ -83,6 +83,8 @@ class Range:
                 others += 1
         if others > 1:  # it sets one tag
             raise ValueError("a range without an address")
+        self.first = words[0] if words else ""
+        """Its first address, as it is written."""
         ends = [
             ipaddress.ip_address(word)
             for word in words[:2]

@@ -35,6 +35,7 @@ def read(text, without, most_clients, files, leases):
         "load": f"dhcpv{form.family}",
         "kinds": clients.kinds,
         "addresses": clients.size,
+        "informs": clients.informs,
         "unserved": clients.unserved,
         "filling": clients.filling,
     }

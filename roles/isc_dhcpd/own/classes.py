@@ -8,11 +8,8 @@ from itertools import chain, islice, product
 from leaselab.lab.own_kinds import joined, numbered
 
 from .expressions import (
-    ALTERNATIVES,
-    ANY,
-    HARDWARE,
-    Reader,
     Unknown,
+    asks_relay,
     fields_of,
     holds,
     is_padded,
@@ -21,6 +18,8 @@ from .expressions import (
     value,
     ways,
 )
+from .patterns import ALTERNATIVES
+from .reader import ANY, HARDWARE, Reader
 from .statements import bytes_of, every, number_of
 
 _CLIENT_ID = ("options", 61)
@@ -245,6 +244,11 @@ class Class:
     def is_padded(self):
         """Whether its test is of a text that dhcpd writes in another form."""
         return self.test is not None and is_padded(self.test)
+
+    @property
+    def asks_relay(self):
+        """Whether its condition is on the address of the relay."""
+        return self.test is not None and asks_relay(self.test)
 
 
 class Classes(dict):

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
-from bisect import bisect_right
-from collections import Counter, deque
+from collections import deque
 from itertools import chain, islice
 
 from leaselab.lab.leases import Filling
-from leaselab.lab.own_kinds import MOST_ADDRESSES, RESERVED, Kinds, divided, pool_share
-from leaselab.model.pool import POOL_USE_LIMIT
+from leaselab.lab.own_kinds import (
+    INFORMING,
+    MOST_ADDRESSES,
+    RESERVED,
+    Kinds,
+    pool_share,
+)
 
-from .classes import LISTED, SENT, Classes, members, packet_of
+from .classes import LISTED, SENT, Classes, members
 from .places import (
-    Prefixes,
-    address_of,
     fixed,
     hosts_of,
     identity_of,
     places_of,
-    prefix_of,
 )
-from .rules import Client, Refusal, Rules, member
+from .reserved import Hosts
+from .rules import Rules, member
+from .shares import Shares
 from .statements import every
 
 _TRIED = 64
@@ -31,9 +33,6 @@ MOST_KINDS = 4096
 """Kinds of clients of classes that no pool names."""
 _MOST_ALONE = 1024
 """Clients of a class in one pool that have a kind each."""
-_ANOTHER_HOSTS = "the address or prefix of an earlier host, which one client at a time may have"
-_ANOTHERS_CLIENT = "the client of an earlier host of its network, and dhcpd takes one of them"
-_OF_RANGE = "an address of a range, which dhcpd also gives to other clients"
 
 
 class Clients(Kinds):
@@ -47,9 +46,6 @@ class Clients(Kinds):
         super().__init__(family)
         word = "subnet" if family == 4 else "subnet6"
         self._places = list(places_of(statements, word))
-        self._by_prefix = Prefixes()
-        for place in self._places:
-            self._by_prefix.add(place.prefix, place)
         hosts = [(host, identity_of(host, family)) for host in hosts_of(statements)]
         pools = [ranges for place in self._places for ranges, *_ in place.pools]
         self.filling = leases and Filling(
@@ -72,14 +68,18 @@ class Clients(Kinds):
             name for name, forms in self._forms.items() if any(forms) and name not in asked
         ]
         self._used, self._refused, self._come, self._turn = 0, {}, set(), 0
-        self._looked_at, self._bills, self._relied, self._roam = {}, Counter(), set(), {}
-        self._is_limited = any(one.is_limited for one in self._classes.values())
+        self._shares = Shares(self._classes, family)
         identities = [identity[1] for _, identity in hosts if identity]
         self._taken = {one if isinstance(one, str) else one[-1] for one in identities}
-        self._roaming = self._without_address(hosts)
+        self._hosts = Hosts(self, hosts, self._places, self._classes, self._shares)
         for place in self._places:
             self._of_pools(place, share)
-        self._of_hosts(hosts)
+        self._of_hosts()
+        self.informs = family == 6 and not (pools or self.kinds)
+        """Whether all clients ask for options alone, as no subnet has a lease."""
+        for place in self._places if self.informs else ():
+            clients = max(1, min(INFORMING, most // len(self._places)))
+            super().add(place, {"clients": clients})
         for one in every(statements):
             if one.name == "range6" and "temporary" in one.words:
                 self.say(f"{one.spot}: {' '.join(one.words)}: no client asks for one of these")
@@ -97,6 +97,8 @@ class Clients(Kinds):
             return  # there was no room for one
         elif one.has_ignored:
             why = "its clients are ignored"
+        elif one.asks_relay:
+            why = "relays of the lab have other addresses, as dhcpd answers to these"
         elif one.is_padded:
             why = "dhcpd writes no leading zeros"
         else:
@@ -131,7 +133,7 @@ class Clients(Kinds):
             elif not (
                 self._in_classes(place, room, [rules], _wanted(sizes))
                 or self._outside(place, {"clients": room, **_wanted(sizes)}, rules, refusal)
-                or self._admits_roaming(rules)
+                or self._hosts.admits_roaming(rules)
             ):
                 why = refusal.said("its pool is for other clients")
                 self.say(f"{spot}: {place.prefix}: {why}")
@@ -193,7 +195,7 @@ class Clients(Kinds):
 
     def _some(self, form):
         """What the first clients with a form have."""
-        return members(form, 1 if form["identity"] else 2, self._used * self._is_limited)
+        return members(form, 1 if form["identity"] else 2, self._used * self._shares.is_limited)
 
     def _admitted(self, own, pools):
         """What clients of a kind have without those that pools refuse, and why they do.
@@ -202,7 +204,7 @@ class Clients(Kinds):
         """
         word = LISTED[self.family]
         refusals = []
-        for client in self._clients(own):
+        for client in self._shares.clients(own):
             found = (client.refusal(rules) for rules in pools)
             refusals.append(next((one for one in found if one is not None), None))
         why = next((one for one in refusals if one is not None), None)
@@ -214,82 +216,13 @@ class Clients(Kinds):
                 return None, why
         elif why is not None:
             return None, why
-        served, *_, full = self._charged(own)
+        served, *_, full = self._shares.charged(own)
         return served, why or full
-
-    def _charged(self, own):
-        """What those clients of a kind have for which classes have leases, in whatever order.
-
-        None for none.  With it are the leases of classes that they may take, the classes on
-        which they rely, and the refusal of a class that has none left, None for none.
-        """
-        taken, relied, full, word = Counter(), set(), None, LISTED[self.family]
-        clients = self._clients(own) if self._is_limited else []
-        listed, count = word in own, own["clients"]
-        served = [] if listed else count
-        for at, client in enumerate(clients if listed else clients[:1]):
-            # The others of a kind have the same values, or each a value of its own.
-            same = [bill for bill in client.bills if all(bill in one.bills for one in clients)]
-            same = client.bills if listed else same
-            base, room = self._room(client.bills, same, 1 if listed else count, taken)
-            if not room:
-                full = full or client.bills[0]
-            relied |= {base} if room and base else set()
-            taken.update({bill: room if bill in same else bool(room) for bill in client.bills})
-            if not listed:
-                full, served = client.bills[0] if room < count else None, room
-            elif room:
-                served.append(own[word][at])
-        why = full and Refusal(self._classes[full[0]].statement, is_clear=True)
-        if listed and clients:
-            own = own | {"clients": len(served), word: served}
-        elif not listed:
-            own = own | {"clients": served}
-        return (own if own["clients"] else None), taken, relied, why
-
-    def _room(self, bills, same, clients, taken):
-        """For how many clients there are leases, and the class of one on which they rely.
-
-        dhcpd takes those of the first class that has some, so others may have come before.
-        """
-        order = sorted(bills, key=lambda bill: (bill in same, self._left(bill)))
-        for base in order:
-            room = clients
-            for bill in bills:
-                left = self._left(bill) - taken[bill]
-                if bill == base or bill in self._relied:
-                    room = min(room, left if bill in same or left < 1 else room)
-            if room > 0:
-                return base, room
-        return None, 0 if bills else clients
-
-    def _clients(self, own):
-        """Those of a kind: all that are listed, otherwise the first two."""
-        listed = own.get(LISTED[self.family])
-        numbers = range(len(listed) if listed else min(own["clients"], 2))
-        packets = [packet_of(own, self.family, at, listed and listed[at]) for at in numbers]
-        return [self._client(packet) for packet in packets]
-
-    def _client(self, packet):
-        """The client of a packet; the first ones of a kind are looked at for each pool."""
-        key = tuple(packet.items())
-        if key not in self._looked_at:
-            if len(self._looked_at) == MOST_KINDS:
-                self._looked_at.clear()
-            self._looked_at[key] = Client(self._classes, packet)
-        return self._looked_at[key]
-
-    def _left(self, bill):
-        """How many more clients may share the leases of a class, for a value of it."""
-        name, data = bill
-        return self._classes[name].limit_of(data) - self._bills[bill]
 
     def add(self, place, own, of=""):
         """Add a kind as `Kinds.add`, and note what leases of classes its clients share."""
-        if self._is_limited and of != RESERVED:
-            _, taken, relied, _ = self._charged(own)
-            self._bills.update(taken)
-            self._relied |= relied
+        if of != RESERVED:
+            self._shares.take(own)
         super().add(place, own, of)
 
     def _in_class(self, place, name, part, pools):
@@ -305,7 +238,7 @@ class Clients(Kinds):
                 made += own["clients"]
             elif why is not None:
                 self._refused.setdefault(name, why)
-            if not self._is_limited:
+            if not self._shares.is_limited:
                 break
             many.rotate(-tried)  # their subclasses may have no lease left
         if made:
@@ -344,8 +277,8 @@ class Clients(Kinds):
         """
         first = forms[0]
         if "address" not in first:
-            own = members(first, clients, self._used * self._is_limited)
-            self._used += clients * self._is_limited
+            own = members(first, clients, self._used * self._shares.is_limited)
+            self._used += clients * self._shares.is_limited
             return *self._admitted(own, pools), 1
         same = {**first, "address": ()}
         forms = [form for form in islice(forms, clients) if {**form, "address": ()} == same]
@@ -358,40 +291,6 @@ class Clients(Kinds):
         own = {**members(first, 1, 0), "clients": len(listed), word: listed}
         return *(self._admitted(own, pools) if listed else (None, None)), len(forms)
 
-    def _without_address(self, hosts):
-        """Hosts without an address, by the classes in which their clients are.
-
-        Of each group: a client of it, and the hosts with their identities.
-        """
-        groups, known = {}, set()
-        for host, identity in hosts:
-            is_again = str(identity) in known  # it is one client
-            if identity and not (is_again or address_of(host) or prefix_of(host)):
-                known.add(str(identity))
-                client = self._known(identity)
-                base, room = self._room(client.bills, client.bills, 1, Counter())
-                if client.ignored() is None and room:
-                    self._bills.update(client.bills)
-                    self._relied |= {base} - {None}
-                    group = groups.setdefault(client.classes, (client, []))
-                    group[1].append((host, identity))
-        return list(groups.values())
-
-    def _known(self, identity):
-        """A client that has a reservation."""
-        word, value = identity
-        is_listed = word in LISTED.values()
-        own, listed = ({}, value) if is_listed else ({word: [value]}, None)
-        packet = packet_of(own, self.family, 0, listed)
-        return Client(self._classes, packet, is_known=True)
-
-    def _admits_roaming(self, rules):
-        """Whether a pool is for clients that have a reservation without an address."""
-        if rules.said not in self._roam:
-            found = (client.refusal(rules) for client, _ in self._roaming)
-            self._roam[rules.said] = any(refusal is None for refusal in found)
-        return self._roam[rules.said]
-
     def _admits_unknown(self, rules):
         """Whether a pool is for clients without a reservation."""
         _, refusal = self._admitted({"clients": 2}, [rules])
@@ -401,95 +300,14 @@ class Clients(Kinds):
             for form in islice(chain(*self._forms.get(name, ())), _TRIED)
         )
 
-    def _of_hosts(self, hosts):
-        """Clients that have the reservations, each through a relay of its address's subnet."""
-        held, doubled = set(), {_ANOTHER_HOSTS: [], _ANOTHERS_CLIENT: [], _OF_RANGE: []}
+    def _of_hosts(self):
+        """Clients that have the reservations."""
         pools = [
-            (place, ranges, rules, self._admits_unknown(rules))
+            (place, ranges, rules, self._admits_unknown(rules), _most(self._free(ranges)))
             for place in self._places
             for ranges, rules, _ in place.pools
         ]
-        shared = _merged(self._shared(pools))
-        for host, identity in hosts:
-            address, prefix = address_of(host), prefix_of(host)
-            wanted = address or prefix
-            place, why = self._place(address) if address else (None, "")
-            if prefix and not address:  # dhcpd gives it whatever the subnet
-                place, why = next(iter(self._places), None), "there is no subnet"
-            ignored = self._known(identity).ignored() if identity else None
-            if identity is None or (wanted and place is None):
-                why = why if identity else "no client is known to have it"
-                self.say(f"{host.spot}: {' '.join(host.words)}: {why}")
-            elif ignored is not None:
-                why = ignored.said("its client is ignored")
-                self.say(f"{host.spot}: {' '.join(host.words)}: {why}")
-            elif wanted in held:
-                doubled[_ANOTHER_HOSTS].append(host)
-            elif wanted and (place.network, str(identity)) in held:
-                doubled[_ANOTHERS_CLIENT].append(host)
-            elif address and _is_in(address, shared):
-                doubled[_OF_RANGE].append(host)
-            elif place is not None:
-                held |= {wanted, (place.network, str(identity))}
-                want = {"want": "both" if address else "prefix"} if prefix else {}
-                self.reserve(place, *identity, want)
-        for why, alike in doubled.items():
-            if alike:
-                host = alike[0]
-                count = f"the first of {len(alike)} hosts with {why}"
-                self.say(f"{host.spot}: {' '.join(host.words)}: {count}")
-        self._of_roaming(pools)
-        self.add_reserved()
-
-    def _shared(self, pools):
-        """Yield ranges whose addresses dhcpd gives to other clients, as it does in DHCPv4.
-
-        `pools` are those of all places, each with whether it admits unknown clients.
-        """
-        for _, ranges, rules, has_others in pools if self.family == 4 else ():
-            if has_others or self._admits_roaming(rules):
-                yield from (held for _, held in ranges)
-
-    def _of_roaming(self, pools):
-        """Known clients without an address of their own: in pools for them, by their sizes.
-
-        `pools` as of `_shared`.
-        """
-        sizes = [_most(self._free(ranges)) for _, ranges, *_ in pools]
-        taken, beyond = Counter(), []
-        said = [rules.said for _, _, rules, _ in pools]
-        several = {rules: pool[2] for rules, pool in zip(said, pools, strict=True)}
-        groups = {}
-        for client, hosts in self._roaming:
-            known = {rules for rules, held in several.items() if client.refusal(held) is None}
-            groups.setdefault(frozenset(known), []).extend(hosts)
-        for known, hosts in groups.items():
-            rooms = []
-            for at, (*_, has_others) in enumerate(pools):
-                # An unknown client has one address of a pool at least, if it is for such.
-                most = min(
-                    math.ceil(sizes[at] * POOL_USE_LIMIT), max(0, sizes[at] - has_others)
-                )
-                rooms.append(max(0, most - taken[at]) if said[at] in known else 0)
-            chosen = divided(len(hosts), rooms)
-            taken.update(chosen)
-            for at, (_, identity) in zip(chosen, hosts, strict=False):
-                self.reserve(pools[at][0], *identity, {})
-            beyond += hosts[len(chosen) :]
-        for host, _ in beyond[:1]:
-            self.say(
-                f"{host.spot}: {' '.join(host.words)}: {len(beyond)} hosts "
-                "without fixed-address are beyond half of the pools that admit them"
-            )
-
-    def _place(self, word):
-        """The subnet of an address, or why there is none."""
-        try:
-            address = ipaddress.ip_address(word)
-        except ValueError:
-            return None, "its address is a name, and none is asked of DNS"
-        is_ours = address.version == self.family
-        return self._by_prefix.of(int(address)) if is_ours else None, "in no subnet"
+        self._hosts.add(pools)
 
 
 def _wanted(sizes):
@@ -504,24 +322,6 @@ def _sorted(forms):
     for form in forms:
         (alone if form["identity"] else many).append(form)
     return alone, many
-
-
-def _merged(ranges):
-    """Some ranges as first and last addresses, in order and without gaps of none."""
-    merged = []
-    for held in sorted(ranges):
-        if merged and held.first <= merged[-1][1] + 1:
-            merged[-1][1] = max(merged[-1][1], held.last)
-        else:
-            merged.append([held.first, held.last])
-    return merged
-
-
-def _is_in(address, merged):
-    """Whether an address is in one of some ranges, as `_merged`."""
-    number = int(ipaddress.ip_address(address))
-    at = bisect_right(merged, number, key=lambda held: held[0])
-    return at > 0 and number <= merged[at - 1][1]
 
 
 def _most(sizes):

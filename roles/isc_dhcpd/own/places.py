@@ -13,7 +13,7 @@ from leaselab.lab.own_kinds import relay_in
 from leaselab.model.errors import usage_error
 
 from .classes import booting, is_ignored
-from .expressions import AGENT, AGENT6
+from .reader import AGENT, AGENT6
 from .rules import around, lasting, rules_of
 from .statements import bytes_of
 

@@ -65,6 +65,11 @@ class Clients:
         tests, spawned = tests_of(held[False], named)
         self._spots = {name: self._spots[by] for name, by in spawned.items()} | self._spots
         self._places = list(self._of_file())
+        if self.family == 6 and not (self._places or form.left_out):
+            # It gives options to clients of any link.
+            whole = configuration.whole
+            held = {"subnet": "::/0", "reservations-global": False}
+            self._places = [Place(whole._replace(value=held), 6, ())]
         has_leases = any(place.pools or place.reservations for place in self._places)
         self._is_stateless = self.family == 6 and bool(self._places) and not has_leases
         hosts = Hosts(configuration, self.family, self._say)
