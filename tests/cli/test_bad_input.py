@@ -61,7 +61,6 @@ def family(checkout, old, new):
         "review",
         "export --csv -",
         "capacity --clients 1 --lease-s 60",
-        "plan --commits-a-day 1",
     ],
 )
 @pytest.mark.parametrize("name", ["v4-memfil", "x4-memfile*"])

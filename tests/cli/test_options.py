@@ -6,7 +6,6 @@ import subprocess
 
 import pytest
 
-from leaselab.analysis.planning import SWEEPS_A_WEEK
 from leaselab.cli.commands import COMMANDS, find
 from leaselab.cli.developer import completion_script, manual_page
 from leaselab.cli.main import main
@@ -18,7 +17,6 @@ from leaselab.report.site.site import SWEEPS
 MOST_OPTIONS = 20
 USUAL = {
     "--sweeps": SWEEPS,
-    "--sweeps-a-week": SWEEPS_A_WEEK[0],
     "--find": 100 * PROCEDURES["duel"]().find,
 }
 """Defaults that another module puts in, where the option was not given."""

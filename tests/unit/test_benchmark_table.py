@@ -9,10 +9,10 @@ from rich.table import Table
 def test_tables_are_written_as_they_were_printed_with_their_command(
     tmp_path, monkeypatch, capsys
 ):
-    path = tmp_path / "week.md"
-    arguments = ["--weeks", "2", "--markdown", str(path), "--cells", "a*"]
-    monkeypatch.setattr(sys, "argv", ["/x/benchmarks/week.py", *arguments])
-    table = Table(title="weeks", caption="times in hours")
+    path = tmp_path / "search.md"
+    arguments = ["--runs", "2", "--markdown", str(path), "--cells", "a*"]
+    monkeypatch.setattr(sys, "argv", ["/x/benchmarks/search.py", *arguments])
+    table = Table(title="runs", caption="times in hours")
     table.add_column("lab")
     table.add_column("queue\nmedian", justify="right")
     table.add_row("a|b", "1.5")
@@ -22,8 +22,8 @@ def test_tables_are_written_as_they_were_printed_with_their_command(
     assert "1.5" in printed
     assert printed.endswith("kept\nmissed: 2\n")
     assert path.read_text(encoding="utf-8") == (
-        "# Benchmark week\n\nMade by `leaselab dev bench week --weeks 2 --cells 'a*'`.\n\n"
-        "weeks\n\ntimes in hours\n\n"
+        "# Benchmark search\n\nMade by `leaselab dev bench search --runs 2 --cells 'a*'`.\n\n"
+        "runs\n\ntimes in hours\n\n"
         "| lab | queue median |\n| --- | ---: |\n| a\\|b | 1.5 |\n\n"
         "| another |\n| --- |\n\n"
         "- kept\n- missed: 2\n"

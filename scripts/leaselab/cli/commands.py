@@ -86,7 +86,6 @@ GROUPS = {
         Command("lab prune", "remove old raw outputs and unused builds; results stay"),
     ),
     "Plan": (
-        Command("plan", "plan what to measure on which commit, within a budget"),
         Command("capacity", "say which configurations carry so many clients"),
         Command(
             "clients",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,10 +24,12 @@ from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
 from leaselab.model.text import printable
 from leaselab.report.verdicts import cost_words, layouts_words
-from leaselab.run.durations import durations
 from leaselab.run.experiment import Ended
 from leaselab.run.session import Session
 from leaselab.run.task import Task
+
+_BUILDS = 40
+"""Number of newest results whose builds are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +92,23 @@ def check_layouts(tasks: Sequence[Task], session: Session) -> None:
 
 def say_cost(session: Session, task: Task, layouts: int) -> None:
     """Print the expected cost of duels of two commits in a number of layouts."""
-    plan, scenario = session.procedure(task), task.scenario.name
+    plan = session.procedure(task)
     if not isinstance(plan, Duel):
         raise AssertionError(f"{plan.name} is no duel")
-    build_min, _ = durations(session.store, [scenario]).get("build_warm_min", (None, ""))
     round_s = plan.round_with_s(waits=adapter_of(task.scenario).waits)
-    announce(cost_words(layouts, plan.rounds * round_s / 60, build_min))
+    announce(cost_words(layouts, plan.rounds * round_s / 60, _build_min(session.store)))
+
+
+def _build_min(store: Store) -> float | None:
+    """Median duration of the builds of the newest results (min), if any has one."""
+    ids = [row["id"] for row in store.index.every() if row["commit"]]
+    builds = [record.server.build for record in store.load_readable(ids[-_BUILDS:])]
+    minutes = {
+        build.key: build.seconds["total"] / 60
+        for build in builds
+        if build and build.key and build.seconds.get("total")
+    }
+    return statistics.median(minutes.values()) if minutes else None
 
 
 def over_layouts(

@@ -74,9 +74,6 @@ _BLOCK = 4
 """Rounds in a block: half of them have one order, half the other."""
 PAUSE_S = 0.5
 """Longest pause before a round (s); its length is random."""
-EQUAL_ROUNDS = 17
-"""Rounds of a duel of equal servers by default: the mean over drift and noise of
-benchmarks/results/verdicts.md."""
 FILLING_SHARE, FILLINGS = 0.6, 3
 """Share of the rounds' load (0..1) at which returning clients are first served, and most trials
 for it: after the first, each trial has half the load for twice as long."""
