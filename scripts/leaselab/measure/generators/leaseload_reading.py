@@ -200,9 +200,7 @@ class LeaseloadReading(Reading):
         if made.reason != TOO_FEW_CLIENTS:
             return made
         begun_rate = made.attempted / made.traffic_s if made.traffic_s else 0.0
-        words = too_few_words(
-            self.bench.scenario, self.load, self.procedure.late_s, begun_rate
-        )
+        words = too_few_words(self.bench.scenario, self.load, self.procedure.late_s, begun_rate)
         return msgspec.structs.replace(made, detail=words)
 
     def _parts(self) -> tuple[Part, ...]:
