@@ -1,19 +1,21 @@
 """Points of other procedures than the search: fixed loads, bursts, fillings, deaths."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.doubles import CAPACITY, Killed, World, bench
-from tests.formula import Zones, begun_point, formula_bench
+from tests.formula import Zones, begun_point, formula_bench, formula_trials
 from tests.sweeps import ended, killed_once, without_times
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.generators.dhcp_load import POOL_TOO_FULL
 from leaselab.measure.server_use import memory_mib, written_rate
+from leaselab.measure.trials import Trials
 from leaselab.model.errors import Outcome
+from leaselab.model.record import TOO_FEW_CLIENTS
 from leaselab.model.trial import Sample
 
 SHORT = {"name": "fixed-load", "duration_s": 3, "trial_s": 1}
@@ -94,6 +96,20 @@ def test_clients_that_keep_their_leases_get_them_by_slower_loads_where_some_were
         point = begun_point(replace(plan, scenario=scenario), Zones(capacity=300.0))
         made = list(point.warm_up(2000, "warm-up-{}".format))
         assert [(trial.rate, trial.duration_s) for trial in made] == wanted
+
+
+def test_a_doubt_of_a_warm_up_is_no_foreign_traffic():
+    class Short(Trials):
+        def measure(self, *asked, **how):
+            made = super().measure(*asked, **how)
+            few = {"valid": False, "reason": TOO_FEW_CLIENTS, "detail": "9 clients"}
+            return msgspec.structs.replace(made, **few)
+
+    plan, zones = formula_bench(reset="at-start", warm_up_s=1), Zones()
+    usual = formula_trials(plan, zones)
+    trials = Short(**{each.name: getattr(usual, each.name) for each in fields(Trials)})
+    (made,) = begun_point(plan, zones, trials).warm_up(2000, "warm-up-{}".format)
+    assert made.detail == "9 clients"
 
 
 def test_a_round_reports_how_long_the_start_took_and_the_most_memory():

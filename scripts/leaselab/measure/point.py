@@ -19,7 +19,7 @@ from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import RELOAD, Clock, During, Hold, Listener, Recorder
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.measure.server_use import memory_mib, written_rate
-from leaselab.measure.trials import Trials
+from leaselab.measure.trials import FOREIGN, Trials
 from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.journal import (
@@ -266,7 +266,8 @@ class Point:
         self.listener(Phase(text=why))
         trial = self.trials.measure(load, name, may_abort=may_abort, reset=reset)
         # What was asked before the start may be answered in it.
-        self.trials.refuse_foreign(trial.detail)
+        if trial.reason in FOREIGN:
+            self.trials.refuse_foreign(trial.detail)
         return trial
 
     def reload(self) -> float | None:

@@ -28,6 +28,7 @@ FOREIGN_REPLY = "foreign-reply"
 """A server that is not the bench's answered on the test network."""
 FOREIGN_REQUEST = "foreign-request"
 """A client that is not the bench's asked there: the server may have served it."""
+FOREIGN = (FOREIGN_REPLY, FOREIGN_REQUEST)
 NOT_IN_STATE = "pair-state"
 """Several servers were not, or not any more, in the state asked for as the trial ended."""
 SUPPORT_LIMITED = "support-limited"
