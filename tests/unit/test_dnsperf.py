@@ -293,13 +293,14 @@ def test_queries_go_over_ipv6_where_the_load_says_so():
     assert argv[argv.index("-a") + 1] == "2001:2:0:1::30"
 
 
-@pytest.mark.parametrize("tool", ["flame", "kxdpgun"])
-def test_a_generator_without_ipv6_says_who_has_it(tool):
-    scenario = dns_bench(tool, load={"family": 6}).scenario
-    with pytest.raises(LeaselabError, match=f"{tool} does not send such queries") as raised:
+def test_a_generator_without_ipv6_says_who_has_it():
+    scenario = dns_bench("flame", load={"family": 6}).scenario
+    with pytest.raises(LeaselabError, match="flame does not send such queries") as raised:
         check_fits(scenario, procedure_of({"name": "max-rate"}))
     assert raised.value.todo == "add --generator dnsperf or leaseload"
-    check_fits(dns_bench(tool, load={"family": 4}).scenario, procedure_of({"name": "max-rate"}))
+    check_fits(
+        dns_bench("flame", load={"family": 4}).scenario, procedure_of({"name": "max-rate"})
+    )
 
 
 def test_it_is_the_adapter_of_its_name():

@@ -14,7 +14,8 @@ from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import NAMES_REPEATED, Expected
 from leaselab.measure.generators.dnsperf import DnsperfReading
-from leaselab.measure.generators.flame import Flame, FlameReading, parse
+from leaselab.measure.generators.flame import Flame, FlameReading
+from leaselab.measure.generators.flame_output import parse
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of
 from leaselab.model.record import GENERATOR_LIMITED

@@ -22,7 +22,6 @@ from leaselab.model.scenario import Scenario
 ADAPTERS = {
     "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",
     "flame": "leaselab.measure.generators.flame:Flame",
-    "kxdpgun": "leaselab.measure.generators.kxdpgun:Kxdpgun",
     "leaseload": "leaselab.measure.generators.leaseload:Leaseload",
     "perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp",
 }
@@ -36,7 +35,6 @@ OF_DHCP: Final = {"leaseload": _ALL - {Flood}, "perfdhcp": _ALL - {Flood, Replay
 OF_DNS: Final = {
     "dnsperf": _ALL - _OF_CLIENTS,
     "flame": frozenset({MaxRate, Ramp}),  # counts, by second
-    "kxdpgun": frozenset({MaxRate}),  # counts alone
     "leaseload": _ALL - _OF_CLIENTS - {Flood},
 }
 """Those that make a protocol's load, with the procedures whose loads they can offer."""
