@@ -252,7 +252,6 @@ def test_it_searches_and_ramps(procedure):
             {"name": "fixed-load", "rate": 1000},
             "cannot offer queries .* wanted max-rate or ramp",
         ),
-        ({}, {"name": "flood"}, "cannot offer queries .* wanted max-rate or ramp"),
         ({}, {"name": "burst"}, "cannot offer queries in that way"),
         ({"transport": "tcp"}, {}, "does not send queries that way"),
         ({"transport": "dot"}, {}, "does not send queries that way"),
