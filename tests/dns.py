@@ -14,7 +14,6 @@ SETTINGS = {
     "threads": 1,
     "clients": 1,
     "outstanding": 60_000,
-    "flood_outstanding": 250,
     "long_options": ["latency-histogram", "verbose-interval-stats"],
 }
 PROOF = {

@@ -256,7 +256,7 @@ class World:
                 assert entry.text
                 self.phases.append(entry.text)
             case TrialBegun():
-                assert entry.load.rate or entry.load.at_once or entry.load.flood
+                assert entry.load.rate or entry.load.at_once
             case TrialMade() | Confirming():
                 assert entry.trial.rate or entry.trial.at_once
             case RoundDone():

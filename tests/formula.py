@@ -67,13 +67,10 @@ class FloodReading:
         if self.load.at_once:
             return self._burst()
         attempted = sum(self.load.counts) or self.load.rate * self.load.duration_s
-        if self.load.flood:  # it waits for its answers, and loses nothing
-            attempted = self._completed
         refused = (attempted - self._completed) // 2
         return Trial(
             rate=self.load.rate,
             duration_s=self.load.duration_s,
-            flood=self.load.flood,
             attempted=attempted,
             completed=self._completed,
             late=0,
@@ -86,7 +83,7 @@ class FloodReading:
             per_second=tuple(
                 Second(
                     t=second,
-                    attempted=answered if self.load.flood else self.load.rate,
+                    attempted=self.load.rate,
                     completed=answered,
                     p50_s=0.0002,
                     p99_s=0.002,
@@ -145,13 +142,11 @@ class Flood:
             self.host.queries += load.at_once
             return FloodReading(load, self.host.capacity)
         scatter = 1 + (load.rate * 7919 % 21 - 10) / 4000
-        if load.flood:
-            scatter = 1 + (self.host.queries % 21 - 10) / 4000
         answered = tuple(
             self.host.answers(rate, scatter, load.clients)
-            for rate in load.counts or [load.rate or math.inf] * load.duration_s
+            for rate in load.counts or [load.rate] * load.duration_s
         )
-        self.host.queries += load.rate * load.duration_s or sum(answered)
+        self.host.queries += load.rate * load.duration_s
         return FloodReading(load, self.host.capacity, answered)
 
 

@@ -70,7 +70,7 @@ def test_shares_are_measured_at_the_load_of_the_scenario(lab, capsys):
 
 
 def test_all_of_the_families_are_measured_from_whose_settings_something_follows(lab, capsys):
-    for name in ("leaseload", "perfdhcp", "dnsperf", "kxdpgun"):
+    for name in ("leaseload", "perfdhcp", "dnsperf"):
         lab.deploy_faults[name] = invalid_measurement("not now")
     assert main(["dev", "bench", "truth", "--json"]) == 1
     rows = printed_json(capsys)["rows"]
@@ -82,7 +82,7 @@ def test_all_of_the_families_are_measured_from_whose_settings_something_follows(
     ways = {row["scenario"].split("-")[1] for row in rows}
     assert ways == {"v4", "v6", "dns", "tcp", "dot", "https", "updates"}
     of_names = {row["generator"] for row in rows if row["scenario"].startswith("responder-dns")}
-    assert of_names == {"leaseload", "dnsperf", "kxdpgun"}
+    assert of_names == {"leaseload", "dnsperf"}
     assert {row["why"] for row in rows} == {"not now"}
 
 

@@ -66,7 +66,7 @@ def played(tmp_path_factory):
                 "test_interface": "eth1",
                 "build": "{{ leaselab_built }}",
                 "artifact": "{{ leaselab_artifact }}",
-                "generator": "leaseload" if name != "responder-dns-capped" else "kxdpgun",
+                "generator": "leaseload" if name != "responder-dns-capped" else "dnsperf",
             }
             reported = (
                 "{'built': leaselab_built, 'contract': responder_contract_settings,"

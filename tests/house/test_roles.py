@@ -237,7 +237,6 @@ LEFT_OUT_OF_CHECKS = {
     "isolation": ("begin", "refuse"),
     "kea": ("verify",),
     "knot": ("verify",),
-    "kxdpgun": ("verify",),
     "leaseload": ("probe", "verify"),
     "nsd": ("verify",),
     "pdns_recursor": ("verify",),

@@ -7,7 +7,6 @@ from tests.formula import formula_bench
 from leaselab.measure.generators.dns_answers import check_cache
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
 
@@ -27,7 +26,6 @@ def check(procedure, **load):
         ("mixed", MaxRate(**WARMED)),
         ("hot", MaxRate(**WARMED)),
         ("hot", FixedLoad(rate=9, **WARMED)),
-        ("hot", Flood(**WARMED)),
         ("hot", Ramp(**WARMED)),
         ("cold", MaxRate(max_rate=1000, trial_s=5)),
         ("cold", FixedLoad(rate=500, duration_s=10)),
@@ -55,7 +53,6 @@ def test_a_load_that_declares_nothing_is_taken():
         ("hot", MaxRate(**{**WARMED, "reset": "after-trial"}), "or is reset"),
         ("cold", MaxRate(max_rate=1001, trial_s=5), "found 5000 queries, wanted 5005 or more"),
         ("cold", FixedLoad(rate=501, duration_s=10), "repeats queries before a reset"),
-        ("cold", Flood(), "wanted a procedure that says how much it offers"),
         ("cold", MaxRate(max_rate=99, reset="at-start"), "nothing is reset after the start"),
         (
             "luke-warm",

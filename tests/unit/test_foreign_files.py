@@ -37,7 +37,7 @@ from leaselab.lab.queries.capture import Names, Read
 from leaselab.lab.queries.file import read_queries
 from leaselab.lab.queries.of_zones import queries_of
 from leaselab.lab.queries.zones import keep_zones, read_zone, zone_of
-from leaselab.measure.generators import dnsperf_output, flame, kxdpgun, perfdhcp_output
+from leaselab.measure.generators import dnsperf_output, flame_output, perfdhcp_output
 from leaselab.measure.generators.leaseload_reading import report_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Generated
@@ -213,9 +213,8 @@ FILES = {
     "leaseload": Foreign(read_report, "report.json", contents("leaseload/*.json")),
     "dnsperf": Foreign(printed(dnsperf_output.parse), "out", contents("dnsperf/*good.txt")),
     "flame": Foreign(
-        printed(lambda text: flame.parse(text, 10)), "out", contents("flame/good.jsonl")
+        printed(lambda text: flame_output.parse(text, 10)), "out", contents("flame/good.jsonl")
     ),
-    "kxdpgun": Foreign(printed(kxdpgun.parse), "out", contents("kxdpgun/good.json")),
     "perfdhcp": Foreign(
         printed(lambda text: perfdhcp_output.join(perfdhcp_output.parse(text, 4))),
         "out",

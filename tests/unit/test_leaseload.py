@@ -646,7 +646,6 @@ def test_answers_of_another_size_than_the_probes_are_doubted():
 @pytest.mark.parametrize(
     ("parameters", "changed", "what"),
     [
-        ({"name": "flood"}, {}, "leaseload cannot offer queries .* or --generator dnsperf"),
         ({}, {"transport": "doh"}, "does not send queries that way"),
         ({}, {"connections": "fresh"}, "unknown kind of connections"),
         ({}, {"client_subnets": "10.0.0.0"}, "not client subnets"),

@@ -43,7 +43,7 @@ def test_traffic_is_stopped_before_the_servers(asked):
     recovery.stop_leftovers(local_lab())
     hosts, scripts = zip(*asked["commands"], strict=True)
     assert hosts == ("leaselab-generator", "leaselab-server", "leaselab-partner")
-    programs = ("dnsperf", "flame", "kxdpgun", "leaseload", "perfdhcp")
+    programs = ("dnsperf", "flame", "leaseload", "perfdhcp")
     stops = (f"pkill -TERM -x {program} || test $? -eq 1" for program in programs)
     assert scripts[0] == f"set -e; {'; '.join(stops)}"
     assert all("/opt/leaselab/server stop" in script for script in scripts[1:])

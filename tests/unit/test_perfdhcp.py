@@ -29,9 +29,9 @@ from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
+from leaselab.model.procedures.replay import Replay
 from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import WHOLE, HostUse, Load
@@ -161,9 +161,9 @@ def test_clients_that_come_back_make_no_burst():
     assert caught.value.outcome is Outcome.USAGE
 
 
-def test_it_cannot_flood():
+def test_it_cannot_replay():
     with pytest.raises(LeaselabError, match="perfdhcp cannot offer exchanges") as caught:
-        check_fits(scenario(), Flood())
+        check_fits(scenario(), Replay(arrivals=(60,)))
     assert caught.value.outcome is Outcome.USAGE
     assert caught.value.where == "scenario v4-memfile"
 

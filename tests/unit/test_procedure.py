@@ -20,7 +20,6 @@ from leaselab.model.procedures.duel import LEAST_ROUNDS
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
 
@@ -103,7 +102,6 @@ def test_parameters_that_no_measurement_could_meet_are_refused(name, fields, mat
         ("ramp", {"rates": []}, "found .., wanted 1 to 100 of them, each a whole number from"),
         ("ramp", {"rates": [5, 0]}, "rates is out of range .found .5, 0."),
         ("ramp", {"step_s": 5}, "step_s is out of range .found 5, wanted .* from 6 to"),
-        ("flood", {"floods": 2}, "floods is out of range .found 2, wanted .* from 3 to"),
     ],
 )
 def test_so_are_those_of_each_procedure(name, fields, match):
@@ -140,7 +138,7 @@ def test_every_parameter_has_a_lower_and_an_upper_bound(value):
         ({"name": "fixed-load", "before_s": 5}, "parameter of fixed-load.*before_s"),
         ({"rounds": "many"}, 'rounds is out of range .found "many", wanted a whole number'),
         ({"trial_s": 1.5}, "trial_s is out of range .found 1.5, wanted a whole number"),
-        ({"name": "event", "event": "flood"}, "value of another type.*event"),
+        ({"name": "event", "event": "stop"}, "value of another type.*event"),
     ],
 )
 def test_what_no_procedure_has_is_refused_with_the_nearest(parameters, match):
@@ -155,7 +153,6 @@ OTHERS = {
     "ramp": {"rates": (70, 7), "reset": "at-start"},
     "replay": {"arrivals": (70, 7), "speed": 7.0},
     "duel": {"find": 0.05, "rate": 700},
-    "flood": {"floods": 7, "warm_up_rate": 7},
 }
 
 
@@ -362,11 +359,9 @@ def test_the_longest_event_is_its_trial_in_each_round():
     assert Event(rate=10).longest_trial_s == 40
 
 
-def test_the_longest_ramp_and_floods_are_bounded():
+def test_the_longest_ramp_is_bounded():
     assert Ramp(step_s=60).longest_s == 3 * (1 + 9 + 3 * 3 * (60 + 9) + 60) + PAUSE_LIMIT_S
-    floods = (30 + STALLED_LIMIT) * (30 + 9)
-    assert Flood().longest_s == 3 * (1 + 9 + floods + 60) + PAUSE_LIMIT_S
-    assert (Ramp().longest_trial_s, Flood().longest_trial_s) == (60, 30)
+    assert Ramp().longest_trial_s == 60
 
 
 @pytest.mark.parametrize(
@@ -379,7 +374,6 @@ def test_the_longest_ramp_and_floods_are_bounded():
         (Event(rate=10, before_s=10, after_s=30), 400),
         (Event(), 0),
         (Ramp(rates=(10, 20), step_s=6), 180),
-        (Flood(), math.inf),
     ],
 )
 def test_what_a_server_may_have_to_hold_at_once(procedure, most):
@@ -429,10 +423,6 @@ def test_each_stage_of_a_transaction_is_waited_for(stages, plural, match):
 @pytest.mark.parametrize(
     ("procedure", "names"),
     [
-        (
-            Flood(),
-            ["flood_rate", "flood_spread", "loss_ratio", "p99_s", "p50_s", "cpu_us"],
-        ),
         (
             Ramp(rates=(5,)),
             [

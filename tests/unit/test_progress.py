@@ -22,7 +22,6 @@ from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
@@ -208,7 +207,6 @@ def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
         (FixedLoad(rate=9, duration_s=60), "about 3 min 16 s"),
         (Event(rate=9), "about 2 min 16 s"),
         (Ramp(step_s=60), "about 9 min 32 s"),
-        (Flood(floods=10, flood_s=30), "about 16 min 30 s"),
         (Profile(rate=9), "about 1 min 46 s"),
         (Duel(rounds=10), "at most 1 min 58 s"),
         (Burst(), "at most 53 min 39 s"),

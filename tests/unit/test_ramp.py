@@ -155,21 +155,18 @@ def known(round_):
     return {name: value for name, value in round_.metrics.items() if value is not None}
 
 
-@pytest.mark.parametrize(
-    "procedure", [RAMP, {"name": "flood", "floods": 4, "flood_s": 2, "rounds": 2}]
-)
-def test_one_killed_at_every_event_repeats_its_round_and_comes_to_the_same(procedure):
+def test_one_killed_at_every_event_repeats_its_round_and_comes_to_the_same():
     """What was in the server's caches is gone, so the trials before the kill say nothing."""
     whole = Zones(cold=0.5)
-    wanted = formula_point(formula_bench(**procedure), whole).rounds
+    wanted = formula_point(formula_bench(**RAMP), whole).rounds
     events = len(whole.events)
     assert events == 2 * (2 + len(wanted[0].trials) + 1)
     for at in range(1, events + 1):
         zones = Zones(cold=0.5, kill_at=at)
         with pytest.raises(Killed):
-            formula_point(formula_bench(**procedure), zones)
+            formula_point(formula_bench(**RAMP), zones)
         kept = [name for name, _ in zones.events]
-        point = formula_point(formula_bench(**procedure), zones)
+        point = formula_point(formula_bench(**RAMP), zones)
         for round_, other in zip(point.rounds, wanted, strict=True):
             assert [trial.load for trial in round_.trials] == [
                 trial.load for trial in other.trials

@@ -43,7 +43,6 @@ PROCEDURES = {
     "max-rate": {"rounds": 2, "start_rate": 20_000, "confirm_s": 5},
     "fixed-load": {"rate": 60_000, "duration_s": 6, "trial_s": 3, "rounds": 2},
     "ramp": {"rates": [5000, 20_000, 60_000], "step_s": 6, "rounds": 2},
-    "flood": {"floods": 3, "flood_s": 2, "rounds": 2},
     "replay": {"arrivals": [40_000, 80_000, 30_000], "speed": 60, "rounds": 1},
 }
 HOT = {"reset": "at-start", "warm_up_s": 2, "warm_up_rate": 12_000}
@@ -171,14 +170,12 @@ def test_all_pages_of_an_archive(results, tmp_path):
     pages = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}
     assert len(pages) >= len(made) + 3
     assert {name: result for name, page in pages.items() if (result := foreign(page))} == {}
-    ramp, flood = (pages[f"{made[name].id}.html"] for name in ("ramp", "flood"))
+    ramp = pages[f"{made['ramp'].id}.html"]
     assert "<caption>Steps</caption>" in ramp
     assert '<th scope="row">3 (60000/s)</th><td class="figure">49950' in ramp
     assert "Latency in the last step (ms" in ramp
     assert "Latency at the lower bound (ms" in pages[f"{made['max-rate'].id}.html"]
-    assert "Spread of the floods" in flood
     assert "answered otherwise" in ramp
-    assert f"{made['flood'].rounds[0].trials[0].offered_rate:.0f}" in flood
 
 
 def test_the_load_that_a_ramp_offers_is_a_line_of_its_chart(results):
@@ -212,7 +209,7 @@ def test_a_sweep_while_it_runs(name):
     for event, data in zones.events:
         if event == "trial":
             trial = data["trial"]
-            load = Load(trial["rate"], trial["duration_s"], flood=trial["flood"])
+            load = Load(trial["rate"], trial["duration_s"])
             view.happened(trial["started_at"], TrialBegun(load=load))
             shown += [*view.facts(now).values(), *view.series()]
             view.happened(trial["started_at"], TrialEnded(rate=load.rate))
@@ -222,7 +219,6 @@ def test_a_sweep_while_it_runs(name):
     assert chart is None or foreign(str(chart)) == []
     assert foreign(stream.getvalue() + "\n".join(map(str, shown))) == []
     assert ("offered (1/s)" in shown) is (name == "ramp")
-    assert any("flood for 2 s" in str(item) for item in shown) is (name == "flood")
     live, terminal = LiveProgress(bench), Console(file=io.StringIO(), width=120)
     live(TrialBegun(load=load))
     terminal.print(live)
@@ -240,7 +236,7 @@ def test_rcodes_are_reported_while_it_runs():
 
 def test_a_verdict_and_what_stands_in_its_way(results, capsys):
     _, made = results
-    for other in ("slow", "ramp", "flood"):
+    for other in ("slow", "ramp"):
         print_comparison(compare(made["max-rate"], made[other]))
         assert foreign(capsys.readouterr().out) == []
 

@@ -18,7 +18,6 @@ from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import Expected
 from leaselab.measure.generators.dnsperf import DnsperfReading
 from leaselab.measure.generators.flame import FlameReading
-from leaselab.measure.generators.kxdpgun import KxdpgunReading
 from leaselab.measure.generators.leaseload_reading import ClientsReading, QueriesReading
 from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, exchanges
 from leaselab.measure.generators.transactions import Transactions, unserved
@@ -188,22 +187,6 @@ def flame_text(case):
     return "\n".join(json.dumps(item) for item in lines)
 
 
-def kxdpgun_text(case):
-    """It stops listening as it stops sending, so nothing is answered after the traffic."""
-    begun, answered = DUE - case.left_out, DUE - case.left_out - case.lost
-    codes = {"NOERROR": answered - case.refused}
-    codes |= {"REFUSED": case.refused} if case.refused else {}
-    whole = {
-        "type": "stats_sum",
-        "since": 0,
-        "until": SECONDS * 10**9,
-        "queries": begun,
-        "responses": answered,
-        "response_rcodes": codes,
-    }
-    return json.dumps([{"type": "header", "time_units_per_sec": 10**9}, whole])
-
-
 def dns_reading(kind, text, **how):
     made = dns_bench(**how)
     return kind(made, made.procedure, LOAD, (), left(text.encode()), Expected(0.0))
@@ -223,9 +206,6 @@ RECORDED = {
     "flame": lambda case: dns_reading(
         FlameReading, flame_text(case), tool="flame", settings={"proof": PROOF, "senders": 10}
     ),
-    "kxdpgun": lambda case: dns_reading(
-        KxdpgunReading, kxdpgun_text(case), tool="kxdpgun", settings={"proof": PROOF}
-    ),
     "leaseload of DHCP": lambda case: dhcp_reading(
         ClientsReading, leaseload_text(case, is_dns=False)
     ),
@@ -233,7 +213,6 @@ RECORDED = {
 }
 CANNOT_REPORT = {
     "flame": {"late"},  # it looks for time-outs once a second, and has no percentiles
-    "kxdpgun": {"late", "under way", "out of a buffer"},
     "perfdhcp": {"refuses"},  # the server's own counter does
 }
 

@@ -162,7 +162,6 @@ def test_the_check_judges_by_the_tables_of_the_roles(tmp_path):
     assert {name: item["version"] for name, item in wanted.items()} == {
         "dnsperf": None,
         "kea": "2.9",
-        "kxdpgun": None,
         "perfdhcp": None,
     }
     for role, row in wanted.items():

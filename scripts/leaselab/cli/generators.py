@@ -38,7 +38,7 @@ from leaselab.run.task import Task
 
 SCENARIOS = "responder-*"
 """Those of all families whose server is the responder."""
-OF_DHCP, OF_DNS = (OWN_GENERATOR, "perfdhcp"), (OWN_GENERATOR, "dnsperf", "kxdpgun")
+OF_DHCP, OF_DNS = (OWN_GENERATOR, "perfdhcp"), (OWN_GENERATOR, "dnsperf")
 """Generators that fit a protocol, and need no commit of their own to be built."""
 DEFAULT_SCENARIO = "v4-memfile"
 PAIR = f"{OWN_GENERATOR},perfdhcp"
@@ -247,7 +247,7 @@ def _chosen(
 
 
 def _can_measure(scenario: Scenario, procedure: AnyProcedure) -> bool:
-    """Whether a scenario's generator has the procedure; kxdpgun has no fixed load.
+    """Whether a scenario's generator has the procedure; flame has no fixed load.
 
     Raises a usage error where that is the project's own.
     """

@@ -129,8 +129,6 @@ _PARAMETERS = (
         _rates,
     ),
     _Parameter("--speed", "speed", "replay speed; 2 is twice as fast as recorded", _number),
-    _Parameter("--floods", "floods", "floods of a run, the first of which is dropped"),
-    _Parameter("--flood-s", "flood_s", "length of a flood, s"),
     _Parameter("--fill", "fill", "share of the pool filled before the load, 0 to 1", _number),
     _Parameter("--fill-rate", "fill_rate", "load while filling, 1/s", unset="that of the load"),
     _Parameter("--fill-limit-s", "fill_limit_s", "longest time that filling may take, s"),
@@ -176,7 +174,7 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
         action=Choosing,
         help="search for the max rate, offer a fixed load, kill a server under load (event), "
         "start all clients at once (burst), fill the pool before a load, offer steps of load, "
-        "replay when clients came, flood the server, or sample its CPU time by function "
+        "replay when clients came, or sample its CPU time by function "
         f"(default: {MAX_RATE})",
     )
     for parameter in _PARAMETERS:

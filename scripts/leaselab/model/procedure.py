@@ -134,11 +134,8 @@ class Procedure(
         return f"replies within {self.late_s:g} s"
 
     @property
-    def most_attempted(self) -> float:
-        """Most transactions that a server has to store at once, from one reset to the next.
-
-        Infinite where they are unbounded.
-        """
+    def most_attempted(self) -> int:
+        """Most transactions that a server has to store at once, from one reset to the next."""
         raise NotImplementedError
 
     @property

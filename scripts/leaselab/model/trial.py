@@ -39,11 +39,10 @@ RECORDED = "recorded"
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A constant rate for a fixed time, clients that all begin at once, or a flood."""
+    """A constant rate for a fixed time, or clients that all begin at once."""
 
     rate: int
-    """Offered load (transactions begun per second); 0 where clients begin at once, and of a
-    flood."""
+    """Offered load (transactions begun per second); 0 where clients begin at once."""
     duration_s: int
     """Length of the traffic period (whole seconds, as perfdhcp requires); for clients that
     begin at once, the longest time for which they retry."""
@@ -53,9 +52,6 @@ class Load:
     """Number of clients, which return in turn; 0: each client is new."""
     at_once: int = 0
     """Clients that all begin at once and send again until they are served; 0 for a rate."""
-    flood: bool = False
-    """Begin transactions as fast as the generator can, up to its own limit of unanswered ones;
-    no rate is set."""
 
     counts: tuple[int, ...] = ()
     """Transactions begun in each of equal parts of it, whose mean is the rate; empty where all
@@ -70,8 +66,6 @@ class Load:
         """Words for the offered load."""
         if self.at_once:
             return f"{self.at_once} clients at once, for {self.duration_s} s at most"
-        if self.flood:
-            return f"flood for {self.duration_s} s"
         return f"{self.rate}/s for {self.duration_s} s"
 
     @property
@@ -233,15 +227,12 @@ class Trial(Figures, frozen=True, kw_only=True):
     """
 
     rate: Count
-    """Offered load asked for (transactions/s); 0 where clients began at once, and of a
-    flood."""
+    """Offered load asked for (transactions/s); 0 where clients began at once."""
     duration_s: Count
     """Traffic period asked for (s); the longest one where clients began at once."""
     at_once: Count = 0
     """Clients that were to begin all at once and to retry until they are served; 0 where a rate
     was set."""
-    flood: bool = False
-    """Transactions were begun as fast as the generator could; no rate was set."""
     attempted: Count
     """Transactions begun: first packets sent; all that were due where the limit of the
     generator is searched."""
@@ -314,26 +305,18 @@ class Trial(Figures, frozen=True, kw_only=True):
             rate=load.rate,
             duration_s=load.duration_s,
             at_once=load.at_once,
-            flood=load.flood,
             **fields,
         )
 
     @property
     def load(self) -> Load:
         """The requested load without the numbers of its clients."""
-        return Load(self.rate, self.duration_s, at_once=self.at_once, flood=self.flood)
+        return Load(self.rate, self.duration_s, at_once=self.at_once)
 
     @property
     def whole(self) -> Percentiles | None:
         """Latency of the whole transaction; None where the generator does not know it."""
         return next(reversed(self.latency_s.values()), None)
-
-    @property
-    def offered_rate(self) -> float:
-        """Offered load: the requested rate; in a flood, the rate begun (1/s)."""
-        if self.flood and self.traffic_s:
-            return self.attempted / self.traffic_s
-        return float(self.rate)
 
     @property
     def failure_words(self) -> str:

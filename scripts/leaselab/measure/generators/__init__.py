@@ -13,7 +13,6 @@ from leaselab.model.procedures import PROCEDURES
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
-from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.procedures.replay import Replay
@@ -22,7 +21,6 @@ from leaselab.model.scenario import Scenario
 ADAPTERS = {
     "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",
     "flame": "leaselab.measure.generators.flame:Flame",
-    "kxdpgun": "leaselab.measure.generators.kxdpgun:Kxdpgun",
     "leaseload": "leaselab.measure.generators.leaseload:Leaseload",
     "perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp",
 }
@@ -32,12 +30,11 @@ a while to import."""
 _ALL: Final = frozenset(PROCEDURES.values())
 _OF_CLIENTS: Final = {Burst, Event, Fill, Replay}
 """Procedures that need clients with numbers, and when each of them was answered."""
-OF_DHCP: Final = {"leaseload": _ALL - {Flood}, "perfdhcp": _ALL - {Flood, Replay}}
+OF_DHCP: Final = {"leaseload": _ALL, "perfdhcp": _ALL - {Replay}}
 OF_DNS: Final = {
     "dnsperf": _ALL - _OF_CLIENTS,
     "flame": frozenset({MaxRate, Ramp}),  # counts, by second
-    "kxdpgun": frozenset({MaxRate}),  # counts alone
-    "leaseload": _ALL - _OF_CLIENTS - {Flood},
+    "leaseload": _ALL - _OF_CLIENTS,
 }
 """Those that make a protocol's load, with the procedures whose loads they can offer."""
 OF_QUERIES: Final = {

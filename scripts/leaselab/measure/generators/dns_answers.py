@@ -57,14 +57,11 @@ def _check_cold(procedure: Procedure, queries: int, where: str) -> None:
         )
     most = procedure.most_attempted
     if most > queries:
-        wanted = "a procedure that says how much it offers"
-        if math.isfinite(most):
-            wanted = f"{most:.0f} or more, what may be offered until then"
         raise usage_error(
             "a cold cache would become warm: the load repeats queries before a reset",
             where=where,
             found=f"{queries} queries",
-            wanted=wanted,
+            wanted=f"{most} or more, what may be offered until then",
             todo="give the load more queries, or offer less: a lower rate (--max-rate of a "
             "search), or for a shorter time",
         )

@@ -34,7 +34,6 @@ from leaselab.measure.generators.dns_reading import DnsReading, QueryTool, by_se
 from leaselab.measure.generators.dnsperf_output import Histogram, Output, Tally, parse
 from leaselab.measure.generators.printed import printed
 from leaselab.measure.generators.transactions import MISSING_SHARE, Transactions, unserved
-from leaselab.model.bench import GeneratorTool
 from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.trial import Load, Second, Trial
 
@@ -65,16 +64,9 @@ class DnsperfReading(DnsReading):
         return by_second(seconds or self.output.completed)
 
     @property
-    def asked(self) -> int:
-        """Queries asked for; of a flood those that were sent."""
-        if self.load.flood:
-            return self.output.whole.sent
-        return self.load.rate * self.load.duration_s
-
-    @property
     def _most(self) -> int:
         """Queries that may wait for an answer at once."""
-        return outstanding(self.bench.generator, self.load)
+        return int(self.bench.generator.settings["outstanding"])
 
     @cached_property
     def server_was_full(self) -> bool:
@@ -84,7 +76,7 @@ class DnsperfReading(DnsReading):
         of such seconds.
         """
         whole, rate = self.output.whole, self.load.rate
-        if self.load.flood or not self.counts.left_out:
+        if not self.counts.left_out:
             return False
         missing = {True: 0, False: 0}
         before, unanswered = 0.0, 0
@@ -114,11 +106,11 @@ class DnsperfReading(DnsReading):
         """The same, counted."""
         whole = self.output.whole
         return Transactions(
-            due=max(self.asked, whole.sent),
+            due=max(self.load.rate * self.load.duration_s, whole.sent),
             begun=whole.sent,
             answered=whole.completed,
             slow=whole.later_than(self.procedure.late_s),
-            queued=0 if self.load.flood else self._queued,
+            queued=self._queued,
             wrong=sum(self.failures.values()),
         )
 
@@ -172,7 +164,7 @@ class DnsperfReading(DnsReading):
         if failed <= may_fail:
             if whole.completed and not self.expected.same_size(whole.answer_bytes):
                 yield OTHER_ANSWERS
-        elif not self.load.flood and failed - self.hosts_cost(seen, self._most) <= may_fail:
+        elif failed - self.hosts_cost(seen, self._most) <= may_fail:
             yield GENERATOR_STALLED
 
     @property
@@ -195,15 +187,6 @@ class DnsperfReading(DnsReading):
             yield Second(
                 t=float(place), attempted=None, completed=completed, p50_s=None, p99_s=None
             )
-
-
-def outstanding(tool: GeneratorTool, load: Load) -> int:
-    """Queries that may wait for an answer at once.
-
-    Of a flood they are what bounds it.  Else so many that no server holds dnsperf up: with
-    few, a stall of the server stops the queries, and most of what it costs is never asked.
-    """
-    return int(tool.settings["flood_outstanding" if load.flood else "outstanding"])
 
 
 SHORT_S, SHORT_STEP_S = 10, 0.1
@@ -233,7 +216,7 @@ class Dnsperf(QueryTool):
         return False
 
     def command(self, load: Load, *, late_s: float | None = None) -> list[str]:
-        """Build the argv of one run: a rate for a time, or as fast as it can.
+        """Build the argv of one run: a rate for a time.
 
         `late_s` is when a query counts as lost (s); None: when the procedure says.
         """
@@ -244,12 +227,10 @@ class Dnsperf(QueryTool):
         argv += ["-a", self._own.test_address6 if self._is_v6 else self._own.test_address]
         argv += ["-d", str(self._tool.files["queries"]["path"])]
         argv += ["-c", str(settings["clients"]), "-T", str(settings["threads"])]
-        argv += ["-q", str(outstanding(self._tool, load))]
+        argv += ["-q", str(settings["outstanding"])]
         step_s = SHORT_STEP_S if load.duration_s <= SHORT_S else 1
         argv += ["-l", str(load.duration_s), "-t", f"{late_s or self._procedure.late_s:g}"]
-        argv += ["-S", f"{step_s:g}"]
-        if not load.flood:
-            argv += ["-Q", str(load.rate)]
+        argv += ["-S", f"{step_s:g}", "-Q", str(load.rate)]
         size, dnssec_ok = edns_of(self._bench.scenario, self.edns_bytes)
         argv += ["-e"] if size else []
         argv += ["-D"] if dnssec_ok else []

@@ -9,7 +9,6 @@ from leaselab.measure.procedures.duel import DuelTrials
 from leaselab.measure.procedures.event import Crash
 from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
-from leaselab.measure.procedures.flood import Floods
 from leaselab.measure.procedures.max_rate import Search
 from leaselab.measure.procedures.method import Method
 from leaselab.measure.procedures.profile import Profiled
@@ -21,7 +20,6 @@ from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
@@ -35,7 +33,6 @@ _METHODS: dict[type[Procedure], type[Method[Any]]] = {
     Fill: Filled,
     Ramp: Steps,
     Replay: Replayed,
-    Flood: Floods,
     Duel: DuelTrials,
     Profile: Profiled,
 }

@@ -17,15 +17,12 @@ from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
-from leaselab.model.procedures.flood import Flood
 from leaselab.model.procedures.max_rate import MAX_RATE, MaxRate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.procedures.replay import Replay
 
-AnyProcedure = (
-    MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Replay | Flood | Duel | Profile
-)
+AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Replay | Duel | Profile
 PROCEDURES: dict[str, type[AnyProcedure]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyProcedure)
 }

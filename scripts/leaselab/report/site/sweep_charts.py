@@ -217,7 +217,7 @@ def _near(record: Record, rate: float) -> bool:
 
 def far_loads(record: Record) -> int:
     """How many trials the chart of losses leaves out."""
-    return sum(not _near(record, trial.offered_rate) for trial, _ in _named(record))
+    return sum(not _near(record, trial.rate) for trial, _ in _named(record))
 
 
 def latency_chart(record: Record) -> Spec | None:
@@ -285,14 +285,14 @@ def _latencies(record: Record, stage: str) -> Iterator[dict[str, Any]]:
     """The points of the lines of one stage."""
     made = [trial for trial, _ in _named(record)]
     valid = [trial for trial in made if trial.valid and trial.latency_s.get(stage)]
-    near = [trial for trial in valid if _near(record, trial.offered_rate)]
+    near = [trial for trial in valid if _near(record, trial.rate)]
     for trials in _alike(near):
         for percentile in _PERCENTILES:
             field = percentile.replace(".", "")
             value = median(getattr(trial.latency_s[stage], field) for trial in trials)
             if value > 0:
                 yield {
-                    "rate": round(median(trial.offered_rate for trial in trials)),
+                    "rate": round(median(trial.rate for trial in trials)),
                     "ms": float(f"{1000 * value:.4g}"),
                     "percentile": percentile,
                     "trials": len(trials),
@@ -302,8 +302,8 @@ def _latencies(record: Record, stage: str) -> Iterator[dict[str, Any]]:
 def _alike(trials: Sequence[Trial]) -> Iterator[list[Trial]]:
     """Trials of loads that are close to each other, in the order of their loads."""
     group: list[Trial] = []
-    for trial in sorted(trials, key=lambda trial: trial.offered_rate):
-        if group and trial.offered_rate > (1 + _CLOSE) * group[0].offered_rate:
+    for trial in sorted(trials, key=lambda trial: trial.rate):
+        if group and trial.rate > (1 + _CLOSE) * group[0].rate:
             yield group
             group = []
         group.append(trial)
@@ -324,7 +324,7 @@ def _named(record: Record) -> Iterator[tuple[Trial, str]]:
 
 def _loss(trial: Trial, name: str, verdict: str) -> dict[str, Any]:
     return {
-        "rate": round(trial.offered_rate),
+        "rate": trial.rate,
         "loss": 100 * trial.loss_ratio,
         "run": name,
         "seconds": trial.duration_s,
