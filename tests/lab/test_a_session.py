@@ -83,7 +83,7 @@ def test_a_result_keeps_seconds_latencies_and_what_each_program_printed(measured
         assert seen == sorted(seen)  # a short trial may lie between two samples
         assert trial["held"]["server"] >= trial["completed"]
         with gzip.open(place / trial["raw_file"]) as raw:
-            assert b'"program":"leaseload"' in raw.read()
+            assert b'"started_at_s":' in raw.read()
 
 
 def test_what_was_measured_is_listed_shown_and_verified(measured):
