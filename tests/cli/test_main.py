@@ -162,6 +162,11 @@ def test_version(capsys, word):
             "see `leaselab step deploy --help`",
         ),
         (
+            ["show", "one", ""],
+            "one argument too many (found '', wanted leaselab show [ID|PATH|last] "
+            "[OPTION...]); see `leaselab show --help`",
+        ),
+        (
             ["show", "one", "two"],
             "one argument too many (found 'two', wanted leaselab show [ID|PATH|last] "
             "[OPTION...]); see `leaselab show --help`",

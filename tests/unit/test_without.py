@@ -16,7 +16,7 @@ from leaselab.run.own_costs import own_without
 
 ROOT = Path(__file__).parents[2]
 COSTS = {cost.name: cost for cost in known_costs()["kea"].costs}
-OTHERS = ("dhcpd", "dnsmasq")
+OTHERS = ("dhcpd", "dnsmasq", "parts")
 """Servers whose costs are not known."""
 FREE = {"pools": [{"pool": "192.0.2.101 - 192.0.2.200"}]}
 """Addresses of which none is reserved."""

@@ -16,7 +16,7 @@ from leaselab.measure.search_error import SearchReason
 from leaselab.model.record import GENERATOR_LIMITED, MALFORMED
 from leaselab.report.site.validity import MEANINGS, meanings, validity
 
-NO_REASONS = {"EVERYBODY", "NOERROR", "NXDOMAIN"}
+NO_REASONS = {"EVERYBODY", "NOERROR", "NXDOMAIN", "TRUNCATED"}
 
 
 def reasons():

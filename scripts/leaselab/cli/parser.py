@@ -83,7 +83,7 @@ class Parser(argparse.ArgumentParser):
             options = [self._wanted(name) for name in names.split(", ") if name[0] == "-"]
             raise usage_error(what, wanted=", ".join(options) or self.shape, todo=self._see)
         if message.startswith(_SURPLUS):
-            raise self._surplus(message.removeprefix(_SURPLUS).split()[0])
+            raise self._surplus(message.removeprefix(_SURPLUS).split(" ")[0])
         about = _OF_ARGUMENT.fullmatch(message)
         where, what = about.groups() if about else ("", message)
         raise usage_error(what, where=where, wanted=self._wanted(where), todo=self._see)
