@@ -60,12 +60,14 @@ def _interface(host: BenchHost, connection: Connection) -> str:
     )
     has = {link.ifname: [entry.local for entry in link.addr_info] for link in links}
     having = [interface for interface, own in has.items() if host.test_address in own]
-    down = [link.ifname for link in links if not {"UP", "LOWER_UP"} <= {*link.flags}]
-    if len(having) == 1 and having[0] in down:
-        raise lab_broken(
-            f"the link of {having[0]} is down", where=name, todo="look at its cable and switch"
-        )
     if len(having) == 1:
+        (flags,) = [link.flags for link in links if link.ifname == having[0]]
+        if not {"UP", "LOWER_UP"} <= {*flags}:
+            raise lab_broken(
+                f"the link of {having[0]} is down",
+                where=name,
+                todo="look at its cable and switch",
+            )
         return having[0]
     raise lab_broken(
         "not one of its interfaces has the test address",

@@ -281,17 +281,14 @@ class RemoteHost:
                 found=last_line(done.stderr),
                 todo="see that python3 runs there; the sweep can be resumed when it does",
             )
-        last, now = (
-            self._last,
-            decoded(
-                done.stdout,
-                HostReading,
-                what="the reading of the host is invalid",
-                where=self._connection.access.name,
-                todo="see what python3 is there; then resume the sweep",
-            ),
+        now = decoded(
+            done.stdout,
+            HostReading,
+            what="the reading of the host is invalid",
+            where=self._connection.access.name,
+            todo="see what python3 is there; then resume the sweep",
         )
-        self._last = now
+        last, self._last = self._last, now
         if last is not None and last.carrier_changes != now.carrier_changes:
             raise lab_broken(
                 f"the link of {self._interface} has changed while it was measured",
