@@ -13,7 +13,6 @@ from ci.jobcheck.generate import generate
 ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "jobs"
 SETTINGS = JOBS / "jenkins_jobs.ini"
-GOLDEN = ROOT / "tests/data/jobs"
 BUILDER = Path(sys.executable).parent / "jenkins-jobs"
 
 

@@ -17,7 +17,6 @@ import docker
 import pytest
 from tests.jobs.definitions import parameters, pipelines
 from tests.lab.commands import ROOT, copy_inventory, pinned_keys
-from tests.pipeline.allowed import allowed
 from tests.pipeline.executor import Controller
 from tests.repositories import git
 from tests.sources import SourceLists, change, repository_of
@@ -85,11 +84,9 @@ class Site:
         self.bare = folder / "dnsmasq.git"
         git(folder, "clone", "--quiet", "--bare", str(self.work), str(self.bare))
         git(self.work, "remote", "add", "origin", str(self.bare))
-        provides = allowed(ROOT / "jobs" / "controller")
         declared = parameters(pipelines()[JOB])
         self.controller = Controller(
             folder / "jenkins",
-            provides,
             {JOB: self.fork / "Jenkinsfile"},
             parameters={JOB: declared},
         )
@@ -220,7 +217,7 @@ def test_a_push_that_meets_a_broken_bench_is_measured_on_another(site):
     assert met.result == "NOT_BUILT", met.log
     assert met.stages["Check"] == "UNSTABLE"
     assert met.stages["Provision"] == "SKIPPED"
-    assert site.controller.resource("gone")["labels"] == [BROKEN]
+    assert site.controller.resources["gone"]["labels"] == [BROKEN]
     again, *more = site.controller.follow(
         met, site.fork, at_most=2, environment={"LEASELAB_RESULTS": str(site.results)}
     )
@@ -228,7 +225,7 @@ def test_a_push_that_meets_a_broken_bench_is_measured_on_another(site):
     assert again.result == "SUCCESS", again.log
     assert set(again.stages.values()) == {"SUCCESS"}
     assert "Nothing to compare" in archived(again, "comment.md")
-    assert site.controller.resource("rack")["labels"] == [LABEL]
+    assert site.controller.resources["rack"]["labels"] == [LABEL]
     assert free(site)
 
 
