@@ -9,7 +9,7 @@ import yaml
 from tests.plays import play_here
 
 ROOT = Path(__file__).parents[2]
-ROLES = ("database", "mysql", "postgresql", "kea", "dnsmasq", "isc_dhcpd", "powerdns")
+ROLES = ("database", "mysql", "postgresql", "server", "kea", "dnsmasq", "isc_dhcpd", "powerdns")
 FACTS = {
     "architecture": "x86_64",
     "distribution": "Debian",
@@ -21,10 +21,7 @@ GIVEN = {
     "ansible_facts": FACTS,
     "playbook_dir": str(ROOT / "ansible"),
     "kea_known_words": [],
-    "kea_variant": "v4-memfile",
-    "dnsmasq_variant": "v4-dnsmasq",
-    "isc_dhcpd_variant": "v4-dhcpd",
-    "powerdns_variant": "powerdns-postgresql-uncached",
+    "server_variant": "v4-memfile",
     "dns_data_zones": {"folder": "/zones", "zones": 1, "records": 4, "sha256": "abc"},
     "database_variant": "v4-mysql",
     "mysql_variant": "v4-mysql",

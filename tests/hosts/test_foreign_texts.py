@@ -223,8 +223,8 @@ def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
     (checkout / "ansible" / "book.yml").write_text(PLAY, encoding="utf-8")
     server, generator = DOCUMENT["servers"]["server"], DOCUMENT["generator"]
     values = {
-        "kea_build": kept,
-        "kea_artifact": str(checkout / f".leaselab/builds/{kept['key']}/artifact.tar.gz"),
+        "server_build": kept,
+        "server_artifact": str(checkout / f".leaselab/builds/{kept['key']}/artifact.tar.gz"),
         "kea_program": f"{kept['prefix']}/sbin/dnsmasq",
         "folder": "/opt/leaselab",
         "deployed": {

@@ -225,25 +225,17 @@ def test_a_read_is_done_in_check_mode_as_well():
 
 
 LEFT_OUT_OF_CHECKS = {
-    "bind9": ("verify",),
     "build": ("make", "fetch"),
     "database": ("main", "support", "tune"),
     "delayed_link": ("tune",),
-    "dnsmasq": ("verify",),
     "dnsperf": ("probe",),
     "flame": ("verify",),
     "docker_lab": ("install_engine", "image_from_packages", "image_from_registry", "verify"),
-    "isc_dhcpd": ("verify",),
     "isolation": ("begin", "refuse"),
     "kea": ("verify",),
-    "knot": ("verify",),
     "leaseload": ("probe", "verify"),
-    "nsd": ("verify",),
-    "pdns_recursor": ("verify",),
     "perfdhcp": ("probe",),
-    "unbound": ("verify",),
-    "powerdns": ("verify",),
-    "responder": ("verify",),
+    "server": ("verify",),
 }
 """Task files that start, build or ask over what is started; their callers say when."""
 

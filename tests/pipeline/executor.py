@@ -538,10 +538,10 @@ def children(parent, section):
 
 def signalled(variable, cookie, number):
     """The processes with this in their environment, which got a signal (0: none)."""
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):  # gone already, or of another user
             if f"{variable}={cookie}\0".encode() in path.read_bytes():
                 os.kill(int(path.parent.name), number)
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids

@@ -53,12 +53,12 @@ def test_nothing_leads_a_recursor_past_its_hints(role):
 @pytest.mark.parametrize(
     ("role", "line"),
     [
-        ("bind9", "query-source address {{ bind9_test_address }};"),
+        ("bind9", "query-source address {{ server_test_address }};"),
         ("bind9", "{{ bind9_listens }} port 53 { {{ bind9_address }}; };"),
-        ("pdns_recursor", "query-local-address={{ pdns_recursor_test_address }}"),
+        ("pdns_recursor", "query-local-address={{ server_test_address }}"),
         ("pdns_recursor", "local-address={{ pdns_recursor_address }}"),
         ("pdns_recursor", "dnssec=off"),
-        ("unbound", "outgoing-interface: {{ unbound_test_address }}"),
+        ("unbound", "outgoing-interface: {{ server_test_address }}"),
         ("unbound", "interface: {{ unbound_address }}"),
     ],
 )

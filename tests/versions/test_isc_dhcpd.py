@@ -77,14 +77,14 @@ def deployed(tmp_path_factory):
     variants = [
         (
             {
-                "isc_dhcpd_variant": shape,
+                "server_variant": shape,
                 "isc_dhcpd_program": str(program),
                 "isc_dhcpd_state_folder": str(folder),
                 "isc_dhcpd_run_folder": str(folder / "run"),
                 "isc_dhcpd_config_file": str(folder / f"{shape}_dhcpd.conf"),
-                "isc_dhcpd_test_interface": "s0",
-                "isc_dhcpd_test_address": "198.18.0.10",
-                "isc_dhcpd_test_address6": "2001:2:0:1::10",
+                "server_test_interface": "s0",
+                "server_test_address": "198.18.0.10",
+                "server_test_address6": "2001:2:0:1::10",
                 "isc_dhcpd_relay_addresses": ["198.18.0.30"],
                 **{f"isc_dhcpd_{name}": value for name, value in options.items()},
             },

@@ -31,7 +31,7 @@ HOT_STANDBY = {
     "kea_pair_mode": "hot-standby",
     "kea_partner": True,
     "kea_peers": PEERS,
-    "kea_test_address": PEERS[0]["address"],
+    "server_test_address": PEERS[0]["address"],
 }
 SHAPES = {
     "alone": {},
@@ -132,9 +132,9 @@ def variables_of(suite, family, shape):
         "kea_subnet": POOLS[family],
         "kea_pool": POOLS[family],
         "kea_relay_addresses": ["198.18.0.30"],
-        "kea_test_interface": "lo",
-        "kea_test_address": "127.0.0.1",
-        "kea_scenario": "a scenario",
+        "server_test_interface": "lo",
+        "server_test_address": "127.0.0.1",
+        "server_scenario": "a scenario",
         "kea_known_words": known_words(suite, family),
         "ansible_facts": {"architecture": os.uname().machine},
         **SHAPES[shape],
