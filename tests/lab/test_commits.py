@@ -9,7 +9,8 @@ import time
 import docker
 import pytest
 from tests.dnsmasq_changes import START, break_build, mend_build
-from tests.lab.commands import Engine, complaint, leaselab, playbook
+from tests.lab.commands import complaint, leaselab, playbook
+from tests.lab.faults import Host
 from tests.repositories import commit, git, make_repository
 from tests.sources import SourceLists, repository_of
 
@@ -153,26 +154,40 @@ def test_a_full_builder_is_the_labs_fault_and_not_the_commits(source, tmp_path):
     assert last["outcome"] not in (1, 2, 3, 5)
 
 
-def test_a_build_ends_with_the_command_that_asked_for_it(source, tmp_path):
+@pytest.fixture
+def building(source, tmp_path, engine):
+    """A command whose build never ends by itself, once it has begun."""
+    makefile = {"Makefile": f"all:\n\tsleep 600 # {tmp_path.name}\n"}
+    name = commit(source.path, "Never end", makefile, minute=22)
+    words = ["step", "build", SCENARIO, "--repo", source.path, "--commit", name]
+    begun = engine(*words, "--results", tmp_path)
+    deadline = time.monotonic() + BUILD_S
+    while "sleep 600" not in running_on_the_builder():
+        assert begun.process.poll() is None, begun.lines
+        assert time.monotonic() < deadline
+        time.sleep(1)
+    return begun
+
+
+def test_a_build_ends_with_the_command_that_asked_for_it(building):
     """On the builder as well, with all that it started; and the next build need not wait.
 
     Other signals are those of tests/unit/test_build_limits.py and tests/cli/test_playbook.py.
     """
-    makefile = {"Makefile": "all:\n\tsleep 600\n"}
-    name = commit(source.path, "Never end", makefile, minute=22)
-    words = ["step", "build", SCENARIO, "--repo", source.path, "--commit", name]
-    engine = Engine(*words, "--results", tmp_path)
-    deadline = time.monotonic() + BUILD_S
-    while "sleep 600" not in running_on_the_builder():
-        assert engine.process.poll() is None, engine.lines
-        assert time.monotonic() < deadline
-        time.sleep(1)
-    engine.process.send_signal(signal.SIGTERM)
-    engine.end()
+    building.process.send_signal(signal.SIGTERM)
+    building.end()
     deadline = time.monotonic() + 60
     while running_on_the_builder():
         assert time.monotonic() < deadline
         time.sleep(1)
+
+
+@pytest.mark.parametrize("fault", ["freeze", "restart"])
+def test_a_builder_that_goes_away_is_the_labs_fault_and_not_the_commits(building, fault):
+    with Host("builder").undergoing(fault):
+        code, last = building.end(timeout_s=BUILD_S)
+    assert code == 4, last
+    assert "leaselab-builder" in last
 
 
 def running_on_the_builder():

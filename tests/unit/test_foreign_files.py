@@ -261,6 +261,8 @@ def outcome(foreign, path):
     except LeaselabError as error:
         str(error).encode("utf-8", "surrogateescape")
         return error.outcome
+    finally:
+        signal.alarm(0)  # a mutant may take as long to make
     return Outcome.OK
 
 

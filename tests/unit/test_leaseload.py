@@ -34,6 +34,7 @@ from leaselab.measure.generators.leaseload_report import report_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Generated
 from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.replay import Replay
 from leaselab.model.record import GENERATOR_LIMITED, MALFORMED, TOO_FEW_CLIENTS
 from leaselab.model.trial import WHOLE, Load, completed_rate_of, loss_ratio_of
@@ -560,7 +561,7 @@ def test_what_no_client_could_begin_is_lost_or_the_trial_does_not_count(
     assert sums_up(made)
     assert not made.kinds or sum(kind.attempted for kind in made.kinds.values()) == 1000
     if reason == TOO_FEW_CLIENTS:
-        assert made.detail == "60 clients; 500/s may need 500 (--scale 17)"
+        assert made.detail == "60 clients; 500/s may need 120 (--scale 4)"
 
 
 def test_leases_that_a_server_has_refused_are_no_want_of_clients():
@@ -569,21 +570,54 @@ def test_leases_that_a_server_has_refused_are_no_want_of_clients():
     assert (made.valid, made.lost) == (True, 313)
 
 
+def test_of_a_search_what_was_begun_may_show_that_the_goal_is_missed():
+    """More clients would lose no less: what none could begin is the server's loss."""
+    counts = {**report("good")["counts"], "completed": 970, "lost": 30}
+    made = of_clients({"renew": 300}, counts=counts)
+    assert (made.valid, made.lost, made.attempted) == (True, 330, 1300)
+
+
 @pytest.mark.parametrize(
-    ("load", "begun_rate", "wanted"),
+    ("load", "reply_s", "wanted"),
     [
-        ({}, 0, "60 clients; 500/s may need 500"),
-        ({}, 600, "60 clients; 500/s may need 500"),
-        ({}, 6000, "60 clients; 500/s may need 50"),
-        ({"releases": 0.5}, 0, "60 clients; 500/s may need 1000"),
+        ({}, None, 1000),
+        ({}, 0.02, 500 * (0.2 + 0.025 * 2)),
+        ({}, 0.001, 2 * 60),
+        ({}, 1.5, 1000),
+        ({"releases": 0.5}, None, 1500),
     ],
 )
-def test_so_many_clients_are_needed_as_wait_for_replies_or_have_no_lease(
-    load, begun_rate, wanted
-):
-    shares = {"renewals": 0.5, "clients": 60, **load}
-    words = too_few_words(bench(**shares).scenario, Load(500, 2), 1.0, begun_rate)
-    assert words == wanted
+def test_so_many_clients_are_needed_as_wait_for_replies_or_have_no_lease(load, reply_s, wanted):
+    scenario = bench(**{"renewals": 0.5, "clients": 60, **load}).scenario
+    limits = MaxRate(late_s=1.0, wait_s=2.0)
+    words = too_few_words(scenario, Load(500, 2), limits, reply_s)
+    assert words == f"60 clients; 500/s may need {wanted:.0f}"
+
+
+@pytest.mark.parametrize(
+    "generated",
+    [
+        Generated(
+            1, gzip.compress(b""), "leaseload: --fill: found 9 leases, expected 60: no more"
+        ),
+        left(
+            report(
+                "good",
+                ended="interrupted",
+                counts=dict.fromkeys(report("good")["counts"], 0),
+                kinds={},
+                filled={"clients": 60, "leases": 9},
+            ),
+            status=124,
+        ),
+    ],
+)
+def test_a_server_that_leases_too_slowly_before_a_load_is_not_the_labs_fault(generated):
+    made, host = adapter(report("good"), clients=60, renewals=0.5)
+    host.outputs = [generated]
+    with pytest.raises(LeaselabError, match="9 leases of 60 clients") as caught:
+        made.offer(Load(500, 2), may_abort=True).trial(Seen())
+    assert caught.value.outcome is Outcome.INVALID
 
 
 def test_one_kind_alone_is_not_counted_apart():

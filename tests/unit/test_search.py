@@ -347,22 +347,17 @@ def test_small_kinds_that_are_answered_change_no_max_rate(share, trial_s):
     assert estimate.max_rate == pytest.approx(23_000 / (1 - PROCEDURE.loss_ratio), rel=0.01)
 
 
-def crowd(clients, waits_s=0.0, capacity=23_000):
-    """So many clients before a server, each of which waits so long for what is lost."""
+def crowd(clients):
+    """So many clients, all of which are under way as long as their server takes for them."""
 
     def measure(load):
-        due = load.rate * load.duration_s
-        begun = min(load.rate, capacity * 2) * load.duration_s
-        if not waits_s:  # all are under way as long as the server takes for them
-            begun = min(due, capacity * load.duration_s, clients * 1000 * load.duration_s)
-        lost = max(0, begun - capacity * load.duration_s)
-        begun -= max(0, int(lost * min(1, waits_s)) - clients)
-        is_short = begun < 0.99 * due
+        served = min(load.rate, 23_000, clients * 1000)
+        is_short = served < 0.99 * load.rate
         return trial_of(
             load.rate,
             load.duration_s,
-            min(lost, begun),
-            attempted=begun,
+            0,
+            attempted=served * load.duration_s,
             valid=not is_short,
             reason=TOO_FEW_CLIENTS if is_short else "",
             detail=f"{clients} clients" if is_short else "",
@@ -391,12 +386,6 @@ def test_clients_that_were_too_few_for_a_moment_are_enough():
         return replace(made, valid=False, reason=TOO_FEW_CLIENTS) if is_short else made
 
     assert_proven(search(measure, PROCEDURE))
-
-
-def test_clients_that_are_too_few_for_an_overload_alone_are_enough_for_a_max_rate():
-    estimate = search(crowd(5000, waits_s=1.0), PROCEDURE)
-    assert any(trial.reason == TOO_FEW_CLIENTS for trial in estimate.trials)
-    assert estimate.max_rate == pytest.approx(23_000 / (1 - PROCEDURE.loss_ratio), rel=0.02)
 
 
 def test_a_server_that_is_faster_while_its_store_is_empty_is_no_lossy_one():

@@ -17,8 +17,6 @@ from leaselab.model.trial import Trial
 
 OVERLOADED = 0.2
 """Loss ratio above which a stall of the generator does not explain that a trial failed."""
-MOST_STARVED = 3
-"""Trials with too few clients by which a search may find where to look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +50,14 @@ class Outcomes:
             return True
         if not trial.traffic_s or not _begun(trial):
             return False
-        limit = dict.fromkeys(NOT_OFFERED, self.procedure.loss_ratio)
-        limit[GENERATOR_STALLED] = OVERLOADED
+        limit = {GENERATOR_LIMITED: self.procedure.loss_ratio, GENERATOR_STALLED: OVERLOADED}
         return trial.loss_ratio > limit.get(trial.reason, 1.0)
 
     @property
     def starved(self) -> Trial | None:
         """A trial that had too few clients; None while the search may do without such loads.
 
-        One of an overload, whose clients wait for what is lost, only says where to look; one
-        of no more than was begun in another trial was a moment's.
+        One of no more than was begun in another trial was a moment's.
         """
         begun = max((trial.rate for trial in self.valid), default=0)
         short = [
@@ -69,8 +65,7 @@ class Outcomes:
             for trial in self.trials
             if trial.reason == TOO_FEW_CLIENTS and trial.rate > begun
         ]
-        kept = [trial for trial in short if not self.is_informative(trial)]
-        return short[-1] if len(kept) > 1 or len(short) > MOST_STARVED else None
+        return short[-1] if len(short) > 1 else None
 
     @property
     def unserved(self) -> list[str]:

@@ -172,7 +172,12 @@ class Trials:
             in_use=after.held,
             trouble=trouble,
         )
-        trial = reading.trial(seen)
+        try:
+            trial = reading.trial(seen)
+        except LeaselabError as error:
+            if error.outcome is Outcome.INVALID:
+                self._refuse_unreached()
+            raise
         if trial.attempted and not trial.completed:
             self._refuse_unreached()
         if self.procedure.of_generator:

@@ -1,7 +1,6 @@
 """A pair: what a sweep keeps of it, and what it says when a half of it fails."""
 
 import json
-import re
 
 import pytest
 from tests.lab.commands import (
@@ -14,6 +13,7 @@ from tests.lab.commands import (
     resumed,
     trials_of,
 )
+from tests.lab.faults import Host, says
 
 pytestmark = pytest.mark.lab
 
@@ -21,6 +21,13 @@ SCENARIO = "v4-memfile-hs"
 """Without threads: the control agents are between them."""
 
 SLOW = {**LONG_TRIALS, "start_rate": 800}
+TABLE = [
+    # host, fault, when, exit code, what is said
+    ("partner", "kill", "in a trial", 3, "partner: the server died … kea-dhcp4 is gone"),
+    ("partner", "freeze", "in a trial", 4, "partner: "),
+    ("partner", "link down", "in a trial", 4, "the pair is not in its state … wanted both"),
+    ("partner", "restart", "in a trial", 4, "partner: the host"),
+]
 
 
 @pytest.mark.parametrize("scenario", ["v6-memfile-mt-lb", "v4-memfile-hs"])
@@ -39,35 +46,17 @@ def test_every_answered_client_is_known_to_both_servers(bench_file, results, on_
         assert on_host(role, "pgrep kea || echo none") == "none\n"
 
 
-def test_a_partner_killed_in_a_trial_is_an_invalid_measurement(
-    engine, bench_file, results, on_host
-):
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: "-".join(row[:2]).replace(" ", "-"))
+def test_a_fault_of_a_partner_is_that_partners(row, engine, bench_file, results):
+    role, fault, _, code, said = row
     sweep = engine("step", "sweep", bench_file(**SLOW), "--results", results)
     sweep.saw(r"run 1/1: \d+/s for", timeout_s=120)
-    on_host("partner", "pkill -KILL -x kea-dhcp4")
-    code, last = sweep.end()
-    assert code == 3, last
-    assert last.startswith(
-        "leaselab: leaselab-partner: the server died while it was measured: kea-dhcp4 is gone"
-    )
-
-
-def test_a_partner_out_of_reach_is_a_broken_lab_and_the_sweep_goes_on(
-    engine, bench_file, results, deployed, on_host
-):
-    interface = deployed["hosts"]["partner"]["test_interface"]
-    sweep = engine("step", "sweep", bench_file(**SLOW), "--results", results)
-    sweep.saw(r"run 1/1: \d+/s for", timeout_s=120)
-    on_host("partner", f"ip link set {interface} down")
-    try:
-        code, last = sweep.end(timeout_s=180)
-    finally:
-        on_host("partner", f"ip link set {interface} up")
-        # what a kernel forgets when a link goes down
-        on_host("partner", f"ip -6 address add 2001:2:0:1::20/64 dev {interface}")
-    assert code == 4, last
-    assert re.search(r"the pair is not in its state after \d+ s \(found .*; wanted both", last)
-    resumed(results)
+    with Host(role).undergoing(fault):
+        got, last = sweep.end(timeout_s=180)
+    assert got == code, last
+    assert says(last, said), last
+    if code == 4:
+        resumed(results)
 
 
 PARTNER = """      hosts:

@@ -173,18 +173,25 @@ def clients_of(scenario: Scenario, load: Load) -> int:
     return own or load.clients
 
 
-def too_few_words(scenario: Scenario, load: Load, late_s: float, begun_rate: float) -> str:
+def too_few_words(
+    scenario: Scenario, load: Load, procedure: Procedure, reply_s: float | None
+) -> str:
     """Say how many clients a load needs, so that one waits whenever something is due.
 
-    By Little's law: as many as begin while a reply takes, with room, and those that end without
-    a lease beyond the ones that get it.  All clients waited while `begun_rate` was begun (1/s).
+    By Little's law: as many as begin while a reply takes, with room, those that wait for what
+    may be lost, and those that end without a lease beyond the ones that get it.  The median
+    reply took `reply_s` (s); None where none came.  Twice what they are, at the least.
     """
     clients, wishes = clients_of(scenario, load), wishes_of(scenario)
-    reply_s = min(late_s, _REPLY_ROOM * clients / begun_rate if begun_rate else late_s)
+    wait_s = max(procedure.late_s, procedure.wait_s)
+    waits_s = wait_s
+    if reply_s is not None:
+        waits_s = min(wait_s, _REPLY_ROOM * reply_s + procedure.loss_ratio * wait_s)
     ending = sum(wishes.get(kind, 0.0) for kind in ("release", "decline"))
     ending -= sum(wishes.get(kind, 0.0) for kind in ("new", "rapid"))
     rate = max(load.counts) * len(load.counts) / load.duration_s if load.counts else load.rate
-    needed = math.ceil(rate * (reply_s + load.duration_s * max(0.0, ending)))
+    needed = math.ceil(rate * (waits_s + load.duration_s * max(0.0, ending)))
+    needed = max(needed, 2 * clients)
     file = scenario.load.get("clients_file")
     how = f" (--scale {math.ceil(needed / clients * file['scale'])})" if file else ""
     return f"{clients} clients; {rate:g}/s may need {needed}{how}"

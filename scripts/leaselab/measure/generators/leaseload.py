@@ -42,6 +42,7 @@ from leaselab.measure.generators.dns_answers import (
     updates_of,
 )
 from leaselab.measure.generators.leaseload_reading import (
+    LEAST_FILL_RATE,
     ClientsReading,
     LeaseloadReading,
     QueriesReading,
@@ -56,8 +57,6 @@ from leaselab.model.trial import RECORDED, Load
 
 QUIET_S = 0.25
 """Silence after the traffic after which what is not answered counts as lost (s)."""
-LEAST_FILL_RATE = 500.0
-"""Leases that a server gives to clients before a load, at the least (1/s)."""
 AT_ONCE_S = 1
 """Time within which all clients of a burst have begun (s)."""
 SUBNETS_BYTES = 1232

@@ -29,18 +29,23 @@ from leaselab.measure.generators.leaseload_report import (
     KindCounts,
     Report,
     ReportSecond,
+    filled_of,
     report_of,
 )
 from leaselab.measure.generators.transactions import MISSING_SHARE, Transactions, unserved
+from leaselab.model.errors import invalid_measurement
 from leaselab.model.kinds import deciding
 from leaselab.model.procedures.burst import RESENT
-from leaselab.model.record import TOO_FEW_CLIENTS
+from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.record import SERVER, TOO_FEW_CLIENTS
 from leaselab.model.trial import WHOLE, Part, Second, Trial
 
 GENERATOR_SOCKET = "generator socket"
 """Place of packets that the generator's host did not take, or dropped on their way to it."""
 CLOSED_CONNECTIONS = "closed connections"
 """Place of queries that were under way on connections as the server closed them."""
+LEAST_FILL_RATE = 500.0
+"""Leases that a server gives to clients before a load, at the least (1/s)."""
 ENDED_EARLY = "failed"
 """`Report.ended` where more exchanges had failed than the goal allows."""
 
@@ -51,7 +56,21 @@ class LeaseloadReading(Reading):
 
     @cached_property
     def report(self) -> Report:
-        """The report, parsed; raises a broken-lab error for what is no measurement."""
+        """The report, parsed; raises a broken-lab error for what is no measurement.
+
+        Where the server left clients without their leases before the load, an
+        invalid-measurement error.
+        """
+        given = filled_of(self.generated)
+        if given is not None:
+            raise invalid_measurement(
+                "the server did not give all clients their leases before the load",
+                where=self.bench.hosts[SERVER].access.name,
+                found=f"{given.leases} leases of {given.clients} clients",
+                wanted=f"all of them, {LEAST_FILL_RATE:.0f}/s at the least",
+                todo="measure fewer clients (--scale, of a file's), or see the server's pools "
+                "and log",
+            )
         return report_of(self.generated, self.bench)
 
     @property
@@ -110,18 +129,29 @@ class LeaseloadReading(Reading):
         """Return the word for a load that was not offered, where that matters; else empty.
 
         Of the kinds that need a lease as much may be missing as of a whole load.  Where the
-        server has refused the leases of most clients, what is missing is its own loss.
+        server has refused the leases of most clients, what is missing is its own loss.  So it
+        is of a search where the goal was missed by what was begun, which is less than was due.
         """
         report = self.report
         if report.left_out >= report.starved:
             return super().short(counts)
         if 2 * report.counts.refused > clients_of(self.bench.scenario, self.load):
             return ""
+        if isinstance(self.procedure, MaxRate) and self._misses_by_begun:
+            return ""
         due = sum(kind.due for kind in self.kinds.values() if kind.starved) or counts.due
         judged = (counts, *self._deciding())
         few = report.starved > MISSING_SHARE * due
         few |= any(one.falls_short(self.procedure.loss_ratio) for one in judged)
         return TOO_FEW_CLIENTS if few else ""
+
+    @property
+    def _misses_by_begun(self) -> bool:
+        """Whether what was begun, or a kind of it, lost more than the goal allows."""
+        whole = self.transactions.as_begun
+        kinds = {word: kind.as_begun for word, kind in self.kinds.items()}
+        judged = [whole, *(kinds[word] for word in deciding(whole, kinds))]
+        return any(one.failed > self.procedure.loss_ratio * one.begun for one in judged)
 
     def _deciding(self) -> list[Transactions]:
         """The kinds that are judged alone."""
@@ -199,8 +229,8 @@ class LeaseloadReading(Reading):
         )
         if made.reason != TOO_FEW_CLIENTS:
             return made
-        begun_rate = made.attempted / made.traffic_s if made.traffic_s else 0.0
-        words = too_few_words(self.bench.scenario, self.load, self.procedure.late_s, begun_rate)
+        reply_s = report.whole.p50 if report.whole else None
+        words = too_few_words(self.bench.scenario, self.load, self.procedure, reply_s)
         return msgspec.structs.replace(made, detail=words)
 
     def _parts(self) -> tuple[Part, ...]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import zlib
 from collections.abc import Mapping
 
 import msgspec
 
-from leaselab.measure.generators.printed import printed, unreadable
+from leaselab.measure.generators.printed import TIMED_OUT, printed, unreadable
 from leaselab.model.bench import Bench
 from leaselab.model.bounds import clipped
 from leaselab.model.observation import Generated
@@ -25,6 +27,8 @@ CONNECTED = {
     "no_room": "messages that no connection took",
 }
 """Likewise of connections."""
+_NO_MORE = re.compile(r"--fill: found (\d+) leases, expected (\d+)")
+"""What leaseload says where the server gives no more leases."""
 
 
 class Counts(msgspec.Struct, frozen=True):
@@ -216,3 +220,18 @@ def report_of(generated: Generated, bench: Bench) -> Report:
             sums = f"{ends} ends of {counts.attempted} exchanges ({word})"
             raise unreadable("leaseload", sums, text)
     return report
+
+
+def filled_of(generated: Generated) -> Filled | None:
+    """What a filling that failed, or was ended for its time, came to; None of another end."""
+    if given := _NO_MORE.search(generated.error):
+        leases, clients = map(int, given.groups())
+        return Filled(clients, leases)
+    if generated.status != TIMED_OUT:
+        return None
+    try:
+        text = zlib.decompress(generated.output_gz, wbits=31)
+        ended = msgspec.json.decode(text, type=Report)
+    except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return None if ended.counts.attempted else ended.filled

@@ -11,6 +11,8 @@ from leaselab.model.record import GENERATOR
 
 WRONG = (ValueError, ArithmeticError, KeyError, TypeError, AttributeError, RecursionError)
 """What reading JSON of another form, or with other values, may raise."""
+TIMED_OUT = 124
+"""Exit status of a generator that did not end in time, and was interrupted."""
 
 
 def no_measurement(bench: Bench, what: str) -> LeaselabError:
@@ -66,7 +68,7 @@ def _reason(status: int) -> str:
     """Return what an exit status of the generator's shell means."""
     if status == 127:
         return "not found on the host"
-    if status in (124, 137):
+    if status in (TIMED_OUT, 137):
         return "was killed, or did not end in time"
     if status < 0 or status > 128:
         return f"was ended by signal {abs(status) % 128}"
