@@ -23,7 +23,7 @@ from leaselab.model.journal import Fault
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Bracket, Confirmation, Record, Round
+from leaselab.model.record import Bracket, Confirmation, Experiment, Record, Round
 from leaselab.model.server import Build
 from leaselab.model.source import Commit
 from leaselab.model.trial import WHOLE, Percentiles, Sample, Second, Trial
@@ -394,9 +394,23 @@ def example_cell(value: float | None = 1000.0, **fields: Any) -> Cell:
         "environment": "1-aa",
         "started_at": "2026-11-21T11:30:05.000Z",
         "finished_at": "2026-11-21T11:33:09.050Z",
-        "session": "20261121T113005Z-v4-memfile-3f9a",
     }
-    return Cell(value=value, factors=factors, **{**known, **fields})
+    session = fields.pop("session", "one")
+    of = {**known, **fields}
+    order = -1 if of["scenario"].endswith("-mt") else 1
+    spread = (-0.01, -0.004, 0.004, 0.01)[::order]
+    plain = replace(PROCEDURE, rounds=len(spread), trim=0)
+    rates = [1000 * (value or 1.0) * (1 + each) for each in spread]
+    record = example_result(rates, procedure=plain)
+    record = replace(
+        record,
+        id=f"{of['id']}-{value}",
+        scenario=replace(record.scenario, name=of["scenario"], factors=factors),
+        bench=replace(record.bench, environment=of["environment"]),
+        experiment=Experiment(id=session, points=(), interleaved=True),
+        outcome="invalid" if value is None else "ok",
+    )
+    return Cell(value=value, factors=factors, record=record, **of)
 
 
 def archive_result(root: Path, record: Record | None = None) -> Record:

@@ -14,7 +14,7 @@ from tests.examples import example_result
 from tests.formula import archived_profiles
 from tests.hostile import ATTACK, hostile_archive
 from tests.lab_archive import RELEASES, release_archive
-from tests.past import fought, past
+from tests.past import fought, name_of, past
 
 from leaselab.analysis.capacity import configurations
 from leaselab.analysis.demand import Demand, Population, Rush
@@ -158,6 +158,41 @@ def test_every_page_comes_to_life_without_a_complaint_or_a_request_and_fits(repo
     assert seen > 20
     assert page.complaints == []
     assert all(url.startswith(f"file://{report}/") for url in page.requested)
+
+
+def test_comparisons_are_picked_by_build_or_result_filtered_counted_and_copied(tmp_path, look):
+    made = past(tmp_path, [1.0, 1.0, 0.9], drift=0.0, noise=0.003)
+    past(tmp_path, [1.0], scenario="v6-memfile", drift=0.0, noise=0.003)
+    page = look()
+    page.goto(f"file://{write_site(Store(tmp_path), tmp_path / 'report').parent}/compare.html")
+    rows = page.locator("table.lines tbody tr:visible")
+    counts = page.locator("h1")
+    assert (rows.count(), counts.inner_text()) == (2, "1 slower, 0 faster, 1 equal")
+    page.get_by_label("those that differ").check()
+    assert (rows.count(), counts.inner_text()) == (1, "1 slower, 0 faster, 0 equal")
+    page.get_by_label("those that differ").uncheck()
+    page.get_by_label("name").fill("v6")
+    assert rows.count() == 1
+    page.get_by_label("name").fill("")
+    pick = {side: page.get_by_label(side, exact=True) for side in "AB"}
+    pick["A"].select_option(made[0].id)
+    assert rows.count() == 3, "every one of the result, however far it is folded"
+    pick["B"].select_option(label=f"kea 2.6.3 ({name_of(2)[:10]})")
+    assert rows.count() == 1
+    page.get_by_role("button", name="Copy as Markdown").click()
+    head, rule, line = page.locator("textarea").input_value().splitlines()
+    assert (
+        head
+        == "| "
+        + " | ".join(
+            page.locator("table.lines").first.locator("th[scope=col]").all_inner_texts()
+        )
+        + " |"
+    )
+    assert set(rule) == set("| -")
+    assert line.startswith("| v4-memfile | kea 2.6.3")
+    assert "| slower | 0.9" in line
+    assert page.complaints == []
 
 
 def test_hovering_over_a_point_shows_its_words_as_text(report, look):

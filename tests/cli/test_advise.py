@@ -165,7 +165,7 @@ def test_equal_points_are_reported_as_no_difference(results, debugging, capsys):
     archived(results, COSTLY)
     archived(results, PLAIN, 1.001)
     assert main(["advise", debugging]) == 0
-    assert "no difference seen" in capsys.readouterr().out
+    assert "equal" in capsys.readouterr().out
 
 
 def test_one_run_has_a_ratio_without_interval(results, debugging, capsys):
@@ -390,7 +390,7 @@ def test_each_cost_is_measured_in_the_file_itself(lab, measured):
     costs = measured.costs()
     assert set(costs) == {"info-logging", "one-thread"}
     for name, own in costs.items():
-        assert (own["answer"], own["why"]) == ("slower", "")
+        assert (own["word"], own["why"]) == ("slower", "")
         assert own["ci95"][0] < own["cost"] < own["ci95"][1]
         assert own["cost"] == pytest.approx(0.1, abs=0.01)
         base, other = (lab.store.load(result) for result in own["results"])
@@ -454,9 +454,9 @@ def test_a_server_that_does_not_start_without_it_is_the_reason(lab, measured):
     base = measured.costs()["info-logging"]["base"]
     lab.deploy_faults[base] = server_broken("it refuses the file", where="sut")
     costs = measured.costs("--find", "2")
-    assert costs["info-logging"]["answer"] == ""
+    assert costs["info-logging"]["word"] == ""
     assert "it refuses the file" in costs["info-logging"]["why"]
-    assert costs["one-thread"]["answer"] == "no change"
+    assert costs["one-thread"]["word"] == "equal"
 
 
 def test_a_server_that_starts_in_no_duel_is_an_error(lab, measured):

@@ -85,7 +85,7 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
     code, out, err, comment, cases = compared(base.id, "last")
     assert code == 1
     said = (
-        "Regression: kea 2.6.3 of commit bbbbbbbbbb (Describe each packet twice) is 8.0 % "
+        "Slower: kea 2.6.3 of commit bbbbbbbbbb (Describe each packet twice) is 8.0 % "
         "slower than kea 2.6.3 of commit aaaaaaaaaa (Start) across sessions 60 min apart, with "
         "the drift of the machine in it (p < 0.0001); 5 % are allowed."
     )
@@ -109,7 +109,7 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
     ]
     assert err == f"leaselab: v4-memfile: {said}\n"
     assert comment.startswith(
-        "## Leaselab: regression across sessions\n\nRegression: kea 2.6.3 of commit bbbb"
+        "## Leaselab: slower across sessions\n\nSlower: kea 2.6.3 of commit bbbb"
     )
     assert f"| B | kea 2.6.3 | bbbbbbbbbb | Describe each packet twice | {other.id} |" in (
         comment
@@ -118,23 +118,23 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
     assert own.attrib["name"] == "v4-memfile kea 2.6.3 (bbbbbbbbbb)"
     assert [part.tag for part in own] == ["system-out"]
     assert judged.attrib["name"] == "v4-memfile verdict"
-    assert judged.find("failure").attrib == {"message": said, "type": "regression"}
+    assert judged.find("failure").attrib == {"message": said, "type": "slower"}
 
 
 @pytest.mark.parametrize(
     ("factor", "threshold", "message"),
     [
-        (1.08, "5", ("improvement", "is 8.0 % faster than")),
-        (0.98, "5", ("no change", "No change that counts: ")),
+        (1.08, "5", ("faster", "is 8.0 % faster than")),
+        (0.98, "5", ("equal", "Equal: ")),
         (
             0.999,
             "5",
             (
-                "no change",
+                "equal",
                 "smallest drop that runs with this scatter could have shown is 0.5 %.",
             ),
         ),
-        (0.92, "10", ("no change", "10 % are allowed")),
+        (0.92, "10", ("equal", "10 % are allowed")),
     ],
 )
 def test_what_is_no_regression_ends_well(measured, compared, factor, threshold, message):
@@ -152,7 +152,7 @@ def test_json_is_one_document_whatever_comes_of_it(measured, compared):
     code, out, err, *_ = compared(base.id, other.id, "--json")
     document = json.loads(out)
     assert (code, err.count("\n")) == (1, 1)
-    assert (document["outcome"], document["reason"]) == ("regression", None)
+    assert (document["word"], document["reason"]) == ("slower", None)
     assert (document["a"]["id"], document["b"]["commit"]) == (base.id, "b" * 40)
     assert document["ratio"] == pytest.approx(0.92)
     assert document["ci95"] == pytest.approx([0.915, 0.925], abs=0.001)
@@ -161,7 +161,7 @@ def test_json_is_one_document_whatever_comes_of_it(measured, compared):
     assert document["smallest_seen"] == pytest.approx(0.0053, abs=0.0001)
     code, out, *_ = compared(base.id, base.id, "--json")
     document = json.loads(out)
-    assert (code, document["outcome"], document["ratio"]) == (2, "usage", None)
+    assert (code, document["word"], document["ratio"]) == (2, "not comparable", None)
     assert "with itself" in document["reason"]
 
 
@@ -173,7 +173,7 @@ def test_what_is_not_comparable_is_refused_and_still_reported(measured, compared
     assert "another environment of the lab, another procedure trial_s" in err
     assert "(found 1-bb, 2, wanted 1-aa, 3)" in err
     assert "No verdict on kea 2.6.3 of commit bbbbbbbbbb" in out
-    assert "## Leaselab: usage" in comment
+    assert "## Leaselab: not comparable" in comment
     assert "found 1-bb, 2, wanted 1-aa, 3" in comment
     assert own.find("error") is None
     assert judged.find("error").attrib["type"] == "usage"
@@ -215,7 +215,7 @@ def test_an_unknown_a_is_reported_with_what_is_known_of_b(measured, compared):
     assert (code, err) == (2, f"leaselab: no such result: 'nosuch'; {todo}\n")
     assert "no such result: 'nosuch'" in comment
     assert own.find("error") is None
-    assert judged.find("error").attrib["type"] == "usage"
+    assert judged.find("error").attrib["type"] == "not comparable"
 
 
 class TestPrevious:
@@ -257,7 +257,7 @@ class TestPrevious:
         assert own.find("skipped") is None
         assert judged.find("skipped").attrib["type"] == "first"
         _, out, *_ = compared("previous", "last", "--json")
-        assert json.loads(out)["outcome"] == "first"
+        assert json.loads(out)["word"] == "first"
 
     def test_a_damaged_one_is_said_and_passed_over(self, root, measured, compared, caplog):
         wanted, damaged = measured("a"), measured("b")
@@ -351,11 +351,11 @@ class TestNamesOfCommits:
         assert err.splitlines()[-1].startswith("leaselab: 1 of 2 scenarios: v4-memfile")
         table = [line.split() for line in out.splitlines()[1:3]]
         assert [(row[0], row[1], row[-4]) for row in table] == [
-            ("v4-memfile", "regression", "0.900"),
-            ("v6-memfile", "improvement", "1.100"),
+            ("v4-memfile", "slower", "0.900"),
+            ("v6-memfile", "faster", "1.100"),
         ]
-        assert "v4-memfile: Regression: " in out
-        assert "| v6-memfile | improvement across sessions | max rate/s |" in comment
+        assert "v4-memfile: Slower: " in out
+        assert "| v6-memfile | faster across sessions | max rate/s |" in comment
         assert [len(list(case)) for case in cases if "verdict" in case.get("name")] == [2, 1]
         document = json.loads(compared("v1.0", "main", *names, "--json")[1])
         assert document["outcome"] == "regression"

@@ -34,10 +34,9 @@ def live(place, a, b, *arguments):
 def test_equal_servers_end_with_no_change_and_say_how_sure_that_is(lab, place, capsys):
     assert live(place, "v1.0", "main", "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["outcome"] == "no change"
-    assert document["duel"]["answer"] == "no change"
+    assert (document["word"], document["outcome"]) == ("equal", "ok")
     assert document["duel"]["error_budget"] is None
-    assert document["a"]["rounds"] == document["duel"]["rounds"] < 74, "it ended early"
+    assert document["a"]["runs"] == document["duel"]["rounds"] < 74, "it ended early"
     assert set(lab.built) == {of(place, "v1.0"), of(place, "main")}
     assert 0.5 < document["duel"]["power"] <= 1
     assert [row["commit"] for row in (document["a"], document["b"])] == [
@@ -67,7 +66,7 @@ def test_a_drop_in_every_layout_is_the_codes_and_in_one_its_place(
     over = json.loads(out)["over"]
     assert over["cause"] == cause
     assert [layout["seed"] for layout in over["layouts"]] == [1, 2, 3]
-    assert [layout["answer"] == "slower" for layout in over["layouts"]] == [
+    assert [layout["word"] == "slower" for layout in over["layouts"]] == [
         seed in slow for seed in (1, 2, 3)
     ]
     assert "3 layouts: 6 builds, and 3 duels of at most" in err
@@ -218,7 +217,7 @@ def test_a_duel_that_was_interrupted_is_resumed_to_the_same_verdict(lab, place, 
     assert len(results) == 2
     first = lab.store.load(results[0]).experiment.points
     assert main(["compare", *first]) == 0
-    assert "No change bigger than" in capsys.readouterr().out
+    assert "Equal: no change bigger than" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("places", [1, 2])

@@ -63,7 +63,7 @@ def test_a_shorter_start_is_better_and_none_is_no_change(place, hashes, capsys):
     assert "Better: the start time of kea" in capsys.readouterr().out
     assert live(place, hashes[0], hashes[1], "--metric", "start_s", "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert (document["metric"], document["outcome"]) == ("start_s", "no change")
+    assert (document["metric"], document["word"]) == ("start_s", "equal")
 
 
 def test_starts_are_at_one_address_where_two_could_be_up_at_once(lab, place, hashes):
@@ -153,11 +153,11 @@ def test_archived_results_are_compared_by_any_metric_of_both(archive, capsys):
     assert main(["compare", first, last]) == 0
     capsys.readouterr()
     assert main(["compare", first, last, "--metric", "start_s"]) == 1
-    assert "Regression: the start time of kea" in (out := capsys.readouterr().out)
+    assert "Worse: the start time of kea" in (out := capsys.readouterr().out)
     assert "50.0 % higher than that of kea" in out
     assert "start (ms)" in out
     assert main(["compare", last, first, "--metric", "start_s"]) == 0
-    assert "Improvement: the start time of kea" in capsys.readouterr().out
+    assert "Better: the start time of kea" in capsys.readouterr().out
     assert main(["compare", first, last, "--metric", "reload_s"]) == 2
     assert "the result has no such metric" in capsys.readouterr().err
 

@@ -106,7 +106,7 @@ class Duels:
         if self.error is not None:
             raise self.error
         fought(self.folder, self.records[13], self.records[14], self.ratio)
-        return "regression"
+        return "slower"
 
 
 @pytest.fixture

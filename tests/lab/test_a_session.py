@@ -12,7 +12,18 @@ from tests.lab.commands import ROOT, leaselab, trials_of
 pytestmark = pytest.mark.lab
 
 SCENARIO = "v4-memfile"
-QUICK = ["--wait-s", 0.5, "--late-s", 0.25, "--width", 0.5, "--trial-s", 1, "--confirm-s", 3]
+QUICK = [
+    "--wait-s",
+    0.5,
+    "--late-s",
+    0.25,
+    "--relative-width",
+    0.5,
+    "--trial-s",
+    1,
+    "--confirm-s",
+    3,
+]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.lab
 @pytest.mark.usefixtures("deployed")
 def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(results):
     first, second = names = ("v6-dnsmasq", "v6-dnsmasq-file")
-    quick = ["--runs=2", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--width=0.5"]
+    quick = ["--runs=2", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--relative-width=0.5"]
     quick += ["--warm-up-s=0", "--confirm-s=0"]
     done = leaselab("run", *names, *quick, "--results", results, timeout_s=400)
     assert done.returncode == 0, done.stderr

@@ -157,7 +157,7 @@ def test_it_is_listed_and_judged(results):
         ("p99_s", "s"),
     }
     verdict = compare(fast, slow)
-    assert verdict.word == "regression"
+    assert verdict.word == "slower"
     assert verdict.verdict.ratio == pytest.approx(0.8, rel=0.02)
 
 

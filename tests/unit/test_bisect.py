@@ -182,8 +182,8 @@ def test_it_halves_the_range_and_confirms_against_the_parent():
     assert [step.why for step in steps] == [Why.ENDS, *[Why.HALVE] * 6, Why.CONFIRM]
     (culprit,) = end.culprits
     assert culprit.gap == Gap(19, 20)
-    assert culprit.ratio == pytest.approx(0.95, abs=0.001)
-    assert culprit.ci95[0] < 0.95 < culprit.ci95[1]
+    assert culprit.level.ratio == pytest.approx(0.95, abs=0.001)
+    assert culprit.level.duels == 1
 
 
 def test_duels_that_halve_are_as_long_as_the_noise_needs():
@@ -313,7 +313,10 @@ def test_all_duels_together_say_how_fast_each_place_is():
         32: 0.95,
         64: 0.95,
     }
-    assert rows[16].error > rows[32].error
+    assert [rows[place].duels for place in (64, 32, 16)] == [1, 3, 3]
+    assert rows[64].ci95 == known[0].ci95, "one duel is not pooled"
+    widths = [high - low for low, high in (rows[place].ci95 for place in (16, 32))]
+    assert widths[0] > widths[1]
 
 
 def test_its_cost_is_that_of_searches_that_it_makes_up():

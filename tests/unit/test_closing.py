@@ -20,7 +20,7 @@ def test_a_server_that_loses_at_any_load_keeps_the_goal_at_none():
         reasons=[{"word": "loses-at-any-load", "text": "the server said so"}],
     )
     closing_text = closing(compare(BASE, other))
-    assert closing_text.startswith("Regression: ")
+    assert closing_text.startswith("Slower: ")
     assert "sustains no load that it was tried with" in closing_text
 
 
@@ -30,7 +30,7 @@ def test_an_unsteady_machine_is_reported_before_the_verdict():
     other = example_result(slower, token="0002", reasons=reasons)
     closing_text = closing(compare(BASE, other))
     assert closing_text.startswith(
-        "On a machine that was unsteady while B was measured: Regression: "
+        "On a machine that was unsteady while B was measured: Slower: "
     )
 
 

@@ -47,7 +47,7 @@ def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_repor
     assert (curve.factor, curve.title, curve.unit) == ("threads", "max rate", "exchanges/s")
     assert standings(curve) == [
         (2, "differs"),
-        (4, "no difference seen"),
+        (4, "equal"),
         (8, "best"),
         (16, "differs"),
     ]
@@ -60,7 +60,7 @@ def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_repor
 def test_the_best_is_the_lowest_where_lower_is_better():
     records = [point(2, 0.7), point(4, 0.7005), point(8, 1.0)]
     curve = curve_of([lower_is_better(record) for record in records])
-    assert standings(curve) == [(2, "best"), (4, "no difference seen"), (8, "differs")]
+    assert standings(curve) == [(2, "best"), (4, "equal"), (8, "differs")]
     neither = [
         replace(record, metrics=(replace(record.figure, better="neither"),))
         for record in records

@@ -103,13 +103,13 @@ def judged(both, name, ratio):
 
 def test_no_change_names_the_smallest_one_that_is_excluded_and_what_is_seen_all_the_same(duel):
     closing_text = closing(compare(*judged(duel(0.99, noise=0.002), "cpu_us", 1.0)))
-    assert closing_text.startswith("No change bigger than ")
+    assert closing_text.startswith("Equal: no change bigger than ")
     assert "It is slower by about 1.0 %, which is less than is looked for." in closing_text
 
 
 def test_a_table_of_duels_says_how_large_a_change_is_not_excluded(duel):
     (closing,) = closings([compare(*duel(1.0))])
-    assert "No change bigger than " in closing
+    assert "Equal: no change bigger than " in closing
     assert "by about" not in closing
 
 

@@ -165,7 +165,7 @@ def test_parameters_that_are_no_numbers_are_texts(archive):
     rows = Store(archive).index.every()
     ruler = {"name": "steps", "rates": [100, 200], "order": "up", "late_s": 1.0}
     rows[0] |= {"ruler": json.dumps(ruler)}
-    table = results_table(rows)
+    table = results_table(rows, {})
     columns = dict(zip(table.kinds, zip(*table.rows, strict=True), strict=True))
     assert columns["rates"] == ("[100, 200]", None, None)
     assert columns["order"] == ("up", None, None)

@@ -3,7 +3,7 @@
 import io
 
 from leaselab.analysis.bisect import Culprit, End, Ending, Known, Limits
-from leaselab.analysis.culprits import Duelled, Gap
+from leaselab.analysis.culprits import Duelled, Gap, Level
 from leaselab.analysis.duel import Answer
 from leaselab.analysis.profile import compared, spent
 from leaselab.model.source import Commit
@@ -38,7 +38,7 @@ def profile(grown):
 
 def hunted(**profiles):
     duel = Duelled(0, 1, "2026-11-02T12:00:00Z", 4.0, Answer.SLOWER, -0.05, 0.003, 12)
-    culprit = Culprit(Gap(0, 1), RATIO, CI95)
+    culprit = Culprit(Gap(0, 1), Level(RATIO, CI95, 1))
     return Hunted(
         "v4-dnsmasq",
         "docker",

@@ -38,11 +38,14 @@ def test_an_invalid_result_has_no_figure(record):
     )
 
 
-def test_the_gain_is_what_threads_bring_one_server():
+def test_what_threads_bring_one_server_is_compared_as_two_results_are():
     (row,) = rows_of([cell(), cell(1500.0, **THREADS), cell(600.0, **PAIR)])
     assert row.base == ST
-    assert row.gain(MT) == pytest.approx(0.5)
-    assert row.gain(ST) is row.gain(("single", "hot-standby")) is None
+    found = row.compared(MT)
+    assert (found.word, found.verdict.ratio) == ("faster", pytest.approx(1.5, rel=0.001))
+    assert row.compared(ST) is row.compared(("single", "hot-standby")) is None
+    (alike,) = rows_of([cell(), cell(1003.0, **THREADS)])
+    assert alike.compared(MT).word == "equal"
 
 
 @pytest.mark.parametrize(
@@ -51,27 +54,18 @@ def test_the_gain_is_what_threads_bring_one_server():
         [cell(), cell(1500.0, **PAIR)],
         [cell(None), cell(**THREADS)],
         [cell(), cell(1500.0, **THREADS, environment="1-bb")],
-        [cell(), cell(1500.0, **THREADS, title="latency")],
-        [cell(), cell(1015.0, **THREADS)],
-        [cell(), cell(1015.0, **THREADS, half_width=None, extent=(900.0, 1020.0))],
+        [cell(), cell(1500.0, **THREADS, server="kea 3.0.4")],
     ],
     ids=[
         "without threads only",
         "one has no figure",
         "of different benches",
-        "of different figures",
-        "intervals overlap",
-        "runs overlap",
+        "of different servers",
     ],
 )
-def test_there_is_no_gain_without_two_that_compare(cells):
+def test_nothing_is_compared_without_two_that_compare(cells):
     (row,) = rows_of(cells)
-    assert [row.gain(column) for column in columns_of([row])] == [None, None]
-
-
-def test_two_that_compare_and_are_not_distinguished_are_known_to_compare():
-    (row,) = rows_of([cell(), cell(1015.0, **THREADS)])
-    assert row.compared(MT) == ((990.0, 1000.0, 1010.0), (1005.0, 1015.0, 1025.0))
+    assert [row.compared(column) for column in columns_of([row])] == [None, None]
 
 
 def test_different_durabilities_are_different_rows():
@@ -130,7 +124,7 @@ def test_numbers_go_up_along_columns_and_rows():
     rows = rows_of(cells)
     assert [row.factors["clients"] for row in rows] == [20, 100]
     assert columns_of(rows) == [(2,), (8,), (16,)]
-    assert rows[0].gain((16,)) == pytest.approx(7.0)
+    assert rows[0].compared((16,)).verdict.ratio == pytest.approx(8.0, rel=0.001)
 
 
 def test_results_with_other_factors_are_other_rows_next_to_their_like():

@@ -6,7 +6,7 @@ from leaselab.report.site.compare import compared, group
 from leaselab.report.site.validity import validity
 
 
-def test_comparisons_that_could_have_seen_a_difference_and_saw_none_are_apart(tmp_path):
+def test_the_pairs_that_differ_come_first(tmp_path):
     """Of figures beside, one that no result has takes no column."""
 
     def made(times, token):
@@ -20,13 +20,12 @@ def test_comparisons_that_could_have_seen_a_difference_and_saw_none_are_apart(tm
         group(name, [(first, tmp_path), (other, tmp_path)], {})
         for name, other in (("same", same), ("slower", slower))
     ]
-    assert [pair.alike for pair in pairs] == [True, False]
     assert [metric.name for metric in pairs[0].others] == [
         metric.name for metric in first.metrics[1:] if metric.value is not None
     ]
     page = compared(pairs)
-    assert [pair.name for pair in page["groups"]] == ["slower"]
-    assert [pair.name for pair in page["alike"]] == ["same"]
+    assert [pair.name for pair in page["groups"]] == ["slower", "same"]
+    assert [pair.comparison.word for pair in page["lines"]] == ["slower", "equal"]
 
 
 def test_of_a_scenario_with_several_figures_validity_names_each():

@@ -135,7 +135,14 @@ def test_the_title_is_how_many_figures_changed_and_how(page):
     (title,) = re.findall("<h1>(.*?)</h1>", page)
     counts = [page.count(f'<li class="{look}">') for look in ("worse", "better")]
     assert counts == [6, 0]
-    assert title == f"{NEW} against {OLD}: 6 worse of 7 figures"
+    assert title == f"{NEW} against {OLD}: 6 slower, 0 faster, 1 equal"
+
+
+def test_the_release_that_others_are_compared_with_is_in_their_history(page):
+    """Else a release that is slower than it looks like a gain over an older one."""
+    drawn = page.partition('id="history-memfile"')[2].partition("</figure>")[0]
+    axis = [name for name in re.findall(r"<text[^>]*>([^<]+)</text>", drawn) if "Kea" in name]
+    assert axis == [*RELEASES]
 
 
 def test_a_result_without_a_base_is_shown_and_not_judged(page):

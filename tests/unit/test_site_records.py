@@ -243,7 +243,7 @@ def test_an_experiment_along_a_number_is_a_curve_with_its_best_point_marked():
     assert shown == [
         ("threads 1", 1, "differs"),
         ("threads 2", 2, "best"),
-        ("threads 4", 4, "no difference seen"),
+        ("threads 4", 4, "equal"),
     ]
     assert layer["encoding"]["x"]["title"] == "threads"
     intervals = next(item for item in curve.spec["layer"] if "y2" in item["encoding"])

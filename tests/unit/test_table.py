@@ -44,14 +44,14 @@ def test_there_are_aligned_columns_of_what_there_is():
         "DHCPv6    memfile  written       invalid                 -      -                   -",
         "",
         "across: threading, servers; -: not among these results",
-        "gain: over single; none seen: the intervals overlap",
+        "gain: over single, as `leaselab compare` judges it",
         *CONDITIONS,
     ]
 
 
-def test_a_gain_that_may_be_none_is_none_seen():
+def test_a_gain_that_may_be_none_is_called_equal():
     lines = printed([cell(), cell(1015.0, **THREADS)])
-    assert lines[1].endswith("1000 ± 10  1015 ± 10  none seen")
+    assert lines[1].endswith("1000 ± 10  1015 ± 10  equal")
 
 
 def test_a_gain_across_two_sessions_says_so_in_its_cell():
@@ -59,8 +59,8 @@ def test_a_gain_across_two_sessions_says_so_in_its_cell():
     assert lines[1].endswith("1500 ± 10  +50 % across sessions")
     assert lines[4].endswith("; across sessions: this includes the drift of the machine")
     (row,) = document([cell(), cell(1500.0, **THREADS, session="another")])
-    assert row["results"]["v4-memfile-mt"]["across_sessions"] is True
-    assert row["results"]["v4-memfile"]["across_sessions"] is False
+    assert row["results"]["v4-memfile-mt"]["basis"] == "across sessions"
+    assert row["results"]["v4-memfile"]["basis"] is None
 
 
 def test_a_terminal_that_is_too_narrow_gets_a_line_for_each(monkeypatch):
@@ -108,19 +108,24 @@ def test_json_has_every_result_by_scenario():
     (row,) = document([cell(), cell(1500.0, **THREADS)])
     assert row["factors"] == {"protocol": "DHCPv4", "backend": "memfile"}
     assert row["results"]["v4-memfile"]["value"] == 1000.0
-    assert row["results"]["v4-memfile"]["gain"] is None
-    assert row["results"]["v4-memfile-mt"]["gain"] == pytest.approx(0.5)
+    assert row["results"]["v4-memfile"]["ratio"] is None
+    threaded = row["results"]["v4-memfile-mt"]
+    assert (threaded["word"], threaded["ratio"]) == ("faster", pytest.approx(1.5, rel=0.001))
 
 
 def test_results_with_other_factors_have_a_table_of_their_own():
     other = {"title": "median latency", "unit": "ms", "half_width": 0.012, "durability": ""}
-    queries = cell_with(
-        cell(0.4321, scenario="dns", **other), factors={"zones": 100, "threads": 4}
-    )
-    more = cell_with(queries, value=0.2, factors={"zones": 100, "threads": 8}, scenario="dns-8")
-    lines = printed(
-        [cell(), *(cell_with(item, across=("threads",)) for item in (queries, more))]
-    )
+
+    def queries(value, threads, scenario):
+        made, factors = (
+            cell(value, scenario=scenario, **other),
+            {"zones": 100, "threads": threads},
+        )
+        asked = replace(made.record.scenario, factors=factors)
+        record = replace(made.record, scenario=asked)
+        return cell_with(made, factors=factors, across=("threads",), record=record)
+
+    lines = printed([cell(), queries(0.4321, 4, "dns"), queries(0.2, 8, "dns-8")])
     assert lines[:4] == [
         "protocol  backend  durability     single",
         "DHCPv4    memfile  written     1000 ± 10",
@@ -135,7 +140,7 @@ def test_results_with_other_factors_have_a_table_of_their_own():
         "",
         "across: threads; -: not among these results",
     ]
-    assert other[4].startswith("gain: over threads 4; ")
+    assert other[4].startswith("gain: over threads 4, ")
     assert other[5].startswith("median latency in ms: trimmed mean of 9 runs")
 
 
@@ -179,10 +184,10 @@ def test_an_experiment_along_one_factor_is_a_curve():
     assert reported == [
         ["2", "3003 ± 12", "█" * 20, "differs"],
         ["4", "6006 ± 25", "█" * 40, "best"],
-        ["8", "6000 ± 25", "█" * 40, "no difference seen"],
+        ["8", "6000 ± 25", "█" * 40, "equal"],
         ["16", "5405 ± 22", "█" * 36, "differs"],
     ]
-    assert lines[7].startswith("no difference seen: from the best, at 5 %")
+    assert lines[7].startswith("equal: from the best, at 5 %")
     assert lines[8].startswith("the points were measured one after the other (one host each): ")
     assert len({line.index("█") for line in lines[2:6]}) == 1
 

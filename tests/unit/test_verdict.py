@@ -15,8 +15,9 @@ from tests.examples import (
     invalid_result,
 )
 
+from leaselab.analysis.duel import Answer
 from leaselab.analysis.incompatibilities import incompatibilities
-from leaselab.analysis.verdict import Change, Limit, compare, verdict
+from leaselab.analysis.verdict import Limit, compare, verdict
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import Experiment, Reason
 from leaselab.model.server import Build
@@ -38,21 +39,21 @@ def failed(outcome, text, **fields):
 
 
 @pytest.mark.parametrize(
-    ("factor", "threshold", "change"),
+    ("factor", "threshold", "answer"),
     [
-        (0.94, 5, Change.REGRESSION),
-        (0.96, 5, Change.NONE),
-        (0.96, 3, Change.REGRESSION),
-        (0.94, 7, Change.NONE),
-        (1.06, 5, Change.IMPROVEMENT),
-        (1.04, 5, Change.NONE),
-        (0.999, 0, Change.NONE),
-        (0.99, 0, Change.REGRESSION),
+        (0.94, 5, Answer.SLOWER),
+        (0.96, 5, Answer.SAME),
+        (0.96, 3, Answer.SLOWER),
+        (0.94, 7, Answer.SAME),
+        (1.06, 5, Answer.FASTER),
+        (1.04, 5, Answer.SAME),
+        (0.999, 0, Answer.SAME),
+        (0.99, 0, Answer.SLOWER),
     ],
 )
-def test_a_change_is_one_beyond_the_threshold_and_beyond_chance(factor, threshold, change):
+def test_a_change_is_one_beyond_the_threshold_and_beyond_chance(factor, threshold, answer):
     judgement = verdict(BASE, later(factor), threshold)
-    assert judgement.change is change
+    assert judgement.answer is answer
     assert judgement.ratio == pytest.approx(factor)
     assert judgement.threshold_percent == threshold
 
@@ -61,7 +62,7 @@ def test_a_large_drop_that_may_be_chance_is_no_regression_and_what_would_be_one_
     wild = [rate * (1 + 0.15 * (-1) ** place) for place, rate in enumerate(MAX_RATES)]
     judgement = verdict(BASE, later(0.93, wild))
     assert judgement.ratio < 0.95
-    assert judgement.change is Change.NONE
+    assert judgement.answer is Answer.SAME
     assert not judgement.sees_threshold
     assert judgement.smallest_seen > 0.05
     # runs of the same scatter that are lower by more than this do show
@@ -77,18 +78,18 @@ def test_a_regression_is_an_improvement_the_other_way_round(factor, threshold):
     there, back = verdict(BASE, other, threshold), verdict(other, BASE, threshold)
     assert back.ratio == pytest.approx(1 / there.ratio)
     assert back.p == pytest.approx(there.p)
-    if there.change is Change.REGRESSION:
-        assert back.change is Change.IMPROVEMENT
-    if back.change is Change.REGRESSION:
-        assert there.change is Change.IMPROVEMENT
+    if there.answer is Answer.SLOWER:
+        assert back.answer is Answer.FASTER
+    if back.answer is Answer.SLOWER:
+        assert there.answer is Answer.FASTER
 
 
 @settings(max_examples=30)
 @given(st.floats(0.8, 1.25), st.tuples(st.floats(0, 30), st.floats(0, 30)).map(sorted))
 def test_what_counts_at_a_threshold_counts_at_every_lower_one(factor, thresholds):
     strict, loose = (verdict(BASE, later(factor), threshold) for threshold in thresholds)
-    if loose.change is not Change.NONE:
-        assert strict.change is loose.change
+    if loose.answer is not Answer.SAME:
+        assert strict.answer is loose.answer
     assert strict.p == loose.p
 
 
@@ -208,7 +209,7 @@ def test_another_version_of_the_database_with_the_same_settings_is_no_incompatib
 
 def test_sweeps_of_other_lengths_compare_as_long_as_one_share_drops_the_same_of_both():
     five = later(0.9, MAX_RATES[:5], procedure=replace(PROCEDURE, rounds=5))
-    assert verdict(BASE, five).change is Change.REGRESSION
+    assert verdict(BASE, five).answer is Answer.SLOWER
     untrimmed = later(0.9, procedure=replace(PROCEDURE, trim=0))
     (incompatibility,) = incompatibilities(BASE, untrimmed)
     assert (incompatibility.found, incompatibility.wanted) == (
@@ -273,12 +274,12 @@ def test_a_baseline_that_was_faster_than_its_bench_still_shows_a_regression(at_l
 
 
 @pytest.mark.parametrize(
-    ("at_least", "change"),
-    [(12_000.0, Change.IMPROVEMENT), (6000.0, Change.NONE), (5800.0, Change.NONE)],
+    ("at_least", "answer"),
+    [(12_000.0, Answer.FASTER), (6000.0, Answer.SAME), (5800.0, Answer.SAME)],
 )
-def test_one_that_is_faster_than_its_bench_is_no_regression(at_least, change):
+def test_one_that_is_faster_than_its_bench_is_no_regression(at_least, answer):
     judgement = verdict(BASE, limited(at_least))
-    assert (judgement.change, judgement.limit) == (change, Limit.AT_LEAST)
+    assert (judgement.answer, judgement.limit) == (answer, Limit.AT_LEAST)
 
 
 @pytest.mark.parametrize(
@@ -350,8 +351,8 @@ def test_a_first_of_its_kind_is_well_and_is_no_verdict():
 def test_a_verdict_is_its_comparisons_outcome():
     assert compare(BASE, later(0.9)).outcome is Outcome.REGRESSION
     assert compare(BASE, later(1.1)).outcome is Outcome.OK
-    assert compare(BASE, later(1.1)).word == "improvement"
-    assert compare(BASE, later()).word == "no change"
+    assert compare(BASE, later(1.1)).word == "faster"
+    assert compare(BASE, later()).word == "equal"
 
 
 def lower_is_better(record, better="lower"):
@@ -359,17 +360,17 @@ def lower_is_better(record, better="lower"):
 
 
 @pytest.mark.parametrize(
-    ("factor", "change"),
+    ("factor", "answer"),
     [
-        (1.06, Change.REGRESSION),
-        (1.04, Change.NONE),
-        (0.96, Change.NONE),
-        (0.94, Change.IMPROVEMENT),
+        (1.06, Answer.SLOWER),
+        (1.04, Answer.SAME),
+        (0.96, Answer.SAME),
+        (0.94, Answer.FASTER),
     ],
 )
-def test_where_lower_is_better_a_rise_is_a_regression(factor, change):
+def test_where_lower_is_better_a_rise_is_a_regression(factor, answer):
     judgement = verdict(lower_is_better(BASE), lower_is_better(later(factor)))
-    assert (judgement.change, judgement.ratio) == (change, pytest.approx(factor))
+    assert (judgement.answer, judgement.ratio) == (answer, pytest.approx(factor))
 
 
 def test_where_lower_is_better_the_least_rise_that_would_show_is_said():
@@ -393,12 +394,12 @@ def test_points_of_an_interleaved_experiment_are_judged_round_by_round():
     drift = [1.0 - 0.02 * place for place in range(9)]
     rates = [rate * speed for rate, speed in zip(MAX_RATES, drift, strict=True)]
     base, other = example_result(rates), later(0.94, rates)
-    assert verdict(base, other).change is Change.NONE
+    assert verdict(base, other).answer is Answer.SAME
     alike = Experiment(id="20261123-a", points=(base.id, other.id), interleaved=True)
     judgement = verdict(replace(base, experiment=alike), replace(other, experiment=alike))
-    assert judgement.change is Change.REGRESSION
+    assert judgement.answer is Answer.SLOWER
     assert judgement.ratio == pytest.approx(0.94)
-    assert verdict(replace(base, experiment=alike), other).change is Change.NONE
+    assert verdict(replace(base, experiment=alike), other).answer is Answer.SAME
 
 
 def commit(tree):

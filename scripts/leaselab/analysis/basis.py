@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from leaselab.analysis.incompatibilities import incompatibilities
 from leaselab.analysis.ratio import Ratio, anchored_ratio, paired_ratio, ratio, runs_of
+from leaselab.model.errors import BELIEVED
+from leaselab.model.procedures.duel import DUEL
 from leaselab.model.record import Record
 
+Row = Mapping[str, Any]
+"""Of the index."""
 Anchors = Mapping[str, Record]
 """Results of fixed references, by their ids."""
 
@@ -78,3 +84,31 @@ def _rounds(base: Record, other: Record) -> list[tuple[float, float]]:
         for index, first in values[0].items()
         if first and (second := values[1].get(index))
     ]
+
+
+def base_of(row: Row, known: Mapping[str, Row]) -> Row | None:
+    """The row of a result's anchor, which may be itself; None without one.
+
+    `known` are rows by their ids.  A duel has none: its verdict judges its rounds.
+    """
+    return known.get(row["anchor"]) if row["procedure"] != DUEL else None
+
+
+def anchor_of(row: Row, known: Mapping[str, Row]) -> Row | None:
+    """The same, and None for the anchor itself."""
+    base = base_of(row, known)
+    return None if base is None or base["id"] == row["id"] else base
+
+
+def to_anchor(base: Row, row: Row) -> Ratio | None:
+    """As `ratio_of` of a result and its anchor, by their rows; None where no round has both."""
+    both = turns(base, row) if row["outcome"] in BELIEVED else []
+    return paired_ratio(*zip(*both, strict=True)) if both else None
+
+
+def turns(base: Row, row: Row) -> list[tuple[float, float]]:
+    """What each round came to in both, of those that have a figure in both."""
+    values = (
+        [value for value, _ in json.loads(each["rounds"] or "[]")] for each in (base, row)
+    )
+    return [both for both in zip(*values, strict=False) if all(both)]

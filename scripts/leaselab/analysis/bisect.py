@@ -104,9 +104,8 @@ class Culprit:
 
     gap: Gap
     """All of its commits but the last do not build, if there are several."""
-    ratio: float
+    level: Level
     """Figure after it over that before it, by the duels of just these two places."""
-    ci95: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +242,7 @@ class _Search:
                 continue
             if self.changes.holds(gap) >= CONFIRMED:
                 level = Changes(1, [replace(one, older=0, newer=1) for one in own], 0.0)
-                found = level.levels[1]
-                yield Culprit(gap, found.ratio, found.ci95)
+                yield Culprit(gap, level.levels[1])
 
     def _choose(self) -> Step:
         """A duel of the likeliest commit with its parent, or one that divides a gap."""

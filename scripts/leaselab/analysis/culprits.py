@@ -51,6 +51,8 @@ class Duelled:
     """Its standard error, by the rounds of this duel alone."""
     rounds: int
     """Rounds that count, more than 2."""
+    ci95: tuple[float, float] | None = None
+    """95 % interval of the ratio, as the duel's verdict has it; None where it is made up."""
     id: str = ""
     """Of its experiment, where it is archived."""
 
@@ -58,14 +60,6 @@ class Duelled:
     def ratio(self) -> float:
         """Figure of the newer place over that of the older."""
         return math.exp(self.mean)
-
-    @property
-    def ci95(self) -> tuple[float, float]:
-        """95 % interval of the ratio, by the rounds of this duel alone."""
-        from scipy.special import stdtrit  # noqa: PLC0415  # slow to import, seldom needed
-
-        reach = float(stdtrit(self.rounds - 2, 0.975)) * self.error
-        return math.exp(self.mean - reach), math.exp(self.mean + reach)
 
     @classmethod
     def of(
@@ -84,6 +78,7 @@ class Duelled:
             math.log(verdict.ratio),
             verdict.error,
             verdict.rounds,
+            verdict.ci95,
         )
 
 
@@ -102,22 +97,14 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How fast a place is against the good end, by all duels together."""
+    """How fast a place is against the good end: by its one duel, or pooled of several."""
 
-    mean: float
-    """Logarithm of the ratio."""
-    error: float
-
-    @property
-    def ratio(self) -> float:
-        """Its figure over that of the good end."""
-        return math.exp(self.mean)
-
-    @property
-    def ci95(self) -> tuple[float, float]:
-        """95 % interval of the ratio."""
-        reach = _SD95 * self.error
-        return math.exp(self.mean - reach), math.exp(self.mean + reach)
+    ratio: float
+    """Its figure over that of the good end."""
+    ci95: tuple[float, float] | None
+    """95 % interval of the ratio: the duel's own where there is one."""
+    duels: int
+    """How many it is pooled of."""
 
 
 def scatter(duels: Sequence[Duelled], unknown: float) -> float:
@@ -257,9 +244,19 @@ class Changes:
         spread = np.linalg.inv(normal)
         means, errors = spread @ right, np.sqrt(np.diag(spread))
         return {
-            place: Level(float(means[index]), float(errors[index]))
+            place: self._level(place, float(means[index]), float(errors[index]), reached)
             for place, index in at.items()
         }
+
+    def _level(self, place: int, mean: float, error: float, reached: set[int]) -> Level:
+        """The level of a place: what one duel alone says of it is the word of that duel."""
+        of = [duel for duel in self._duels if place in (duel.older, duel.newer)]
+        if any(duel.older for duel in of):
+            of = [duel for duel in self._duels if duel.older in reached]
+        if len(of) == 1:
+            return Level(of[0].ratio, of[0].ci95, 1)
+        reach = _SD95 * error
+        return Level(math.exp(mean), (math.exp(mean - reach), math.exp(mean + reach)), len(of))
 
 
 def _variances(duels: Sequence[Duelled]) -> list[float]:

@@ -7,8 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
 
-from leaselab.analysis.basis import ratio_of
+from leaselab.analysis.duel import Answer
 from leaselab.analysis.ratio import runs_of
+from leaselab.analysis.verdict import compare
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
 
@@ -19,7 +20,7 @@ class Standing(StrEnum):
     """How a point stands to the best one, in the words of tables and pages."""
 
     BEST = "best"
-    ALIKE = "no difference seen"
+    ALIKE = "equal"
     """None at 5 %.  Each is tested alone: of 20 that are as good, one is left out by chance."""
     UNCLEAR = "too few runs to tell"
     """There is no test, as of a single run, which says nothing about its error."""
@@ -135,12 +136,12 @@ def standing(record: Record, best: Record | None) -> Standing | None:
         return None
     if record is best:
         return Standing.BEST
-    ratio = ratio_of(best, record, {})
-    if ratio is None:
+    if runs_of(record) is None:
         return None
-    if ratio.differs is None:
+    found = compare(best, record).verdict
+    if found is None:
         return Standing.UNCLEAR
-    return Standing.OTHER if ratio.differs else Standing.ALIKE
+    return Standing.ALIKE if found.answer is Answer.SAME else Standing.OTHER
 
 
 def _point(at: float, record: Record, best: Record | None) -> Point:

@@ -60,7 +60,7 @@ class Answer(enum.Enum):
 
     SLOWER = "slower"
     FASTER = "faster"
-    SAME = "no change"
+    SAME = "equal"
     UNKNOWN = "cannot tell"
 
 

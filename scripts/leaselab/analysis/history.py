@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from leaselab.analysis.anchors import Session, doubted
+from leaselab.analysis.basis import to_anchor
 from leaselab.analysis.detectors import (
     LEARNT,
     RULES,
@@ -27,8 +28,8 @@ from leaselab.analysis.detectors import (
     shifts,
     size,
 )
+from leaselab.analysis.duel import Answer
 from leaselab.analysis.statistics import standard_error
-from leaselab.analysis.verdict import Change as Verdict
 from leaselab.model.errors import BELIEVED
 from leaselab.model.identity import Build, build_of
 from leaselab.model.procedure import COMPLETED
@@ -53,6 +54,9 @@ class Point:
     subject: str
     commit_date: str
     reading: Reading
+    ci95: tuple[float, float] | None
+    """95 % interval of what the reading is the logarithm of: its one result's own, or pooled of
+    all; None where one has none."""
     ids: tuple[str, ...]
     """Of its results, oldest first."""
     at: str
@@ -78,7 +82,7 @@ class Duel:
     """The figure that decided."""
     first: Build
     second: Build
-    verdict: Verdict
+    answer: Answer
     """On the second against the first."""
     ratio: float
     error: float
@@ -120,10 +124,10 @@ class Change:
     @property
     def state(self) -> State:
         """The state by that duel: one without an answer leaves it suspected."""
-        if self.duel is None or self.duel.verdict is Verdict.UNKNOWN:
+        if self.duel is None or self.duel.answer is Answer.UNKNOWN:
             return State.SUSPECTED
-        wanted = Verdict.REGRESSION if self.worse else Verdict.IMPROVEMENT
-        return State.CONFIRMED if self.duel.verdict is wanted else State.REFUTED
+        wanted = Answer.SLOWER if self.worse else Answer.FASTER
+        return State.CONFIRMED if self.duel.answer is wanted else State.REFUTED
 
     @property
     def size(self) -> tuple[float, tuple[float, float] | None]:
@@ -201,6 +205,8 @@ class _Member:
 
     row: Row
     reading: Reading
+    ci95: tuple[float | None, float | None]
+    """95 % interval of what that is the logarithm of."""
     base: Row | None
     """The anchor's result that the reading is a ratio to; None of a figure."""
 
@@ -222,8 +228,10 @@ def _of_results(known: Mapping[str, Row]) -> Iterator[_Member]:
             continue
         base = known.get(row["anchor"])
         reading = relative(_rounds(base), _rounds(row)) if base else _figure(row)
+        ratio = to_anchor(base, row) if base else None
+        ci95 = (ratio and ratio.ci95) or (None, None)
         if reading is not None:
-            yield _Member(row, reading, base)
+            yield _Member(row, reading, ci95 if base else (row["ci_low"], row["ci_high"]), base)
 
 
 def _of_duels(known: Mapping[str, Row], duels: Sequence[Duel]) -> Iterator[_Member]:
@@ -233,7 +241,7 @@ def _of_duels(known: Mapping[str, Row], duels: Sequence[Duel]) -> Iterator[_Memb
         if base is None or row is None or duel.first == duel.second or duel.capped:
             continue
         if row["slowdown"] is None:
-            yield _Member(row, Reading(math.log(duel.ratio), duel.error), base)
+            yield _Member(row, Reading(math.log(duel.ratio), duel.error), duel.ci95, base)
 
 
 def relative(
@@ -353,10 +361,25 @@ def _point(results: Sequence[_Member]) -> Point:
             math.fsum(result.reading.value for result in results) / count,
             math.sqrt(math.fsum(result.reading.error**2 for result in results)) / count,
         ),
+        ci95=_pooled([result.ci95 for result in results]),
         ids=tuple(row["id"] for row in rows),
         at=min(row["finished_at"] for row in rows),
         environments=frozenset(row["environment"] for row in rows),
     )
+
+
+def _pooled(
+    intervals: Sequence[tuple[float | None, float | None]],
+) -> tuple[float, float] | None:
+    """The interval of the mean of logarithms of which these are the intervals."""
+    known = [(low, high) for low, high in intervals if low and high and low > 0]
+    if len(known) < len(intervals):
+        return None
+    if len(known) == 1:
+        return known[0]
+    middle = math.fsum(math.log(low * high) / 2 for low, high in known) / len(known)
+    reach = math.hypot(*(math.log(high / low) / 2 for low, high in known)) / len(known)
+    return math.exp(middle - reach), math.exp(middle + reach)
 
 
 def _order(point: Point) -> tuple[float, str]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec.structs import replace
 
+from leaselab.analysis.verdict import Comparison, Limit, compare
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
@@ -52,9 +53,8 @@ class Cell:
     environment: str
     started_at: str
     finished_at: str
-    session: str
-    """Of the experiment in which it took turns with others, else its own: drift of the machine
-    is between figures of two."""
+    record: Record
+    """What it is of, to be compared with another."""
 
     @property
     def known(self) -> Known | None:
@@ -75,7 +75,7 @@ class Cell:
         return tuple(self.factors.get(name) for name in self.across)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """The cells of one place at one durability, by column."""
 
@@ -85,42 +85,29 @@ class Row:
     durability: str
     cells: Mapping[Column, Cell]
     base: Column
-    """The column that `gain` compares with: the first value of each factor."""
+    """The column that others are compared with: the first value of each factor."""
+    _compared: dict[Column, Comparison | None] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
-    def compared(self, column: Column) -> tuple[Known, Known] | None:
-        """What is known of `base` and of a column that differs in the first factor alone.
+    def compared(self, column: Column) -> Comparison | None:
+        """A column that differs in the first factor alone against `base`, of one server.
 
-        None for another column, and where the two do not compare.
+        None for another column, and where there is no verdict on the two.
         """
+        if column not in self._compared:
+            self._compared[column] = self._compare(column)
+        return self._compared[column]
+
+    def _compare(self, column: Column) -> Comparison | None:
         base, other = self.cells.get(self.base), self.cells.get(column)
         if column[1:] != self.base[1:] or base is other or base is None or other is None:
             return None
-        if base.known is None or other.known is None or _like(base) != _like(other):
+        if base.server != other.server:
             return None
-        return base.known, other.known
-
-    def gain(self, column: Column) -> float | None:
-        """What a value of the first factor brings: the column over `base`, minus 1.
-
-        None where the two do not compare, and where what one may be reaches into
-        what the other may be.
-        """
-        known = self.compared(column)
-        if known is None:
-            return None
-        (base_low, base, base_high), (low, value, high) = known
-        return None if base_low <= high and low <= base_high else value / base - 1.0
-
-    def apart(self, column: Column) -> bool:
-        """Whether a column and `base` are compared, and are of two sessions."""
-        if self.compared(column) is None:
-            return False
-        return self.cells[self.base].session != self.cells[column].session
-
-
-def _like(cell: Cell) -> tuple[str, ...]:
-    """What two cells must have in common for one to be set against the other."""
-    return cell.title, cell.server, cell.procedure, cell.bench, cell.environment
+        found = compare(base.record, other.record)
+        measured = found.verdict is not None and found.verdict.limit is Limit.NONE
+        return found if measured else None
 
 
 def cell_of(record: Record) -> Cell:
@@ -149,9 +136,7 @@ def cell_of(record: Record) -> Cell:
         environment=record.bench.environment or "",
         started_at=record.started_at,
         finished_at=record.finished_at,
-        session=record.experiment.id
-        if record.experiment and record.experiment.interleaved
-        else record.id,
+        record=record,
     )
 
 

@@ -1,4 +1,7 @@
-"""The verdict on two results: whether the second is worse than the first."""
+"""The verdict on two results: whether the second is slower than the first.
+
+`compare` alone gives the interval and the word of two results; what shows them asks it.
+"""
 
 from __future__ import annotations
 
@@ -35,26 +38,18 @@ from leaselab.model.server import server_name
 THRESHOLD_PERCENT = 5.0
 """Change of the figure that counts, unless another is asked for (%)."""
 _NO_ANCHORS: Anchors = MappingProxyType({})
-FIRST = "first"
-"""Word for a result that there is nothing to compare with."""
+FIRST, NOT_COMPARABLE = "first", "not comparable"
+"""Words for a result that there is nothing to compare with, and for two that differ in more
+than their servers."""
 
 
-class Change(enum.Enum):
-    """How the figure has changed; the value is the word for it."""
-
-    REGRESSION = "regression"
-    IMPROVEMENT = "improvement"
-    NONE = "no change"
-    UNKNOWN = "cannot tell"
-    """A duel has used up its rounds without an answer."""
+_OTHERWISE = {Answer.SLOWER: "worse", Answer.FASTER: "better"}
+"""Words for changes of figures that are no rates."""
 
 
-_OF_ANSWER = {
-    Answer.SLOWER: Change.REGRESSION,
-    Answer.FASTER: Change.IMPROVEMENT,
-    Answer.SAME: Change.NONE,
-    Answer.UNKNOWN: Change.UNKNOWN,
-}
+def answer_word(answer: Answer, metric: str) -> str:
+    """The word for an answer on a metric: slower or faster by a rate, else worse or better."""
+    return answer.value if metric.endswith("_rate") else _OTHERWISE.get(answer, answer.value)
 
 
 class Limit(enum.Enum):
@@ -83,7 +78,8 @@ _NO_LOAD = frozenset({"loses-at-any-load", "below-min-rate", "not-sustained"})
 class Verdict:
     """What two results say of two servers."""
 
-    change: Change
+    answer: Answer
+    """By the figure that decides."""
     ratio: float
     """Figure of the second over that of the first."""
     ci95: tuple[float, float]
@@ -100,6 +96,15 @@ class Verdict:
     """The common anchor in words, where the ratio is by one."""
     duel: DuelVerdict | None = None
     """What the duel came to that both results are of; None where they are of none."""
+
+    @property
+    def regressed(self) -> bool:
+        """Whether it is worse by more than is allowed, or a duel says so of another figure."""
+        if self.duel is not None:
+            return self.answer is Answer.SLOWER or bool(self.duel.worse)
+        return self.answer is Answer.SLOWER and abs(self.ratio - 1) > (
+            self.threshold_percent / 100
+        )
 
     @property
     def differs(self) -> bool:
@@ -143,18 +148,28 @@ class Comparison:
         """How the comparison ends; an improvement is no failure."""
         if self.error is not None:
             return self.error.outcome
-        if self.verdict is not None and self.verdict.change is Change.REGRESSION:
+        if self.verdict is not None and self.verdict.regressed:
             return Outcome.REGRESSION
-        if self.verdict is not None and self.verdict.change is Change.UNKNOWN:
+        if self.verdict is not None and self.verdict.answer is Answer.UNKNOWN:
             return Outcome.INVALID
         return Outcome.OK
 
     @property
     def word(self) -> str:
-        """The same in a word or two, with changes and firsts distinguished."""
+        """The word for it in every place: slower, faster, equal, cannot tell, invalid, first.
+
+        Of figures that are no rates, worse and better; also worse where a duel says that of
+        another figure than the one that decides.
+        """
         if self.error is not None:
-            return self.error.outcome.label
-        return self.verdict.change.value if self.verdict is not None else FIRST
+            usage = self.error.outcome is Outcome.USAGE
+            return NOT_COMPARABLE if usage else self.error.outcome.label
+        if self.verdict is None:
+            return FIRST
+        answer, duel = self.verdict.answer, self.verdict.duel
+        if duel is not None and duel.worse and answer is not Answer.SLOWER:
+            return _OTHERWISE[Answer.SLOWER]
+        return answer_word(answer, self.other.figure.name)
 
     @property
     def apart(self) -> bool:
@@ -198,8 +213,8 @@ def verdict(
 ) -> Verdict:
     """Judge one result against another, by the figure that their procedure is about.
 
-    A change is one when the figures are further apart than the threshold and
-    differ at 5 %.  A result without a figure may still prove that its server passes
+    The answer is that of `answer_of`, and a change for the worse beyond the threshold is a
+    regression.  A result without a figure may still prove that its server passes
     a rate, or that it keeps the goal at none: then the ratio is a limit (`Limit`), and
     there is a verdict where that suffices for one.  Raises server_broken for a server
     that did not build or start, invalid_measurement for a result without figure and for
@@ -211,6 +226,13 @@ def verdict(
             "a result is not compared with itself",
             found=f"{base.id} twice",
             wanted="two results",
+        )
+    if one_duel(other, base):
+        raise usage_error(
+            "the two of a duel are compared in its order",
+            where=other.id,
+            found=f"{base.id} {other.id}",
+            wanted=f"{other.id} {base.id}",
         )
     if one_duel(base, other) and other.is_by_procedure:
         return _of_duel(base, other)
@@ -239,7 +261,7 @@ def verdict(
         )
     higher = other.figure.better == "higher"
     return Verdict(
-        _change(found, threshold_percent, higher_is_better=higher),
+        answer_of(found, threshold_percent, higher_is_better=higher),
         found.value,
         found.ci95,
         found.p,
@@ -297,7 +319,7 @@ def _of_duel(base: Record, other: Record) -> Verdict:
     if found.capped:
         limit = Limit.AT_LEAST if found.ratio > 1 else Limit.AT_MOST
     return Verdict(
-        Change.REGRESSION if found.worse else _OF_ANSWER[found.answer],
+        found.answer,
         found.ratio,
         found.ci95,
         found.p,
@@ -325,22 +347,18 @@ def _limited(base: Record, other: Record, threshold_percent: float) -> Verdict |
     runs, baseline = runs_of(other), runs_of(base)
     before, now = proven_rate(base), proven_rate(other)
     if any(reason.word in _NO_LOAD for reason in other.reasons) and (baseline or before):
-        return Verdict(
-            Change.REGRESSION, 0.0, (0.0, 0.0), 0.0, threshold_percent, Limit.NO_LOAD
-        )
+        return Verdict(Answer.SLOWER, 0.0, (0.0, 0.0), 0.0, threshold_percent, Limit.NO_LOAD)
     if runs is not None and before is not None and runs.kept > 1:
         value, ends, p = against(runs, before)
         if p < SIGNIFICANT and value < 1 - threshold:
-            return Verdict(Change.REGRESSION, value, ends, p, threshold_percent, Limit.AT_MOST)
+            return Verdict(Answer.SLOWER, value, ends, p, threshold_percent, Limit.AT_MOST)
     if baseline is not None and now is not None and baseline.kept > 1:
         below, (low, high), p = against(baseline, now)
         value, ends = 1 / below, (1 / high, 1 / low if low > 0 else float("inf"))
         if p < SIGNIFICANT and value > 1 + threshold:
-            return Verdict(
-                Change.IMPROVEMENT, value, ends, p, threshold_percent, Limit.AT_LEAST
-            )
+            return Verdict(Answer.FASTER, value, ends, p, threshold_percent, Limit.AT_LEAST)
         if value >= 1 - threshold:
-            return Verdict(Change.NONE, value, ends, p, threshold_percent, Limit.AT_LEAST)
+            return Verdict(Answer.SAME, value, ends, p, threshold_percent, Limit.AT_LEAST)
     return None
 
 
@@ -391,8 +409,25 @@ def _like_with_like(base: Record, other: Record) -> None:
         )
 
 
-def _change(found: Ratio, threshold_percent: float, *, higher_is_better: bool) -> Change:
-    threshold = threshold_percent / 100
-    if not found.differs or 1 - threshold <= found.value <= 1 + threshold:
-        return Change.NONE
-    return Change.IMPROVEMENT if (found.value > 1) == higher_is_better else Change.REGRESSION
+def answer_of(
+    found: Ratio, threshold_percent: float = THRESHOLD_PERCENT, *, higher_is_better: bool
+) -> Answer:
+    """The answer of a ratio of two results that are of no duel.
+
+    They differ where p is below 5 %.  Across sessions a difference below the threshold is none,
+    as the drift of the machine is in it.  Unknown without p.
+    """
+    if found.differs is None:
+        return Answer.UNKNOWN
+    drift = threshold_percent / 100 if found.basis is Basis.SESSIONS else 0.0
+    if not found.differs or abs(found.value - 1) <= drift:
+        return Answer.SAME
+    return Answer.FASTER if (found.value > 1) == higher_is_better else Answer.SLOWER
+
+
+def ratio_word(ratio: Ratio, metric: str, better: str) -> str:
+    """The word for a ratio, as of `Comparison.word`, of a metric and what of it is better."""
+    answer = Answer.UNKNOWN
+    if better != "neither":
+        answer = answer_of(ratio, higher_is_better=better == "higher")
+    return answer_word(answer, metric)

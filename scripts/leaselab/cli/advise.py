@@ -10,6 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from leaselab.analysis.basis import ratio_of
+from leaselab.analysis.ratio import Basis
+from leaselab.analysis.verdict import ratio_word
 from leaselab.archive.store import Store
 from leaselab.cli.bench_options import check, inventory_of
 from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
@@ -211,13 +213,11 @@ def _measured(advice: Advice, store: Store) -> Advice:
 
 def _with_figures(cost: Cost, store: Store) -> Cost:
     pair = load_pair(store, cost.point, cost.base)
+    # They are points by their names, whichever settings differ.
     ratio = ratio_of(pair[1], pair[0], {}) if pair is not None else None
     if pair is None or ratio is None:
         return cost
     record, base = pair
-    together = (
-        record.experiment and base.experiment and record.experiment.id == base.experiment.id
-    )
     return replace(
         cost,
         measured=MeasuredCost(
@@ -228,7 +228,8 @@ def _with_figures(cost: Cost, store: Store) -> Cost:
             measured_on=max(record.finished_at, base.finished_at)[:10],
             bench=record.bench.name,
             server=server_name(record.server),
-            alternated=bool(together and record.experiment and record.experiment.interleaved),
+            word=ratio_word(ratio, record.figure.name, record.figure.better),
+            alternated=ratio.basis is Basis.TURNS,
             result=record.id,
             base=base.id,
         ),

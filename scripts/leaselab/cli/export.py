@@ -158,8 +158,10 @@ def _table(args: argparse.Namespace, form: str, store: Store, rows: list[Row]) -
         loaded = ((row, _load(store, row)) for row in rows)
         readable = ((row, record) for row, record in loaded if not isinstance(record, str))
         table = trials_table(readable)
+    elif args.level == "runs":
+        table = runs_table(rows)
     else:
-        table = (runs_table if args.level == "runs" else results_table)(rows)
+        table = results_table(rows, {row["id"]: row for row in store.index.every()})
     return table.csv().encode() if form == "csv" else table.parquet()
 
 

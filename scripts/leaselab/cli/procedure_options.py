@@ -69,7 +69,7 @@ _PARAMETERS = (
     _Parameter("--wait-s", "wait_s", "wait for replies after the traffic, s", _number),
     _Parameter("--loss-ratio", "loss_ratio", "loss goal, 0 to 1", _number),
     _Parameter("--late-s", "late_s", "a later reply counts as lost, s", _number),
-    _Parameter("--width", "relative_width", "width of a bracket, 0 to 1", _number),
+    _Parameter("--relative-width", "relative_width", "width of a bracket, 0 to 1", _number),
     _Parameter(
         "--start-rate",
         "start_rate",
@@ -238,7 +238,7 @@ def procedure_overrides(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def named_by_options(error: LeaselabError) -> LeaselabError:
-    """Return an error of parameters by the names that a user gave them: ``--width``.
+    """Return an error of parameters by the names that a user gave them: ``--relative-width``.
 
     Any other error as it is.
     """

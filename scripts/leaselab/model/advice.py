@@ -23,6 +23,8 @@ class MeasuredCost(Struct, frozen=True, kw_only=True):
     """Figure of the point with the cost over that of the point without it."""
     ci95: tuple[float, float] | None
     """95 % interval of the ratio; None where the runs were too few for one."""
+    word: str
+    """The word for it, as of `leaselab compare`."""
     metric: str
     """Title of the figure."""
     better: str
@@ -65,8 +67,8 @@ class OwnCost(Struct, frozen=True, kw_only=True):
     """What differs between the two, by path."""
     results: tuple[str, ...] = ()
     """Ids of the results: without it, and with it."""
-    answer: str = ""
-    """How the file compares with the file without it: slower, faster, no change or cannot tell;
+    word: str = ""
+    """How the file compares with the file without it: slower, faster, equal or cannot tell;
     empty where there is no verdict."""
     cost: float | None = None
     """Share of the max rate that it costs (0..1); below 0 where the file has more with it."""

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
+from leaselab.analysis.duel import Answer
 from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, OwnCost, Place
 from leaselab.model.text import printable
 
@@ -31,7 +32,7 @@ def summary(advice: Advice) -> str:
     """The last line: ``3 known costs, 1 of them measured here; 2 things not judged (…)``."""
     count = len(advice.findings)
     measured = sum(
-        bool(finding.own and finding.own.answer) or any(cost.measured for cost in finding.costs)
+        bool(finding.own and finding.own.word) or any(cost.measured for cost in finding.costs)
         for finding in advice.findings
     )
     text = f"{count or 'no'} known cost{'' if count == 1 else 's'}"
@@ -62,11 +63,11 @@ def own_words(own: OwnCost) -> str:
         return f"not measured: {own.why}"
     low, high = own.ci95
     least = "at least " if own.at_least else ""
-    if own.answer == "slower":
+    if own.word == "slower":
         text = f"costs {least}{_span(own.cost, low, high)} of the max rate"
-    elif own.answer == "faster":
+    elif own.word == "faster":
         text = f"gains {least}{_span(-own.cost, -high, -low)} of the max rate"
-    elif own.answer == "no change":
+    elif own.word == Answer.SAME.value:
         text = f"no cost bigger than {100 * own.bound:.1f} % of the max rate"
     else:
         text = (
@@ -115,8 +116,6 @@ def _change(measured: MeasuredCost) -> str:
     ends = "without interval"
     if measured.ci95 is not None:
         low, high = measured.ci95
-        ends = f"95 % interval {low:.3f} to {high:.3f}"
-        if low <= 1 <= high:
-            ends += ", no difference seen"
+        ends = f"95 % interval {low:.3f} to {high:.3f}, {measured.word}"
     rests = "" if measured.alternated else " across sessions"
     return f"{abs(percent):.0f} % {word}{rests} (ratio {measured.ratio:.3f}, {ends})"

@@ -11,15 +11,15 @@ from functools import cached_property
 from typing import Any, TextIO
 
 from leaselab.analysis.bisect import Culprit, End, Ending, Known, Limits, levels
-from leaselab.analysis.culprits import Gap
+from leaselab.analysis.culprits import Gap, Level
 from leaselab.analysis.duel import Answer
 from leaselab.analysis.layouts import OverLayouts
 from leaselab.analysis.profile import ProfileDifference
+from leaselab.analysis.verdict import answer_word
 from leaselab.model.errors import Outcome
 from leaselab.model.procedure import COMPLETED
 from leaselab.model.source import SHORT, Commit
 from leaselab.model.text import printable
-from leaselab.report.closing import answer_word
 from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.listing import escaped, markdown_table, sentence
 from leaselab.report.profile import growth, print_profile, profile_document
@@ -27,7 +27,7 @@ from leaselab.report.review import interval_words, percent
 from leaselab.report.verdicts import layouts_document, layouts_words
 from leaselab.report.width import write_lines, write_table
 
-HEADINGS = ("commit", "subject", "what", "ratio to the good end", "95 % interval")
+HEADINGS = ("commit", "subject", "what", "ratio to the good end", "95 % interval", "by")
 NAMES = 3
 """Number of text columns."""
 _SUBJECT = 50
@@ -123,12 +123,12 @@ def rows(hunted: Hunted) -> Iterator[list[str]]:
     level_of = levels(hunted.known)
     for place, commit in enumerate(hunted.commits):
         level = level_of.get(place)
-        ratio, interval = ("1", "") if place == 0 else ("-", "")
+        ratio, interval, by = ("1", "", "") if place == 0 else ("-", "", "")
         if level is not None:
-            low, high = level.ci95
-            ratio, interval = f"{level.ratio:.3f}", f"{low:.3f} to {high:.3f}"
+            ratio, by = f"{level.ratio:.3f}", pooled_words(level.duels)
+            interval = "{:.3f} to {:.3f}".format(*level.ci95) if level.ci95 else ""
         subject = printable(commit.subject)[:_SUBJECT]
-        yield [commit.hash[:SHORT], subject, _what(hunted, place), ratio, interval]
+        yield [commit.hash[:SHORT], subject, _what(hunted, place), ratio, interval, by]
 
 
 def _what(hunted: Hunted, place: int) -> str:
@@ -194,7 +194,7 @@ def closing(hunted: Hunted) -> str:
     if end.left is not None:
         parts.append(_left(hunted, end.left))
     if len(end.culprits) > 1 or (end.culprits and end.left is not None):
-        product = math.prod(culprit.ratio for culprit in end.culprits)
+        product = math.prod(culprit.level.ratio for culprit in end.culprits)
         parts.append(
             f"The ends differ by {percent(last.ratio)}; what is named makes {percent(product)}."
         )
@@ -222,7 +222,9 @@ def _inside(hunted: Hunted) -> str:
 def _culprit(hunted: Hunted, culprit: Culprit) -> str:
     """The effect of one culprit, and how to continue the search."""
     gap = culprit.gap
-    change = change_words(culprit.ratio, culprit.ci95)
+    change = change_words(culprit.level.ratio, culprit.level.ci95)
+    if culprit.level.duels > 1:
+        change += f" {pooled_words(culprit.level.duels)}"
     worse = sentence(answer_word(Answer.SLOWER, hunted.limits.metric))
     text = f"{worse} since {hunted.name(gap.place)}: {change} against"
     text += f" {hunted.short(gap.after)}"
@@ -255,7 +257,19 @@ def _left(hunted: Hunted, left: Gap) -> str:
     )
 
 
-def change_words(ratio: float, ci95: tuple[float, float]) -> str:
+def pooled_words(duels: int) -> str:
+    """How many duels a ratio and its interval are of."""
+    return "one duel" if duels == 1 else f"pooled of {duels} duels"
+
+
+def level_document(level: Level | None) -> dict[str, Any]:
+    """A ratio for ``--json``, with its interval and the number of duels it is pooled of."""
+    if level is None:
+        return {"ratio": None, "ci95": None, "pooled_of": None}
+    return {"ratio": level.ratio, "ci95": level.ci95, "pooled_of": level.duels}
+
+
+def change_words(ratio: float, ci95: tuple[float, float] | None) -> str:
     """A ratio as a change: ``-5.0 % (95 % interval -5.6 to -4.4 %)``."""
     return f"{percent(ratio)} (95 % interval {interval_words(ci95)})"
 
@@ -288,8 +302,7 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
                 "hash": hunted.commits[culprit.gap.place].hash,
                 "subject": hunted.commits[culprit.gap.place].subject,
                 **gap_document(culprit.gap),
-                "ratio": culprit.ratio,
-                "ci95": list(culprit.ci95),
+                **level_document(culprit.level),
                 "merged": list(hunted.merged.get(culprit.gap.place, ())) or None,
                 "layouts": (
                     layouts_document(hunted.layouts[culprit.gap.place])
@@ -309,12 +322,8 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
             {
                 "hash": commit.hash,
                 "subject": commit.subject,
-                "ratio": 1.0
-                if place == 0
-                else level_of[place].ratio
-                if place in level_of
-                else None,
-                "ci95": list(level_of[place].ci95) if place in level_of else None,
+                **level_document(level_of.get(place)),
+                **({} if place else {"ratio": 1.0}),
                 "broken": hunted.reasons.get(place),
                 "culprit": place in hunted.culprits,
             }
@@ -325,9 +334,9 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
                 "experiment": duel.id or None,
                 "older": hunted.commits[duel.older].hash,
                 "newer": hunted.commits[duel.newer].hash,
-                "answer": answer_word(duel.answer, hunted.limits.metric),
+                "word": answer_word(duel.answer, hunted.limits.metric),
                 "ratio": duel.ratio,
-                "ci95": list(duel.ci95),
+                "ci95": duel.ci95,
                 "rounds": duel.rounds,
                 "minutes": duel.minutes,
             }

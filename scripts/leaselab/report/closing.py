@@ -10,7 +10,7 @@ from leaselab.analysis.duel import Answer, DuelVerdict
 from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.steadiness import UNSTEADY
-from leaselab.analysis.verdict import Change, Comparison, Limit, Verdict
+from leaselab.analysis.verdict import Comparison, Limit, Verdict, answer_word
 from leaselab.model import moment
 from leaselab.model.procedure import COMPLETED, CPU, RELOAD_S, SERVER_KINDS, START_S
 from leaselab.model.record import Metric, Record
@@ -55,7 +55,7 @@ def _closing(comparison: Comparison) -> str:
     if verdict.limit is Limit.NO_LOAD:
         reason = other.reasons[0].text
         return (
-            f"Regression: {name} sustains no load that it was tried with, unlike "
+            f"Slower: {name} sustains no load that it was tried with, unlike "
             f"{_server_words(base)}: {reason}."
         )
     name, before = _apart_names(base, other)
@@ -64,7 +64,7 @@ def _closing(comparison: Comparison) -> str:
     if not other.is_by_procedure:
         title = metric_title(other.figure.name, other)
         measured = f"the {title} of {name} is {words} than that of {before}"
-    return _judged(verdict, f"{measured}{_basis_words(verdict, base, other)}")
+    return _judged(comparison.word, verdict, f"{measured}{_basis_words(verdict, base, other)}")
 
 
 def _basis_words(verdict: Verdict, base: Record, other: Record) -> str:
@@ -128,7 +128,7 @@ def _main_closing(verdict: Verdict, duel: DuelVerdict, text: str, minutes: float
     if duel.answer in (Answer.SLOWER, Answer.FASTER):
         return f"{answer_word(duel.answer, duel.metric).capitalize()}: {text}."
     if duel.answer is Answer.SAME:
-        bound = f"No change bigger than {100 * duel.bound:.1f} %: {text}."
+        bound = f"Equal: no change bigger than {100 * duel.bound:.1f} %: {text}."
         if not duel.is_change:
             return bound
         size = f"{100 * abs(duel.ratio - 1):.1f} %"
@@ -159,12 +159,6 @@ def metric_title(name: str, record: Record) -> str:
     return f"{title} time" if name in (START_S, RELOAD_S) else title
 
 
-def answer_word(answer: Answer, metric: str) -> str:
-    """The answer of a duel on a metric: slower or faster by rate, worse or better by others."""
-    others = {Answer.SLOWER: "worse", Answer.FASTER: "better"}
-    return answer.value if metric == COMPLETED else others.get(answer, answer.value)
-
-
 def worse(verdict: Verdict) -> str:
     """The word for a change for the worse."""
     return "drop" if verdict.higher_is_better else "rise"
@@ -187,7 +181,7 @@ def duel_title(comparison: Comparison) -> str:
         figure = duel.worse[0]
         return f"B has {_percent(figure.ratio)} {metric_title(figure.name, other)} than A"
     if duel.answer is Answer.SAME:
-        return f"A and B are alike: no change bigger than {100 * duel.bound:.1f} %"
+        return f"A and B are equal: no change bigger than {100 * duel.bound:.1f} %"
     return f"Cannot tell whether B is {answer_word(Answer.SLOWER, duel.metric)} than A"
 
 
@@ -195,18 +189,16 @@ def _percent(ratio: float) -> str:
     return f"{100 * abs(ratio - 1):.1f} % {'less' if ratio < 1 else 'more'}"
 
 
-def _judged(verdict: Verdict, text: str) -> str:
-    """The verdict on the change described by `text`."""
-    chance = p_words(verdict.p)
-    if verdict.change is Change.REGRESSION:
-        return f"Regression: {text} ({chance}); {_allowed(verdict)}."
-    if verdict.change is Change.IMPROVEMENT:
-        return f"Improvement: {text} ({chance})."
-    if verdict.limit is Limit.AT_LEAST:
-        return f"No regression: {text}; {_allowed(verdict)}."
-    if verdict.differs:
-        return f"No change that counts: {text} ({chance}); {_allowed(verdict)}."
-    return f"No change seen: {text}, which may be chance ({chance}). {sight_words(verdict)}."
+def _judged(word: str, verdict: Verdict, text: str) -> str:
+    """The verdict on the change described by `text`, the word first."""
+    said, chance = f"{word.capitalize()}: {text}", p_words(verdict.p)
+    if verdict.limit is Limit.AT_LEAST and verdict.answer is Answer.SAME:
+        return f"{said}; {_allowed(verdict)}."
+    if verdict.answer is Answer.SLOWER or (verdict.differs and verdict.answer is Answer.SAME):
+        return f"{said} ({chance}); {_allowed(verdict)}."
+    if verdict.answer is Answer.FASTER:
+        return f"{said} ({chance})."
+    return f"{said}, which may be chance ({chance}). {sight_words(verdict)}."
 
 
 def _server_words(record: Record) -> str:
@@ -247,6 +239,15 @@ def sight_words(verdict: Verdict) -> str:
     if verdict.sees_threshold:
         return least
     return f"{least}, so that one of {verdict.threshold_percent:g} % may have gone unseen"
+
+
+def ratio_words(verdict: Verdict) -> tuple[str, str]:
+    """The ratio, with its limit, and its 95 % interval; dashes for one without load."""
+    if verdict.limit is Limit.NO_LOAD:
+        return "-", "-"
+    low, high = verdict.ci95
+    limit = "" if verdict.limit is Limit.NONE else f"{verdict.limit.value} "
+    return f"{limit}{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}"
 
 
 def p_words(p: float) -> str:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from leaselab.analysis.archived_duels import Facts
 from leaselab.analysis.bisect import Known, Limits, Step, Why, expected_cost, suspects
 from leaselab.analysis.culprits import Duelled, Gap
+from leaselab.analysis.verdict import answer_word
 from leaselab.model.source import SHORT, Commit
 from leaselab.report.bisect import change_words
-from leaselab.report.closing import answer_word
 from leaselab.report.listing import sentence
 
 

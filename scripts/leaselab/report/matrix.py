@@ -8,8 +8,10 @@ from itertools import groupby
 from typing import Any, TextIO
 
 from leaselab.analysis.curve import Curve, Standing, curves_of
+from leaselab.analysis.duel import Answer
 from leaselab.analysis.matrix import Cell, Column, Row, by_figure, cell_of, columns_of, rows_of
 from leaselab.analysis.ratio import Basis
+from leaselab.analysis.verdict import Comparison
 from leaselab.model.record import Record
 from leaselab.report.listing import (
     aligned,
@@ -27,7 +29,7 @@ _PLAIN = "none"
 """Value of a factor that the heading of a column leaves out."""
 _BAR = 40
 """Letters of the longest bar of a curve."""
-_GAIN, _OVERLAP = "gain", "none seen"
+_GAIN = "gain"
 
 
 def print_table(records: Sequence[Record]) -> None:
@@ -133,8 +135,7 @@ def document(cells: Sequence[Cell]) -> list[dict[str, Any]]:
             "results": {
                 cell.scenario: {
                     **cell_document(cell),
-                    "gain": row.gain(column),
-                    "across_sessions": row.apart(column),
+                    **_against_base(row.compared(column)),
                 }
                 for column, cell in row.cells.items()
             },
@@ -144,11 +145,23 @@ def document(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     ]
 
 
+def _against_base(comparison: Comparison | None) -> dict[str, Any]:
+    """A comparison with the base of a row for ``--json``; None of what there is not."""
+    verdict = comparison.verdict if comparison else None
+    return {
+        "word": comparison.word if comparison else None,
+        "ratio": verdict.ratio if verdict else None,
+        "ci95": verdict.ci95 if verdict else None,
+        "basis": verdict.basis.value if verdict else None,
+    }
+
+
 def cell_document(cell: Cell) -> dict[str, Any]:
     """One result in the rows for ``--json``."""
-    figure = ("unit", "value", "half_width", "extent", "rounds")
+    figure = ("unit", "value", "half_width", "extent")
     names = ("id", "outcome", *figure, "bench", "environment", "started_at")
-    return {"metric": cell.title, **{name: getattr(cell, name) for name in names}}
+    known = {name: getattr(cell, name) for name in names}
+    return {"metric": cell.title, **known, "runs": cell.rounds}
 
 
 def conditions(cells: Sequence[Cell], *, servers_named: bool = False) -> Iterator[str]:
@@ -196,8 +209,9 @@ def _legend(rows: Sequence[Row]) -> Iterator[str]:
     yield "; ".join([*across, f"{_NONE}: not among these results"])
     if any(_gained(rows, column) for column in columns_of(rows)):
         base = column_words(first.base, first.across)
-        line = f"{_GAIN}: over {base}; {_OVERLAP}: the intervals overlap"
-        if any(row.apart(column) for row in rows for column in columns_of(rows)):
+        compared = [row.compared(column) for row in rows for column in columns_of(rows)]
+        line = f"{_GAIN}: over {base}, as `leaselab compare` judges it"
+        if any(one.apart for one in compared if one):
             line += f"; {Basis.SESSIONS.value}: this includes the drift of the machine"
         yield line
 
@@ -234,16 +248,14 @@ def _names(row: Row, names: Sequence[str]) -> list[str]:
 
 
 def gain_words(row: Row, column: Column) -> str:
-    """What a column brings over the row's base, in words."""
-    gain = row.gain(column)
-    if gain is not None:
-        return f"{100 * gain:+.0f} %{apart_words(row, column)}"
-    return _OVERLAP if row.compared(column) else _NONE
-
-
-def apart_words(row: Row, column: Column) -> str:
-    """What a gain rests on, behind it, where that is two sessions; else empty."""
-    return f" {Basis.SESSIONS.value}" if row.apart(column) else ""
+    """What a column brings over the row's base, in words: the change, or that it is none."""
+    found = row.compared(column)
+    if found is None or found.verdict is None:
+        return _NONE
+    if found.verdict.answer is Answer.SAME:
+        return found.words
+    across = f" {Basis.SESSIONS.value}" * found.apart
+    return f"{100 * (found.verdict.ratio - 1):+.0f} %{across}"
 
 
 def _one_by_one(cells: Sequence[Cell]) -> tuple[list[str], list[list[str]]]:

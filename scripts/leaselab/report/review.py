@@ -21,7 +21,7 @@ from leaselab.analysis.history import (
     histories,
 )
 from leaselab.analysis.ratio import Basis
-from leaselab.analysis.verdict import compare
+from leaselab.analysis.verdict import answer_word, compare
 from leaselab.archive.calibration import duels
 from leaselab.archive.row import Row, row_of
 from leaselab.archive.store import Store
@@ -172,7 +172,7 @@ def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
                 first["metric"],
                 build_of(first),
                 build_of(second),
-                verdict.change,
+                verdict.answer,
                 verdict.ratio,
                 verdict.duel.error,
                 verdict.ci95,
@@ -369,7 +369,7 @@ def _point_document(point: Point) -> dict[str, Any]:
 
 def _duel_document(duel: Duel) -> dict[str, Any]:
     return {
-        "verdict": duel.verdict.value,
+        "word": answer_word(duel.answer, duel.metric),
         "ratio": duel.ratio,
         "ci95": duel.ci95,
         "results": list(duel.ids),

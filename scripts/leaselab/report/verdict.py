@@ -16,14 +16,13 @@ from leaselab.analysis.error_budget import ErrorBudget, minutes_of
 from leaselab.analysis.incompatibilities import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.ratio import Basis
-from leaselab.analysis.verdict import Comparison, Limit, Verdict
+from leaselab.analysis.verdict import Comparison, Limit, Verdict, answer_word
 from leaselab.model.procedure import COMPLETED
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.closing import (
-    answer_word,
     closing,
     metric_title,
     p_words,
@@ -68,7 +67,8 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
     """The comparison for ``--json``; missing values are None."""
     base, other, verdict = comparison.base, comparison.other, comparison.verdict
     return {
-        "outcome": comparison.word,
+        "word": comparison.word,
+        "outcome": comparison.outcome.label,
         "text": closing(comparison),
         "reason": str(comparison.error) if comparison.error is not None else None,
         "scenario": other.scenario.name,
@@ -105,7 +105,7 @@ def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
         return None
     duel = verdict.duel
     return {
-        "answer": answer_word(duel.answer, duel.metric),
+        "word": answer_word(duel.answer, duel.metric),
         "rounds": duel.rounds,
         "look": duel.look,
         "bound": duel.bound,
@@ -341,6 +341,6 @@ def _result(record: Record) -> dict[str, Any]:
         "dirty": bool(source and source.dirty),
         "value": cell.value,
         "ci95": record.figure.ci95 if cell.value is not None else None,
-        "rounds": cell.rounds,
+        "runs": cell.rounds,
         "trim": record.procedure.trim,
     }

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
+from leaselab.analysis.duel import Answer
 from leaselab.analysis.layouts import OverLayouts
 from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.verdict import Change, Comparison, Limit, Verdict
+from leaselab.analysis.verdict import Comparison
 from leaselab.model.errors import Outcome
 from leaselab.model.text import printable
-from leaselab.report.closing import closing
+from leaselab.report.closing import closing, ratio_words
 from leaselab.report.listing import heading, sentence
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units
@@ -61,7 +63,7 @@ def rows(comparisons: Sequence[Comparison]) -> Iterator[list[str]]:
             heading(figure.title, figure.unit),
             *([_NOTHING] * (comparison.base is None)),
             *figures,
-            *_ratio(comparison.verdict),
+            *(ratio_words(comparison.verdict) if comparison.verdict else (_NOTHING, _NOTHING)),
         ]
 
 
@@ -72,17 +74,16 @@ def closings(comparisons: Sequence[Comparison]) -> Iterator[str]:
     """
     for comparison in comparisons:
         verdict = comparison.verdict
-        if verdict is None or verdict.duel is not None or verdict.change is not Change.NONE:
+        if verdict is None or verdict.duel is not None or verdict.answer is not Answer.SAME:
             yield f"{comparison.other.scenario.name}: {closing(comparison)}"
 
 
-def _ratio(verdict: Verdict | None) -> tuple[str, str]:
-    """The ratio and its interval."""
-    if verdict is None or verdict.limit is Limit.NO_LOAD:
-        return _NOTHING, _NOTHING
-    low, high = verdict.ci95
-    limit = "" if verdict.limit is Limit.NONE else f"{verdict.limit.value} "
-    return f"{limit}{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}"
+def counted(comparisons: Sequence[Comparison]) -> str:
+    """How many there are of each word: ``1 slower, 0 faster, 41 equal, 2 invalid``."""
+    counts = dict.fromkeys(("slower", "faster", "equal"), 0) | Counter(
+        sorted(comparison.word for comparison in comparisons)
+    )
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
 
 
 def cost_words(layouts: int, duel_min: float, build_min: float | None) -> str:
@@ -119,9 +120,10 @@ def layouts_document(layouts: OverLayouts) -> dict[str, Any]:
         "text": " ".join(layouts_words(layouts)),
         "ratio": layouts.ratio,
         "ci95": list(layouts.ci95) if layouts.ci95 else None,
+        "pooled_of": len(layouts.layouts),
         "build_scatter": layouts.scatter,
         "layouts": [
-            {"seed": layout.seed, "answer": layout.answer.value, "ratio": layout.ratio}
+            {"seed": layout.seed, "word": layout.answer.value, "ratio": layout.ratio}
             for layout in layouts.layouts
         ],
     }

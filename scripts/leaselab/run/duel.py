@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, judge, places_differ
+from leaselab.analysis.verdict import answer_word
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.point import OpenRound, Point
 from leaselab.measure.procedures.duel import DuelTrials
@@ -25,7 +26,6 @@ from leaselab.model.procedures.duel import (
     order_of,
 )
 from leaselab.model.record import SERVER, Round
-from leaselab.report.closing import answer_word
 
 
 @dataclass(slots=True)

@@ -138,7 +138,7 @@ def _judged(own: OwnCost, comparison: Comparison | str) -> OwnCost:
     return replace(
         own,
         results=results,
-        answer=verdict.duel.answer.value,
+        word=verdict.duel.answer.value,
         cost=1 - verdict.ratio,
         ci95=(1 - high, 1 - low),
         bound=verdict.duel.bound,

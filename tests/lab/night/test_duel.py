@@ -37,7 +37,7 @@ def test_two_commits_that_are_both_up_are_distinguished_and_the_function_is_name
     done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
     assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
-    assert document["duel"]["answer"] == "slower"
+    assert document["word"] == "slower"
     assert document["ratio"] < 0.9
     assert [document["a"]["commit"], document["b"]["commit"]] == [base, slow]
     # What spins is inlined into whatever calls it, or is the function itself.

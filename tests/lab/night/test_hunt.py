@@ -125,7 +125,7 @@ def test_the_history_suspects_the_slow_commit_and_a_duel_confirms_it(source, rev
             for commit in (row["before"]["commit"], source.slow, row["after"]["commit"])
         )
         assert before < slow <= after
-    assert row["duel"]["verdict"] == "regression"
+    assert row["duel"]["word"] == "slower"
 
 
 def test_the_slow_commit_is_named_and_confirmed_against_its_parent(source, hunted):
@@ -135,7 +135,7 @@ def test_the_slow_commit_is_named_and_confirmed_against_its_parent(source, hunte
     assert (culprit["hash"], culprit["after"]) == (source.slow, source.before)
     assert culprit["ci95"][1] < 1
     last = result["duels"][-1]
-    assert (last["older"], last["newer"], last["answer"]) == (
+    assert (last["older"], last["newer"], last["word"]) == (
         source.before,
         source.slow,
         "slower",

@@ -11,7 +11,7 @@ from tests.sources import SourceLists, repository_of
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
-QUICK = ["--runs=1", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--width=0.5"]
+QUICK = ["--runs=1", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--relative-width=0.5"]
 QUICK += ["--warm-up-s=0", "--confirm-s=0"]
 BUILD_S = 900
 

@@ -11,10 +11,10 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
+from leaselab.analysis.basis import anchor_of, to_anchor
 from leaselab.archive.row import PLACE
 from leaselab.model.errors import BELIEVED
 from leaselab.model.source import SHORT
-from leaselab.report.site.anchors import anchor_of, to_anchor
 
 _LABELS = ("scenario", "procedure", "server", "durability", "bench", "environment")
 """Labels common to a line of a history; version and commit are in `leaselab_result_info`."""

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from leaselab.analysis.basis import anchor_of, to_anchor
+from leaselab.analysis.verdict import ratio_word
 from leaselab.archive.row import Row
 from leaselab.model.errors import usage_error
 from leaselab.model.record import Record
@@ -34,6 +36,9 @@ _OF_RESULT: Kinds = {
     "standard_error": float,
     "runs": int,
     "wall_s": float,
+    "anchor": str,
+    **dict.fromkeys((f"to_anchor_ratio{end}" for end in _ENDS), float),
+    "to_anchor_word": str,
 }
 _TRIAL: Kinds = {
     "run": int,
@@ -97,9 +102,10 @@ class Table:
         return stream.getvalue()
 
 
-def results_table(rows: Sequence[Row]) -> Table:
+def results_table(rows: Sequence[Row], known: Mapping[str, Row]) -> Table:
     """The table of results; `rows` are the index's, with all columns.
 
+    `known` are rows by their ids, with those of their anchors.
     A metric has three columns: its figure, and the ends of its 95 % interval; that of the
     procedure has `ci_low`, `ci_high` and `standard_error`, too.  A parameter of the procedure
     that moves a figure has one, ``parameter_`` before its name where another column has it.
@@ -122,6 +128,7 @@ def results_table(rows: Sequence[Row]) -> Table:
                 **row,
                 **metrics[number],
                 "runs": len(_rounds(row)),
+                **_to_anchor(row, known),
                 **{column: values[number] for column, (_, values) in parameters.items()},
             }
             for number, row in enumerate(rows)
@@ -173,6 +180,17 @@ def _metrics(row: Row) -> dict[str, float | None]:
         for name, (*values, _) in json.loads(row["metrics"] or "{}").items()
         for end, value in zip(_ENDS, values, strict=True)
     }
+
+
+def _to_anchor(row: Row, known: Mapping[str, Row]) -> dict[str, float | str | None]:
+    """The ratio to the anchor, the ends of its interval, and the word for it."""
+    base = anchor_of(row, known)
+    ratio = to_anchor(base, row) if base else None
+    if ratio is None:
+        return {}
+    values = (ratio.value, *(ratio.ci95 or (None, None)))
+    columns = {f"to_anchor_ratio{end}": one for end, one in zip(_ENDS, values, strict=True)}
+    return {**columns, "to_anchor_word": ratio_word(ratio, row["metric"], row["better"])}
 
 
 def _rounds(row: Row) -> list[tuple[float | None, bool]]:

@@ -4,33 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.basis import common_anchor, ratio_of
-from leaselab.analysis.incompatibilities import (
-    Difference,
-    config_differences,
-    differences,
-    incompatibilities,
-)
+from leaselab.analysis.incompatibilities import Difference, config_differences, differences
 from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.ratio import Basis, Ratio
-from leaselab.model.errors import BELIEVED
+from leaselab.analysis.verdict import FIRST, Comparison, compare, one_duel
+from leaselab.model.procedures.duel import DUEL
+from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import SERVER, Metric, Record
 from leaselab.model.server import server_name, settings_of
-from leaselab.report.closing import pace_words, signed
+from leaselab.report.closing import ratio_words
 from leaselab.report.facts import config_text
-from leaselab.report.listing import sentence
+from leaselab.report.listing import moment_words
 from leaselab.report.matrix import shown
 from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.vega import Look
+from leaselab.report.site.vega import Look, look_of
 from leaselab.report.units import in_shown_units
+from leaselab.report.verdicts import counted
 
-MOST = 4
-"""Results side by side: more columns are not read."""
-_ALIKE = "no difference seen"
+MOST = 5
+"""Builds of a scenario that are set side by side, by their newest results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +40,45 @@ class Column:
     figure: str
     metrics: Sequence[Metric | None]
     """Its metrics beside the figure, in the order of `Group.others`."""
-    ratio: Ratio | None
-    """To the first; None for itself, and where there is nothing to divide."""
-    rests: str
-    """What that rests on, in words."""
-    incompatibilities: Sequence[str]
-    """Why it is not comparable; empty when it is."""
-    words: str
-    """What the ratio says; empty without one, or where it is not comparable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Two of them, and what `compare` says of the second."""
+
+    name: str
+    a: Column
+    b: Column
+    comparison: Comparison
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """The ratio and its 95 % interval."""
+        verdict = self.comparison.verdict
+        return ratio_words(verdict) if verdict else ("-", "-")
+
+    @property
+    def rests(self) -> str:
+        """What the word rests on, or why there is no verdict."""
+        verdict, error = self.comparison.verdict, self.comparison.error
+        if verdict is not None:
+            return f"{verdict.basis.value} {verdict.anchor}".rstrip()
+        return str(error or "")
+
+    @property
+    def look(self) -> Look:
+        """How the word looks."""
+        return look_of(self.comparison.word)
 
     @property
     def differs(self) -> bool:
-        """Whether it is comparable, and a difference was seen."""
-        return bool(self.words and self.ratio and self.ratio.differs)
+        """Whether the servers are not equal, as far as is known."""
+        return self.comparison.word not in ("equal", FIRST)
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Results that are compared with the first of them."""
+    """Results that are compared, each with the first of them and with each other."""
 
     name: str
     title: str
@@ -71,76 +88,78 @@ class Group:
     others: Sequence[Metric]
     """Metrics beside the figure, as the first has them, of which there is any value."""
     columns: Sequence[Column]
+    lines: Sequence[Line]
+    """Those that the page opens with: the last against the first, or each of named ones."""
+    further: Sequence[Line]
+    """The other ones."""
     figure: Figure | None
     differences: Sequence[Difference]
     configuration: Sequence[Difference]
 
     @property
     def differs(self) -> bool:
-        """Whether a difference was seen that is not the drift of the machine."""
-        return any(
-            column.differs and column.ratio and column.ratio.basis is not Basis.SESSIONS
-            for column in self.columns
-        )
-
-    @property
-    def alike(self) -> bool:
-        """Whether every comparison could have seen a difference, and none did."""
-        return all(column.words == _ALIKE for column in self.columns[1:])
+        """Whether one of the lines does."""
+        return any(line.differs for line in self.lines)
 
 
 def compared(groups: Sequence[Group]) -> dict[str, Any]:
-    """What the template gets: groups that differ first, groups that do not, and the answer."""
-    drifted = [
-        made
-        for made in groups
-        if not made.differs and any(column.differs for column in made.columns)
-    ]
-    differing = [made for made in groups if made.differs]
-    differ = "differs" if len(differing) == 1 else "differ"
-    title = f"{len(differing)} of {len(groups)} comparisons {differ}"
-    if len(groups) == 1:
-        words = [
-            f"{column.words} {column.ratio.basis.value}"
-            for column in groups[0].columns
-            if column.words and column.ratio
-        ]
-        title = f"{groups[0].name}: {'; '.join(words) or 'nothing to compare'}"
-    rest = [made for made in groups if made not in differing and made not in drifted]
-    alike = [made for made in rest if made.alike] if len(groups) > 1 else []
+    """What the template gets: groups that differ first, their lines, and the answer."""
+    groups = sorted(groups, key=lambda made: not made.differs)
+    lines = [line for made in groups for line in made.lines]
+    title = counted([line.comparison for line in lines])
     return {
-        "groups": [*differing, *drifted, *(made for made in rest if made not in alike)],
-        "alike": alike,
-        "count": len(groups),
+        "groups": groups,
+        "lines": lines,
+        "further": [line for made in groups for line in made.further],
         "answer": title if groups else "Nothing to compare yet",
-        "drifted": len(drifted) if len(groups) > 1 else 0,
+        "most": MOST,
+        "drifted": sum(line.differs and line.comparison.apart for line in lines),
     }
 
 
 def choose(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Choose which results of one history to set side by side, oldest first; ids.
+    """Choose which results of one history to set side by side, the one to compare with first.
 
-    The newest of each server that was measured, or, where there is one server
-    only, the newest two.  Empty where there is nothing to compare.
+    The newest of each build that was measured, the newest result whatever became of it, and
+    before them the anchor's that it was measured in turn with; where there is one build only,
+    the newest two.  Empty where there is nothing to compare.  A duel or a profile is none.
     """
-    believed = [row for row in rows if row["value"] is not None and row["outcome"] in BELIEVED]
+    rows = [row for row in rows if row["procedure"] not in (DUEL, PROFILE)]
+    measured = [row for row in rows if row["value"] is not None]
     newest: dict[tuple[str, str], str] = {}
-    for row in believed:
+    for row in [*measured, *rows[-1:]]:
         key = (server_name(row), row["release"] or "")
         newest.pop(key, None)
         newest[key] = row["id"]
     chosen = list(newest.values())[-MOST:]
     if len(chosen) == 1:
-        chosen = [row["id"] for row in believed[-2:]]
+        chosen = [*(row["id"] for row in measured[-2:] if row["id"] != chosen[0]), *chosen][-2:]
+    anchor = str(rows[-1]["anchor"]) if rows else ""
+    if anchor in {row["id"] for row in rows}:
+        chosen = [anchor, *(ref for ref in chosen if ref != anchor)]
     return chosen if len(chosen) > 1 else []
 
 
-def group(
-    name: str, results: Sequence[tuple[Record, Path]], anchors: Mapping[str, Record]
-) -> Group:
-    """Compare results (records and their directories) with the first of them.
+def newest_duel(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The results of the newest duel among rows of a scenario; empty without one."""
+    experiments: dict[str, list[str]] = {}
+    for row in rows:
+        if row["procedure"] == DUEL and row["experiment"]:
+            experiments.setdefault(row["experiment"], []).append(row["id"])
+    return next((both for both in reversed(experiments.values()) if len(both) == 2), [])
 
-    `anchors` are those that they name, by their ids.
+
+def group(
+    name: str,
+    results: Sequence[tuple[Record, Path]],
+    anchors: Mapping[str, Record],
+    *,
+    every: bool = False,
+) -> Group:
+    """Compare results (records and their directories), with the first of them as the base.
+
+    `anchors` are those that they name, by their ids.  With `every`, the page opens with all of
+    them against the first, else with the last alone.
     """
     measured = [record for record, _ in results]
     records = in_shown_units(measured)
@@ -156,27 +175,21 @@ def group(
     }
     others = [metric for metric in records[0].metrics[1:] if metric.name in known]
     columns = [
-        _column(
-            records[0],
-            record,
-            *_ratio(measured[0], raw, anchors),
-            others=others,
-            several=several,
-            systems=systems,
-        )
-        for record, raw in zip(records, measured, strict=True)
+        _column(record, others, several=several, systems=systems, alone=bool(unit))
+        for record in records
     ]
-    rests = {column.rests for column in columns if column.ratio}
-    shared = f", {rests.pop()}" if len(rests) == 1 else ""
+    lines = []
+    for one, two in combinations(range(len(columns)), 2):
+        # A duel is judged in its order.
+        base, other = (two, one) if one_duel(measured[two], measured[one]) else (one, two)
+        found = compare(measured[base], measured[other], anchors=anchors)
+        lines.append(Line(name, columns[base], columns[other], found))
+    of_first, between = lines[: len(columns) - 1], lines[len(columns) - 1 :]
+    opened = of_first if every else of_first[-1:]
     bars = [
-        (
-            f"{number}. {column.label}" + ("" if shared else f", {column.rests}"),
-            column.ratio.value,
-            column.ratio.ci95,
-            Look.SAME,
-        )
-        for number, column in enumerate(columns, start=1)
-        if column.ratio is not None
+        (f"{line.b.label}, {line.rests}", verdict.ratio, verdict.ci95, line.look)
+        for line in of_first
+        if (verdict := line.comparison.verdict) is not None
     ]
     place = "".join(letter if letter.isalnum() else "-" for letter in name)
     return Group(
@@ -185,9 +198,11 @@ def group(
         unit=unit,
         others=others,
         columns=columns,
+        lines=opened,
+        further=[*of_first[: -len(opened)], *between],
         figure=figure(
             f"ratio-{place}",
-            f"{sentence(title)} against {columns[0].label}{shared}",
+            f"Changes from {columns[0].label}",
             changes_chart(bars, f"Changes of the {title} from {columns[0].label}")
             if len(bars) > 1
             else None,
@@ -208,58 +223,15 @@ def _settings(record: Record, directory: Path) -> str | None:
     return settings_of(text, server.variant, prefix) if text is not None else None
 
 
-def _ratio(
-    base: Record, record: Record, anchors: Mapping[str, Record]
-) -> tuple[Ratio | None, str]:
-    """The ratio to the first result, and what it rests on; None where there is none."""
-    same = (record.figure.name, record.figure.unit) == (base.figure.name, base.figure.unit)
-    ratio = ratio_of(base, record, anchors) if same and record is not base else None
-    if ratio is None:
-        return None, ""
-    common = common_anchor(base, record, anchors)
-    if ratio.basis is Basis.ANCHOR and common is not None:
-        return ratio, f"{ratio.basis.value} {server_name(common[0].server)}"
-    return ratio, ratio.basis.value
-
-
 def _column(
-    base: Record,
-    record: Record,
-    ratio: Ratio | None,
-    rests: str,
-    *,
-    others: Sequence[Metric],
-    several: bool,
-    systems: bool,
+    record: Record, others: Sequence[Metric], *, several: bool, systems: bool, alone: bool
 ) -> Column:
     cell = cell_of(record)
-    same = (record.figure.name, record.figure.unit) == (base.figure.name, base.figure.unit)
     label = ", ".join(filter(None, (cell.server, record.release if systems else "")))
-    other = list(
-        dict.fromkeys(
-            f"another {incompatibility.what}"
-            for incompatibility in incompatibilities(base, record)
-        )
-    )
     return Column(
         id=record.id,
         label=f"{cell.scenario}, {label}" if several else label,
-        started_at=record.started_at,
-        figure=shown(cell) if same else f"{shown(cell)} {record.figure.unit}",
+        started_at=moment_words(record.started_at).rpartition(":")[0],
+        figure=shown(cell) if alone else f"{shown(cell)} {record.figure.unit}",
         metrics=[record.metric(metric.name) for metric in others],
-        ratio=ratio,
-        rests=rests,
-        incompatibilities=other,
-        words=_words(ratio, record.figure.unit) if ratio and not other else "",
     )
-
-
-def _words(ratio: Ratio, unit: str) -> str:
-    """The difference: ``3.4 % slower``, or no more than a figure where drift is part of it."""
-    if ratio.differs is None:
-        return "too few runs to say"
-    if not ratio.differs:
-        return _ALIKE
-    if ratio.basis is Basis.SESSIONS:
-        return f"differs by {signed(ratio.value)}"
-    return pace_words(ratio.value, unit)

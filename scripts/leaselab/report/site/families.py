@@ -13,13 +13,14 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
+from leaselab.analysis.basis import anchor_of, to_anchor
 from leaselab.analysis.matrix import Cell, Column, columns_of, rows_of
 from leaselab.analysis.matrix import Row as Place
-from leaselab.analysis.ratio import Ratio
+from leaselab.analysis.verdict import ratio_word
 from leaselab.model.errors import BELIEVED
-from leaselab.report.matrix import apart_words, column_words, conditions
+from leaselab.report.matrix import column_words, conditions, gain_words
 from leaselab.report.review import interval_words, percent
-from leaselab.report.site.anchors import anchor_of, to_anchor
+from leaselab.report.site.vega import Look, look_of
 
 Row = Mapping[str, Any]
 
@@ -65,10 +66,7 @@ class Matrix:
 
     def gain(self, row: Place, column: Column) -> str:
         """What a column makes of the figure: the ratio and what that is in percent."""
-        gain = row.gain(column)
-        if gain is not None:
-            return f"{1 + gain:.2f} ({100 * gain:+.0f} %){apart_words(row, column)}"
-        return "no difference seen" if row.compared(column) else "-"
+        return gain_words(row, column)
 
 
 def matrices_of(cells: Sequence[Cell]) -> Iterable[Matrix]:
@@ -165,6 +163,8 @@ class Line:
     interval: str
     look: str
     """What that is: worse, better, same, or unknown."""
+    word: str
+    """The word for it; empty without a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def _family(
         own = known.get(cell.id)
         course = by_place.get(_place(own), ()) if own else ()
         drawn = _course(course, known)
-        look, change, interval = _change(own, known)
+        look, change, interval, word = _change(own, known)
         lines.append(
             Line(
                 cell=cell,
@@ -229,6 +229,7 @@ def _family(
                 change=change,
                 interval=interval,
                 look=look,
+                word=word,
             )
         )
     varied = ", ".join([*rest, *matrix.across]) if len(cells) > 1 else ""
@@ -268,21 +269,14 @@ def _place(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in names)
 
 
-def _change(row: Row | None, known: Mapping[str, Row]) -> tuple[str, str, str]:
-    """The change of a result since its anchor: its look, the change, its interval."""
+def _change(row: Row | None, known: Mapping[str, Row]) -> tuple[str, str, str, str]:
+    """The change of a result since its anchor: its look, the change, its interval, the word."""
     base = anchor_of(row, known) if row else None
     ratio = to_anchor(base, row) if row and base else None
     if row is None or ratio is None:
-        return "unknown", "", ""
-    return _look(row, ratio), percent(ratio.value), interval_words(ratio.ci95)
-
-
-def _look(row: Row, ratio: Ratio) -> str:
-    if ratio.differs is None or row["better"] == "neither":
-        return "unknown"
-    if not ratio.differs:
-        return "same"
-    return "better" if (ratio.value > 1) == (row["better"] == "higher") else "worse"
+        return Look.UNKNOWN, "", "", ""
+    word = ratio_word(ratio, row["metric"], row["better"])
+    return look_of(word), percent(ratio.value), interval_words(ratio.ci95), word
 
 
 def _course(

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from leaselab.analysis.basis import base_of, to_anchor
 from leaselab.analysis.history import Change, Series
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.report.listing import common_kind
-from leaselab.report.site.anchors import anchor_words
 from leaselab.report.site.figure import Figure
 from leaselab.report.site.history_panels import Drawing, Line, titles_of
 from leaselab.report.site.news import build_name, change_words, news_of
@@ -112,3 +112,15 @@ def _listed(row: Row, beside: Mapping[str, object], href: str, against: str) -> 
         "half_width": None if high is None else (high - low) / 2,
         "beside": [(one[0], one[3]) if (one := metrics.get(name)) else None for name in beside],
     }
+
+
+def anchor_words(row: Row, known: Mapping[str, Row]) -> str:
+    """The ratio of a result to its anchor, with its 95 % interval; empty without one."""
+    base = base_of(row, known)
+    if base is not None and base["id"] == row["id"]:
+        return "the anchor"
+    ratio = to_anchor(base, row) if base else None
+    if ratio is None:
+        return ""
+    ends = f" ({ratio.ci95[0]:.3f} to {ratio.ci95[1]:.3f})" if ratio.ci95 else ""
+    return f"{ratio.value:.3f}{ends}"

@@ -10,13 +10,13 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from leaselab.analysis.basis import base_of, to_anchor, turns
 from leaselab.analysis.history import Series, State
 from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.listing import sentence
 from leaselab.report.review import percent, state_words
-from leaselab.report.site.anchors import base_of, rounds, to_anchor
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import Mark, Step, history_chart
 from leaselab.report.site.review import change_colour
@@ -210,7 +210,7 @@ class Drawing:
         ratio = to_anchor(base, row)
         low, high = (ratio.ci95 if ratio else None) or (None, None)
         mean = ratio.value if ratio else None
-        runs = [(rate / reference, False) for reference, rate in rounds(base, row)]
+        runs = [(rate / reference, False) for reference, rate in turns(base, row)]
         return {**point, "mean": mean, "low": low, "high": high, "runs": runs}
 
     def _figure(self, row: Row, at: str) -> dict[str, Any]:

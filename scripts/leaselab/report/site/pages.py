@@ -29,7 +29,7 @@ _HERE = Path(__file__).parent
 _MANIFEST = "pages.json"
 _ASSETS = "assets"
 _CHARTS = "charts.js"
-_SHARED = ("leaselab.css", "leaselab.js", "icon.svg")
+_SHARED = ("leaselab.css", "leaselab.js", "compare.js", "icon.svg")
 _PART = 60
 """Characters from which on a part of a chart is written once."""
 _CAN_BE_TEXT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028"}

@@ -22,6 +22,7 @@ from leaselab.report.site.pages import single_page
 from leaselab.report.site.release_charts import releases_chart
 from leaselab.report.site.release_sections import BASELINE, Entry, Families, Report
 from leaselab.report.units import in_shown_units
+from leaselab.report.verdicts import counted
 
 _CHANGED = ("worse", "better")
 """Looks of changes that were seen, in the order in which they are shown."""
@@ -101,8 +102,14 @@ def _history(
     for name in (name for name in BASELINE if name in report.families):
         scenarios = [family.name for family in report.families[name] if not family.partner]
         own = [row for row in rows if row["scenario"] in scenarios]
-        values = []
-        for release in releases_of(row for row in own if not report.against.has(row)):
+        values: list[dict[str, Any]] = []
+        for release in releases_of(own):
+            of_base = [row for row in own if release.has(row) and report.against.has(row)]
+            if of_base:
+                # In its place among the others, which are changes from it.
+                known = dict.fromkeys(row["scenario"] for row in of_base)
+                values += [_base(release.name, scenario) for scenario in known]
+                continue
             matches = [match for match in matches_of(own, release, report.against) if match[0]]
             values += [
                 {
@@ -125,6 +132,10 @@ def _history(
             )
         )
     return figures
+
+
+def _base(release: str, scenario: str) -> dict[str, Any]:
+    return {"release": release, "scenario": scenario, "ratio": 1.0, "ci95": (1.0, 1.0)}
 
 
 def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> dict[str, Any]:
@@ -151,7 +162,9 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
         "release": report.release.name,
         "against": report.against.name,
         "news": news,
-        "answer": _answer([new.look for new in news], len(judged)),
+        "answer": counted([entry.comparison for entry in judged])
+        if judged
+        else "no figure can be judged",
         "slower": next((new.scenario for new in news if new.look == "worse"), ""),
         "repository": repository_option(records[0] if records else None),
         "judged": len(judged),
@@ -198,16 +211,6 @@ def _attached(store: Store, report: Report) -> list[dict[str, Any]]:
         for (text, command), names in names_by_text.items()
         if text or command
     ]
-
-
-def _answer(looks: Sequence[str], judged: int) -> str:
-    """What is new, in a few words; `looks` are those of the figures that changed."""
-    if not judged:
-        return "no figure can be judged"
-    counts = [f"{count} {look}" for look in _CHANGED if (count := looks.count(look))]
-    if not counts:
-        return f"no change seen in {judged} figure{'s' * (judged != 1)}"
-    return f"{' and '.join(counts)} of {judged} figure{'s' * (judged != 1)}"
 
 
 def _benches(records: Iterable[Record]) -> list[tuple[str, str, list[tuple[str, str]]]]:

@@ -24,7 +24,7 @@ from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.release_charts import curves_chart
 from leaselab.report.site.seconds_chart import seconds_note
 from leaselab.report.site.sweep import run_seconds, typical_run
-from leaselab.report.site.vega import Look
+from leaselab.report.site.vega import Look, look_of
 
 Families = Mapping[str, Sequence[Scenario]]
 """The scenarios of each family of the catalogue, by its name."""
@@ -61,13 +61,7 @@ class Entry:
     @property
     def look(self) -> Look:
         """What the change is: worse, better, same, or unknown, as across sessions."""
-        verdict = self.comparison.verdict
-        if verdict is None or self.comparison.apart:
-            return Look.UNKNOWN
-        if not verdict.differs:
-            return Look.SAME
-        better = (verdict.ratio > 1) == verdict.higher_is_better
-        return Look.BETTER if better else Look.WORSE
+        return Look.UNKNOWN if self.comparison.apart else look_of(self.comparison.word)
 
     @property
     def basis(self) -> str:
@@ -92,6 +86,7 @@ class Entry:
             "look": self.look,
             "change": percent(verdict.ratio) if verdict else "-",
             "interval": interval_words(verdict.ci95) if verdict else "-",
+            "word": self.comparison.word,
             "basis": self.basis,
             "figures": [_figure(record, metric.name) if record else "-" for record in both],
             "runs": [len(record.rounds) if record else "-" for record in both],
@@ -219,7 +214,7 @@ class Report:
             title,
             changes_chart(changes, title),
             note="A dot is the change of the figure, the line its 95 % interval. Red: worse, "
-            "green: better, blue: no difference seen at 5 %, grey: across sessions, which "
+            "green: better, blue: equal, grey: across sessions, which "
             "includes the drift of the machine.",
         )
 

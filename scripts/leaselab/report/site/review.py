@@ -217,14 +217,14 @@ def change_colour(change: Change) -> str:
 
 def _points(series: Series) -> Iterator[Spec]:
     for place, point in enumerate(series.points, start=1):
-        reading = point.reading
-        reach = 1.96 * reading.error
+        low, high = point.ci95 or (None, None)
+        several = f", pooled of {len(point.ids)} results" * (len(point.ids) > 1)
         yield {
             "place": place,
-            "value": _short(reading.value),
-            "low": _short(reading.value - reach),
-            "high": _short(reading.value + reach),
-            "label": point_words(point),
+            "value": _short(point.reading.value),
+            "low": low and float(f"{low:.6g}"),
+            "high": high and float(f"{high:.6g}"),
+            "label": f"{point_words(point)}{several}",
         }
 
 

@@ -13,14 +13,12 @@ from leaselab.archive.disk import content_of
 from leaselab.archive.row import Row
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, usage_error
-from leaselab.model.procedures.duel import DUEL
 from leaselab.model.record import Record
 from leaselab.report.review import Review, review_of, series_of
-from leaselab.report.site.anchors import anchor_words
-from leaselab.report.site.compare import Group, choose, compared, group
+from leaselab.report.site.compare import Group, choose, compared, group, newest_duel
 from leaselab.report.site.duel import said_of
 from leaselab.report.site.experiment import experiment, experiment_line
-from leaselab.report.site.history import history, history_list
+from leaselab.report.site.history import anchor_words, history, history_list
 from leaselab.report.site.history_panels import Line, lines_of
 from leaselab.report.site.news import answer
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
@@ -149,13 +147,15 @@ class _Site:
     def _groups(self, lines: Sequence[Line]) -> Iterator[tuple[str, Sequence[str]]]:
         """Results of lines that are compared, which then have a page, by the line's name."""
         for line in lines:
-            # A duel has a page of its own, which judges its rounds.
-            chosen = choose([row for row in line.rows if row["procedure"] != DUEL])
-            for ref in chosen:
-                self._write_sweep(ref)
-            chosen = [ref for ref in chosen if ref not in self._results.refused]
-            if len(chosen) > 1:
-                yield line.name, chosen
+            for name, chosen in (
+                (line.name, choose(line.rows)),
+                (f"{line.name}, duel", newest_duel(line.rows)),
+            ):
+                for ref in chosen:
+                    self._write_sweep(ref)
+                readable = [ref for ref in chosen if ref not in self._results.refused]
+                if len(readable) > 1:
+                    yield name, readable
 
     @cached_property
     def _review(self) -> Review:
@@ -359,7 +359,8 @@ class _Site:
                 known = [
                     record for ref in sorted(anchors) if (record := self._results.light(ref))
                 ]
-                made.append(group(name, results, {record.id: record for record in known}))
+                by_id = {record.id: record for record in known}
+                made.append(group(name, results, by_id, every=len(self._named) > 1))
         return compared(made), [part.figure for part in made]
 
     def _still_there(self, page: str) -> bool:

@@ -33,6 +33,18 @@ class Look(StrEnum):
     UNKNOWN = "unknown"
 
 
+_OF_WORD = {
+    **dict.fromkeys(("slower", "worse"), Look.WORSE),
+    **dict.fromkeys(("faster", "better"), Look.BETTER),
+    "equal": Look.SAME,
+}
+
+
+def look_of(word: str) -> Look:
+    """The look of a comparison, by its word."""
+    return _OF_WORD.get(word, Look.UNKNOWN)
+
+
 LOOKS = {
     Look.WORSE: WORSE,
     Look.BETTER: BETTER,
