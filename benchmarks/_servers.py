@@ -92,14 +92,11 @@ class Cell:
     """Relative standard deviation of the capacity between the trials of one run (0..1)."""
     shape: Shape = Shape.NORMAL
     """How both scatter."""
-    follow: float = 0.0
-    """Autocorrelation of the capacities of one run and the next (0..1)."""
 
     @property
     def name(self) -> str:
         """Short and unique: ``keeps-6000-2-0.5`` (spreads in percent), ``-heavy`` after it."""
         shape = "" if self.shape is Shape.NORMAL else f"-{self.shape.value}"
-        shape += f"-follow{self.follow:g}" if self.follow else ""
         return (
             f"{self.overload.value}-{self.capacity}"
             f"-{self.run_sd * 100:g}-{self.trial_sd * 100:g}{shape}"
@@ -127,12 +124,8 @@ class Cell:
         Every second sweep draws the mirror image of the one before, so that what
         the draws alone add to a bias cancels exactly.
         """
-        draw = 0.0
-        for number in range(run + 1) if self.follow else (run,):
-            share = _stream(f"{self.name} run {sweep // 2} {number}").random()
-            new = self.shape.quantile(1.0 - share if sweep % 2 else share)
-            kept = self.follow if number else 0.0
-            draw = kept * draw + math.sqrt(1.0 - kept * kept) * new
+        share = _stream(f"{self.name} run {sweep // 2} {run}").random()
+        draw = self.shape.quantile(1.0 - share if sweep % 2 else share)
         return self.capacity * max(0.05, 1.0 + self.run_sd * draw)
 
     def server(self, sweep: int, run: int) -> Server:

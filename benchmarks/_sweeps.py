@@ -132,7 +132,7 @@ def simulate(cell: Cell, algorithm: str, sweeps: int) -> Row:
 
 
 def _covers(runs: Runs, truth: float) -> bool:
-    ends = interval(runs.values, runs.trim, runs.widening)
+    ends = interval(runs.values, runs.trim)
     return ends is not None and ends[0] <= truth <= ends[1]
 
 

@@ -18,8 +18,6 @@ COVERAGE = 93.0
 """Least share of 95 % intervals that hold the truth (%)."""
 FALSE_ALARMS = 7.0
 """Largest share of equal pairs with p below 5 % (%)."""
-FOLLOWING_COVERAGE, FOLLOWING_ALARMS = 80.0, 12.0
-"""The same for correlated runs, of which nine carry little information (%)."""
 CHANCE = 3.0
 """Standard errors by which a share may miss its limit: some hundred cells are looked at."""
 
@@ -70,18 +68,10 @@ def compare(cell: Cell, rows: Mapping[str, Row]) -> Comparison:
         bias=ours.bias,
         bias_se=standard_error(statistics.fmean, ours.drawn),
         coverage=ours.coverage,
-        coverage_se=_share_error(_least(cell), len(ours.covered)),
+        coverage_se=_share_error(COVERAGE, len(ours.covered)),
         false_alarms=ours.false_alarms,
-        false_alarms_se=_share_error(_most(cell), len(ours.differs)),
+        false_alarms_se=_share_error(FALSE_ALARMS, len(ours.differs)),
     )
-
-
-def _least(cell: Cell) -> float:
-    return FOLLOWING_COVERAGE if cell.follow else COVERAGE
-
-
-def _most(cell: Cell) -> float:
-    return FOLLOWING_ALARMS if cell.follow else FALSE_ALARMS
 
 
 def _share_error(percent: float, count: int) -> float:
@@ -106,16 +96,14 @@ def judge(comparisons: Sequence[Comparison]) -> list[Verdict]:
     broken = [
         item for item in above if item.rmse_excess - 2 * item.rmse_excess_se > RMSE_EXCESS
     ]
-    below = [item for item in comparisons if item.coverage < _least(item.cell)]
-    narrow = [
-        item for item in below if item.coverage + CHANCE * item.coverage_se < _least(item.cell)
-    ]
+    below = [item for item in comparisons if item.coverage < COVERAGE]
+    narrow = [item for item in below if item.coverage + CHANCE * item.coverage_se < COVERAGE]
     least = min(comparisons, key=lambda item: item.coverage)
-    alarmed = [item for item in comparisons if item.false_alarms > _most(item.cell)]
+    alarmed = [item for item in comparisons if item.false_alarms > FALSE_ALARMS]
     alarming = [
         item
         for item in alarmed
-        if item.false_alarms - CHANCE * item.false_alarms_se > _most(item.cell)
+        if item.false_alarms - CHANCE * item.false_alarms_se > FALSE_ALARMS
     ]
     most = max(comparisons, key=lambda item: item.false_alarms)
     biased = max(comparisons, key=lambda item: abs(item.bias))
@@ -143,8 +131,7 @@ def judge(comparisons: Sequence[Comparison]) -> list[Verdict]:
             f"at most {biased.bias:+.2f} ± {biased.bias_se:.2f} % ({biased.cell.name})",
         ),
         Verdict(
-            f"95 % intervals hold the truth in at least {COVERAGE:g} %, of runs that follow "
-            f"each other in {FOLLOWING_COVERAGE:g} %",
+            f"95 % intervals hold the truth in at least {COVERAGE:g} %",
             not narrow,
             f"{statistics.fmean(item.coverage for item in comparisons):.1f} % of all, at least "
             f"{least.coverage:.1f} ± {least.coverage_se:.1f} % ({least.cell.name}); "
@@ -152,8 +139,7 @@ def judge(comparisons: Sequence[Comparison]) -> list[Verdict]:
             f"than {CHANCE:g} standard errors{_names(narrow)}",
         ),
         Verdict(
-            f"p below 5 % for at most {FALSE_ALARMS:g} % of equal pairs, of runs that follow "
-            f"each other for {FOLLOWING_ALARMS:g} %",
+            f"p below 5 % for at most {FALSE_ALARMS:g} % of equal pairs",
             not alarming,
             f"{statistics.fmean(item.false_alarms for item in comparisons):.1f} % of all, at "
             f"most {most.false_alarms:.1f} ± {most.false_alarms_se:.1f} % ({most.cell.name}); "

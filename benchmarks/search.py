@@ -36,10 +36,6 @@ CELLS = [
         (Shape.HEAVY, Shape.SKEWED), Overload, (0.0, 0.02, 0.10), (0.002, 0.01, 0.03)
     )
 ]
-CELLS += [
-    Cell(overload, 6_000, 0.02, 0.005, follow=follow)
-    for overload, follow in itertools.product(Overload, (0.3, 0.6))
-]
 OK, MISSED, USAGE = 0, 1, 2
 
 

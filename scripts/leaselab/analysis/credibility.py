@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from leaselab.analysis.statistics import widening
 from leaselab.model.errors import BELIEVED
 from leaselab.model.host import Host
 from leaselab.model.record import GENERATOR, SERVER, Record, Round
@@ -148,15 +147,6 @@ def _known(record: Record) -> Iterator[Flag]:
     governors = {host.governor for host in hosts if host.governor}
     if governors - {"performance"}:
         yield Flag("known", "clock", f"CPU governor {', '.join(sorted(governors))}")
-    values = [value for value in record.values(record.figure.name) if value is not None]
-    wider = widening(values) if record.figure.ci95 and values else 1.0
-    if wider > 1.0:
-        yield Flag(
-            "known",
-            "runs follow each other",
-            "each resembles the one before, as on a machine that drifts: the interval is "
-            f"{wider:.1f} times as wide as that of independent runs",
-        )
     searched = any(round_.bracket for round_ in record.rounds)
     if searched and record.figure.value is not None and not record.confirmation:
         yield Flag(

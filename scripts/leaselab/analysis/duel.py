@@ -18,12 +18,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from leaselab.analysis.sequential import bounds, constant
+from leaselab.analysis.sequential import bounds, constant, widening
 from leaselab.analysis.statistics import (
     CONFIDENCE,
     standard_error,
     trimmed_mean,
-    widening,
     winsorized,
 )
 from leaselab.model.procedure import COMPLETED as RATE

@@ -10,10 +10,11 @@ from statistics import fmean
 
 from leaselab.analysis.statistics import (
     CONFIDENCE,
-    interval,
+    drift,
+    lasting_error,
+    quantile,
     standard_error,
     trimmed_mean,
-    widening,
 )
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import Record
@@ -66,9 +67,9 @@ class Runs:
         return trimmed_mean(self.values, self.trim)
 
     @property
-    def widening(self) -> float:
-        """By what factor the error of the mean is larger, as they follow each other (1..)."""
-        return widening(self.values) if self.in_order else 1.0
+    def drift(self) -> float:
+        """Standard deviation of the level of such sessions, by how it moved in this one."""
+        return drift(self.values, self.trim) if self.in_order else 0.0
 
     @property
     def steady(self) -> bool:
@@ -161,14 +162,15 @@ def paired_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
     logs = [math.log(two / one) for one, two in zip(base, other, strict=True)]
     if not logs:
         raise ValueError("no round has both")
-    mean, error = trimmed_mean(logs, 0), standard_error(logs, 0)
-    wider = widening(logs)
-    ends = interval(logs, 0, wider)
-    if error is None or ends is None:
+    mean, error = trimmed_mean(logs, 0), lasting_error(logs, 0)
+    if error is None:
         return Ratio(math.exp(mean), None, None, Basis.TURNS)
-    t = abs(mean) / error / wider if error else math.inf * abs(mean)
+    t = abs(mean) / error if error else math.inf * abs(mean)
     p = 2.0 * float(stdtr(len(logs) - 1, -t)) if mean else 1.0
-    return Ratio(math.exp(mean), (math.exp(ends[0]), math.exp(ends[1])), p, Basis.TURNS)
+    reach = quantile(len(logs) - 1) * error
+    return Ratio(
+        math.exp(mean), (math.exp(mean - reach), math.exp(mean + reach)), p, Basis.TURNS
+    )
 
 
 def anchored_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
@@ -176,16 +178,16 @@ def anchored_ratio(base: Sequence[float], other: Sequence[float]) -> Ratio:
 
     `base` and `other`: logarithms of the rounds' ratios to the anchor; empty for a result of
     the anchor itself, whose ratio is 1 by definition.  Interval and p are of Welch's t test,
-    with errors that are wider where rounds resemble the ones before.  Without interval and p
-    where one has a single round, and where both are of the anchor.
+    with the drift of the ratios.  Without interval and p where one has a single round, and
+    where both are of the anchor.
     """
     sides = [side for side in (base, other) if side]
     mean = (fmean(other) if other else 0.0) - (fmean(base) if base else 0.0)
     value = math.exp(mean)
     known = [
-        ((error * widening(side)) ** 2, len(side) - 1)
+        (error**2, len(side) - 1)
         for side in sides
-        if (error := standard_error(side, 0)) is not None
+        if (error := lasting_error(side, 0)) is not None
     ]
     if not sides or len(known) < len(sides):
         return Ratio(value, None, None, Basis.ANCHOR)
@@ -210,13 +212,13 @@ def against(runs: Runs, value: float) -> tuple[float, tuple[float, float], float
     from scipy.special import stdtr  # noqa: PLC0415  # slow to import, and seldom needed
 
     error = standard_error(runs.values, runs.trim)
-    ends = interval(runs.values, runs.trim, runs.widening)
-    if error is None or ends is None:
+    if error is None:
         raise ValueError(f"{runs.kept} run is kept")
-    away = abs(runs.mean - value)
-    t = away / error / runs.widening if error else math.inf * away
+    error = math.hypot(error, runs.drift)
+    away, reach = abs(runs.mean - value), quantile(runs.kept - 1) * error
+    t = away / error if error else math.inf * away
     p = 2.0 * float(stdtr(runs.kept - 1, -t)) if away else 1.0
-    return runs.mean / value, (ends[0] / value, ends[1] / value), p
+    return runs.mean / value, ((runs.mean - reach) / value, (runs.mean + reach) / value), p
 
 
 def differs(base: Runs, other: Runs) -> bool:
@@ -250,8 +252,7 @@ def _yuen(base: Runs, other: Runs) -> Callable[[float], float]:
         (len(runs.values) - 1) * runs.kept / (len(runs.values) * (runs.kept - 1))
         for runs in (base, other)
     ]
-    # Runs that follow each other know their mean less well.
-    wide = [runs.widening**2 for runs in (base, other)]
+    drifts = [runs.drift**2 for runs in (base, other)]
     means = (base.mean, other.mean)
 
     def p_of(factor: float) -> float:
@@ -264,8 +265,9 @@ def _yuen(base: Runs, other: Runs) -> Callable[[float], float]:
         freedom = variance**2 / math.fsum(
             part**2 / (runs.kept - 1) for part, runs in zip(ours, (base, other), strict=True)
         )
-        wider = math.fsum(part * each for part, each in zip(parts, wide, strict=True)) / whole
-        return 2.0 * float(stdtr(freedom, -gap / math.sqrt(variance * wider)))
+        # Another session may meet another level.
+        variance += drifts[0] * factor**2 + drifts[1]
+        return 2.0 * float(stdtr(freedom, -gap / math.sqrt(variance)))
 
     return p_of
 

@@ -8,12 +8,18 @@ Rowe 1969).  A test with another distribution, such as Student's, uses the same 
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+_LEAST = 5
+"""Values from which on it shows whether they follow each other."""
+_MOST_ALIKE = 0.9
+"""Highest autocorrelation that is corrected for: few values show no higher one."""
 _POINTS = 160
 """Points of the grid on which a distribution is carried."""
 _FAR = 7.0
@@ -87,3 +93,21 @@ class _Walk:
 
 def _above(value: float) -> float:
     return math.erfc(value / math.sqrt(2)) / 2
+
+
+def widening(values: Sequence[float]) -> float:
+    """By what factor the error of the values' mean is larger, as they follow each other (1..).
+
+    1 where their autocorrelation is within a standard error of none.  Else it is corrected for
+    the bias of few values; it is computed by von Neumann's ratio of squares.
+    """
+    n, mean = len(values), math.fsum(values) / len(values)
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    if n < _LEAST or not squares:
+        return 1.0
+    steps = math.fsum((late - early) ** 2 for early, late in itertools.pairwise(values))
+    alike = 1.0 - steps / squares / 2.0
+    if alike <= 1.0 / math.sqrt(n):
+        return 1.0
+    alike = min(_MOST_ALIKE, alike + (1.0 + 4.0 * alike) / n)
+    return math.sqrt((1.0 + alike) / (1.0 - alike))

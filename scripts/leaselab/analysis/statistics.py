@@ -6,27 +6,48 @@ deviation is about 30 % too small.  Tukey and McLaughlin take the error from the
 *winsorized* sample instead, in which the dropped values are replaced by their
 nearest kept neighbours.
 
-Runs that follow each other, as those of a machine that drifts do, have less information than as
-many independent ones.  Where each resembles the one before by more than chance, the interval is
-wider (`widening`): of nine runs with an autocorrelation of 0.6 it holds the truth in 84 of 100
-instead of 71, and of independent ones in 95.
+The interval is of the session: where the runs have a trend, it is by their distances from a
+line (`interval`).  What moved is no part of it, and is said beside it.  A comparison with
+another session has it in its error (`lasting_error`), as that one may meet another level.
+`leaselab dev bench sweeps` shows how often both hold.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from leaselab.model.errors import usage_error
 
 CONFIDENCE = 0.95
-
-
+TREND = 0.02
+"""Chance of a trend among values in random order (0..1) below which there is one."""
 LEAST_RUNS = 5
-"""Runs from which on it shows whether they follow each other."""
-MOST_ALIKE = 0.9
-"""Highest autocorrelation that is corrected for: so few runs show no higher one."""
+"""Fewest values that show whether they move."""
+_EXACT = 20
+"""Most values of which all orders are counted; the sums of more are normal enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The straight line through values in the order in which they were measured."""
+
+    middle: float
+    moved: float
+    """How far it goes from the first value to the last."""
+    level: tuple[float, ...]
+    """The values without its slope."""
+    chance: float
+    """Standard error of `moved`."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The line at the first and at the last value."""
+        return self.middle - self.moved / 2, self.middle + self.moved / 2
 
 
 def check_trim(n: int, trim: int) -> None:
@@ -56,17 +77,75 @@ def trimmed_mean(values: Sequence[float], trim: int) -> float:
     return math.fsum(kept) / len(kept)
 
 
-def interval(
-    values: Sequence[float], trim: int, wider: float = 1.0
-) -> tuple[float, float] | None:
-    """95 % confidence interval of the trimmed mean; None when only one value is left.
+def line(values: Sequence[float], trim: int) -> Line | None:
+    """The line of Theil and Sen, which few wild values do not move.
 
-    `wider` is a factor for its width, of runs that follow each other (`widening`).
+    None where `standard_error` has none.
     """
-    mean, error = trimmed_mean(values, trim), standard_error(values, trim)
+    n, pairs = len(values), list(itertools.combinations(enumerate(values), 2))
+    middle = (n - 1) / 2
+    slope = statistics.median(
+        (late - early) / (after - before) for (before, early), (after, late) in pairs
+    )
+    level = tuple(value - slope * (place - middle) for place, value in enumerate(values))
+    error = standard_error(level, trim)
     if error is None:
         return None
-    reach = quantile(len(values) - 2 * trim - 1) * error * wider
+    reach = math.sqrt(12 * (n - 1) / (n + 1))  # n - 1 over the root of the places' squares
+    return Line(
+        trimmed_mean(values, trim),
+        slope * (n - 1),
+        level,
+        error * reach,
+    )
+
+
+def trend(values: Sequence[float], trim: int) -> Line | None:
+    """The line through values whose order is no chance, else None; of five or more."""
+    return line(values, trim) if len(values) >= LEAST_RUNS and order(values) < TREND else None
+
+
+def order(values: Sequence[float]) -> float:
+    """Kendall's p that values have no trend in their order (0..1); of pairs of equals half."""
+    n, pairs = len(values), list(itertools.combinations(values, 2))
+    rises = abs(sum((late > early) - (late < early) for early, late in pairs))
+    if n <= _EXACT:
+        return min(1.0, 2.0 * _orders(n)[(len(pairs) - rises + 1) // 2])
+    sd = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    return math.erfc(max(0, rises - 1) / sd / math.sqrt(2))
+
+
+@lru_cache(maxsize=_EXACT)
+def _orders(count: int) -> list[float]:
+    """Share of the orders of so many values that have at most 0, 1, 2, ... inversions."""
+    orders = [1]
+    for number in range(2, count + 1):
+        longer = [0] * (len(orders) + number - 1)
+        for place, many in enumerate(orders):
+            for more in range(number):
+                longer[place + more] += many
+        orders = longer
+    return [many / math.factorial(count) for many in itertools.accumulate(orders)]
+
+
+def interval(values: Sequence[float], trim: int) -> tuple[float, float] | None:
+    """95 % confidence interval of the trimmed mean, of this session; None of one value left.
+
+    The values are in the order in which they were measured.  Where they have a trend, their
+    scatter is that about a line: the mean of what the server did in this time is known so well,
+    however far it moved.
+    """
+    n, kept = len(values), len(values) - 2 * trim
+    mean, error, moving = (of(values, trim) for of in (trimmed_mean, standard_error, trend))
+    if error is None:
+        return None
+    reach = quantile(kept - 1) * error
+    if moving is not None:
+        # Of a trend the ends are what is dropped, so that the kept ones are so many.
+        plain = math.sqrt(_variance(moving.level) * (n - 1) / (n - 2) / kept)
+        steady = standard_error(moving.level, trim) * math.sqrt(n / kept)
+        # A wild run makes the first one wide, few runs the second.
+        reach = min(quantile(n - 2) * plain, quantile(kept - 2) * steady)
     return mean - reach, mean + reach
 
 
@@ -91,23 +170,22 @@ def standard_error(values: Sequence[float], trim: int) -> float | None:
     return deviation / ((1 - 2 * trim / n) * math.sqrt(n))
 
 
-def widening(values: Sequence[float]) -> float:
-    """By what factor the error of a mean is larger, as its runs follow each other (1..).
+def lasting_error(values: Sequence[float], trim: int) -> float | None:
+    """Standard error of the trimmed mean for a comparison with another session.
 
-    The values are in the order in which they were measured.
-    1 where their autocorrelation is within a standard error of none.  Else it is corrected for
-    the bias of few values; it is computed by von Neumann's ratio of squares.
+    None as `standard_error`, of which it is made and of `drift`.
     """
-    n, mean = len(values), math.fsum(values) / len(values)
-    squares = math.fsum((value - mean) ** 2 for value in values)
-    if n < LEAST_RUNS or not squares:
-        return 1.0
-    steps = math.fsum((late - early) ** 2 for early, late in itertools.pairwise(values))
-    alike = 1.0 - steps / squares / 2.0
-    if alike <= 1.0 / math.sqrt(n):
-        return 1.0
-    alike = min(MOST_ALIKE, alike + (1.0 + 4.0 * alike) / n)
-    return math.sqrt((1.0 + alike) / (1.0 - alike))
+    error = standard_error(values, trim)
+    return None if error is None else math.hypot(error, drift(values, trim))
+
+
+def drift(values: Sequence[float], trim: int) -> float:
+    """Standard deviation of the level of such a session, by how it moved in this one.
+
+    Half of what a line moves beyond its chance: another session can differ by all of it.
+    """
+    found = line(values, trim) if len(values) >= LEAST_RUNS else None
+    return math.sqrt(max(0.0, found.moved**2 - found.chance**2)) / 2 if found else 0.0
 
 
 def winsorized(values: Sequence[float], trim: int) -> list[float]:

@@ -7,17 +7,14 @@ caches: a trend of it over the rounds is one of the server or the machine, and o
 
 from __future__ import annotations
 
-import itertools
-import math
 import statistics
 from collections.abc import Sequence
 
+from leaselab.analysis.statistics import trend
 from leaselab.model.record import GENERATOR, Metric, Round
 
 UNSTEADY = "unsteady"
 """Word for a result whose machine or server moved by more than it claims to resolve."""
-TREND = 0.02
-"""Chance of a trend among rounds in random order (0..1) below which there is one."""
 
 
 def machine_speeds(rounds: Sequence[Round]) -> list[float]:
@@ -53,52 +50,33 @@ def unsteady(rounds: Sequence[Round], metric: Metric | None, relative_width: flo
         return ""
     low, high = metric.ci95 or (metric.value, metric.value)
     claimed = max((high - low) / 2 / metric.value, relative_width)
-    by, trend, seen = moved(rounds), cpu_trend(rounds), []
+    by, seen = moved(rounds), []
     if by is not None and by > claimed:
         seen.append(f"the machine's own speed moved by {100 * by:.1f} % from run to run")
-    if trend is not None and abs(trend[1] / trend[0] - 1.0) > claimed:
+    cost, figure = trend_of(rounds, "cpu_us", 0), trend_of(rounds, metric.name, metric.trim)
+    if cost is not None and abs(cost[1] / cost[0] - 1.0) > claimed:
         seen.append(
             "the server's CPU time per transaction went from {:.3g} to {:.3g} µs over the "
-            "runs".format(*trend)
+            "runs".format(*cost)
+        )
+    if figure is not None and abs(change := (figure[1] - figure[0]) / metric.value) > claimed:
+        seen.append(
+            f"the {metric.title} {'rose' if change > 0 else 'fell'} by {100 * abs(change):.1f} "
+            "% during the sweep; another sweep can differ by that much"
         )
     if not seen:
         return ""
     return (
-        f"{' and '.join(seen)}, more than the {100 * claimed:.1f} % that this figure claims "
-        "to resolve"
+        f"{' and '.join(seen)}: more than the {100 * claimed:.1f} % that this figure claims to "
+        "resolve"
     )
 
 
-def cpu_trend(rounds: Sequence[Round]) -> tuple[float, float] | None:
-    """CPU time per transaction in the first and in the last round, by a line (us).
-
-    Kendall's test against the order of the rounds, and the line of Theil and Sen.  None where
-    the test sees no trend, which it cannot in fewer than five rounds.
-    """
-    values = [value for round_ in rounds if (value := round_.metrics.get("cpu_us"))]
-    compared = list(itertools.combinations(enumerate(values), 2))
-    falls = sum(late < early for (_, early), (_, late) in compared)
-    rises = sum(late > early for (_, early), (_, late) in compared)
-    if 2.0 * _chance(len(values), min(falls, rises) + len(compared) - falls - rises) >= TREND:
-        return None
-    slope = statistics.median(
-        (late - early) / (after - before) for (before, early), (after, late) in compared
-    )
-    reach = slope * (len(values) - 1) / 2.0
-    middle = statistics.median(values)
-    return middle - reach, middle + reach
-
-
-def _chance(count: int, most: int) -> float:
-    """Share of the orders of so many values that have at most `most` inversions (0..1)."""
-    orders = [1]
-    for number in range(2, count + 1):
-        longer = [0] * (len(orders) + number - 1)
-        for place, many in enumerate(orders):
-            for more in range(number):
-                longer[place + more] += many
-        orders = longer
-    return sum(orders[: most + 1]) / math.factorial(count)
+def trend_of(rounds: Sequence[Round], name: str, trim: int) -> tuple[float, float] | None:
+    """A metric at the first and at the last round, by a line; None where it has no trend."""
+    values = [value for round_ in rounds if (value := round_.metrics.get(name))]
+    found = trend(values, trim)
+    return None if found is None else found.ends
 
 
 def _lower_quartile(seconds: Sequence[float]) -> float:

@@ -14,7 +14,6 @@ from leaselab.analysis.statistics import (
     standard_error,
     trimmed_indices,
     trimmed_mean,
-    widening,
 )
 from leaselab.model.procedure import MEDIAN, MetricKind, Procedure
 from leaselab.model.procedures.max_rate import MaxRate
@@ -60,7 +59,7 @@ def _metric(
         n=len(values),
         trim=trim,
         dropped=trimmed_indices(values, trim),
-        ci95=interval(values, trim, widening(values)),
+        ci95=interval(values, trim),
         standard_error=standard_error(values, trim),
         spread=spread(values),
         lowest=min(values),

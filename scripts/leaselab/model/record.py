@@ -78,8 +78,9 @@ class Metric(Figures, frozen=True, kw_only=True):
     dropped: tuple[Count, ...] = ()
     """The dropped rounds, by their position in `rounds`, from 0."""
     ci95: tuple[Figure, Figure] | None = None
-    """95 % confidence interval: value ± t(0.975; n - 2 trim - 1) x standard_error, wider where
-    successive rounds correlate; null where one round is left, or the interval is unknown."""
+    """95 % confidence interval of the mean of this session: value ± t(0.975; n - 2 trim - 1) x
+    standard_error; of rounds with a trend by how they scatter about a line, with a degree of
+    freedom less.  Null where one round is left, or the interval is unknown."""
     standard_error: Amount | None = None
     """Tukey-McLaughlin standard error, from the winsorized variance of all n."""
     spread: Amount | None = None

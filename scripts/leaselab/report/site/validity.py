@@ -49,7 +49,7 @@ NO_FIGURE = {
 }
 """Why a result has no figure, likewise."""
 DOUBTS = {
-    "unsteady": "the machine, or what a transaction costs the server, changed from run to run",
+    "unsteady": "the machine, the figure or what a transaction costs moved during the runs",
     "cold start": "the server loses what it could serve, for some time after its start",
     "slow replies": "the server's replies take long, compared with the trials",
     "no interval": "too few runs to say how well the figure is known",
@@ -63,7 +63,6 @@ DOUBTS = {
     "shared processor": "generator and server compete for CPU",
     "clock": "the processor's clock may follow the load, and the figure with it",
     "not confirmed": "no traffic of a minute below the max rate, after the runs",
-    "runs follow each other": "the machine or the server drifts; the interval allows for it",
     _TRAFFIC: "the rest is waiting for late replies, reading output, starting servers",
 }
 """What makes a figure doubtful, or is to be known of it."""
