@@ -73,6 +73,7 @@ class Lab:
         self.complaint, self.version = BROKEN, DOCUMENT["servers"]["server"]["version"]
         """What their compiler says; what servers call their version."""
         self.made_by, self.bench, self.server = "", "docker", dict[str, Any]()
+        self.facts = dict[str, Any]()
         """Kind and name of the bench; what its documents say of the server beside the usual."""
         self.faults: dict[tuple[str, int], BaseException] = {}
         """What is raised in a round, by point and number."""
@@ -259,6 +260,7 @@ class Lab:
             source = self._sources[settings["commit"]]
             build = {"key": generator_build, "source": source}
             document["generator"] |= {"settings": settings, "build": build}
+        document["hosts"]["server"]["facts"] |= self.facts
         server = document["servers"]["server"]
         server |= {
             "config_sha256": _CONFIG_SHA256,

@@ -171,3 +171,29 @@ def test_keama_is_asked_for_where_it_is_not(monkeypatch, tmp_path, capsys):
     assert "keama does not take it (found line 1: expecting" in capsys.readouterr().err
     assert main(["run", "v4-memfile", "--keama"]) == 2
     assert "--keama: it would have no effect (wanted --c" in capsys.readouterr().err
+
+
+def test_a_release_that_does_not_take_the_file_is_refused_before_a_host_is_prepared(
+    lab, tmp_path, capsys
+):
+    file, place = tmp_path / "dnsmasq.conf", make_repository(tmp_path / "server")
+    file.write_text("dhcp-option-pxe=3\ndhcp-range=10.0.0.10,10.0.0.20\n", encoding="utf-8")
+    commit(place, "Release", {"CHANGELOG": "version 2.90\n"})
+    lab.made_by = "docker"
+    for what in (["--distribution", "bookworm"], ["--repo", str(place), "--commit", "HEAD"]):
+        assert main(["run", "--config", str(file), "--runs", "3", *what]) == 2
+        reported = capsys.readouterr().err
+        assert "does not take the configuration" in reported
+        assert "2.90" in reported
+    assert not lab.prepared
+
+
+def test_threads_that_the_server_chose_beyond_its_quota_are_said_before_and_after(lab, capsys):
+    lab.server = {"tuning": {"threads_by_default": "multi-threading.thread-pool-size"}}
+    lab.facts = {"processors": 8, "cpu_limit": 2.0}
+    assert main(["run", "--config", HOUSE, "--runs", "3"]) == 0
+    printed = capsys.readouterr()
+    told = "8 threads, as it counts processors, and a quota gives it the time of 2"
+    assert told in printed.err
+    assert "set multi-threading.thread-pool-size to 2" in printed.err
+    assert "threads beyond quota" in printed.out

@@ -134,7 +134,7 @@ def test_segments_that_end_no_query_are_counted(tmp_path, capsys):
     capture.add(DAY, captures.segment(b"", 9, ports=(40_001, 853)))
     read(tmp_path, capture.pcap())
     printed = capsys.readouterr().err
-    assert "2 segments of TCP that end no query, 1 other protocols" in printed
+    assert "2 segments of TCP that end no query, 1 segments of TLS" in printed
 
 
 def test_connections_that_stay_open_take_no_more_memory():
@@ -211,8 +211,69 @@ def test_a_resolver_that_asks_from_another_address_is_one(
             capture.ask(at + 0.2 + place / 10, *answer)
         asked += [f"{name}. A"] + ([] if left_out else [f"{name.upper()}. A"])
     assert read(tmp_path, capture.pcap(), "--keep", ".") == asked
-    said = f"  {left_out} are left out: resolvers asked them for clients, from another address"
+    said = f"  {left_out} are left out: resolvers asked them for clients"
     assert (said in capsys.readouterr().err) == bool(left_out)
+
+
+def without_answers(client, onward):
+    """Clients ask a resolver, which asks others from its own address; nobody answers."""
+    capture = Capture()
+    for number in range(3):
+        at, name = DAY + number, f"{'abc'[number]}.test"
+        capture.ask(at, query(name), client, RESOLVER)
+        capture.ask(at + 0.1, query(name, flags=onward), RESOLVER, AUTHORITY)
+    return capture
+
+
+def over_tls(servers):
+    """A resolver's own queries; those of its clients are not seen, but for one answer."""
+    capture = Capture()
+    for number in range(servers):
+        host = f"203.0.113.{number + 1}"
+        capture.ask(DAY + number, query("a.test", flags=0), RESOLVER, host)
+    return capture
+
+
+def at_authority(servers, askers=20):
+    """What resolvers ask the hosts of an authority."""
+    capture = Capture()
+    for number in range(askers * servers):
+        sender, target = f"192.0.2.{number % askers + 1}", f"203.0.113.{number % servers + 1}"
+        capture.ask(DAY + number / 10, query(f"n{number}.test", flags=0), sender, target)
+    return capture
+
+
+@pytest.mark.parametrize(
+    ("capture", "counts", "said"),
+    [
+        (without_answers(CLIENT, 0), (3, 3), ""),
+        (without_answers(CLIENT, 0x100), (3, 3), ""),
+        (over_tls(12), (0, 12), ""),
+        (over_tls(2), (2, 0), "  2 ask for no recursion"),
+        (at_authority(13), (260, 0), "  260 ask for no recursion"),
+        (at_authority(1), (20, 0), "  20 ask for no recursion"),
+    ],
+)
+def test_a_resolver_is_known_without_its_answers_or_its_clients(
+    capture, counts, said, tmp_path, capsys
+):
+    kept, left_out = counts
+    capture.ask(DAY + 5000, query("last.test"), CLIENT, "198.51.100.1")
+    lines = read(tmp_path, capture.pcap(), "--keep", ".")
+    assert len(lines) == kept + 1
+    printed = capsys.readouterr().err
+    assert (f"  {left_out} are left out: resolvers asked them" in printed) == bool(left_out)
+    assert said in printed
+
+
+def test_a_server_that_answers_over_tls_is_no_client(tmp_path, capsys):
+    capture = over_tls(1)
+    capture.ask(DAY, query("own.test"))
+    capture.add(
+        DAY, captures.segment(b"\x17\x03", 9, ports=(853, 999), ends=(RESOLVER, CLIENT))
+    )
+    assert read(tmp_path, capture.pcap(), "--keep", ".") == ["own.test. A"]
+    assert "  1 are left out: their senders answered others" in capsys.readouterr().err
 
 
 def test_names_that_await_an_answer_take_bounded_memory(monkeypatch):

@@ -129,3 +129,32 @@ def test_lost_packets_shared_processors_and_slow_clocks_are_known():
     )
     assert "shared processor" in by_name
     assert by_name["clock"] == "CPU governor performance, powersave"
+
+
+SETTING = {"threads_by_default": "multi-threading.thread-pool-size"}
+
+
+@pytest.mark.parametrize(
+    ("tuning", "processors", "limit", "said"),
+    [
+        (SETTING, 8, 2.0, "8 threads"),
+        (SETTING, 8, 1.5, "thread-pool-size to 2"),
+        ({**SETTING, "worker_threads": 4}, 8, 0.5, "4 threads"),
+        (SETTING, 2, 1.5, ""),
+        (SETTING, 1, 0.5, ""),
+        (SETTING, 8, None, ""),
+        (SETTING, None, 2.0, ""),
+        ({}, 8, 2.0, ""),
+    ],
+)
+def test_threads_that_the_server_chose_beyond_its_quota_are_a_doubt(
+    tuning, processors, limit, said
+):
+    record = example_result()
+    host = replace(record.bench.hosts["server"], processors=processors, cpu_limit=limit)
+    bench = replace(record.bench, hosts={**record.bench.hosts, "server": host})
+    servers = {"server": replace(record.server, tuning=tuning)}
+    raised = flags(replace(record, bench=bench, servers=servers))
+    texts = [flag.text for flag in raised if flag.word == "threads beyond quota"]
+    assert len(texts) == bool(said)
+    assert said in "".join(texts)

@@ -145,18 +145,35 @@ def test_what_a_host_shows_is_kept(sys, proc):
     assert facts["command_line"] == "ro quiet"
 
 
+UNIT = "system.slice/kea.service"
+
+
 @pytest.mark.parametrize(
-    ("files", "limit"),
+    ("files", "group", "limit"),
     [
-        ({"cpu.max": "5000 10000"}, 0.5),
-        ({"cpu.max": "max 100000"}, None),
-        ({"cpu/cpu.cfs_quota_us": "15000", "cpu/cpu.cfs_period_us": "10000"}, 1.5),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
-        ({}, None),
+        ({"cpu.max": "5000 10000"}, "0::/", 0.5),
+        ({"cpu.max": "max 100000"}, "0::/", None),
+        ({"cpu.max": "150000 100000"}, "0::/docker/of-the-host", 1.5),
+        ({f"{UNIT}/cpu.max": "200000 100000"}, f"1:name=a:/b\n0::/{UNIT}", 2.0),
+        ({f"{UNIT}/cpu.max": "200000 100000"}, "0::/system.slice/other.service", None),
+        (
+            {f"{UNIT}/cpu.max": "200000 100000", "system.slice/cpu.max": "100000 100000"},
+            f"0::/{UNIT}",
+            1.0,
+        ),
+        ({"cpu/cpu.cfs_quota_us": "15000", "cpu/cpu.cfs_period_us": "10000"}, "", 1.5),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, "", None),
+        (
+            {"cpu/a/cpu.cfs_quota_us": "50000", "cpu/a/cpu.cfs_period_us": "100000"},
+            "4:cpu,cpuacct:/a",
+            0.5,
+        ),
+        ({}, "", None),
     ],
 )
-def test_the_quota_of_either_version_of_cgroups_is_read(sys, proc, files, limit):
+def test_the_least_quota_of_either_version_of_cgroups_is_read(sys, proc, files, group, limit):
     put(sys / "fs/cgroup", files)
+    put(proc, {"self/cgroup": group})
     assert host_state.state([], "", sys, proc).get("cpu_limit") == limit
 
 

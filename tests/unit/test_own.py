@@ -5,16 +5,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.examples import built, example_result
 from tests.mutations import with_other_bytes, with_other_values
-from tests.own import DATA, catalogue_in, measurable, refusals_of
+from tests.own import DATA, refusals_of
 from tests.own_kea import WITHOUT, kinds, of, own
 
 from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
 from leaselab.lab.own import read_own, write_own
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.run.task import Task
 
 
 def test_only_where_it_runs_is_changed_and_each_change_is_listed():
@@ -246,64 +244,6 @@ def test_half_a_character_is_refused_where_it_is(tmp_path, word):
     assert "small.conf:1:49: not JSON" in reported
     assert "half a character" in reported
     of(tmp_path, top='"user-context": {"a": "\\ud83d\\ude00"},')
-
-
-CLASSES = '"client-classes": [{"name": "a", "test": "true", "only-in-additional-list": true}],'
-
-
-@pytest.mark.parametrize(
-    ("described", "top", "is_taken"),
-    [
-        ("Kea-2.6.3", CLASSES, False),
-        ("Kea-2.7.4", CLASSES, True),
-        ("Kea-2.7.3-12-gabc1234", CLASSES, True),
-        ("abc1234", CLASSES, True),
-        ("Kea-2.6.0", '"reservation-mode": "off",', False),
-        ("Kea-3.0.0-4-gabc1234", '"reservation-mode": "off",', False),
-        ("Kea-2.4.1", '"reservation-mode": "off",', True),
-    ],
-)
-def test_a_release_that_cannot_take_the_file_is_refused_before_any_host_is_touched(
-    tmp_path, described, top, is_taken
-):
-    catalogue = catalogue_in(tmp_path)
-    made = of(tmp_path, top=top.replace('true"', "'a' == 'a'\""))
-    scenario = find_scenario(catalogue, write_own(made, tmp_path / "small.conf", catalogue))
-    commit = built(example_result(), "c" * 40, described=described).server.build.source
-    if is_taken:
-        assert Task(scenario, commit)
-    else:
-        assert "does not take the configuration" in refusals_of(Task)(scenario, commit)
-
-
-def test_a_server_without_leases_is_asked_for_options_alone(tmp_path):
-    catalogue = catalogue_in(tmp_path)
-    made = own("stateless")
-    assert made.informs
-    assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [
-        ("2001:db8:1::/64", 1000),
-        ("2001:db8:2::/64, phone", 1000),
-    ]
-    scenario = measurable(DATA / "stateless.conf", catalogue)
-    assert scenario.load["informs"] == 1.0
-    assert scenario.transaction.stages == ("INFORMATION-REQUEST-REPLY",)
-
-
-def test_a_server_without_subnets_is_asked_from_any_link():
-    made = own("no-subnet")
-    assert made.informs
-    assert [(kind["name"], kind["clients"]) for kind in made.kinds] == [("::/0", 1000)]
-
-
-def test_a_subnet_without_leases_beside_others_has_no_clients(tmp_path):
-    (tmp_path / "six.conf").write_text(
-        '{"Dhcp6": {"subnet6": [{"id": 1, "subnet": "2001:db8:1::/64"}, {"id": 2, "subnet": '
-        '"2001:db8:2::/64", "pools": [{"pool": "2001:db8:2::/80"}]}]}}'
-    )
-    made = read_own(tmp_path / "six.conf")
-    assert not made.informs
-    assert [kind["name"] for kind in made.kinds] == ["2001:db8:2::/64"]
-    assert "2001:db8:1::/64: it has no pool" in made.unserved[0]
 
 
 def test_a_server_of_dhcpv4_without_leases_answers_nobody(tmp_path):

@@ -1,15 +1,11 @@
 """A dnsmasq.conf of the user's own: the lab's form of it, and the clients that fit it."""
 
-import re
 
 import pytest
-from tests.examples import built, example_result
 from tests.own import DATA, catalogue_in, measurable, refusals_of
 
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.own import read_own, write_own
+from leaselab.lab.own import read_own
 from leaselab.model.errors import LeaselabError
-from leaselab.run.task import Task
 
 RANGE = "dhcp-range=10.0.0.10,10.0.0.209,255.255.255.0,1h"
 
@@ -366,28 +362,6 @@ def test_a_range_of_the_other_family_without_addresses_is_said(tmp_path):
     own = of(tmp_path, "dhcp-range=::,constructor:eth0,ra-names,ra-stateless,64")
     assert own.left_out == []
     assert "dhcp-range: no router is advertised" in own.changes
-
-
-@pytest.mark.parametrize(
-    ("described", "line", "is_taken"),
-    [
-        ("v2.87", "no-round-robin", False),
-        ("v2.87-12-gabc1234", "no-round-robin", True),
-        ("v2.88", "no-round-robin", True),
-        ("v2.90", "no-round-robin\ndhcp-option-pxe=3", False),
-    ],
-)
-def test_a_release_that_cannot_take_the_file_is_refused_before_any_host_is_touched(
-    tmp_path, described, line, is_taken
-):
-    catalogue, made = catalogue_in(tmp_path), of(tmp_path, line)
-    assert re.fullmatch(r"dnsmasq 2\.\d+ or newer: \S+ \(\S*conf:\d\)", made.releases[0])
-    scenario = find_scenario(catalogue, write_own(made, tmp_path / "small.conf", catalogue))
-    commit = built(example_result(), "c" * 40, described=described).server.build.source
-    if is_taken:
-        assert Task(scenario, commit)
-    else:
-        assert "does not take the configuration" in refusals_of(Task)(scenario, commit)
 
 
 def test_a_server_without_leases_is_asked_for_options_alone():

@@ -1,13 +1,20 @@
 """What roles kea and perfdhcp ask of each supported release, and of ISC's own packages."""
 
 import json
+import re
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 import yaml
+from msgspec import to_builtins
+from msgspec.structs import replace
 from tests.plays import play_here
+from tests.tools import AS_ROOT, run, unpacked_root
+
+from leaselab.lab.catalog import find_scenario
+from leaselab.lab.releases import numbers, reaches, releases_of
 
 ROOT = Path(__file__).parents[2]
 RELEASES = {
@@ -168,3 +175,62 @@ def test_the_check_judges_by_the_tables_of_the_roles(tmp_path):
         path = ROOT / f"roles/{role}/defaults/main.yml"
         table = yaml.safe_load(path.read_text(encoding="utf-8"))[f"{role}_versions"]
         assert row["versions"] == table
+
+
+BIND = """options {{ {0} x; }}; server 192.0.2.1 {{ {0} x; }}; {0} x;
+zone a {{ type primary; file "a"; {0} x; }};
+"""
+SERVERS = {
+    "bind9": (["bind9", "bind9-utils"], ["named-checkconf"], BIND, "unknown option"),
+    "dnsmasq": (["dnsmasq-base"], ["dnsmasq", "--test", "-C"], "{0}\n", "bad option"),
+    "isc_dhcpd": (
+        ["isc-dhcp-server"],
+        ["dhcpd", "-t", "-cf"],
+        "option {0} 1;\n",
+        "unknown option",
+    ),
+}
+"""By role: packages, the check of a file, what a file with a word is, and the word for none."""
+
+
+@pytest.mark.parametrize(
+    ("role", "suite"),
+    [
+        ("bind9", "bullseye"),
+        ("bind9", "bookworm"),
+        ("bind9", "trixie"),
+        ("dnsmasq", "bookworm"),
+        ("dnsmasq", "trixie"),
+        ("isc_dhcpd", "bullseye"),
+        ("isc_dhcpd", "trixie"),
+    ],
+)
+def test_a_server_knows_the_words_that_its_role_says_it_has(role, suite):
+    packages, check, text, unknown = SERVERS[role]
+    root, declared = unpacked_root(suite, *packages), releases_of(role)
+    _, said = run(*AS_ROOT, "chroot", root, check[0], {"bind9": "-v"}.get(role, "--version"))
+    release = numbers(re.search(r"\d+(\.\d+)+", said)[0])
+    assert declared.suites.get(suite, said) in said
+    wrong = []
+    for since, words in declared.since.items():
+        for word in words:
+            run(*AS_ROOT, "tee", root / "word", input=text.format(word))
+            _, said = run(*AS_ROOT, "chroot", root, *check, "/word")
+            if (said.count(unknown) < text.count("{0}")) != reaches(release, since):
+                wrong.append((word, since, said))
+    assert not wrong
+
+
+@pytest.mark.parametrize(("since", "is_taken"), [("1.0", True), ("99.0", False)])
+def test_what_apt_has_for_a_host_is_refused_before_the_host_is_changed(
+    tmp_path, since, is_taken
+):
+    scenario = find_scenario(ROOT / "scenarios", "v4-dnsmasq")
+    asked = replace(scenario.server, options={**scenario.server.options, "since": since})
+    given = to_builtins(replace(scenario, server=asked))
+    tasks = [{"ansible.builtin.import_tasks": str(ROOT / "ansible/tasks/check_release.yml")}]
+    if is_taken:
+        play_here(tmp_path, tasks, vars={"leaselab_scenario": given})
+    else:
+        with pytest.raises(AssertionError, match=f"wanted {since} or newer"):
+            play_here(tmp_path, tasks, vars={"leaselab_scenario": given})

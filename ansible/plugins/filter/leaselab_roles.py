@@ -1,10 +1,17 @@
-"""A filter that reads the roles' declarations as the engine does."""
+"""Filters that read the roles' declarations as the engine does.
+
+An error fails the filter; its exit code becomes that of the task.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ansible.errors import AnsibleFilterError
+
+from leaselab.lab.releases import check_release, of_apt, releases_of
 from leaselab.lab.roles import lab_roles
+from leaselab.model.errors import LeaselabError
 
 
 def roles_with(field: str) -> list[str]:
@@ -12,9 +19,28 @@ def roles_with(field: str) -> list[str]:
     return [name for name, role in lab_roles().items() if getattr(role, field)]
 
 
+def packages_of(kind: str) -> list[str]:
+    """Return the packages of which one has a server; none where its releases are alike."""
+    declared = releases_of(kind)
+    return [*declared.packages] if declared else []
+
+
+def takes(answer: str, scenario: dict[str, Any]) -> bool:
+    """Whether apt's release takes a scenario's configuration, as far as apt knows it."""
+    try:
+        check_release(scenario["name"], scenario["server"]["options"], of_apt(answer))
+    except LeaselabError as error:
+        raise AnsibleFilterError(str(error)) from error
+    return True
+
+
 class FilterModule:
     """Ansible's entry point."""
 
     def filters(self) -> dict[str, Any]:
         """Return the filters by the names they have in templates."""
-        return {"leaselab_roles": roles_with}
+        return {
+            "leaselab_roles": roles_with,
+            "leaselab_packages": packages_of,
+            "leaselab_takes": takes,
+        }

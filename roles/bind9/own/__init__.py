@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import re
 
+from leaselab.lab.releases import bounds, releases_of
+
 from .lab_form import LabForm
+from .statements import every
 
 FILES = ("named.conf",)
 RECOGNISED = re.compile(
@@ -26,12 +29,16 @@ def read(text, without, _most_clients, files, _leases, view=""):
     Raises a usage error with the line for what the lab cannot have.
     """
     form = LabForm(text, str(files.file), without, files, view)
+    words = {one.name: one.spot for one in every(form.statements)}
+    said, options = bounds("bind9", releases_of("bind9").known(words))
     return {
         "server": {"text": form.text},
+        "options": options,
         "changes": form.changes,
         "left_out": form.left_out,
         "load": "dns-zones",
         "zones": form.zones,
         "zones_beside": form.beside,
         "unserved": form.reasons("forwarders", "forward", "secondary", "stub", "mirror"),
+        "releases": said,
     }

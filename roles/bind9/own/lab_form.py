@@ -56,7 +56,9 @@ _LABS = {
         *("resolver-nonbackoff-tries", "resolver-retry-interval", "rfc2308-type1"),
         *("root-delegation-only", "serial-queries", "sit-secret", "stacksize", "topology"),
         *("statistics-interval", "suppress-initial-notify", "treat-cr-as-space", "use-ixfr"),
-        *("use-alt-transfer-source", "use-id-pool", "use-queryport-pool"),
+        *("use-alt-transfer-source", "use-id-pool", "use-queryport-pool", "support-ixfr"),
+        *("avoid-v4-udp-ports", "avoid-v6-udp-ports", "use-v4-udp-ports", "use-v6-udp-ports"),
+        *("delegation-only", "dialup", "dnssec-must-be-secure", "heartbeat-interval"),
     ),
 }
 _BLOCKS = {"logging", "controls", "statistics-channels"}
@@ -206,7 +208,8 @@ class LabForm(OwnForm):
         elif name == "key" and one.inner is not None and not path.startswith("zone"):
             yield one.having(self._secret(held) for held in one.inner)
         elif name == "server" and one.inner is not None:
-            yield one.having(held for held in one.inner if self._is_known(held))
+            inner = self._kept(one.inner, "server.")
+            yield one.having(held for held in inner if self._is_known(held))
         elif not word:
             yield one
 

@@ -126,6 +126,15 @@ def _wrong(what, spot):
     )
 
 
+def every(statements):
+    """Yield statements, the last first, and those in their braces."""
+    for one in reversed(statements):
+        yield one
+        for word in one.words:
+            if isinstance(word, tuple):
+                yield from every(word)
+
+
 def text_of(statements, indent=""):
     """Return statements as the text of a file."""
     lines = []

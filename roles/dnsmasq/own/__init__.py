@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 
+from leaselab.lab.releases import bounds, releases_of
+
 from .clients import Clients
 from .lab_form import LabForm
-from .releases import releases
 
 FILES = ("dnsmasq.conf",)
 RECOGNISED = re.compile(r"^[ \t]*dhcp-(?:range|host|option)\s*=", re.MULTILINE)
@@ -23,10 +24,11 @@ def read(text, without, most_clients, files, _leases):
     """
     form = LabForm(text, str(files.file), without, files)
     clients = Clients(form, most_clients)
-    said, bounds = releases(form.lines)
+    words = {line.name: line.where for line in reversed(form.lines)}
+    said, options = bounds("dnsmasq", releases_of("dnsmasq").known(words))
     return {
         "server": {"text": form.text, "files": form.files},
-        "options": {**form.options, **bounds},
+        "options": {**form.options, **options},
         "changes": form.changes,
         "left_out": form.left_out,
         "load": f"dhcpv{form.family}",

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
+from leaselab.lab.releases import bounds, releases_of
+
 from .clients import Clients
 from .lab_form import LabForm
-from .statements import parsed, text_of
+from .statements import every, parsed, text_of
 
 FILES = ("dhcpd.conf", "dhcpd6.conf")
 RECOGNISED = re.compile(
@@ -27,9 +29,15 @@ def read(text, without, most_clients, files, leases):
     """
     form = LabForm(parsed(text, str(files.file)), without, files)
     clients = Clients(form.statements, form.family, most_clients, leases)
+    words = {
+        one.words[1].lower(): one.spot
+        for one in every(form.statements)
+        if one.name == "option" and one.words[2:3] != ("code",)
+    }
+    said, options = bounds("isc_dhcpd", releases_of("isc_dhcpd").known(words))
     return {
         "server": {"text": text_of(form.statements)},
-        "options": form.options,
+        "options": {**form.options, **options},
         "changes": form.changes,
         "left_out": form.left_out,
         "load": f"dhcpv{form.family}",
@@ -38,4 +46,5 @@ def read(text, without, most_clients, files, leases):
         "informs": clients.informs,
         "unserved": clients.unserved,
         "filling": clients.filling,
+        "releases": said,
     }

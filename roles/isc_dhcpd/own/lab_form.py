@@ -11,7 +11,10 @@ from leaselab.model.errors import usage_error
 from .statements import every, number_of, parsed
 
 _LABS = {
-    **dict.fromkeys(("ping-check", "ping-timeout", "ping-cltt-secs"), "no client is pinged"),
+    **dict.fromkeys(
+        ("ping-check", "ping-timeout", "ping-timeout-ms", "ping-cltt-secs"),
+        "no client is pinged",
+    ),
     **dict.fromkeys(
         ("lease-file-name", "pid-file-name", "dhcpv6-lease-file-name", "dhcpv6-pid-file-name"),
         "a file of the lab",

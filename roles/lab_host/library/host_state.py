@@ -188,18 +188,25 @@ def allowed(status: str) -> tuple[str | None, int | None]:
     return found[1], count
 
 
-def cpu_limit(groups: Path) -> float | None:
-    """Processors' worth of time that a control group may use; None without a limit.
+def cpu_limit(groups: Path, membership: str) -> float | None:
+    """Processors' worth of time that this host's work may use; None without a limit.
 
-    In a container, its own group is the root of what it sees; a machine's root has none.
+    `membership` is what the kernel says of a process's groups (/proc/self/cgroup): the least
+    quota of its group and of those above counts, such as those of a container or a unit's
+    CPUQuota.  In a container, its own group is the root of what it sees.
     """
-    quota, _, period = (text(groups / "cpu.max") or "").partition(" ")
-    if not period:
-        quota = text(groups / "cpu/cpu.cfs_quota_us") or ""
-        period = text(groups / "cpu/cpu.cfs_period_us") or ""
-    if not (quota.isdecimal() and period.isdecimal()):
-        return None
-    return int(quota) / int(period)
+    found = re.search(r"^(?:0:|\d+:(?:\S+,)?cpu(?:,\S+)?):/(.*)$", membership, re.MULTILINE)
+    inner = Path(found[1]) if found else Path()
+    least = None
+    for group in (inner, *inner.parents):
+        quota, _, period = (text(groups / group / "cpu.max") or "").partition(" ")
+        if not period:
+            quota = text(groups / "cpu" / group / "cpu.cfs_quota_us") or ""
+            period = text(groups / "cpu" / group / "cpu.cfs_period_us") or ""
+        if quota.isdecimal() and period.isdecimal():
+            held = int(quota) / int(period)
+            least = held if least is None else min(least, held)
+    return least
 
 
 def state(sysctls: list[str], interface: str, sys: Path, proc: Path) -> dict:
@@ -207,7 +214,7 @@ def state(sysctls: list[str], interface: str, sys: Path, proc: Path) -> dict:
     cpus = sys / "devices/system/cpu"
     cpus_allowed, processors = allowed(text(proc / "self/status") or "")
     by_governor = governors(cpus)
-    held = cpu_limit(sys / "fs/cgroup")
+    held = cpu_limit(sys / "fs/cgroup", text(proc / "self/cgroup") or "")
     weaknesses = sorted((cpus / "vulnerabilities").glob("*"))
     return {
         "cpu_model": processor_model(output("lscpu", "--json")),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from leaselab.model.errors import BELIEVED
 from leaselab.model.host import Host
@@ -68,6 +69,10 @@ def _doubts(record: Record) -> Iterator[Flag]:
                 "doubt", "wide spread", f"spread of the runs {100 * figure.spread:.1f} %"
             )
     yield from _cold_start(record)
+    host = record.bench.hosts.get(SERVER, Host())
+    beyond = beyond_quota(record.server.tuning, host.processors, host.cpu_limit)
+    if beyond:
+        yield Flag("doubt", "threads beyond quota", beyond)
     slow_s = slow_replies(record.rounds)
     if slow_s:
         yield Flag(
@@ -103,6 +108,29 @@ def _doubts(record: Record) -> Iterator[Flag]:
         )
     if record.source and record.source.dirty:
         yield Flag("doubt", "changed server", "built from a checkout with uncommitted changes")
+
+
+def beyond_quota(
+    tuning: Mapping[str, Any], processors: int | None, cpu_limit: float | None
+) -> str:
+    """Say that a server started more threads than its quota has processors; empty if not.
+
+    `tuning` names in `threads_by_default` the setting that left their number to the server, and
+    in `worker_threads` that number where it is known; it is one for each of its `processors`
+    otherwise.  `cpu_limit` is the quota in processors, None without one.
+    """
+    setting = tuning.get("threads_by_default")
+    threads = tuning.get("worker_threads") or processors
+    if not (setting and threads and cpu_limit):
+        return ""
+    most = max(1, math.ceil(cpu_limit))
+    if threads <= most:
+        return ""
+    return (
+        f"the server started {threads} threads, as it counts processors, and a quota gives it "
+        f"the time of {cpu_limit:g}: it stands still whenever they have used that up; set "
+        f"{setting} to {most}"
+    )
 
 
 def slow_replies(rounds: Sequence[Round]) -> float:

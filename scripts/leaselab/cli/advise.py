@@ -13,7 +13,7 @@ from leaselab.analysis.basis import ratio_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import ratio_word
 from leaselab.archive.store import Store
-from leaselab.cli.bench_options import check, inventory_of
+from leaselab.cli.bench_options import check_tasks, inventory_of
 from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
 from leaselab.cli.options import (
     add_json,
@@ -183,8 +183,7 @@ def _measured_here(advice: Advice, own: Own, args: argparse.Namespace, store: St
     duels = duels_of(advice, args.generator)
     if not duels:
         return advice
-    for task in (task for tasks in duels.values() for task in tasks):
-        check(task.scenario, session.procedure(task), inventory)
+    check_tasks(session, *(task for tasks in duels.values() for task in tasks))
     try:
         with session.leased(f"advise {file.name} --measure"):
             return measure_costs(advice, session, duels)

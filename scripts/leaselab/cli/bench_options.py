@@ -15,6 +15,8 @@ from leaselab.lab.lease import read_hold
 from leaselab.measure.generators import check_fits
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario
+from leaselab.run.task import Task
+from leaselab.run.workplace import Workplace
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:
@@ -64,6 +66,13 @@ def inventory_of(args: argparse.Namespace) -> Inventory:
     if len(benches) > 1:
         print(f"bench {bench.bench}, of {len(benches)}", file=sys.stderr, flush=True)
     return bench
+
+
+def check_tasks(workplace: Workplace, *tasks: Task) -> None:
+    """Raise the usage errors of tasks that can be found without access to hosts."""
+    for task in tasks:
+        check(task.scenario, workplace.procedure(task), workplace.inventory)
+        workplace.check_release(task)
 
 
 def check(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from leaselab.analysis.error_budget import ErrorBudget
-from leaselab.cli.bench_options import check, inventory_of
+from leaselab.cli.bench_options import check_tasks, inventory_of
 from leaselab.cli.duel import (
     BRANCH_POINT,
     OPTIONS,
@@ -105,8 +105,7 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
         like = find_scenario(folder, args.scenario, args.generator)
     tasks = ceiling_tasks(like, [like.generator if like else args.generator])
     session = Session(store, inventory, {"rounds": RUNS}, full=args.full, show=progress)
-    for task in tasks:
-        check(task.scenario, session.procedure(task), inventory)
+    check_tasks(session, *tasks)
     records: list[Record] = []
     errors: list[LeaselabError] = []
     try:
@@ -141,7 +140,7 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
     task, _ = sides.tasks(args.server, args.server)
     parameters = parameters_of(args, task.scenario)
     session = sides.session(store, inventory, parameters, full=args.full)
-    check(task.scenario, session.procedure(task), inventory)
+    check_tasks(session, task)
     slowdown = args.slowdown / 100
     try:
         with session.leased(f"{NAME} {task}"):

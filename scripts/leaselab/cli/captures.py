@@ -142,9 +142,11 @@ def _counted_queries(read: Read, counted: Counted) -> Iterator[str]:
     if counted.of_servers:
         yield f"  {counted.of_servers} are left out: their senders answered others"
     if counted.for_others:
+        yield f"  {counted.for_others} are left out: resolvers asked them for clients"
+    if counted.iterative:
         yield (
-            f"  {counted.for_others} are left out: resolvers asked them for clients, from "
-            "another address than they answer at"
+            f"  {counted.iterative} ask for no recursion: they are of a resolver's side if no "
+            "authority is measured, and then no load of its clients"
         )
     if read.left_out:
         yield f"  {read.left_out} later ones are left out: the file is full"

@@ -12,7 +12,7 @@ from typing import Any
 from leaselab.analysis.layouts import OverLayouts
 from leaselab.analysis.verdict import Comparison
 from leaselab.archive.store import Store
-from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
+from leaselab.cli.bench_options import add_full, add_inventory, check_tasks, inventory_of
 from leaselab.cli.options import add_id_file, add_layouts, number, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.progress import progress
@@ -257,8 +257,7 @@ def live(
     inventory = inventory_of(args)
     parameters = parameters_of(args, second.scenario)
     session = sides.session(store, inventory, parameters, full=args.full)
-    for task in (first, second):
-        check(task.scenario, session.procedure(task), inventory)
+    check_tasks(session, first, second)
     if args.layouts:
         check_layouts((first, second), session)
         say_cost(session, second, args.layouts)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leaselab.analysis.truth import Judged, Truth, judge, not_measured, truth_of
-from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
+from leaselab.cli.bench_options import add_full, add_inventory, check_tasks, inventory_of
 from leaselab.cli.options import (
     add_json,
     add_markdown,
@@ -95,8 +95,7 @@ def generators(args: argparse.Namespace) -> Outcome:
     tasks = [Task(measured_by(scenario, name)) for name in args.generator]
     session = Session(store, inventory, {"rounds": args.runs}, full=args.full, show=progress)
     ceilings = ceiling_tasks(scenario, args.generator)
-    for task in [*ceilings, *tasks]:
-        check(task.scenario, session.procedure(task), inventory)
+    check_tasks(session, *ceilings, *tasks)
     parts: dict[str, Sequence[Record]] = {}
 
     def part(name: str, overrides: dict[str, Any], tasks: Sequence[Task]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from leaselab.analysis.history import Change, Series, State, duelled
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
-from leaselab.cli.bench_options import add_full, add_inventory, benches_of, check
+from leaselab.cli.bench_options import add_full, add_inventory, benches_of, check_tasks
 from leaselab.cli.duel import Sides
 from leaselab.cli.options import (
     add_json,
@@ -218,8 +218,7 @@ def _duel(
     tasks = sides.tasks(change.before.commit or "", change.after.commit or "")
     parameters = {"name": DUEL, "metric": duelled(series.metric, series.unit)}
     session = sides.session(store, inventory, parameters, full=args.full)
-    for task in tasks:
-        check(task.scenario, session.procedure(task), inventory)
+    check_tasks(session, *tasks)
     with session.leased(f"{NAME} {series.scenario}"):
         comparison = duel(session, *tasks).comparison
         if comparison.error is not None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.cli.bench_options import add_full, add_inventory, check, inventory_of
+from leaselab.cli.bench_options import add_full, add_inventory, check_tasks, inventory_of
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -137,8 +137,7 @@ def run(args: argparse.Namespace) -> Outcome:
         for commit in commits
         for scenario in scenarios
     ]
-    for task in tasks:
-        check(task.scenario, session.procedure(task), inventory)
+    check_tasks(session, *tasks)
     if len(tasks) == 1:
         without_effect(args, "several measurements", "--sequential")
     if anchored:

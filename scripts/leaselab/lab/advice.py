@@ -9,7 +9,6 @@ declare its own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -36,14 +35,12 @@ from leaselab.lab.known_costs import (
     KnownPair,
     kinds_of_objects,
     known_costs,
-    numbers,
 )
+from leaselab.lab.releases import numbers, version_of
 from leaselab.lab.roles import ROLES, load_module
 from leaselab.model.advice import Advice, Cost, Finding, NotJudged, Place
 from leaselab.model.errors import LeaselabError, usage_error
 
-_VERSION = re.compile(r"(?:\d{1,4}:)?v?(\d{1,9}(?:\.\d{1,9}){0,9})(?:[-+~_,].*)?")
-"""A release, or the version of its package: epoch, release, what the distribution adds."""
 _BAD_CONFIGURATION = (
     jinja2.TemplateRuntimeError,
     TypeError,
@@ -144,15 +141,15 @@ def judges(document: Document, given: Given) -> list[Judge]:
         raise _no_configuration(document, kinds)
     kind = kinds[held[0].name]
     costs = known_costs()[kind]
-    release = _VERSION.fullmatch(costs.version if given.version is None else given.version)
-    if release is None:
+    release = version_of(costs.version if given.version is None else given.version)
+    if not release:
         raise usage_error(
             "not a release",
             where="--server-version",
             found=str(given.version),
             wanted=f"as {costs.version}, or as {costs.version}.1-2 of a package",
         )
-    return [Judge(costs, one, release[1], given) for one in held if kinds[one.name] == kind]
+    return [Judge(costs, one, release, given) for one in held if kinds[one.name] == kind]
 
 
 def _no_configuration(document: Document, kinds: Mapping[str, str]) -> LeaselabError:

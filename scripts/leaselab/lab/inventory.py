@@ -15,6 +15,7 @@ from typing import Any
 from leaselab.lab.access import host_access
 from leaselab.lab.logins import PARTS, Logins, ask_ansible
 from leaselab.lab.power import BOOT, BOOT_S, POWER, Power, boot_limit_s, parse_power
+from leaselab.lab.roles import ROLES, read_yaml
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import usage_error
 
@@ -80,6 +81,15 @@ class Inventory:
     def group(self, part: str) -> tuple[InventoryHost, ...]:
         """Return the hosts that have a part, none for a group that is not there."""
         return tuple(host for host in self.hosts if part in host.parts)
+
+    def suite(self, kind: str) -> str:
+        """Suite of a server's packages in a local lab; empty where it is not known."""
+        given, lab = self.hosts[0].variables, self.made_by
+        if not lab or given.get(f"{kind}_packages", "distribution") != "distribution":
+            return ""
+        name = f"{lab}_distribution"
+        asked = given.get(f"{lab}_server_distribution") or given.get(name)
+        return str(asked or read_yaml(ROLES / lab / "defaults" / "main.yml")[name])
 
     def access(self) -> dict[str, HostAccess]:
         """Return how each host is reached, by the first of its parts, such as ``server``."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from leaselab.lab.build import build
 from leaselab.lab.configuration import Configuration, Match
+from leaselab.lab.releases import releases_of
 from leaselab.lab.roles import ROLES, read_yaml
 
 
@@ -76,7 +77,10 @@ class Unjudged(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The known costs of a kind of server: ``advice.yml`` and ``costs.yml`` of its role."""
+    """The known costs of a kind of server: ``advice.yml`` and ``costs.yml`` of its role.
+
+    `since` and `until` are those of its ``releases.yml``.
+    """
 
     objects: Mapping[str, tuple[str, ...]]
     """By the name of the object that holds a server's configuration: prefixes of the scenarios
@@ -116,12 +120,6 @@ class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 yield match, first.get(word, ""), gone.get(word, "")
 
 
-def numbers(release: str) -> tuple[int, ...]:
-    """Return a release as numbers, of which there are two at least."""
-    numbers = [int(part) for part in release.split(".")]
-    return (*numbers, 0) if len(numbers) == 1 else tuple(numbers)
-
-
 @cache
 def known_costs() -> Mapping[str, KnownCosts]:
     """What roles declare, by kind of server."""
@@ -130,6 +128,8 @@ def known_costs() -> Mapping[str, KnownCosts]:
         name = path.parents[1].name
         costs = read_yaml(path.with_name("costs.yml"))[f"{name}_costs"]
         known = {**read_yaml(path)[f"{name}_advice"], "costs": costs}
+        if (releases := releases_of(name)) is not None:
+            known |= {"since": releases.since, "until": releases.until}
         declared[name] = build(KnownCosts, known, f"role {name}: advice")
     return declared
 

@@ -5,7 +5,6 @@ Also the repositories that commits are of, and the folder of their files.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,19 +12,13 @@ from typing import Any
 
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.checkout import checkout_root, kept_folder
-from leaselab.lab.known_costs import numbers
+from leaselab.lab.releases import check_release, tagged
 from leaselab.lab.repository import Repository, open_repository
 from leaselab.lab.roles import apart
-from leaselab.model.errors import usage_error
 from leaselab.model.identity import Subject
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import SHORT, Commit
-
-_TAG = re.compile(
-    r"[A-Za-z_-]*(?P<release>\d{1,9}(?:\.\d{1,9}){1,4})(?P<between>-\d+-g[0-9a-f]+)?"
-)
-"""How a commit is described that is a release's, or comes after one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +54,10 @@ class Task:
     """Seed of the order in which the commit's functions are linked; 0 for the linker's own."""
 
     def __post_init__(self) -> None:
-        """Refuse a commit whose release is known not to take the scenario's configuration.
-
-        Commits between two releases may have what the next one has.
-        """
-        options = self.scenario.server.options
-        since, until = options.get("since", ""), options.get("until", "")
-        tag = _TAG.fullmatch(self.commit.described) if self.commit else None
-        if tag is None:
-            return
-        release = numbers(tag["release"])
-        too_old = since and not tag["between"] and release < numbers(since)
-        if too_old or (until and release >= numbers(until)):
-            raise usage_error(
-                "this release does not take the configuration",
-                where=f"scenario {self.scenario.name}",
-                found=tag[0],
-                wanted=f"{since} or newer" if too_old else f"one before {until}",
-                todo="see what needs it: `run --config` lists releases that take it",
-            )
+        """Refuse a commit whose tag is of a release that does not take the configuration."""
+        if self.commit is not None:
+            release = tagged(self.commit.described)
+            check_release(self.scenario.name, self.scenario.server.options, release)
 
     def __str__(self) -> str:
         """The scenario, the commit by its short hash, the release."""

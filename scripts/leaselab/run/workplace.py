@@ -8,15 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from leaselab.analysis.credibility import beyond_quota
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.store import Store
-from leaselab.lab.checkout import checkout_root
+from leaselab.lab.checkout import announce, checkout_root
 from leaselab.lab.inventory import Inventory
+from leaselab.lab.releases import check_release, of_source, of_suite
 from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.procedures import AnyProcedure
-from leaselab.model.record import Experiment
+from leaselab.model.record import SERVER, Experiment
 from leaselab.model.source import Commit
 from leaselab.run.earlier import EarlierResults, MaxRates
 from leaselab.run.experiment import BUILD_LOG, archive_failure
@@ -100,6 +102,19 @@ class Workplace:
         """The procedure of a task: that of its file, with the requested parameters."""
         return task.procedure(self.overrides)
 
+    def check_release(self, task: Task) -> None:
+        """Refuse a server whose release does not take its configuration, as far as it is known.
+
+        By the commit's files, or by the suite that the servers of a local lab have.
+        """
+        server, commit, release = task.scenario.server, task.commit, None
+        if commit is not None:
+            files = self.files.get(commit.tree)
+            release = of_source(server.kind, files) if files else None
+        elif suite := task.distribution or self.inventory.suite(server.kind):
+            release = of_suite(server.kind, suite)
+        check_release(task.scenario.name, server.options, release)
+
     def prepare(self, distribution: str) -> None:
         """Bring the bench up and provision it, once for each change of the release."""
         if distribution != self.lab.distribution:
@@ -134,6 +149,10 @@ class Workplace:
         )
         self.lab.changed_hosts = bool(task.scenario.hosts)
         self.check(task, benches[0])
+        facts = benches[0].hosts[SERVER].facts
+        limits = facts.get("processors"), facts.get("cpu_limit")
+        if beyond := beyond_quota(benches[0].server.tuning, *limits):
+            announce(f"{task}: {beyond}")
         return benches
 
     def archive(
@@ -176,6 +195,7 @@ class Workplace:
             return ""
         build = (commit, task.layout)
         if build not in self.built:
+            self.check_release(task)
             kind, files = task.scenario.server.kind, self.files[commit.tree]
             self.built[build] = self._build(kind, commit, files, task.layout)
         key = self.built[build]

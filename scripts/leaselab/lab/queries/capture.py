@@ -23,7 +23,8 @@ from leaselab.lab.queries.resolvers import Resolvers
 from leaselab.lab.queries.streams import PART, Streams
 from leaselab.model.errors import usage_error
 
-_PORTS = {4: (53,), 6: (53,)}
+_PLAIN, _TLS = 53, 853
+_PORTS = {4: (_PLAIN, _TLS), 6: (_PLAIN, _TLS)}
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz234567"
 _MOST_MIXED_S = 1.0
 """By how much a packet may be earlier than one that was captured before it (s)."""
@@ -71,11 +72,13 @@ class Counted(NamedTuple):
     edns: int
     dnssec_ok: int
     tcp: int
+    iterative: int
+    """Those that ask for no recursion, as a resolver asks authorities."""
     types: Counter[str]
     of_servers: int
     """Queries that are not among them, as their senders answered queries of others."""
     for_others: int
-    """Those of resolvers that asked from another address than the one that they answer at."""
+    """Those of resolvers that were not seen to answer."""
 
 
 @dataclass(slots=True)
@@ -132,7 +135,7 @@ class Read:
     def counted(self) -> Counted:
         """The queries without those that servers sent themselves, as a resolver does."""
         text, types = bytearray(), Counter[str]()
-        queries = edns = dnssec_ok = tcp = of_servers = 0
+        queries = edns = dnssec_ok = tcp = iterative = of_servers = 0
         first_s = None
         ends = zip(self._senders, self._flags, strict=True)
         resolvers = self._resolvers.resolvers(
@@ -153,8 +156,9 @@ class Read:
             edns += bool(flags & _EDNS)
             dnssec_ok += bool(flags & _DNSSEC_OK)
             tcp += bool(flags & _TCP)
+            iterative += not flags & _RECURSION
         for_others = len(self._senders) - queries - of_servers
-        counts = queries, edns, dnssec_ok, tcp
+        counts = queries, edns, dnssec_ok, tcp, iterative
         return Counted(bytes(text), *counts, types, of_servers, for_others)
 
     def _asked(self, datagram: Datagram, at: float) -> list[Query | str]:
@@ -174,6 +178,8 @@ class Read:
             return [query]
         if datagram.segment.ports[0] in _PORTS[datagram.family] and datagram.payload:
             self._note_server(datagram)
+        if _TLS in datagram.segment.ports:
+            return ["segments of TLS"]
         return [query_of(message) for message in self._streams.add(datagram)] or [PART]
 
     def _is_copy(self, datagram: Datagram, at: float) -> bool:

@@ -1,6 +1,9 @@
-"""Which senders are resolvers that ask from another address than they serve on.  Pure.
+"""Which senders are resolvers, as far as a capture shows it.  Pure.
 
-Such a query comes between a client's query for the same name and the answer to it.
+A resolver is asked for recursion and asks without, or asks on what it was asked.  One that asks
+from another address than it serves on asks between a client's query for the same name and the
+answer to it.  One whose clients are not seen, as they ask over TLS, asks many servers without
+recursion, where most authorities are asked by many.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ _MOST_PENDING = 1 << 14
 """Names for which an answer is awaited; the oldest go first."""
 _MOST_INNER = 64
 _MOST_SENDERS = 1 << 16
+_MANY = 8
+"""Servers that a resolver asks without recursion; an authority has fewer."""
 _LEAST, _SHARE = 2, 0.9
 """How many of a sender's queries for recursion, and which share of them, are those of others:
 a host that asks two servers at once may have one such by chance."""
@@ -39,12 +44,28 @@ class Resolvers:
         """Queries for recursion that came within another's, by their senders."""
         self._iterate: set[int] = set()
         """Senders of such queries without recursion."""
+        self._onward: Counter[int] = Counter()
+        """Queries for what its sender was just asked."""
+        self._wanted: set[int] = set()
+        """Who is asked for recursion."""
+        self._iterated: dict[int, set[int]] = {}
+        """Whom a sender asks without recursion."""
 
     def asked(self, ends: tuple[int, int], name: int, at: float, *, recursion: bool) -> None:
         """Note a query."""
         sender, target = ends
+        if recursion and sender != target and len(self._wanted) < _MOST_SENDERS:
+            self._wanted.add(target)
+        elif not recursion and (
+            sender in self._iterated or len(self._iterated) < _MOST_SENDERS
+        ):
+            of_sender = self._iterated.setdefault(sender, set())
+            if len(of_sender) < _MOST_INNER:
+                of_sender.add(target)
         pending = self._pending.get(name)
         if pending is not None and 0 <= at - pending.at < _LONGEST_S:
+            if sender == pending.server and target not in (pending.client, sender):
+                self._onward[sender] += 1
             is_other = sender not in (pending.client, pending.server)
             if is_other and target != pending.server and len(pending.inner) < _MOST_INNER:
                 pending.inner.append([sender, target, int(recursion), int(not recursion)])
@@ -78,4 +99,14 @@ class Resolvers:
             for sender, count in self._for_others.items()
             if count >= max(_LEAST, _SHARE * asked[sender])
         }
-        return forwarders | {sender for sender in self._iterate if not asked[sender]}
+        onward = {sender for sender, count in self._onward.items() if count >= _LEAST}
+        askers = {sender for sender in self._iterated if not asked[sender]}
+        authorities = set[int]().union(*(self._iterated[sender] for sender in askers))
+        of_many = len(authorities) > len(askers)
+        return {
+            *forwarders,
+            *onward,
+            *(self._iterated.keys() & self._wanted),
+            *(self._iterate & askers),
+            *(each for each in askers if of_many and len(self._iterated[each]) >= _MANY),
+        }

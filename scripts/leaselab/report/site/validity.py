@@ -51,6 +51,7 @@ NO_FIGURE = {
 DOUBTS = {
     "unsteady": "the machine, the figure or what a transaction costs moved during the runs",
     "cold start": "the server loses what it could serve, for some time after its start",
+    "threads beyond quota": "the server chose more threads than it may use processors",
     "slow replies": "the server's replies take long, compared with the trials",
     "no interval": "too few runs to say how well the figure is known",
     "wide spread": "the runs differ by more than 5 % (standard deviation over mean)",
