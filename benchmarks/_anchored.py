@@ -33,6 +33,8 @@ DISTURBED = 0.05
 SLOW, IN_A_ROW, FIRST_BAD = 0.05, 3, 12
 """By how much an anchor is slow (logarithm), in how many sessions one after the other, and
 before which session that does not begin."""
+LEVEL = 0.02
+"""How far the level of both is off from night to night (standard deviation)."""
 
 
 class Kind(enum.Enum):
@@ -44,13 +46,18 @@ class Kind(enum.Enum):
     BANDS = "two bands of starts, 2 %"
     DRIFTING_MORE = "drifting, 5 %"
     BANDS_OF_BUILDS = "two bands of builds, 2 %"
-    SLOW_ANCHOR = "anchor slow by 5 %, 5 % of nights"
-    BAD_NIGHTS = "anchor slow by 5 %, three nights in a row"
+    SLOW_ANCHOR = "anchor slow by 5 %, 5 % of nights; level 2 %"
+    BAD_NIGHTS = "anchor slow by 5 %, three nights in a row; level 2 %"
 
     @property
     def wanted(self) -> bool:
         """Whether it is one of those that the detector has to cope with."""
         return self not in (Kind.DRIFTING_MORE, Kind.BANDS_OF_BUILDS)
+
+    @property
+    def level(self) -> float:
+        """Standard deviation of the machine's level from session to session."""
+        return LEVEL if self in (Kind.SLOW_ANCHOR, Kind.BAD_NIGHTS) else 0.0
 
     @property
     def drift(self) -> float:
@@ -64,6 +71,7 @@ def history(kind: Kind, number: int, true: Floats) -> list[Reading]:
     count = len(true)
     machine = _drift(chance, kind.drift, count)
     runs = RUN_NOISE * chance.standard_normal((count, ROUNDS, 2))
+    runs += kind.level * chance.standard_normal((count, 1, 1))
     if kind is Kind.BANDS:
         runs += BAND * (chance.random((count, ROUNDS, 2)) < 0.5)
     for turn in range(ROUNDS):

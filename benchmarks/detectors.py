@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 OK, MISSED, USAGE = 0, 1, 2
 FALSE_ALARMS, FOUND = 0.05, 0.95
 """Wanted: false alarms in 100 commits at most, and shares that are found at least."""
+OF_BAD_NIGHTS = 0.5
+"""The same where the anchor alone is slow, on a machine whose level scatters."""
 COMMITS = 100
 """Of a series in which nothing changes."""
 DROP_AT, DROP, WITHIN = 60, 0.03, 5
@@ -117,7 +119,8 @@ class Row:
     def kept(self) -> bool:
         """Whether it reached the wanted values of the shipped detector."""
         shares = (self.drops_found, self.steps_found, self.creeps_found)
-        return self.false_alarms <= FALSE_ALARMS and min(shares) >= FOUND
+        limit = OF_BAD_NIGHTS if Kind(self.kind).level else FALSE_ALARMS
+        return self.false_alarms <= limit and min(shares) >= FOUND
 
 
 def measure(kind: Kind, name: str, series: int) -> Row:

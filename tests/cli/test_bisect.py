@@ -63,6 +63,8 @@ def test_the_culprit_is_named_by_a_duel_with_its_parent(lab, place, hashes, caps
     assert "good end" in lines[short[0]]
     assert re.search(r" 0\.9[45]\d? ", lines[short[12]])
     assert lab.store.running() == []
+    assert main(["review"]) == 1
+    assert f"since {short[CULPRIT]}: confirmed: bisect named" in capsys.readouterr().out
 
 
 def test_a_culprit_is_measured_in_several_layouts_once(lab, place, hashes, capsys):

@@ -70,7 +70,7 @@ def test_a_month_is_written_as_markdown_and_as_a_page(own, tmp_path, capsys):
     fought(tmp_path, own[13], own[14], 0.95)
     page, text = tmp_path / "page", tmp_path / "month.md"
     options = ["--month", "2027-01", "--markdown", str(text), "-o", str(page)]
-    assert main(["review", *options]) == 0
+    assert main(["review", *options]) == 1
     assert "## What moved: 2027" in text.read_text("utf-8")
     written = (page / "review.html").read_text("utf-8")
     assert "confirmed by a duel" in written
@@ -119,11 +119,11 @@ def duels(own, tmp_path, monkeypatch):
 def test_what_is_suspected_is_measured_again_once_and_known_from_the_archive(
     duels, own, capsys
 ):
-    assert main(["review", "--confirm"]) == 0
+    assert main(["review", "--confirm"]) == 1
     assert "0 suspected, 1 confirmed" in capsys.readouterr().out
     pair = (own[13].server.commit, own[14].server.commit)
     assert duels.asked == [("v4-memfile", *pair)]
-    assert main(["review", "--confirm"]) == 0
+    assert main(["review", "--confirm"]) == 1
     assert len(duels.asked) == 1
     assert "0 suspected, 1 confirmed" in capsys.readouterr().out
 
@@ -134,7 +134,7 @@ def test_a_change_is_measured_again_on_its_bench_and_on_no_other_that_is_free(
     benches = {name: SimpleNamespace(bench=name) for name in ("rack2", "docker")}
     monkeypatch.setattr(bench_options, "read_benches", lambda *_: tuple(benches.values()))
     monkeypatch.setattr(bench_options, "free_bench", lambda _: benches["rack2"])
-    assert main(["review", "--confirm"]) == 0
+    assert main(["review", "--confirm"]) == 1
     assert duels.benches == [benches["docker"]]
 
 
@@ -191,7 +191,7 @@ def test_the_duel_is_of_the_commits_around_the_change_by_its_scenario(
         return DuelResult(compare(records[13], records[14]), ())
 
     monkeypatch.setattr(review, "duel", fight)
-    assert main(["review", "--confirm", "--repo", str(place)]) == 0
+    assert main(["review", "--confirm", "--repo", str(place)]) == 1
     ((first, second, session),) = fights
     assert (first.commit.hash, second.commit.hash) == (hashes[13], hashes[14])
     assert first.scenario.name == second.scenario.name == "v4-memfile"

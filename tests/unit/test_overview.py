@@ -31,7 +31,7 @@ def slower(tmp_path_factory):
 
 
 def overview_of(root, newest=NEWEST):
-    return answer(Store(root), newest, PAGES, lambda _: True, Store(root).load)
+    return answer(review_of(Store(root)).series, newest, PAGES, lambda _: True)
 
 
 def test_a_confirmed_change_is_reported_with_size_interval_commit_and_its_duel(slower):
@@ -39,7 +39,10 @@ def test_a_confirmed_change_is_reported_with_size_interval_commit_and_its_duel(s
     result = overview_of(root)
     (news,) = result.news
     when = "the 30 days before 2026-12-11"
-    assert result.title == f"1 change in {when}: v4-memfile is {news.size}"
+    assert (
+        result.title
+        == f"1 change in {when}: v4-memfile is {news.size} since {news.commit[:10]}"
+    )
     assert re.fullmatch(r"[34]\.\d % slower", news.size)
     assert news.look == "worse"
     assert news.commit == f"{made[12].server.commit[:10]} Change number 12"
@@ -63,7 +66,7 @@ def test_the_overview_and_the_review_have_one_size_of_a_confirmed_change(slower)
     assert news.interval == interval
     assert cells(series, change)[1:3] == [size, interval]
     page, (drawn,) = review_page([review, review], lambda _: "")
-    assert page["answer"] == "changes: 1 confirmed", "in whichever months it is listed"
+    assert page["answer"].endswith(" (1 confirmed)"), "in whichever months it is listed"
     assert f"{size} confirmed by a duel" in str(drawn.spec)
 
 
@@ -74,15 +77,18 @@ def test_the_title_of_a_review_is_that_of_its_period(tmp_path):
     last = max(change.detected_at for _, change in whole.of(State.SUSPECTED))
     newest = replace(whole, period=Period(last), older=False)
     titles = [review_page([each], lambda _: "")[0]["answer"] for each in (whole, newest)]
-    assert titles == ["changes: 2 suspected", "changes: 1 suspected"]
+    assert [title.rpartition(" (")[2] for title in titles] == ["2 suspected)", "1 suspected)"]
 
 
 def test_a_change_that_no_duel_looked_at_is_suspected_and_says_what_to_do(tmp_path):
     past(tmp_path, [1.0] * 12 + [0.95] * 8)
     result = overview_of(tmp_path)
     (news,) = result.news
-    assert result.title.endswith(f": v4-memfile may be {news.size}")
-    assert (news.look, news.command) == ("suspected", "./leaselab review --confirm")
+    assert result.title.endswith(f": v4-memfile may be {news.size} since {news.commit[:10]}")
+    assert (news.look, news.command) == (
+        "suspected",
+        "./leaselab review v4-memfile --confirm",
+    )
 
 
 def test_a_change_of_an_earlier_month_that_was_settled_then_is_no_news(slower):

@@ -1,8 +1,22 @@
-"""What the templates of Compare and Validity get, without an archive."""
+"""What pages show of a result, and what the templates of Compare and Validity get."""
 
-from tests.examples import MAX_RATES, edited, example_result, fixed_load_result
+import re
+from datetime import timedelta
 
+from tests.examples import (
+    MAX_RATES,
+    START,
+    archive_result,
+    edited,
+    example_result,
+    fixed_load_result,
+)
+
+from leaselab.archive.store import Store
+from leaselab.cli.main import main
+from leaselab.report.listing import number
 from leaselab.report.site.compare import compared, group
+from leaselab.report.site.site import write_site
 from leaselab.report.site.validity import validity
 
 
@@ -33,3 +47,29 @@ def test_of_a_scenario_with_several_figures_validity_names_each():
     names = {result["name"] for level in page["groups"].values() for result in level}
     assert names == {"v4-memfile, max rate", "v4-memfile, p99 latency"}
     assert validity([example_result()], [])["groups"]["good"][0]["name"] == "v4-memfile"
+
+
+def test_a_refused_figure_is_on_its_own_page_alone_and_small(tmp_path, capsys, monkeypatch):
+    """6006/s in each run; the reason says why nobody should use it."""
+    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
+    archive_result(tmp_path, example_result())
+    words = [{"word": "noisy", "text": "the runs spread by 12 %"}]
+    runs = [8000 + rate / 10 for rate in MAX_RATES]
+    made = example_result(
+        runs, outcome="invalid", reasons=words, started=START + timedelta(hours=1)
+    )
+    record = archive_result(tmp_path, made)
+    assert record.figure.value is None
+    figure = number(record.refused_figure.value, "/s")
+    report = write_site(Store(tmp_path), tmp_path / "report").parent
+    own = report / "sweep" / f"{record.id}.html"
+    pages = {page: page.read_text("utf-8") for page in report.rglob("*.html")}
+    assert [page for page, text in pages.items() if re.search(rf"\b{figure}\b", text)] == [own]
+    assert len(pages) > 6
+    small = re.search(rf'<p class="note">It came to {figure} [^<]*</p>', pages[own])
+    assert pages[own].index("the runs spread by 12 %") < small.start()
+    for command in (["list"], ["export", "--csv", "-"]):
+        assert main(command) == 0
+        out = capsys.readouterr().out
+        assert record.id in out
+        assert figure not in out

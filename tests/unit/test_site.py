@@ -28,11 +28,12 @@ from leaselab.archive.index_file import INDEX
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.report.review import review_of, series_of
+from leaselab.report.review import review_of
 from leaselab.report.site import site
 from leaselab.report.site.history import history, history_list
 from leaselab.report.site.history_panels import lines_of
 from leaselab.report.site.pages import Pages
+from leaselab.report.site.review import review_page
 from leaselab.report.site.site import write_benches, write_site
 from leaselab.report.site.vega import DOUBT, MEASURED, SERIES, WORSE
 
@@ -189,15 +190,49 @@ def test_dots_of_a_history_have_the_colour_of_the_change_before_them(tmp_path):
     assert _colours(Store(tmp_path)) == {MEASURED: 8, WORSE: 4}
 
 
+def test_a_history_by_commit_names_commits_and_colours_and_has_intervals_of_the_review(
+    tmp_path,
+):
+    """Also of a build whose anchor was off that night."""
+    records = past(tmp_path, [1.02] * 12 + [0.97] * 6, noise=0.002, drift=0.002, slow=[10])
+    line, chart = _by_commit(Store(tmp_path))
+    (series,) = review_of(Store(tmp_path)).series
+    drawn = {mean["at"]: (mean["low"], mean["high"]) for mean in _means(chart)}
+    assert drawn == {
+        point.commit[:10]: tuple(float(f"{end:.6g}") for end in point.ci95)
+        for point in series.points
+    }
+    (_, (review,)) = review_page([review_of(Store(tmp_path))], lambda _: "")
+    assert [
+        (point["low"], point["high"]) for point in review.spec["layer"][-1]["data"]["values"]
+    ] == list(drawn.values())
+    slow = records[10].server.commit[:10]
+    widths = {at: high / low for at, (low, high) in drawn.items()}
+    assert max(widths, key=widths.get) == slow
+    assert [key.name for key in chart.keys[0][1]] == ["measured", "since a suspected change"]
+    for place in (0, 2, 16):
+        assert f">{records[place].server.commit[:10]}</text>" in chart.drawing
+    assert line.unit == "exchanges/s"
+
+
 def _colours(store):
     """How many commits of a history have which colour."""
+    return Counter(mean["colour"] for mean in _means(_by_commit(store)[1]))
+
+
+def _by_commit(store):
+    """A history, and its chart by commit."""
     rows = store.index.every("v4-memfile")
     line = lines_of("v4-memfile", rows)[0]
-    context, _ = history(line, series_of(store, rows), lambda _: "")
+    context, _ = history(line, review_of(store).series, lambda _: "")
     (panel,) = context["panels"]
     (chart,) = [chart for chart in panel.charts if chart.id == "commits"]
+    return line, chart
+
+
+def _means(chart):
     means = next(item for item in chart.spec["layer"] if item.get("name") == "means")
-    return Counter(mean["colour"] for mean in means["data"]["values"])
+    return means["data"]["values"]
 
 
 def test_the_axis_of_a_history_has_iso_dates_in_utc():
@@ -376,7 +411,9 @@ def test_the_list_of_histories_says_which_levels_changed(tmp_path):
     names = ("v4-memfile", "v6-memfile")
     lines = [line for name in names for line in lines_of(name, store.index.every(name))]
     listed = history_list(lines, review_of(store).of(State.SUSPECTED))
-    assert listed["title"] == "The level of 1 of 2 figures changed"
+    assert (
+        listed["title"] == f"1 change: v4-memfile may be 10.0 % slower since {name_of(12)[:10]}"
+    )
     changed, other = listed["lines"]
     assert (changed["name"], changed["since"]) == ("v4-memfile", name_of(12)[:10])
     assert (changed["change"]["look"], changed["change"]["size"]) == (

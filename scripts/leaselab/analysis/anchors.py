@@ -14,10 +14,13 @@ Row = Mapping[str, Any]
 
 _LEAST, _MOST = 10, 40
 """Sessions before one that show how the anchor usually is, at least and at most."""
-_FAR = 5.0
-"""How many times the usual deviation the anchor has to be off."""
+_FAR = 0.02
+"""How far the anchor has to be off at least (logarithm)."""
 _STEADY = 0.004
 """Least usual deviation: a quieter anchor is not known any better (logarithm)."""
+_LIKELIER = 4.0
+"""Twice the logarithm of how much likelier an anchor that was off has to be than a build that
+is another one."""
 _SCALE = 1.4826
 """Standard deviation of normal values over their median absolute deviation."""
 
@@ -58,24 +61,24 @@ def doubted(sessions: Sequence[Session]) -> list[Reading]:
     """Return the readings, those with a larger error whose anchor was off.
 
     The sessions are in the order in which they were measured, and each is judged by those
-    before it.  Where the build is off as well, it is the machine that differs: that cancels.
+    before it.  What the level of the machine does is in both figures, and cancels.  Where the
+    ratio is off by more than that, either the anchor was off, and the build shows where the
+    level is, or the build is another one, and the anchor shows it: whichever needs the smaller
+    deviation of the level, in terms of the usual one, is the likelier.
     """
     readings = []
     for place, one in enumerate(sessions):
         before = sessions[max(0, place - _MOST) : place]
-        off = _off(one.anchor, [other.anchor for other in before])
-        own = one.build - statistics.median([other.build for other in before] or [one.build])
-        # The machine moves both alike, so that half of it would be seen in the build.
-        alone = abs(off) > 0 and off * own < off * off / 2
-        error = max(one.reading.error, abs(off)) if alone else one.reading.error
+        error = one.reading.error
+        if len(before) >= _LEAST:
+            anchors = [other.anchor for other in before]
+            middle = statistics.median(anchors)
+            usual = _SCALE * statistics.median(abs(anchor - middle) for anchor in anchors)
+            off = one.anchor - middle
+            own = one.build - statistics.median(other.build for other in before)
+            likelier = off**2 - own**2 > _LIKELIER * max(_STEADY, usual) ** 2
+            # The machine moves both alike, so that half of it would be seen in the build.
+            if abs(off) > _FAR and off * own < off**2 / 2 and likelier:
+                error = max(error, abs(off))
         readings.append(replace(one.reading, error=error))
     return readings
-
-
-def _off(value: float, before: Sequence[float]) -> float:
-    """By how much a value is off what is usual; 0 where that is not known, or not far."""
-    if len(before) < _LEAST:
-        return 0.0
-    middle = statistics.median(before)
-    usual = max(_STEADY, _SCALE * statistics.median(abs(one - middle) for one in before))
-    return value - middle if abs(value - middle) > _FAR * usual else 0.0

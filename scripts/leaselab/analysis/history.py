@@ -30,12 +30,14 @@ from leaselab.analysis.detectors import (
 )
 from leaselab.analysis.duel import Answer
 from leaselab.analysis.statistics import standard_error
+from leaselab.model.changes import Acceptance, Culprit, Search
 from leaselab.model.errors import BELIEVED
 from leaselab.model.identity import Build, build_of
 from leaselab.model.procedure import COMPLETED
 from leaselab.model.procedures.duel import DUEL, METRICS
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.server import server_name
+from leaselab.model.source import SHORT
 
 Row = Mapping[str, Any]
 
@@ -53,6 +55,7 @@ class Point:
     commit: str | None
     subject: str
     commit_date: str
+    repository: str | None
     reading: Reading
     ci95: tuple[float, float] | None
     """95 % interval of what the reading is the logarithm of: its one result's own, or pooled of
@@ -63,6 +66,11 @@ class Point:
     """When its first result was finished."""
     environments: frozenset[str | None]
 
+    @property
+    def value(self) -> float:
+        """Its figure, or its ratio to the anchor."""
+        return math.exp(self.reading.value)
+
 
 class State(enum.Enum):
     """What is known of a change; the value is the word for it."""
@@ -70,6 +78,7 @@ class State(enum.Enum):
     SUSPECTED = "suspected"
     CONFIRMED = "confirmed"
     REFUTED = "refuted"
+    ACCEPTED = "accepted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +129,22 @@ class Change:
     """Whether the lab's environment is another one after it."""
     duel: Duel | None = None
     """The newest duel of a build before with one after."""
+    culprit: Culprit | None = None
+    """The commit that a search named for it."""
+    search: Search | None = None
+    """The newest search between the two builds that named none."""
+    accepted: Acceptance | None = None
 
     @property
     def state(self) -> State:
-        """The state by that duel: one without an answer leaves it suspected."""
+        """What is known of it, with what somebody decided."""
+        return State.ACCEPTED if self.accepted else self.measured
+
+    @property
+    def measured(self) -> State:
+        """The state by search and duel: a duel without an answer leaves it suspected."""
+        if self.culprit is not None:
+            return State.CONFIRMED
         if self.duel is None or self.duel.answer is Answer.UNKNOWN:
             return State.SUSPECTED
         wanted = Answer.SLOWER if self.worse else Answer.FASTER
@@ -131,15 +152,31 @@ class Change:
 
     @property
     def size(self) -> tuple[float, tuple[float, float] | None]:
-        """How large it is, a ratio and its interval: by the duel that confirmed it, if any."""
-        if self.duel is not None and self.state is State.CONFIRMED:
+        """How large it is, a ratio and its interval: by what confirmed it, if anything did."""
+        if self.culprit is not None:
+            return self.culprit.ratio, self.culprit.ci95
+        if self.duel is not None and self.measured is State.CONFIRMED:
             return self.duel.ratio, self.duel.ci95
         return self.ratio, self.ci95
 
     @property
     def settled_at(self) -> str:
         """When that duel confirmed or refuted it; empty while it is suspected."""
-        return self.duel.at if self.duel and self.state is not State.SUSPECTED else ""
+        return self.duel.at if self.duel and self.measured is not State.SUSPECTED else ""
+
+    @property
+    def last_before(self) -> Point:
+        """The last build before it that is known: the culprit's parent, else `before`."""
+        if self.culprit is None:
+            return self.before
+        return _renamed(self.before, self.culprit.parent, self.culprit.parent_subject)
+
+    @property
+    def first_after(self) -> Point:
+        """The build since which it is so: the culprit, else `after`."""
+        if self.culprit is None:
+            return self.after
+        return _renamed(self.after, self.culprit.commit, self.culprit.subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +204,13 @@ class Series:
     def enough(self) -> bool:
         """Whether there are builds enough for anything to be found."""
         return len(self.points) > LEARNT
+
+
+def _renamed(point: Point, commit: str, subject: str) -> Point:
+    """Another commit of the same server, which the series has not."""
+    if point.commit == commit:
+        return point
+    return replace(point, name=commit[:SHORT], commit=commit, subject=subject, ids=())
 
 
 def duelled(metric: str, unit: str) -> str | None:
@@ -306,10 +350,21 @@ def _doubted(members: Sequence[_Member]) -> list[_Member]:
             figures = math.log(anchor), math.log(build)
             sessions[one.row["id"]] = Session(one.reading, *figures)
     known = dict(zip(sessions, doubted(list(sessions.values())), strict=True))
-    return [
-        replace(member, reading=known.get(member.row["id"], member.reading))
-        for member in members
-    ]
+    return [_wider(one, known.get(one.row["id"], one.reading)) for one in members]
+
+
+def _wider(member: _Member, reading: Reading) -> _Member:
+    """The member with a larger error, and an interval that is as much wider."""
+    low, high = member.ci95
+    if reading == member.reading or not member.reading.error or not low or not high:
+        return replace(member, reading=reading)
+    reach = math.log(high / low) / 2 * reading.error / member.reading.error
+    middle = math.sqrt(low * high)
+    return replace(
+        member,
+        reading=reading,
+        ci95=(middle * math.exp(-reach), middle * math.exp(reach)),
+    )
 
 
 def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Duel]) -> Change:
@@ -357,6 +412,7 @@ def _point(results: Sequence[_Member]) -> Point:
         commit=first["commit"],
         subject=first["subject"] or "",
         commit_date=first["commit_date"] or "",
+        repository=first["repository"],
         reading=Reading(
             math.fsum(result.reading.value for result in results) / count,
             math.sqrt(math.fsum(result.reading.error**2 for result in results)) / count,

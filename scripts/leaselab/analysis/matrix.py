@@ -6,10 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec.structs import replace
-
 from leaselab.analysis.verdict import Comparison, Limit, compare
-from leaselab.model.errors import BELIEVED
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
 
@@ -113,8 +110,6 @@ class Row:
 def cell_of(record: Record) -> Cell:
     """The cell of a record."""
     figure = record.figure
-    if record.outcome not in BELIEVED:
-        figure = replace(figure, value=None, ci95=None, n=0)
     low, high = figure.lowest, figure.highest
     return Cell(
         scenario=record.scenario.name,

@@ -29,7 +29,7 @@ from leaselab.archive.row import COLUMNS, Row, read_row
 from leaselab.archive.running import RESULT
 
 INDEX = "index.sqlite"
-_VERSION = 12
+_VERSION = 13
 _SETTLED_NS = 2_000_000_000
 _UNSETTLED = -1
 _PATIENCE_S = 10.0

@@ -15,6 +15,7 @@ from leaselab.archive.schema import decode
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.identity import Conditions, ruler_of
 from leaselab.model.record import Record
+from leaselab.model.source import public_address
 
 Row = dict[str, Any]
 """One line of the index, by column name; values are JSON's."""
@@ -46,6 +47,7 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     # of the commit: the committer's date, or the author's where only that is known
     "commit_date": lambda record: record.source and record.source.date,
     "subject": lambda record: record.source and record.source.subject,
+    "repository": lambda record: record.source and public_address(record.source.repository),
     # such as the tag of a release, where the commit has one
     "described": lambda record: record.source and record.source.described,
     # 1: a checkout with uncommitted changes
@@ -71,11 +73,11 @@ _MORE: Mapping[str, Callable[[Record], object]] = {
     "metrics": lambda record: json.dumps(
         {
             each.name: [each.value, *(each.ci95 or (None, None)), each.unit]
-            for each in record.metrics
+            for each in record.figures
         }
     ),
     # JSON: the words for each metric by its name
-    "titles": lambda record: json.dumps({each.name: each.title for each in record.metrics}),
+    "titles": lambda record: json.dumps({each.name: each.title for each in record.figures}),
     "wall_s": lambda record: record.wall_s,
     "experiment": lambda record: record.experiment and record.experiment.id,
     # id of the result of the fixed reference with which its rounds alternated

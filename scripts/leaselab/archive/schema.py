@@ -8,20 +8,23 @@ import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
 
 from leaselab.archive.checksums import MEND
-from leaselab.model import host, procedures, record, scenario, server, source, trial
+from leaselab.model import changes, host, procedures, record, scenario, server, source, trial
 from leaselab.model.bounds import misfit
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import SCHEMA_VERSION, Record
 
-SCHEMA_PATH = Path(__file__).resolve().parents[3] / "results" / "schema.json"
-"""The schema for other programs: what `json_schema` makes of the types."""
+_RESULTS = Path(__file__).resolve().parents[3] / "results"
+SCHEMA_PATH = _RESULTS / "schema.json"
+CHANGES_PATH = _RESULTS / "changes.schema.json"
+"""The schemas for other programs: what `json_schema` and `changes_schema` make of the types."""
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_ID = f"https://leaselab.invalid/schema/result-{SCHEMA_VERSION}.json"
+_ID = "https://leaselab.invalid/schema/{}.json"
 _RULES = """
 result.json of Leaselab.  Units stand in the names of fields or in their descriptions; what
 cannot be known is null.  A field with a default may be absent: Leaselab writes every field, but
@@ -82,10 +85,33 @@ def document_of(record: msgspec.Struct) -> Any:  # noqa: ANN401  # JSON
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a result, with the types' docstring of each field."""
-    schema = msgspec.json.schema(Record)
+    schema = _described(Record, source, procedures, trial, scenario, server, host, record)
+    about = {
+        "$schema": _DRAFT,
+        "$id": _ID.format(f"result-{SCHEMA_VERSION}"),
+        "title": "Result of one point",
+        "description": _RULES,
+    }
+    return {**about, **schema}
+
+
+def changes_schema() -> dict[str, Any]:
+    """Return the same of changes.json."""
+    about = {
+        "$schema": _DRAFT,
+        "$id": _ID.format(f"changes-{changes.VERSION}"),
+        "title": "Searches for changes, and what was accepted",
+        "description": _line(changes.__doc__ or ""),
+    }
+    return {**about, **_described(changes.Changes, changes)}
+
+
+def _described(root: type, *modules: ModuleType) -> dict[str, Any]:
+    """The schema of a type, with the words of the modules that define its parts."""
+    schema = msgspec.json.schema(root)
     kinds = {
         name: kind
-        for module in (source, procedures, trial, scenario, server, host, record)
+        for module in modules
         for name, kind in vars(module).items()
         if inspect.isclass(kind)
     }
@@ -95,14 +121,9 @@ def json_schema() -> dict[str, Any]:
         for field, described in definition["properties"].items():
             if field in words:
                 described["description"] = words[field]
-    schema["$defs"]["Record"]["required"].insert(0, "schema_version")  # identifies the format
-    about = {
-        "$schema": _DRAFT,
-        "$id": _ID,
-        "title": "Result of one point",
-        "description": _RULES,
-    }
-    return {**about, **schema}
+    own = schema["$defs"][root.__name__]
+    own["required"] = ["schema_version", *own.get("required", ())]  # identifies the format
+    return schema
 
 
 def _words(kind: type) -> dict[str, str]:
@@ -140,5 +161,6 @@ def _refused(what: str, where: str, error: Exception) -> LeaselabError:
 
 
 if __name__ == "__main__":
-    text = json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
-    SCHEMA_PATH.write_text(text, encoding="utf-8")
+    for path, made in ((SCHEMA_PATH, json_schema()), (CHANGES_PATH, changes_schema())):
+        text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+        path.write_text(text, encoding="utf-8")

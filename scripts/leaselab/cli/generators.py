@@ -149,7 +149,7 @@ def _value(record: Record, metric: str) -> float | None:
     """A metric of a result, the time that it took, or what it is about (no `metric`)."""
     if metric == "wall_s":
         return record.wall_s
-    values = {kind.name: kind.value for kind in record.metrics}
+    values = {kind.name: kind.value for kind in record.figures}
     return values[metric] if metric else record.figure.value
 
 

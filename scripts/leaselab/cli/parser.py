@@ -192,6 +192,8 @@ def _metavar(action: argparse.Action) -> str:
     shown = action.metavar or (action.choices and "|".join(map(str, action.choices)))
     if isinstance(shown, tuple):
         return " ".join(shown)
+    if isinstance(shown, tuple):
+        return " ".join(shown)
     return str(shown or action.dest.upper())
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import re
+import subprocess
 import sys
 from collections.abc import Container
+from dataclasses import replace
 from pathlib import Path
 
+from leaselab.analysis.changes import since
 from leaselab.analysis.history import Change, Series, State, duelled
+from leaselab.archive.changes import accept, withdraw
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
 from leaselab.cli.bench_options import add_full, add_inventory, benches_of, check_tasks
@@ -26,11 +31,14 @@ from leaselab.cli.options import (
 )
 from leaselab.lab.inventory import Inventory
 from leaselab.model import moment
+from leaselab.model.changes import Acceptance
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.duel import DUEL
+from leaselab.model.source import SHORT
 from leaselab.report.review import (
     Period,
     Review,
+    failing,
     markdown_of_review,
     month,
     print_review,
@@ -45,6 +53,8 @@ NAME = "review"
 LAST = "last"
 CONFIRMING = ("--no-profile", "--repo", "--inventory", "--bench", "--full")
 """Options that have no effect where nothing is measured."""
+_DIGITS = 4
+"""Least digits of a hash that name a commit."""
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2})?Z?)?")
 
 
@@ -78,6 +88,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="also write it as a page in this folder",
     )
+    decide = parser.add_argument_group(
+        "accepting",
+        "an accepted change is in no title and fails no command; it is listed with its reason",
+    )
+    decide.add_argument(
+        "--accept",
+        nargs=2,
+        metavar=("COMMIT", "REASON"),
+        help="accept what changed since a commit, for a reason",
+    )
+    decide.add_argument("--unaccept", metavar="COMMIT", help="take that back")
     live = parser.add_argument_group(
         "measuring again",
         "a change is suspected until a duel of the commit before it with the one after it says "
@@ -106,7 +127,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> Outcome:
-    """Print the changes; with ``--confirm``, first measure suspected ones again."""
+    """Print the changes; with ``--confirm``, first measure suspected ones again.
+
+    It is a regression where a change for the worse is confirmed and not accepted.
+    """
     only_with(args, "--confirm", *CONFIRMING)
     alone, period = stdout_is_taken(args), _period(args)
     patterns = args.pattern or ["*"]
@@ -114,8 +138,11 @@ def run(args: argparse.Namespace) -> Outcome:
     check_patterns(store, patterns)
     review = review_of(store, patterns, period, args.metric)
     outcome = Outcome.OK
+    if args.accept or args.unaccept:
+        _decide(args, store, replace(review, period=Period()))
     if args.confirm:
         outcome = _confirm(args, store, review)
+    if args.confirm or args.accept or args.unaccept:
         review = review_of(store, patterns, period, args.metric)
     if args.markdown is not None:
         write_output(args.markdown, markdown_of_review(review).encode())
@@ -129,7 +156,66 @@ def run(args: argparse.Namespace) -> Outcome:
         print_json(review_document(review))
     elif not alone:
         print_review(review)
+    if outcome is Outcome.OK and failing(review):
+        return Outcome.REGRESSION
     return outcome
+
+
+def _decide(args: argparse.Namespace, store: Store, review: Review) -> None:
+    """Accept the changes since a commit, or take that back; a usage error for no change."""
+    ref, reason = args.accept or (args.unaccept, "")
+    option = "--accept" if args.accept else "--unaccept"
+    states = (State.SUSPECTED, State.CONFIRMED) if args.accept else (State.ACCEPTED,)
+    if args.accept and not reason.strip():
+        raise usage_error("no reason", where=option, todo="say why the change is accepted")
+    known = review.of(*states)
+    found = [entry for entry in known if len(ref) >= _DIGITS and _is_since(entry[1], ref)]
+    if not found:
+        others = dict.fromkeys(since(change)[0][:SHORT] for _, change in known)
+        raise usage_error(
+            "no open change since this commit" if args.accept else "it was not accepted",
+            where=option,
+            found=ref,
+            wanted=" or ".join(filter(None, others)) or "there is none",
+        )
+    for series, change in found:
+        print(f"{option[2:]}ed: {series.scenario} {range_words(change)}", file=sys.stderr)
+    if args.unaccept:
+        withdraw(store.root, [change.accepted for _, change in found if change.accepted])
+        return
+    by, at = _who(), moment.now()
+    accept(
+        store.root,
+        [
+            Acceptance(
+                scenario=series.scenario,
+                metric=series.metric,
+                commit=since(change)[0],
+                date=since(change)[1],
+                reason=reason.strip(),
+                by=by,
+                at=at,
+            )
+            for series, change in found
+        ],
+    )
+
+
+def _is_since(change: Change, ref: str) -> bool:
+    """Whether a change is known by the beginning of a commit's hash."""
+    taken = change.accepted.commit if change.accepted else ""
+    return any(name.startswith(ref) for name in (*since(change)[:1], taken))
+
+
+def _who() -> str:
+    """Who this is: the user's name in git, else the login name."""
+    try:
+        done = subprocess.run(
+            ["git", "config", "user.name"], capture_output=True, text=True, check=False
+        )
+    except OSError:
+        return getpass.getuser()
+    return done.stdout.strip() or getpass.getuser()
 
 
 def _period(args: argparse.Namespace) -> Period:

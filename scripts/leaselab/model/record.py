@@ -19,7 +19,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from leaselab.model.bounds import END, Amount, Count, Figure, File, Name, Share, Word
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import BELIEVED, usage_error
 from leaselab.model.host import Host
 from leaselab.model.moment import Moment
 from leaselab.model.procedures import AnyProcedure
@@ -314,9 +314,20 @@ class Record(Description, frozen=True, kw_only=True):
         return self.servers[SERVER]
 
     @property
+    def figures(self) -> tuple[Metric, ...]:
+        """The metrics as they may be shown: those of a refused result have no values."""
+        return self.metrics if self.outcome in BELIEVED else tuple(map(_bare, self.metrics))
+
+    @property
     def figure(self) -> Metric:
         """The main metric of the procedure; its value is None without a figure."""
-        return self.metrics[0]
+        return self.figures[0]
+
+    @property
+    def refused_figure(self) -> Metric | None:
+        """The figure that a refused result came to, for its own page; None without one."""
+        main = self.metrics[0]
+        return None if self.outcome in BELIEVED or main.value is None else main
 
     @property
     def is_by_procedure(self) -> bool:
@@ -330,7 +341,7 @@ class Record(Description, frozen=True, kw_only=True):
         """
         if name is None or name == self.figure.name:
             return self
-        main = self.metric(name)
+        main = next((metric for metric in self.metrics if metric.name == name), None)
         if main is None:
             raise usage_error(
                 "the result has no such metric",
@@ -396,9 +407,15 @@ class Record(Description, frozen=True, kw_only=True):
             yield from self.confirmation.trials
 
     def metric(self, name: str) -> Metric | None:
-        """A metric by its name; None where the record has none of it."""
-        return next((metric for metric in self.metrics if metric.name == name), None)
+        """One of `figures` by its name; None where the record has none of it."""
+        return next((metric for metric in self.figures if metric.name == name), None)
 
     def values(self, name: str) -> tuple[float | None, ...]:
         """The value of a metric in each round, in order."""
         return tuple(made.metrics.get(name) for made in self.rounds)
+
+
+def _bare(metric: Metric) -> Metric:
+    """A metric without what was measured."""
+    names = ("name", "title", "unit", "better", "how")
+    return Metric(value=None, **{name: getattr(metric, name) for name in names})

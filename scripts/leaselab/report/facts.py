@@ -206,7 +206,7 @@ def steps_of(record: Record) -> Steps:
     """Return the metrics of each step, in order."""
     steps = []
     for number, title in enumerate(record.procedure.steps, start=1):
-        names = (of_step(metric.name, number) for metric in record.metrics)
+        names = (of_step(metric.name, number) for metric in record.figures)
         metrics = tuple(metric for name in names if (metric := record.metric(name)))
         steps.append(Step(title, metrics))
     first = steps[0] if steps else Step("", ())
@@ -220,7 +220,7 @@ def steps_of(record: Record) -> Steps:
 def whole_of(record: Record) -> tuple[Metric, ...]:
     """Return the metrics that are not of a step, the one of the procedure first."""
     of_steps = {metric.name for step in steps_of(record).steps for metric in step.metrics}
-    return tuple(metric for metric in record.metrics if metric.name not in of_steps)
+    return tuple(metric for metric in record.figures if metric.name not in of_steps)
 
 
 _OFFLOADS = ("rx-gro", "rx-checksum", "tx-udp-segmentation")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
+from leaselab.analysis.changes import Do, decides, known_changes, what_next
 from leaselab.analysis.detectors import LEARNT, Shape
 from leaselab.analysis.history import (
     Change,
@@ -23,12 +25,15 @@ from leaselab.analysis.history import (
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import answer_word, compare
 from leaselab.archive.calibration import duels
+from leaselab.archive.changes import read_changes
 from leaselab.archive.row import Row, row_of
+from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.identity import build_of
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.source import SHORT
+from leaselab.report.closing import pace_words
 from leaselab.report.listing import escaped, markdown_table
 from leaselab.report.width import write_lines, write_table
 
@@ -83,6 +88,8 @@ class Review:
         """Whether a change from before the period was not settled before it."""
         if change.detected_at >= self.period.until:
             return False
+        if change.state is State.ACCEPTED:
+            return False
         return change.state is State.SUSPECTED or self.period.has(change.settled_at)
 
     @property
@@ -122,7 +129,12 @@ def review_of(
     if metric is None:
         return Review(period or Period(), tuple(series_of(store, rows)))
     series = series_of(store, _by(store, rows, metric))
-    own = tuple(each for each in series if each.metric == metric)
+    settling = {duelled(each.metric, each.unit) for each in series if each.metric == metric}
+    own = tuple(
+        each
+        for each in series
+        if each.metric == metric or (not each.levels and each.metric in settling)
+    )
     return Review(period or Period(), own, metric)
 
 
@@ -148,9 +160,10 @@ def _by(store: Store, rows: Sequence[Row], metric: str) -> list[Row]:
 
 
 def series_of(store: Store, rows: Sequence[Row]) -> list[Series]:
-    """The series of rows of the index, with what duels among them say of their changes."""
+    """The series of rows of the index, with all that is known of their changes."""
     known = {row["id"]: row for row in rows}
-    return histories(known.values(), list(_duels(store, known)))
+    series = histories(known.values(), list(_duels(store, known)))
+    return known_changes(series, read_changes(store.root), known)
 
 
 def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
@@ -189,6 +202,30 @@ def point_words(point: Point) -> str:
     return f"{point.commit[:SHORT]} {point.subject[:_SUBJECT]}".rstrip()
 
 
+def title_words(changes: Sequence[tuple[Series, Change]], when: str = "") -> str:
+    """The change in a few words, or how many there are for the worse and for the better.
+
+    `when` says in which time; empty without any change.
+    """
+    if not changes:
+        return ""
+    if len(changes) == 1:
+        ((series, change),) = changes
+        is_ = "is" if change.measured is State.CONFIRMED else "may be"
+        size = pace_words(change.size[0], series.unit)
+        since = build_name(change.first_after)
+        return f"1 change{when}: {series.scenario} {is_} {size} since {since}"
+    worse = sum(change.worse for _, change in changes)
+    counts = ((worse, "for the worse"), (len(changes) - worse, "for the better"))
+    parts = " and ".join(f"{count} {word}" for count, word in counts if count)
+    return f"{len(changes)} changes{when}: {parts}"
+
+
+def failing(review: Review) -> bool:
+    """Whether a change for the worse is confirmed, and nobody accepted it."""
+    return any(change.worse for _, change in review.of(State.CONFIRMED))
+
+
 def percent(ratio: float) -> str:
     """A ratio as a change: ``-3.1 %``."""
     return f"{100 * (ratio - 1):+.1f} %"
@@ -204,20 +241,47 @@ def interval_words(ci95: tuple[float, float] | None) -> str:
 
 def state_words(change: Change) -> str:
     """What is known of a change, with what its duel found where that is not the `size`."""
+    known, taken = change.measured, change.accepted
+    if taken is not None:
+        return f"accepted by {taken.by} on {taken.at[:10]}: {taken.reason}"
+    if change.culprit is not None:
+        return f"{known.value}: bisect named the commit"
     if change.duel is None:
-        return change.state.value
+        return known.value
     ratio = percent(change.duel.ratio)
-    if change.state is State.SUSPECTED:
-        return f"{change.state.value}: a duel could not tell ({ratio})"
-    refuting = f": {ratio}" if change.state is State.REFUTED else ""
-    return f"{change.state.value} by a duel{refuting}"
+    if known is State.SUSPECTED:
+        return f"{known.value}: a duel could not tell ({ratio})"
+    refuting = f": {ratio}" if known is State.REFUTED else ""
+    return f"{known.value} by a duel{refuting}"
 
 
 def range_words(change: Change) -> str:
     """Commits that a change lies between, as git takes them."""
-    if not (change.before.commit and change.after.commit):
-        return f"{change.before.name} to {change.after.name}"
-    return f"{change.before.commit[:SHORT]}..{change.after.commit[:SHORT]}"
+    before, after = change.last_before, change.first_after
+    if not (before.commit and after.commit):
+        return f"{before.name} to {after.name}"
+    return f"{before.commit[:SHORT]}..{after.commit[:SHORT]}"
+
+
+def next_words(series: Series, change: Change) -> tuple[str, str]:
+    """What to do about a change, and the command for it; both empty where there is nothing."""
+    do = what_next(series, change)
+    if do is None:
+        return "", ""
+    scenario, by = series.scenario, decides(series)
+    good, bad = change.before.commit or "", change.after.commit or ""
+    repo = f" --repo {shlex.quote(change.after.repository or '')}"
+    bisect = f"bisect {scenario}{repo} --good {good[:SHORT]} --bad {bad[:SHORT]}{by}"
+    ends = f"{good[:SHORT]} {bad[:SHORT]}"
+    since = change.first_after.commit or ""
+    command = {
+        Do.SETTLE: f"review {scenario} --confirm",
+        Do.LONGER: f"compare {ends} --live --budget 60{repo} --scenario {scenario}{by}",
+        Do.BISECT: bisect,
+        Do.FURTHER: f"{bisect} --budget 480",
+        Do.ACCEPT: f'review {scenario} --accept {since[:SHORT]} "REASON"',
+    }[do]
+    return do.value, f"./leaselab {command}"
 
 
 def shape_words(change: Change) -> str:
@@ -260,15 +324,15 @@ def counts(review: Review) -> str:
 def cells(series: Series, change: Change) -> list[str]:
     """A change as a row below `HEADINGS`."""
     ratio, ci95 = change.size
-    drifts = not series.anchor and change.state is not State.CONFIRMED
+    drifts = not series.anchor and change.measured is not State.CONFIRMED
     rests = f" {Basis.SESSIONS.value}" if drifts else ""
     return [
         series.scenario,
         f"{percent(ratio)}{'†' * change.moved_lab}",
         interval_words(ci95),
         f"{shape_words(change)}{rests}",
-        point_words(change.before),
-        point_words(change.after),
+        point_words(change.last_before),
+        point_words(change.first_after),
     ]
 
 
@@ -276,6 +340,7 @@ _PARTS = (
     ("Changes", (State.CONFIRMED,)),
     ("Suspected, not measured again yet", (State.SUSPECTED,)),
     ("Refuted by a duel", (State.REFUTED,)),
+    ("Accepted", (State.ACCEPTED,)),
 )
 """Sections of a review, and what stands in them."""
 
@@ -292,8 +357,26 @@ def print_review(review: Review, stream: TextIO | None = None) -> None:
     for title, changes in parts(review):
         stream.write(f"\n{title}\n")
         write_table(stream, HEADINGS, (cells(*change) for change in changes), len(HEADINGS))
+        write_lines(stream, said(changes))
     remarks = notes(review)
     write_lines(stream, ["", *remarks] if remarks else [])
+
+
+def said(changes: Sequence[tuple[Series, Change]]) -> list[str]:
+    """What is known of each change of a section, and what to do next."""
+    lines = []
+    for series, change in changes:
+        todo, command = next_words(series, change)
+        since = build_name(change.first_after)
+        lines.append(f"{series.scenario} since {since}: {state_words(change)}")
+        if todo:
+            lines[-1] += f"; next, {todo}: {command}"
+    return lines
+
+
+def build_name(point: Point) -> str:
+    """A build by its short commit, or by its name where it is of none."""
+    return point.commit[:SHORT] if point.commit else point.name
 
 
 def markdown_of_review(review: Review) -> str:
@@ -307,6 +390,7 @@ def markdown_of_review(review: Review) -> str:
     for title, changes in parts(review):
         lines.append(f"\n### {title}\n\n")
         lines += markdown_table(HEADINGS, (cells(*change) for change in changes), len(HEADINGS))
+        lines += ["\n", *(f"- {escaped(line)}\n" for line in said(changes))]
     lines += [f"\n{escaped(line)}\n" for line in notes(review)]
     return "".join(lines)
 
@@ -342,15 +426,18 @@ def _series_document(series: Series) -> dict[str, Any]:
 
 
 def change_document(change: Change) -> dict[str, Any]:
-    """A change for ``--json``."""
+    """A change for ``--json``; its ratio is that of what confirmed it, if anything did."""
+    ratio, ci95 = change.size
     return {
         "state": change.state.value,
         "shape": change.shape.value,
         "worse": change.worse,
-        "ratio": change.ratio,
-        "ci95": change.ci95,
-        "before": _point_document(change.before),
-        "after": _point_document(change.after),
+        "ratio": ratio,
+        "ci95": ci95,
+        "before": _point_document(change.last_before),
+        "after": _point_document(change.first_after),
+        "culprit": change.culprit and change.culprit.commit,
+        "accepted": change.accepted and document_of(change.accepted),
         "detected": _point_document(change.detected),
         "detected_at": change.detected_at,
         "another_environment": change.moved_lab,

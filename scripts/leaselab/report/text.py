@@ -17,7 +17,7 @@ from rich.text import Text
 
 from leaselab.analysis.credibility import flags, level_of
 from leaselab.analysis.summary import PERCENTILES, latencies, other_cpu_us
-from leaselab.model.errors import BELIEVED, Outcome
+from leaselab.model.errors import Outcome
 from leaselab.model.record import PARTNER, Metric, Record, Round
 from leaselab.model.server import server_name
 from leaselab.model.trial import KIND_NAMES, Part
@@ -141,15 +141,14 @@ def _headline(record: Record, *, why: bool) -> Iterator[RenderableType]:
             yield _indented(text, style="red")
     figure = record.figure
     if figure.value is None:
-        yield _indented(_why_none(record))
+        refused = record.refused_figure
+        words = f"not to be relied on: {figure_words(refused)}" if refused else ""
+        yield _indented(words or _why_none(record))
         if record.at_least:
             passed = f"{record.at_least:.0f} {record.scenario.transaction.plural}/s"
             yield _indented(f"the runs that were made passed {passed}")
-    elif record.outcome in BELIEVED:
-        yield Text(f"{name}: {figure_words(figure)}", style="bold green")
     else:
-        yield _indented(f"not to be relied on: {figure_words(figure)}")
-    if figure.value is not None:
+        yield Text(f"{name}: {figure_words(figure)}", style="bold green")
         known = flags(record)
         yield from map(_indented, _how_known(figure, level_of(known)))
         for flag in known:

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
-from leaselab.analysis.bisect import End, Known, Limits, Step, next_step
+from leaselab.analysis.bisect import End, Ending, Known, Limits, Step, next_step
 from leaselab.analysis.culprits import Gap
 from leaselab.analysis.layouts import OverLayouts
 from leaselab.analysis.verdict import Comparison
+from leaselab.archive.changes import note_search
 from leaselab.lab.checkout import say
 from leaselab.lab.repository import Repository
+from leaselab.model import changes, moment
+from leaselab.model.bounds import clipped
 from leaselab.model.errors import BELIEVED, Outcome, invalid_measurement
 from leaselab.model.procedures.duel import DUEL, Duel
 from leaselab.model.record import Record
@@ -67,7 +70,36 @@ class Search:
             before, facts = facts, self._facts()
             lines = [*words.found(before, facts)]
             _say(*lines or [self._no_verdict(step, before, facts)])
+        self._note(facts.known, step)
         return step
+
+    def _note(self, known: Known, end: End) -> None:
+        """Have the archive know how the search ended: its duels alone name no commit."""
+        commits, session = self.commits, self.session
+        search = changes.Search(
+            scenario=self.scenario.name,
+            bench=session.inventory.bench,
+            metric=self.limits.metric,
+            good=commits[0].hash,
+            bad=commits[-1].hash,
+            ending=end.ending.value,
+            further=end.ending in (Ending.OPEN, Ending.UNKNOWN),
+            culprits=tuple(
+                changes.Culprit(
+                    commit=commits[found.gap.place].hash,
+                    subject=clipped(commits[found.gap.place].subject),
+                    date=commits[found.gap.place].date,
+                    parent=commits[found.gap.after].hash,
+                    parent_subject=clipped(commits[found.gap.after].subject),
+                    ratio=found.level.ratio,
+                    ci95=found.level.ci95,
+                    duel=known.of(found.gap.after, found.gap.place)[-1].id,
+                )
+                for found in end.culprits
+            ),
+            at=moment.now(),
+        )
+        note_search(session.store.root, search)
 
     def foresee(self) -> None:
         """Print what the archive knows, the next step and its possible cost."""

@@ -96,11 +96,11 @@ def record_of(
         provenance=provenance,
     )
     if isinstance(bench.procedure, MaxRate):
-        moving = unsteady(record.rounds, record.figure, bench.procedure.relative_width)
+        moving = unsteady(record.rounds, record.metrics[0], bench.procedure.relative_width)
         if moving and point.error is None:
             record = replace(record, reasons=(Reason(word=UNSTEADY, text=moving),))
         # A load that failed the confirmation is not a bound, although each round passed it.
-        if record.figure.value is None and record.confirmation is None:
+        if record.metrics[0].value is None and record.confirmation is None:
             record = replace(record, at_least=at_least(record.rounds, bench.procedure))
     return record
 

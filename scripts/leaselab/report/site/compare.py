@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from leaselab.analysis.history import Change
 from leaselab.analysis.incompatibilities import Difference, config_differences, differences
 from leaselab.analysis.matrix import cell_of
 from leaselab.analysis.verdict import FIRST, Comparison, compare, one_duel
@@ -21,6 +22,7 @@ from leaselab.report.listing import moment_words
 from leaselab.report.matrix import shown
 from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.news import News
 from leaselab.report.site.vega import Look, look_of
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdicts import counted
@@ -102,8 +104,13 @@ class Group:
         return any(line.differs for line in self.lines)
 
 
-def compared(groups: Sequence[Group]) -> dict[str, Any]:
-    """What the template gets: groups that differ first, their lines, and the answer."""
+def compared(
+    groups: Sequence[Group], known: Sequence[News] = (), words: str = ""
+) -> dict[str, Any]:
+    """What the template gets: groups that differ first, their lines, and the answer.
+
+    `known` are the known changes, `words` what a title says of them.
+    """
     groups = sorted(groups, key=lambda made: not made.differs)
     lines = [line for made in groups for line in made.lines]
     title = counted([line.comparison for line in lines])
@@ -112,17 +119,20 @@ def compared(groups: Sequence[Group]) -> dict[str, Any]:
         "lines": lines,
         "further": [line for made in groups for line in made.further],
         "answer": title if groups else "Nothing to compare yet",
+        "known": known,
+        "words": words,
         "most": MOST,
         "drifted": sum(line.differs and line.comparison.apart for line in lines),
     }
 
 
-def choose(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def choose(rows: Sequence[Mapping[str, Any]], changes: Sequence[Change] = ()) -> list[str]:
     """Choose which results of one history to set side by side, the one to compare with first.
 
     The newest of each build that was measured, the newest result whatever became of it, and
-    before them the anchor's that it was measured in turn with; where there is one build only,
-    the newest two.  Empty where there is nothing to compare.  A duel or a profile is none.
+    before them the anchor's that it was measured in turn with, else that of the build before
+    the oldest of known `changes`; where there is one build only, the newest two.  Empty where
+    there is nothing to compare.  A duel or a profile is none.
     """
     rows = [row for row in rows if row["procedure"] not in (DUEL, PROFILE)]
     measured = [row for row in rows if row["value"] is not None]
@@ -134,9 +144,11 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     chosen = list(newest.values())[-MOST:]
     if len(chosen) == 1:
         chosen = [*(row["id"] for row in measured[-2:] if row["id"] != chosen[0]), *chosen][-2:]
-    anchor = str(rows[-1]["anchor"]) if rows else ""
-    if anchor in {row["id"] for row in rows}:
-        chosen = [anchor, *(ref for ref in chosen if ref != anchor)]
+    oldest = min(changes, key=lambda change: change.detected_at, default=None)
+    bases = [*(oldest.before.ids if oldest else ()), str(rows[-1]["anchor"]) if rows else ""]
+    known = [ident for ident in bases if ident in {row["id"] for row in rows}]
+    if known:
+        chosen = [known[-1], *(ref for ref in chosen if ref != known[-1])]
     return chosen if len(chosen) > 1 else []
 
 
@@ -170,10 +182,10 @@ def group(
     known = {
         metric.name
         for record in records
-        for metric in record.metrics
+        for metric in record.figures
         if metric.value is not None
     }
-    others = [metric for metric in records[0].metrics[1:] if metric.name in known]
+    others = [metric for metric in records[0].figures[1:] if metric.name in known]
     columns = [
         _column(record, others, several=several, systems=systems, alone=bool(unit))
         for record in records

@@ -76,10 +76,10 @@ def experiment(
         "points": points,
         "missing": len(set(first.experiment.points) - {record.id for record in records}),
         "titles": list(known),
-        "metrics": [metric, *_known(first.metrics[1:], records)],
+        "metrics": [metric, *_known(first.figures[1:], records)],
         # as far as its procedure has none among its metrics
         "latencies": ()
-        if any(other.title in LATENCIES.values() for other in first.metrics)
+        if any(other.title in LATENCIES.values() for other in first.figures)
         else tuple(LATENCIES.values()),
         "charts": charts,
         "profiles": sampled,

@@ -17,7 +17,6 @@ from leaselab.analysis.basis import anchor_of, to_anchor
 from leaselab.analysis.matrix import Cell, Column, columns_of, rows_of
 from leaselab.analysis.matrix import Row as Place
 from leaselab.analysis.verdict import ratio_word
-from leaselab.model.errors import BELIEVED
 from leaselab.report.matrix import column_words, conditions, gain_words
 from leaselab.report.review import interval_words, percent
 from leaselab.report.site.vega import Look, look_of
@@ -304,8 +303,6 @@ def _course(
 
 
 def _value(row: Row, known: Mapping[str, Row]) -> float | None:
-    if row["outcome"] not in BELIEVED:
-        return None
     base = anchor_of(row, known)
     ratio = to_anchor(base, row) if base else None
     return ratio.value if ratio else row["value"]

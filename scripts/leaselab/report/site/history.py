@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from leaselab.analysis.basis import base_of, to_anchor
+from leaselab.analysis.changes import belongs
 from leaselab.analysis.history import Change, Series
-from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.report.listing import common_kind
+from leaselab.report.review import build_name, title_words
 from leaselab.report.site.figure import Figure
 from leaselab.report.site.history_panels import Drawing, Line, titles_of
-from leaselab.report.site.news import build_name, change_words, news_of
+from leaselab.report.site.news import change_words, news_of
 
 Row = Mapping[str, Any]
 
@@ -29,13 +30,11 @@ def history(
     href: Callable[[Row], str],
     others: Sequence[Line] = (),
     has_page: Callable[[str], bool] = lambda _: False,
-    *,
-    result: Callable[[str], Record | None] = lambda _: None,
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
     `series` are those of the scenario, `href` says where a result is shown, `others` are the
-    scenario's figures on other pages, `has_page` says which page there is, `result` reads one.
+    scenario's figures on other pages, `has_page` says which page there is.
     """
     drawing = Drawing(line, series, href)
     places = dict.fromkeys((row["bench"], row["environment"]) for row in reversed(line.rows))
@@ -51,9 +50,7 @@ def history(
         "line": line,
         "panels": [panel for panel in panels if panel.charts],
         "news": [
-            news_of(each, change, {}, has_page, result)
-            for each in series
-            for change in each.changes
+            news_of(each, change, {}, has_page) for each in series for change in each.changes
         ],
         "undrawn": max(0, len(places) - _PANELS),
         "others": others,
@@ -72,25 +69,32 @@ def history_list(
     lines: Sequence[Line], changes: Sequence[tuple[Series, Change]]
 ) -> dict[str, Any]:
     """What the template of the list gets; `changes` are those that no duel refuted."""
-    last: dict[tuple[str, str], Change] = {}
-    for series, change in changes:
-        place = series.scenario, series.metric
-        if place not in last or last[place].detected_at < change.detected_at:
-            last[place] = change
-    listed = [_list_line(line, last.get((line.scenario, line.metric))) for line in lines]
+    listed = [_list_line(line, _last(line, changes)) for line in lines]
     count, changed = len(listed), sum(one["change"] is not None for one in listed)
     figures = "figure" if count == 1 else "figures"
     title = f"The level of {changed} of {count} {figures} changed"
+    if changed == 1 and len(changes) == 1:
+        title = title_words(changes)
     if not changed:
         title = f"No change of level in {count} {figures}"
     return {"title": title, "lines": listed, "kind": common_kind(listed)}
+
+
+def _last(line: Line, changes: Sequence[tuple[Series, Change]]) -> Change | None:
+    """The newest change of a figure."""
+    own = [
+        change
+        for series, change in changes
+        if belongs(series, line.scenario, line.metric, line.unit)
+    ]
+    return max(own, key=lambda change: change.detected_at, default=None)
 
 
 def _list_line(line: Line, change: Change | None) -> dict[str, Any]:
     last = line.rows[-1]
     return {
         "change": change and change_words(change, line.unit),
-        "since": change and build_name(change.after),
+        "since": change and build_name(change.first_after),
         "name": line.name,
         "page": line.page,
         "results": len(line.rows),

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from leaselab.report.site.vega import (
     ASIDE,
+    BETTER,
     DOUBT,
     MEASURED,
     OWN_COLOUR,
+    WORSE,
     ZOOM,
     Spec,
     chart,
     dots,
     layer,
     lines,
+    looks,
     moments,
     number,
     tooltip_fields,
@@ -35,13 +39,30 @@ class Step:
     colour: str
 
 
-_SEQUENCE = number(
-    "place",
-    "commits, oldest first",
-    axis={"labels": False, "ticks": False, "grid": False},
-    scale={"padding": 12, "nice": False},
-)
-"""The place of a commit among the others; the tooltip has its name."""
+_STATES = {
+    MEASURED: "measured",
+    DOUBT: "since a suspected change",
+    WORSE: "since a confirmed change for the worse",
+    BETTER: "since a confirmed change for the better",
+    ASIDE: "anchor",
+}
+"""What the colours of figures mean."""
+_LABELS = 12
+"""Most commits that an axis names."""
+
+
+def _sequence(places: Mapping[str, int]) -> Spec:
+    """The axis of commits, each at its place among the others."""
+    step = -(-len(places) // _LABELS)
+    axis = {
+        "values": [*range(0, len(places), step)],
+        "labelExpr": f"{json.dumps([*places])}[datum.value]",
+        "labelAngle": -40,
+        "labelOverlap": False,
+        "grid": False,
+    }
+    scale = {"padding": 12, "nice": False}
+    return number("place", "commits, oldest first", axis=axis, scale=scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +93,7 @@ def history_chart(
     places = {
         at: place for place, at in enumerate(dict.fromkeys(point["at"] for point in points))
     }
-    x = _SEQUENCE if by_commit else moments("at", "started (UTC)")
+    x = _sequence(places) if by_commit else moments("at", "started (UTC)")
     means = [_mean(point, places) for point in points if point["mean"] is not None]
     if not means:
         return None
@@ -103,7 +124,7 @@ def history_chart(
             {
                 "x": x,
                 "y": number("mean", axis),
-                "color": OWN_COLOUR,
+                "color": looks("state", _legend(means)),
                 "href": {"field": "href"},
                 "description": {"field": "label"},
                 "tooltip": tooltip_fields(
@@ -121,6 +142,12 @@ def history_chart(
         *_steps(steps, places, x),
     ]
     return chart(layers, height=260, name=name)
+
+
+def _legend(means: Sequence[Spec]) -> dict[str, str]:
+    """What is shown, with its colour."""
+    shown = {mean["colour"] for mean in means}
+    return {word: colour for colour, word in _STATES.items() if colour in shown}
 
 
 def _steps(steps: Sequence[Step], places: Mapping[str, int], x: Spec) -> Iterator[Spec]:
@@ -146,16 +173,17 @@ def _dots(points: Iterable[Spec], places: Mapping[str, int]) -> Iterator[Spec]:
     for point in points:
         place = {"at": point["at"], "place": places[point["at"]]}
         for value, dropped in point["runs"]:
-            yield {**place, "value": _short(value), "dropped": dropped}
+            yield {**place, "value": in_six_digits(value), "dropped": dropped}
 
 
 def _mean(point: Spec, places: Mapping[str, int]) -> Spec:
     plain = {name: point[name] for name in ("at", "colour", "label", "href")}
-    figures = {name: _short(point[name]) for name in ("mean", "low", "high")}
-    return {**plain, **figures, "place": places[point["at"]]}
+    figures = {name: in_six_digits(point[name]) for name in ("mean", "low", "high")}
+    state = _STATES[point["colour"]]
+    return {**plain, **figures, "place": places[point["at"]], "state": state}
 
 
-def _short(value: float | None) -> float | None:
+def in_six_digits(value: float | None) -> float | None:
     """In six digits, as there are thousands of them in a page."""
     return None if value is None else float(f"{value:.6g}")
 

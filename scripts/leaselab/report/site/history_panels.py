@@ -98,7 +98,7 @@ def _colours(series: Sequence[Series]) -> dict[str, str]:
         begun = {
             change.after.build: change_colour(change)
             for change in each.changes
-            if change.state is not State.REFUTED
+            if change.state in (State.SUSPECTED, State.CONFIRMED)
         }
         colour = MEASURED
         for point in each.points:
@@ -127,6 +127,14 @@ class Drawing:
         """`series` are those of the scenario, `href` says where a result is shown."""
         self._line = line
         self._colours = _colours(series)
+        # Those of a series without anchor are the figures, in another unit than is shown.
+        self._points = {
+            ident: point
+            for each in series
+            if each.anchor
+            for point in each.points
+            for ident in point.ids
+        }
         self._steps = [*_steps(series)]
         self._href = href
         self.known = {row["id"]: row for row in line.rows}
@@ -202,12 +210,16 @@ class Drawing:
         return f"{self._line.title} ({self._line.unit})"
 
     def _commit(self, row: Row) -> dict[str, Any]:
-        """A point among commits: the ratio to its anchor, where it has one."""
+        """A point among commits: the ratio to its anchor, where it has one.
+
+        A build of a series has the ratio and the interval that it has there.
+        """
         point = self._figure(row, row["commit"][:SHORT] + ("*" if row["dirty"] else ""))
         base = base_of(row, self.known)
         if base is None:
             return point
-        ratio = to_anchor(base, row)
+        known = self._points.get(row["id"])
+        ratio = known or to_anchor(base, row)
         low, high = (ratio.ci95 if ratio else None) or (None, None)
         mean = ratio.value if ratio else None
         runs = [(rate / reference, False) for reference, rate in turns(base, row)]
@@ -221,7 +233,7 @@ class Drawing:
         return {
             "at": at,
             "label": server_name(row) + (f": {row['subject']}" if row["subject"] else ""),
-            "mean": row["value"] if believed else None,
+            "mean": row["value"],
             "low": row["ci_low"],
             "high": row["ci_high"],
             "runs": [(value, dropped) for value, dropped in runs if value is not None],

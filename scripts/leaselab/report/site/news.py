@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from leaselab.analysis.history import Change, Point, Series, State, duelled
-from leaselab.archive.store import Store
-from leaselab.model.procedure import COMPLETED
-from leaselab.model.record import Record
-from leaselab.model.source import SHORT, public_address
+from leaselab.analysis.history import Change, Point, Series, State
 from leaselab.report.closing import pace_words
-from leaselab.report.review import Period, Review, interval_words, review_of
+from leaselab.report.review import (
+    Period,
+    Review,
+    build_name,
+    interval_words,
+    next_words,
+    percent,
+    state_words,
+    title_words,
+)
+from leaselab.report.site.families import Family, Line
 from leaselab.report.site.pages import experiment_page, history_page
 
 DAYS = 30
@@ -57,24 +62,22 @@ class Answer:
 
 
 def answer(
-    store: Store,
+    series: Sequence[Series],
     newest: str,
     pages: Mapping[tuple[str, str], str],
     has_page: Callable[[str], bool],
-    result: Callable[[str], Record | None],
 ) -> Answer:
     """The changes of the last days before `newest`, the moment of the newest result.
 
-    `pages` are the histories by scenario and metric; `has_page` says which page there is;
-    `result` reads one by its id.
+    `pages` are the histories by scenario and metric; `has_page` says which page there is.
     """
     day = datetime.fromisoformat(newest)
     since = (day - timedelta(days=DAYS)).date().isoformat()
     words = f"the {DAYS} days before {day:%Y-%m-%d}"
-    review = review_of(store, period=Period(since, words=words))
+    review = Review(Period(since, words=words), tuple(series))
     changes = review.of(State.CONFIRMED, State.SUSPECTED)
     changes.sort(key=lambda entry: (entry[1].state is not State.CONFIRMED, not entry[1].worse))
-    news = tuple(news_of(*entry, pages, has_page, result) for entry in changes)
+    news = tuple(news_of(*entry, pages, has_page) for entry in changes)
     enough = any(series.enough for series in review.series)
     return Answer(_title(review, changes), news, tuple(_notes(review)), enough)
 
@@ -82,32 +85,23 @@ def answer(
 def _title(review: Review, changes: list[tuple[Series, Change]]) -> str:
     """The answer in one line."""
     words = review.period.words
-    if not any(series.enough for series in review.series):
+    if not changes and not any(series.enough for series in review.series):
         return "Too few builds to say what changed"
     if not changes:
         return f"Nothing changed in {words}"
-    if len(changes) == 1:
-        ((series, change),) = changes
-        is_ = "is" if change.state is State.CONFIRMED else "may be"
-        size = pace_words(change.size[0], series.unit)
-        return f"1 change in {words}: {series.scenario} {is_} {size}"
-    counts = [
-        (sum(change.worse for _, change in changes), "for the worse"),
-        (sum(not change.worse for _, change in changes), "for the better"),
-    ]
-    parts = " and ".join(f"{count} {word}" for count, word in counts if count)
-    counted = "change" if len(changes) == 1 else "changes"
-    return f"{len(changes)} {counted} in {words}: {parts}"
+    return title_words(changes, f" in {words}")
 
 
 def _notes(review: Review) -> list[str]:
     few = sum(not series.enough for series in review.series)
     watched = len(review.series) - few
+    accepted = len(review.of(State.ACCEPTED))
     have = "has" if few == 1 else "have"
     counted = f"{watched} series of builds are watched; {few} {have} too few builds"
     sentences = [counted] * bool(few and watched)
     refuted = len(review.of(State.REFUTED))
-    return [*sentences, *[f"{refuted} suspected and refuted by a duel"] * bool(refuted)]
+    sentences += [f"{refuted} suspected and refuted by a duel"] * bool(refuted)
+    return [*sentences, *[f"{accepted} accepted"] * bool(accepted)]
 
 
 def news_of(
@@ -115,79 +109,72 @@ def news_of(
     change: Change,
     pages: Mapping[tuple[str, str], str],
     has_page: Callable[[str], bool],
-    result: Callable[[str], Record | None],
 ) -> News:
-    """A change in words; `pages`, `has_page` and `result` as of `answer`."""
-    duel, confirmed = change.duel, change.state is State.CONFIRMED
+    """A change in words; `pages` and `has_page` as of `answer`."""
     _, ci95 = change.size
     page = pages.get((series.scenario, series.metric), "")
-    todo, command = _next(series, change, result, confirmed=confirmed)
-    fought = experiment_page(duel.ids[0]) if duel else ""
+    todo, command = next_words(series, change)
+    duel = change.culprit.duel if change.culprit else change.duel and change.duel.ids[0]
+    fought = experiment_page(duel) if duel else ""
     return News(
         scenario=series.scenario,
         page=f"{history_page(page)}.html" if page else "",
         **change_words(change, series.unit),
         interval=interval_words(ci95),
-        before=_build_words(change.before),
+        before=_build_words(change.last_before),
         duel=f"{fought}.html" if fought and has_page(fought) else "",
-        sure=_sure(change, confirmed=confirmed),
+        sure=_sure(change),
         todo=todo,
         command=command,
     )
 
 
+def with_changes(
+    families: Sequence[Family], changes: Sequence[tuple[Series, Change]]
+) -> list[Family]:
+    """The families of the overview with known changes, in place of ratios to anchors."""
+    return [
+        replace(family, lines=[_with_change(line, changes) for line in family.lines])
+        for family in families
+    ]
+
+
+def _with_change(line: Line, changes: Sequence[tuple[Series, Change]]) -> Line:
+    own = [
+        (series, change)
+        for series, change in changes
+        if (series.scenario, series.title) == (line.cell.scenario, line.cell.title)
+    ]
+    if not own:
+        return line
+    series, change = max(own, key=lambda entry: entry[1].detected_at)
+    words = change_words(change, series.unit)
+    return replace(
+        line,
+        look=words["look"],
+        word=words["size"],
+        change=f"{percent(change.size[0])} since {build_name(change.first_after)}",
+        interval=interval_words(change.size[1]),
+    )
+
+
 def change_words(change: Change, unit: str) -> dict[str, str]:
     """Look, size and build of a change, as of `News`."""
-    look = "worse" if change.worse else "better"
+    confirmed = "worse" if change.worse else "better"
+    looks = {State.CONFIRMED: confirmed, State.SUSPECTED: "suspected"}
     return {
-        "look": look if change.state is State.CONFIRMED else "suspected",
+        "look": looks.get(change.state, "settled"),
         "size": pace_words(change.size[0], unit),
-        "commit": _build_words(change.after),
+        "commit": _build_words(change.first_after),
     }
 
 
-def _sure(change: Change, *, confirmed: bool) -> str:
-    if confirmed:
+def _sure(change: Change) -> str:
+    if change.state is State.CONFIRMED and change.culprit is None:
         return "confirmed by a duel of the builds before and after it"
-    if change.duel is not None:
-        return "suspected: a duel could not tell"
-    return "suspected: no duel of the builds before and after it"
-
-
-def repository_option(record: Record | None) -> str:
-    """The option that names the repository of a result's server; empty without one."""
-    if record is None or record.source is None:
-        return ""
-    return f" --repo {shlex.quote(public_address(record.source.repository))}"
-
-
-def _next(
-    series: Series,
-    change: Change,
-    result: Callable[[str], Record | None],
-    *,
-    confirmed: bool,
-) -> tuple[str, str]:
-    """What to do about a change, and the command; both empty where there is nothing to do."""
-    metric = duelled(series.metric, series.unit)
-    if not metric:
-        return "", ""
-    if not confirmed:
-        return "have a duel settle it", "./leaselab review --confirm"
-    good, bad = change.before.commit, change.after.commit
-    if not change.worse or not good or not bad:
-        return "", ""
-    ends = f"--good {good[:SHORT]} --bad {bad[:SHORT]}"
-    by = "" if metric == COMPLETED else f" --metric {metric}"
-    repository = repository_option(result(change.after.ids[-1]))
-    command = f"./leaselab bisect {series.scenario}{repository} {ends}{by}"
-    todo = "find the commit between them and its functions"
-    return f"{todo}{'' if repository else ', in the repository that --repo names'}", command
-
-
-def build_name(point: Point) -> str:
-    """A build by its short commit, or by its name where it is of none."""
-    return point.commit[:SHORT] if point.commit else point.name
+    if change.state is State.SUSPECTED and change.duel is None:
+        return "suspected: no duel of the builds before and after it"
+    return state_words(change)
 
 
 def _build_words(point: Point) -> str:

@@ -14,10 +14,9 @@ from leaselab.archive.row import Row
 from leaselab.archive.store import Store
 from leaselab.model.errors import usage_error
 from leaselab.model.record import SERVER, Record
-from leaselab.model.source import SHORT
+from leaselab.model.source import SHORT, public_address
 from leaselab.report.facts import config_text, facts, host_lines
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.news import repository_option
 from leaselab.report.site.pages import single_page
 from leaselab.report.site.release_charts import releases_chart
 from leaselab.report.site.release_sections import BASELINE, Entry, Families, Report
@@ -166,7 +165,7 @@ def _context(store: Store, report: Report, history: Sequence[Figure | None]) -> 
         if judged
         else "no figure can be judged",
         "slower": next((new.scenario for new in news if new.look == "worse"), ""),
-        "repository": repository_option(records[0] if records else None),
+        "repository": _repository(records),
         "judged": len(judged),
         "apart": sum(entry.comparison.apart for entry in entries),
         "unjudged": sum(entry.comparison.verdict is None for entry in entries),
@@ -230,3 +229,9 @@ def _benches(records: Iterable[Record]) -> list[tuple[str, str, list[tuple[str, 
 def _made_by(record: Record) -> str:
     made = record.provenance
     return f"{made.leaselab_version} {(made.leaselab_commit or '')[:SHORT]}".rstrip()
+
+
+def _repository(records: Sequence[Record]) -> str:
+    """The option that names the server's repository; empty where that is not known."""
+    source = records[0].source if records else None
+    return f" --repo {shlex.quote(public_address(source.repository))}" if source else ""

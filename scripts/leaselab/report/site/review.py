@@ -12,6 +12,7 @@ from leaselab.report.review import (
     Review,
     cells,
     counts,
+    next_words,
     notes,
     parts,
     percent,
@@ -19,8 +20,10 @@ from leaselab.report.review import (
     range_words,
     review_document,
     state_words,
+    title_words,
 )
 from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.history_chart import in_six_digits
 from leaselab.report.site.pages import Pages
 from leaselab.report.site.vega import (
     ASIDE,
@@ -40,7 +43,11 @@ from leaselab.report.site.vega import (
 
 REVIEW = ("review", "Review")
 """The page, and its words."""
-_COLOURS = {State.SUSPECTED: DOUBT, State.CONFIRMED: WORSE, State.REFUTED: ASIDE}
+_COLOURS = {
+    **dict.fromkeys(State, ASIDE),
+    State.SUSPECTED: DOUBT,
+    State.CONFIRMED: WORSE,
+}
 """Of the lines of changes, by state; one for the better that is confirmed is green."""
 
 
@@ -86,17 +93,22 @@ def _moved(reviews: Sequence[Review]) -> list[Series]:
         for review in reviews
         for _, changes in parts(review)
         for series, _ in changes
+        if series.levels  # else it is a culprit of no series
     }
     return list(by_id.values())
 
 
 def _answer(reviews: Sequence[Review]) -> str:
     """How many changes there are of each kind that is to be looked at, each counted once."""
-    words = []
+    words: list[str] = []
+    found: list[tuple[Series, Change]] = []
     for state in (State.CONFIRMED, State.SUSPECTED):
-        changes = {id(change) for review in reviews for _, change in review.of(state)}
+        changes = {id(one[1]): one for review in reviews for one in review.of(state)}
         words += [f"{len(changes)} {state.value}"] if changes else []
-    return f"changes: {', '.join(words)}" if words else "no change is confirmed or suspected"
+        found += changes.values()
+    if not found:
+        return "no change is confirmed or suspected"
+    return f"{title_words(found)} ({', '.join(words)})"
 
 
 def _section(review: Review, href: Callable[[Series], str]) -> dict[str, Any]:
@@ -116,6 +128,7 @@ def _row(series: Series, change: Change, href: str) -> dict[str, Any]:
         "href": href,
         "state": state_words(change),
         "range": range_words(change),
+        "next": next_words(series, change),
         "at": change.settled_at or change.detected_at,
         "worse": change.worse,
     }
@@ -145,7 +158,7 @@ def _note(series: Series) -> str:
         f"{against} A dot is a build, in the order of commit dates, the line through it its "
         "95 % interval; the grey lines are levels. A dashed line is where a level changed: red "
         "where a duel confirmed it for the worse, green for the better, orange where it is "
-        "suspected, grey where it was refuted."
+        "suspected, grey where it was refuted or accepted."
     )
 
 
@@ -184,7 +197,7 @@ def _chart(series: Series) -> Spec:
             },
         ),
         layer(
-            points,
+            [point for point in points if point["low"] is not None],
             lines(1.5, color=MEASURED),
             {"x": x, "y": number("low", axis), "y2": {"field": "high"}},
         ),
@@ -221,9 +234,9 @@ def _points(series: Series) -> Iterator[Spec]:
         several = f", pooled of {len(point.ids)} results" * (len(point.ids) > 1)
         yield {
             "place": place,
-            "value": _short(point.reading.value),
-            "low": low and float(f"{low:.6g}"),
-            "high": high and float(f"{high:.6g}"),
+            "value": in_six_digits(point.value),
+            "low": in_six_digits(low),
+            "high": in_six_digits(high),
             "label": f"{point_words(point)}{several}",
         }
 
@@ -232,10 +245,5 @@ def _levels(series: Series) -> Iterator[Spec]:
     for first, last in series.levels:
         values = [point.reading.value for point in series.points[first:last]]
         if values:
-            level = _short(math.fsum(values) / len(values))
+            level = in_six_digits(math.exp(math.fsum(values) / len(values)))
             yield {"place": first + 0.6, "last": last + 0.4, "value": level}
-
-
-def _short(logarithm: float) -> float:
-    """The figure of a logarithm, in six digits."""
-    return float(f"{math.exp(logarithm):.6g}")

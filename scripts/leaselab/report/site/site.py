@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.history import Series, State
+from leaselab.analysis.changes import belongs
+from leaselab.analysis.history import Change, Series, State
 from leaselab.archive.checksums import PRUNED, SUMS
 from leaselab.archive.disk import content_of
 from leaselab.archive.row import Row
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import Record
-from leaselab.report.review import Review, review_of, series_of
+from leaselab.report.review import Review, change_document, review_of, title_words
 from leaselab.report.site.compare import Group, choose, compared, group, newest_duel
 from leaselab.report.site.duel import said_of
 from leaselab.report.site.experiment import experiment, experiment_line
 from leaselab.report.site.history import anchor_words, history, history_list
 from leaselab.report.site.history_panels import Line, lines_of
-from leaselab.report.site.news import answer
+from leaselab.report.site.news import News, answer, news_of, with_changes
 from leaselab.report.site.overview import MEANINGS, NEWEST, bench_rows, overview
 from leaselab.report.site.pages import Pages, experiment_page, history_page, sweep_page
 from leaselab.report.site.results import Results
@@ -133,8 +135,7 @@ class _Site:
                 )
         figures = [line for own in lines.values() for line in own]
         with self._pages.apart("histories"):
-            changes = self._review.of(State.CONFIRMED, State.SUSPECTED)
-            listed = history_list(figures, changes)
+            listed = history_list(figures, self._open)
             self._pages.write("histories", "histories.html", listed, lambda: (listed, ()))
         if not self._named:
             self._write_review(figures)
@@ -147,8 +148,13 @@ class _Site:
     def _groups(self, lines: Sequence[Line]) -> Iterator[tuple[str, Sequence[str]]]:
         """Results of lines that are compared, which then have a page, by the line's name."""
         for line in lines:
+            changes = [
+                change
+                for series, change in self._open
+                if belongs(series, line.scenario, line.metric, line.unit)
+            ]
             for name, chosen in (
-                (line.name, choose(line.rows)),
+                (line.name, choose(line.rows, changes)),
                 (f"{line.name}, duel", newest_duel(line.rows)),
             ):
                 for ref in chosen:
@@ -162,6 +168,30 @@ class _Site:
         """Of the whole archive."""
         return review_of(self._store)
 
+    @property
+    def _open(self) -> list[tuple[Series, Change]]:
+        """The changes that nobody accepted and no duel refuted."""
+        return self._review.of(State.CONFIRMED, State.SUSPECTED)
+
+    def _news(self, *scenarios: str) -> tuple[News, ...]:
+        """The open changes of scenarios, for the pages of their results.
+
+        They lead to no page of a duel, as that may come later.
+        """
+        return tuple(
+            news_of(*entry, {}, lambda _: False)
+            for entry in self._open
+            if entry[0].scenario in scenarios
+        )
+
+    def _known(self, scenario: str | None = None) -> list[dict[str, Any]]:
+        """What is known of the changes of a scenario, or of all: pages depend on it."""
+        return [
+            change_document(change)
+            for series, change in self._review.of(*State)
+            if scenario in (None, series.scenario)
+        ]
+
     def _write_review(self, lines: Sequence[Line]) -> None:
         """The page of what moved, by month."""
         pages = {(line.scenario, line.metric): history_page(line.page) for line in lines}
@@ -173,7 +203,7 @@ class _Site:
         self._pages.write(
             REVIEW[0],
             "review.html",
-            [[row["id"] for row in line.rows] for line in lines],
+            [[[row["id"] for row in line.rows] for line in lines], self._known()],
             lambda: review_page(self._review.months, href),
         )
 
@@ -188,16 +218,21 @@ class _Site:
                 [self._has_page(row["id"]) for row in line.rows],
                 [self._pages.has(experiment_page(row["experiment"] or "")) for row in rows],
                 [(other.page, other.title) for other in others],
+                self._known(line.scenario),
             ],
-            partial(self._history, line, rows, others),
+            partial(self._history, line, others),
         )
 
     def _history(
-        self, line: Line, rows: Sequence[Row], others: Sequence[Line]
+        self, line: Line, others: Sequence[Line]
     ) -> tuple[Mapping[str, Any], list[Any]]:
-        series = [each for each in series_of(self._store, rows) if each.metric == line.metric]
+        series = [
+            each
+            for each in self._review.series
+            if belongs(each, line.scenario, line.metric, line.unit)
+        ]
         href = partial(self._href, up="../")
-        return history(line, series, href, others, self._pages.has, result=self._results.light)
+        return history(line, series, href, others, self._pages.has)
 
     def _write_experiments(self) -> list[dict[str, Any]]:
         """The pages of experiments: the newest, and what pages of results lead to.
@@ -215,11 +250,12 @@ class _Site:
                 points = self._points(ident)
                 if not points:
                     continue
+                known = self._news(*{one.scenario.name for one in points})
                 self._pages.write(
                     experiment_page(ident),
                     "experiment.html",
-                    [point.id for point in points],
-                    partial(self._experiment, points),
+                    [[point.id for point in points], [asdict(one) for one in known]],
+                    partial(self._experiment, points, known),
                 )
                 listed.append(experiment_line(points))
         return listed[:EXPERIMENTS]
@@ -242,8 +278,11 @@ class _Site:
                 return {**line, **said}
         return None
 
-    def _experiment(self, points: Sequence[Record]) -> tuple[Mapping[str, Any], list[Any]]:
-        return experiment(points, [self._results.spent(point) for point in points])
+    def _experiment(
+        self, points: Sequence[Record], known: Sequence[News]
+    ) -> tuple[Mapping[str, Any], list[Any]]:
+        values, figures = experiment(points, [self._results.spent(point) for point in points])
+        return {**values, "known": known}, figures
 
     def _write_summaries(
         self,
@@ -265,7 +304,12 @@ class _Site:
                 (),
             ),
         )
-        self._pages.write("compare", "compare.html", groups, partial(self._compared, groups))
+        self._pages.write(
+            "compare",
+            "compare.html",
+            [groups, self._known()],
+            partial(self._compared, groups),
+        )
         with self._pages.apart("index"):  # the last one: it names pages that are left out
             known = {row["id"]: row for row in self._index.every(newest=2 * NEWEST)}
             latest = [
@@ -279,7 +323,7 @@ class _Site:
                 [
                     [[row["id"] for row in line.rows] for line in lines],
                     [newest, latest, outcomes, experiments],
-                    [[self._href(row) for row in latest], self._pages.left_out],
+                    [[self._href(row) for row in latest], self._pages.left_out, self._known()],
                 ],
                 lambda: self._overview(records, lines, latest, outcomes, experiments),
             )
@@ -295,10 +339,12 @@ class _Site:
         rows = [row for line in lines for row in line.rows]
         pages = {(line.scenario, line.metric): line.page for line in lines}
         newest = max(row["started_at"] for row in latest)
-        known = self._pages.has, self._results.light
-        news = None if self._named else answer(self._store, newest, pages, *known)
+        series = self._review.series
+        news = None if self._named else answer(series, newest, pages, self._pages.has)
         values, figures = overview(records, rows, latest, outcomes)
-        few = news is not None and not news.enough
+        open_ = [] if self._named else self._open
+        values["families"] = with_changes(values["families"], open_)
+        few = news is not None and not news.enough and not news.news
         linked = {
             "href": self._href,
             "experiments": experiments,
@@ -322,6 +368,7 @@ class _Site:
     def _write_sweep(self, ref: str) -> None:
         """The page of a result; one that is damaged has none, and another page names it."""
         page = sweep_page(ref)
+        known = self._news(ref.partition("-")[2].rpartition("-")[0])
         try:
             # a result never changes but for what is pruned of it: its checksums stand for it
             sums = content_of(self._store.place(ref) / SUMS)
@@ -329,20 +376,18 @@ class _Site:
                 sums.decode(errors="replace"),
                 self._results.to_results,
                 self._results.pruned(ref),
+                [asdict(one) for one in known],
             ]
-            self._pages.write(page, "sweep.html", source, partial(self._sweep, ref))
+            self._pages.write(page, "sweep.html", source, partial(self._sweep, ref, known))
         except (LeaselabError, OSError) as error:
             self._results.refuse(ref, error)
             self._pages.drop(page)
 
-    def _sweep(self, ref: str) -> tuple[Mapping[str, Any], list[Any]]:
+    def _sweep(self, ref: str, known: Sequence[News]) -> tuple[Mapping[str, Any], list[Any]]:
         place = self._store.place(ref)
-        return sweep(
-            self._store.load(ref),
-            place,
-            self._results.raw(ref, "../"),
-            self._results.pruned(ref),
-        )
+        raw, pruned = self._results.raw(ref, "../"), self._results.pruned(ref)
+        values, figures = sweep(self._store.load(ref), place, raw, pruned)
+        return {**values, "known": known}, figures
 
     def _compared(
         self, groups: Sequence[tuple[str, Sequence[str]]]
@@ -361,7 +406,9 @@ class _Site:
                 ]
                 by_id = {record.id: record for record in known}
                 made.append(group(name, results, by_id, every=len(self._named) > 1))
-        return compared(made), [part.figure for part in made]
+        open_ = [] if self._named else self._open
+        news = [news_of(*entry, {}, self._pages.has) for entry in open_]
+        return compared(made, news, title_words(open_)), [part.figure for part in made]
 
     def _still_there(self, page: str) -> bool:
         """Whether a page that was written before is of something that is there."""

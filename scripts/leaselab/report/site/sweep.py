@@ -95,6 +95,7 @@ def sweep(
     context = {
         "record": record,
         "whole": whole_of(record),
+        "refused": record.refused_figure,
         "steps": steps_of(record),
         "server_words": server_name(record.server),
         "rate_unit": rate_unit(record),
