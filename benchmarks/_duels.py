@@ -22,16 +22,19 @@ from leaselab.model.procedure import BESIDE_S, STARTED_S
 from leaselab.model.procedures.duel import (
     LEAST_ROUNDS,
     LOSSLESS_S,
+    MOST_DROPPED,
+    OLD,
     PAUSE_S,
     Duel,
-    order_of,
 )
-from leaselab.model.record import Round
-from leaselab.model.trial import Load, Trial
+from leaselab.model.record import GENERATOR_LIMITED, Round
+from leaselab.model.trial import WHOLE, Load, Percentiles, Trial
 
 PLAN = Duel()
 CAPACITY = 6000.0
 """What the first server can complete on average (transactions/s)."""
+P99_S = 0.1
+"""What the first server's p99 is (s)."""
 CPU_US = 60.0
 """CPU time of the first server for each (us)."""
 RUN_S = 50.0
@@ -78,9 +81,21 @@ class Cell:
     ``completed ** -knee = offered ** -knee + capacity ** -knee``; 0 for a limit without a
     knee."""
     own: float = 0.0
-    """Of the second server's own speed, which is correlated by 0.8 from round to round."""
+    """Of the second server's own speed."""
+    own_s: float = -PLAN.round_s / math.log(0.8)
+    """Time constant of that (s): by default it is correlated by 0.8 from round to round."""
     pulse: float = 0.0
-    """By how much the machine is slower for 5 s, every two rounds of the plan."""
+    """By how much the machine is slower for 5 s, again and again."""
+    pulse_every_s: float = 2 * PLAN.round_s
+    """How long it is from one such disturbance to the next (s)."""
+    limited: float = 0.0
+    """Share of the trials whose generator offers too little."""
+    p99: float = 0.0
+    """Of a trial's p99; 0 where it is unknown."""
+    later: float = 0.0
+    """By how much the second server's p99 is longer."""
+    ages: float = 0.0
+    """By how much the second server is slower from `AGES_S` after its start on."""
     cpu: float = 0.01
     """Of a trial's CPU time per transaction."""
     calibrated: int = 0
@@ -136,12 +151,12 @@ class Machine:
         self._constant_s = math.exp(self.noise.uniform(low, high))
         self._speed = self.cell.drift * self.noise.gauss(0, 1)
         self.own = self.cell.own * self.noise.gauss(0, 1)
-        self._pulse_s = self.noise.uniform(0.0, PULSE_EVERY_S)
+        self._pulse_s = self.noise.uniform(0.0, self.cell.pulse_every_s)
 
     def wait(self, seconds: float) -> None:
         """Let time go by (s)."""
         self._speed = self._later(self._speed, self.cell.drift, seconds / self._constant_s)
-        self.own = self._later(self.own, self.cell.own, seconds / OWN_S)
+        self.own = self._later(self.own, self.cell.own, seconds / self.cell.own_s)
         self.now_s += seconds
 
     def _later(self, value: float, spread: float, constants: float) -> float:
@@ -152,9 +167,10 @@ class Machine:
         """What a disturbance leaves of the speed over the next seconds (0..1)."""
         if not self.cell.pulse:
             return 1.0
-        since = (self.now_s - self._pulse_s) % PULSE_EVERY_S
+        every_s = self.cell.pulse_every_s
+        since = (self.now_s - self._pulse_s) % every_s
         hit_s = max(0.0, min(seconds, PULSE_S - since))
-        hit_s += max(0.0, since + seconds - PULSE_EVERY_S)
+        hit_s += max(0.0, since + seconds - every_s)
         return 1.0 - self.cell.pulse * min(hit_s, seconds) / seconds
 
     def scatter(self) -> float:
@@ -168,10 +184,10 @@ class Machine:
         return CAPACITY * relative * math.exp(self._speed)
 
 
-PULSE_S, PULSE_EVERY_S = 5.0, 2 * PLAN.round_s
-"""How long a disturbance takes, and how long it is from one to the next (s)."""
-OWN_S = -PLAN.round_s / math.log(0.8)
-"""Time constant of the second server's own speed (s)."""
+PULSE_S = 5.0
+"""How long a disturbance takes (s)."""
+AGES_S = 20.0
+"""Time after its start from which on a server may be slower (s)."""
 _STEPS = 20_000
 _STEPS_OF_FILLING = 10
 """In how many steps a server fills in each second of a load."""
@@ -195,11 +211,18 @@ class Side:
     """What the last start came to (ratio)."""
     held: float = 0.0
     """What it holds, over `CAPACITY` (s)."""
+    since_s: float = 0.0
+    """When it was started."""
+
+    @property
+    def age_s(self) -> float:
+        """Time since its start (s)."""
+        return self.machine.now_s - self.since_s
 
     def start(self, *, second_place: bool) -> None:
         """Start the server at a place."""
         cell = self.machine.cell
-        self.held = 0.0
+        self.held, self.since_s = 0.0, self.machine.now_s
         self.started = math.exp(cell.start * self.machine.noise.gauss(0, 1))
         if second_place:
             self.started *= 1 - cell.place
@@ -218,6 +241,8 @@ class Side:
         off = math.exp(scatter + machine.own * self.second)
         capacity = machine.capacity(self.relative * self.started) * off
         capacity *= machine.pulse(load.duration_s)
+        if self.second and self.age_s >= AGES_S:
+            capacity *= 1 - cell.ages
         if cell.spoiled and machine.noise.random() < cell.spoiled:
             capacity *= 0.6
         attempted = load.rate * load.duration_s
@@ -225,6 +250,7 @@ class Side:
         if reset:
             self.held = 0.0
         machine.wait(load.duration_s + (BESIDE_S if completed < attempted else LOSSLESS_S))
+        limited = bool(cell.limited) and machine.noise.random() < cell.limited
         cost = CPU_US * self.relative**-cell.effort / machine.capacity(1.0) * CAPACITY
         return Trial(
             rate=load.rate,
@@ -235,7 +261,18 @@ class Side:
             lost=attempted - completed,
             traffic_s=float(load.duration_s),
             cpu_us=cost * math.exp(cell.cpu * machine.noise.gauss(0, 1)),
+            latency_s=self._latency(),
+            valid=not limited,
+            reason=GENERATOR_LIMITED if limited else "",
         )
+
+    def _latency(self) -> dict[str, Percentiles | None]:
+        """How long its replies take, where that is known."""
+        cell, noise = self.machine.cell, self.machine.noise
+        if not cell.p99:
+            return {}
+        p99 = P99_S * (1 + cell.later * self.second) * math.exp(cell.p99 * noise.gauss(0, 1))
+        return {WHOLE: Percentiles(p50=p99, p90=p99, p99=p99, p999=p99, max=p99)}
 
     def _served(self, load: Load, capacity: float) -> float:
         """What it completes of a load (transactions), whose clients come back or are new."""
@@ -263,7 +300,8 @@ def compared(design: Design, cell: Cell, drop: float, seed: int) -> Ended:
         return _sweeps(machine, sides)
     if design is Design.RUNS:
         return _alternating(machine, sides)
-    plan = replace(PLAN, wider=_known(cell, seed // DUELS_BY_ONE) if cell.calibrated else 1.0)
+    wider = _known(cell, seed // DUELS_BY_ONE) if cell.calibrated else 1.0
+    plan = replace(PLAN, wider=wider, seed=str(seed))
     return _duel(plan, machine, sides, both=design is Design.BOTH)
 
 
@@ -279,8 +317,9 @@ def _known(cell: Cell, number: int) -> float:
     for drop, kind in zip((0.0, PLAN.find), kinds, strict=True):
         for pair in range(cell.calibrated):
             machine, sides = _servers(cell, drop, f"calibrating {number} {pair}")
-            rounds = duel(PLAN, machine, sides, both=True)
-            verdict, spread = judge(PLAN, *rounds), scatter(*rounds)
+            plan = replace(PLAN, seed=f"calibrating {number} {pair}")
+            rounds = duel(plan, machine, sides, both=True)
+            verdict, spread = judge(plan, *rounds), scatter(plan, *rounds)
             if verdict is not None and spread is not None:
                 error = spread / math.sqrt(verdict.rounds)
                 kind.append((math.log(verdict.ratio), error))
@@ -330,51 +369,79 @@ def duel(
     plan: Duel, machine: Machine, sides: Sequence[Side], *, both: bool
 ) -> tuple[list[Round], list[Round]]:
     """Make the rounds of a duel, until there is an answer or no round left; those of each."""
-    turns = DuelTrials(plan)
-    rounds: tuple[list[Round], list[Round]] = ([], [])
-    rate = _sighted(turns, machine, sides)
-    clients = turns.clients(rate)
-    while True:
-        index = len(rounds[0]) + 1
-        swapped = order_of(index)
-        order = (1, 0) if swapped else (0, 1)
-        machine.wait(machine.noise.uniform(0.0, PAUSE_S))
-        if rounds[0]:
-            rate = next_load(plan, *rounds)
-        made: tuple[list[Trial], list[Trial]] = ([], [])
+    fight = _Fight(plan, machine, sides, both)
+    while not fight.ended():
+        fight.round()
+    return fight.rounds
 
-        def ready(side: int, swapped: int = swapped) -> None:
-            place = both and side != swapped
-            sides[side].start(second_place=place)
-            sides[side].held = clients / CAPACITY
-            machine.wait(plan.ready_s)
 
-        if both:
+@dataclass(slots=True)
+class _Fight:
+    """A duel that goes on."""
+
+    plan: Duel
+    machine: Machine
+    sides: Sequence[Side]
+    both: bool
+    rounds: tuple[list[Round], list[Round]] = field(default_factory=lambda: ([], []))
+    clients: int = 0
+    begun: int = 0
+    """Rounds before the last search for a load."""
+
+    def ended(self) -> bool:
+        """Whether there is an answer, or no round left."""
+        plan, rounds = self.plan, self.rounds
+        made = len(rounds[0])
+        dropped = [any(one.is_dropped for one in pair) for pair in zip(*rounds, strict=True)]
+        if dropped and dropped[-1]:
+            self.begun = made
+        if sum(dropped[-MOST_DROPPED:]) == MOST_DROPPED or made >= plan.rounds:
+            return True
+        apart = places_differ(plan, *rounds) if self.both and made == LEAST_ROUNDS else None
+        verdict = judge(plan, *rounds)
+        return (apart or 0.0) > MOST_APART or bool(verdict and verdict.final)
+
+    def round(self) -> None:
+        """Make the next round."""
+        plan, turns = self.plan, DuelTrials(self.plan)
+        index = len(self.rounds[0]) + 1
+        order = (1, 0) if plan.order_of(index) else (0, 1)
+        self.machine.wait(self.machine.noise.uniform(0.0, PAUSE_S))
+        looks = self.begun == index - 1
+        if looks:
             for side in order:
-                ready(side)
-            for turn in range(plan.trials):
-                for side in order if turn % 2 == 0 else order[::-1]:
-                    made[side].append(turns.turn(sides[side].ask, rate, clients))
+                self._start(side, index)
+                self.machine.wait(STARTED_S)
+            rate = _sighted(turns, self.sides)
+            self.clients = self.clients or turns.clients(rate)
         else:
-            for side in order:
-                ready(side)
-                for _ in range(plan.trials):
-                    made[side].append(turns.turn(sides[side].ask, rate, clients))
+            rate = next_load(plan, *(of[self.begun :] for of in self.rounds))
+        verdict = judge(plan, *self.rounds)
+        old = plan.is_old(index) or (verdict is not None and OLD in verdict.waits)
+        made: tuple[list[Trial], list[Trial]] = ([], [])
+        for up in [order] if self.both else [order[:1], order[1:]]:
+            for side in up:
+                if not looks:
+                    self._start(side, index)
+                self.sides[side].held = self.clients / CAPACITY
+                self.machine.wait(plan.ready_s)
+            for done, side in enumerate(up if old else ()):
+                left_s = math.ceil((plan.old_s - self.sides[side].age_s) / (len(up) - done))
+                if left_s > 0:
+                    self.sides[side].ask(turns.aging(rate, self.clients, left_s), reset=False)
+            for turn in range(plan.trials):
+                for side in up if turn % 2 == 0 else up[::-1]:
+                    made[side].append(turns.turn(self.sides[side].ask, rate, self.clients))
         for side in (0, 1):
-            rounds[side].append(_round(index, made[side], turns))
-        if both and index == LEAST_ROUNDS and (places_differ(*rounds) or 0.0) > MOST_APART:
-            return rounds
-        verdict = judge(plan, *rounds) if index in plan.looks else None
-        if index >= plan.rounds or (verdict is not None and verdict.final):
-            return rounds
+            self.rounds[side].append(_round(index, made[side], turns, old=old))
+
+    def _start(self, side: int, index: int) -> None:
+        self.sides[side].start(second_place=self.both and side != self.plan.order_of(index))
 
 
-def _sighted(turns: DuelTrials, machine: Machine, sides: Sequence[Side]) -> int:
-    """Look for the first load, as the first round does."""
+def _sighted(turns: DuelTrials, sides: Sequence[Side]) -> int:
+    """Look for a load, as the first round does."""
     plan = turns.procedure
-    for side in sides:
-        side.start(second_place=False)
-        machine.wait(STARTED_S)
     looked: list[Trial] = []
     while (rate := sighted(plan, looked)) is None:
         wanted = next_sight(plan, looked)
@@ -385,11 +452,11 @@ def _sighted(turns: DuelTrials, machine: Machine, sides: Sequence[Side]) -> int:
     return lift[0]
 
 
-def _round(index: int, made: Sequence[Trial], turns: DuelTrials) -> Round:
+def _round(index: int, made: Sequence[Trial], turns: DuelTrials, *, old: bool) -> Round:
     return Round(
         index=index,
         started_at="1970-01-01T00:00:00Z",
-        metrics={**turns.answer(made).metrics, "cpu_us": turns.procedure.cpu_us(made)},
+        metrics={**turns.answer(made, old=old).metrics, "cpu_us": turns.procedure.cpu_us(made)},
         traffic_s=0.0,
         wall_s=0.0,
         trials=tuple(made),

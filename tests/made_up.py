@@ -35,6 +35,7 @@ from leaselab.measure.point import Point
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.journal import RoundDone, RunBegun
+from leaselab.model.procedures import duel as duels
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
@@ -109,6 +110,9 @@ class Lab:
         self._log = folder / "build.log.gz"
         self._log.write_bytes(gzip.compress(b"the whole log"))
         self._families = dict(_families((checkout_root() / "scenarios").resolve()))
+        # Its seed is the id, which has random digits: duels would end by chance.
+        order = duels._order
+        monkeypatch.setattr(duels, "_order", lambda _, block: order(duels.DUEL, block))
         monkeypatch.setenv("LEASELAB_ROOT", str(self.checkout))
         monkeypatch.setenv("LEASELAB_RESULTS", str(self.results))
         monkeypatch.setattr(benches, "read_inventory", self._inventory)

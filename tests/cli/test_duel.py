@@ -109,6 +109,8 @@ def test_each_is_deployed_once_for_both_places_where_they_can_be_up_at_once(lab,
     assert lab.asked == [(1, 2), (1, 2)]
     records = [lab.store.load(row["id"]) for row in lab.store.index.rows()]
     assert [record.experiment.both_up for record in records] == [True, True]
+    # A record says the order of its rounds, and a resumed duel goes on with it.
+    assert {record.procedure.seed for record in records} == {records[0].experiment.id}
 
 
 def test_where_the_first_has_one_place_the_second_is_deployed_at_that(lab, place):

@@ -5,11 +5,12 @@ import random
 
 import pytest
 from msgspec.structs import replace as replace_struct
-from tests.examples import round_of
+from tests.examples import round_of, trial_of
 
 from leaselab.analysis.duel import (
     LEAST_LOSS,
     Answer,
+    Said,
     estimate,
     judge,
     places_differ,
@@ -18,7 +19,7 @@ from leaselab.analysis.duel import (
 )
 from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel, order_of
+from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
 
 PLAN = Duel(rounds=20)
 
@@ -79,7 +80,7 @@ def test_a_change_that_is_too_small_to_count_is_none_however_sure_it_is():
 
 def test_the_order_of_a_round_is_taken_out():
     """Some rounds have another order and place; that is no noise, and no change."""
-    swing = [1.02 if order_of(index) else 0.98 for index in range(1, PLAN.rounds + 1)]
+    swing = [1.02 if PLAN.order_of(index) else 0.98 for index in range(1, PLAN.rounds + 1)]
     judgement = judge(
         PLAN, *made([s * r for s, r in zip(swing, scattered(1, 20, 0.001), strict=True)])
     )
@@ -95,10 +96,7 @@ def test_rounds_in_which_neither_server_lost_anything_do_not_count():
 
 def lossy(rounds, losses):
     """The same rounds with these losses."""
-    return [
-        replace_struct(round_, metrics={**round_.metrics, "loss_ratio": loss})
-        for round_, loss in zip(rounds, losses, strict=True)
-    ]
+    return having(rounds, "loss_ratio", losses)
 
 
 def test_a_round_counts_whichever_of_the_two_was_fast_in_it():
@@ -180,18 +178,55 @@ def test_processor_time_is_judged_too_and_worse_by_itself():
     assert judgement.cpu.ratio == pytest.approx(1.05)
 
 
-def test_no_change_waits_while_processor_time_looks_like_more():
-    """Of CPU time that scatters, it is not sure at the first look whether it counts."""
-    first, second = made([1.0] * PLAN.rounds)
-    cost = scattered(1.025, PLAN.rounds, sd=0.02, seed=4)
-    second = [
-        replace_struct(round_, metrics={**round_.metrics, "cpu_us": 50.0 * of})
-        for round_, of in zip(second, cost, strict=True)
+def having(rounds, name, values):
+    """The same rounds, with these values of a figure."""
+    return [
+        replace_struct(round_, metrics={**round_.metrics, name: value})
+        for round_, value in zip(rounds, values, strict=True)
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "sd"),
+    [("cpu_us", 1.025, 0.02), ("p99_s", 1.5, 0.2), ("start_s", 1.4, 0.2)],
+)
+def test_no_change_waits_while_another_figure_looks_worse(name, more, sd):
+    """Of a figure that scatters, it is not sure at the first look whether it counts."""
+    first, second = made([1.0] * PLAN.rounds)
+    first = having(first, name, [0.2] * PLAN.rounds)
+    second = having(second, name, [0.2 * of for of in scattered(more, PLAN.rounds, sd, seed=4)])
     plain, looked = judge(PLAN, *made([1.0] * 5)), judge(PLAN, first[:5], second[:5])
     assert (plain.final, plain.answer) == (True, Answer.SAME)
-    assert looked.cpu.ratio > 1.015
-    assert looked.final is False
+    assert (looked.final, looked.waits) == (False, (name,))
+
+
+@pytest.mark.parametrize(
+    ("more", "sd", "said"),
+    [
+        (1.5, 0.02, Said.WORSE),
+        (1.5, 0.45, Said.LIKELY),
+        (1.0, 0.02, Said.EXCLUDED),
+        (1.0, 0.6, Said.UNKNOWN),
+    ],
+)
+def test_each_figure_has_a_word_and_no_change_that_is_looked_for_is_passed_over(more, sd, said):
+    """A bound that is larger than what is looked for excludes nothing."""
+    first, second = made([1.0] * PLAN.rounds)
+    first = having(first, "p99_s", [0.2] * PLAN.rounds)
+    second = having(second, "p99_s", [0.2 * of for of in scattered(more, PLAN.rounds, sd)])
+    result = judge(PLAN, first, second)
+    (p99,) = [one for one in result.others if one.name == "p99_s"]
+    assert p99.said is said
+    assert (p99.bound <= p99.least) is (said is Said.EXCLUDED)
+    assert result.main.said is Said.EXCLUDED
+
+
+def test_rounds_that_were_dropped_do_not_count_and_are_said():
+    first, second = made(scattered(0.97, 12, sd=0.005))
+    spoiled = trial_of(1000, 3, 0, valid=False, reason="generator-limited")
+    second[3] = replace_struct(second[3], trials=(spoiled,), metrics={})
+    result = judge(Duel(rounds=12), first, second)
+    assert (result.answer, result.rounds, result.dropped) == (Answer.SLOWER, 11, 1)
 
 
 @pytest.mark.parametrize(
@@ -207,12 +242,9 @@ def test_no_change_waits_while_processor_time_looks_like_more():
 )
 def test_other_figures_have_a_smallest_change_of_their_own(name, more, worse):
     first, second = made(scattered(1.0, PLAN.rounds, sd=0.003))
-    noise = scattered(1.0, PLAN.rounds, sd=0.01, seed=7)
-    first = [replace_struct(round_, metrics={**round_.metrics, name: 0.2}) for round_ in first]
-    second = [
-        replace_struct(round_, metrics={**round_.metrics, name: 0.2 * more * of})
-        for round_, of in zip(second, noise, strict=True)
-    ]
+    noise = scattered(more, PLAN.rounds, sd=0.01, seed=7)
+    first = having(first, name, [0.2] * PLAN.rounds)
+    second = having(second, name, [0.2 * of for of in noise])
     judgement = judge(PLAN, first, second)
     assert judgement.answer is Answer.SAME
     assert [metric.name for metric in judgement.worse] == [name] * worse
@@ -251,11 +283,11 @@ def test_the_interval_holds_the_truth_as_often_as_it_says_whenever_the_duel_ends
 
 def test_places_that_differ_are_seen_in_the_first_rounds():
     """The second server is at the slow place in rounds of the first order."""
-    far = [0.8 if order_of(index) else 1.25 for index in range(1, 5)]
+    far = [0.8 if PLAN.order_of(index) else 1.25 for index in range(1, 5)]
     assert places_differ(
-        *made([a * b for a, b in zip(far, scattered(1, 4, 0.01), strict=True)])
+        PLAN, *made([a * b for a, b in zip(far, scattered(1, 4, 0.01), strict=True)])
     )
-    assert places_differ(*made(scattered(1.0, 4))) is None
+    assert places_differ(PLAN, *made(scattered(1.0, 4))) is None
 
 
 def test_all_looks_together_have_the_permitted_errors():
@@ -270,10 +302,12 @@ def test_all_looks_together_have_the_permitted_errors():
 
 
 def test_an_estimate_needs_two_rounds_of_each_order():
-    assert estimate([(1, 0.0), (2, 0.0), (3, 0.0)]) is None
-    orders = [order_of(index) for index in range(1, 5)]
+    assert estimate(PLAN, [(1, 0.0), (2, 0.0), (3, 0.0)]) is None
+    orders = [PLAN.order_of(index) for index in range(1, 5)]
     assert sorted(orders) == [0, 0, 1, 1]
-    result = estimate([(index, 0.1 + 0.2 * of) for index, of in enumerate(orders, start=1)])
+    result = estimate(
+        PLAN, [(index, 0.1 + 0.2 * of) for index, of in enumerate(orders, start=1)]
+    )
     assert (result.mean, result.error, result.df) == (pytest.approx(0.2), pytest.approx(0), 2)
 
 
@@ -297,7 +331,7 @@ def test_power_is_what_a_simulation_finds():
     hits = 0
     for _ in range(400):
         values = [(i, math.log(0.97) + sd * chance.gauss(0, 1)) for i in range(plan.rounds)]
-        seen = estimate(values)
+        seen = estimate(plan, values)
         hits += seen.p_below(1.0) < alpha and seen.ratio < 0.985
     assert hits / 400 == pytest.approx(expected, abs=0.08)
 

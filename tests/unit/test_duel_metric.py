@@ -14,7 +14,7 @@ from leaselab.analysis.duel import Answer, judge
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Sampled
 from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import BELOW, LEAST, METRICS, Duel, order_of
+from leaselab.model.procedures.duel import BELOW, LEAST, METRICS, Duel
 from leaselab.run.duel import DuelRounds
 
 OTHERS = [name for name in METRICS if name != "completed_rate"]
@@ -159,7 +159,7 @@ def test_rounds_of_starts_have_no_load_but_the_proof_that_each_serves(metric, b_
         proofs = [len(made.warm_ups) for made in point.rounds]
         assert proofs == [1, *[0] * (len(proofs) - 1)]
         assert point.rounds[0].warm_ups[0].completed > 0
-    wanted = ["BA" if order_of(made.index) else "AB" for made in points[0].rounds]
+    wanted = ["BA" if Duel().order_of(made.index) else "AB" for made in points[0].rounds]
     assert "".join(a.log) == "".join(wanted)
     assert (a.reloads > 0) == (metric == "reload_s")
 

@@ -148,7 +148,7 @@ def test_what_scatters_by_more_than_itself_has_no_bound(duel):
         for record, of in zip(duel(1.0), (2, 3), strict=True)
     ]
     (line,) = (line for line in figures(compare(*both)) if line.startswith("start time"))
-    assert "too much noise, to tell" in line
+    assert ": too few rounds; " in line
     assert "bigger than" not in line
 
 

@@ -6,8 +6,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as replace_struct
 from tests.doubles import Killed
-from tests.formula import Flood, Zones, begun_point, formula_bench, formula_trials
+from tests.formula import (
+    Flood,
+    FloodReading,
+    Zones,
+    begun_point,
+    formula_bench,
+    formula_trials,
+)
 
 from leaselab.analysis.duel import LEAST_LOSS, Answer, judge
 from leaselab.model.errors import (
@@ -17,8 +25,10 @@ from leaselab.model.errors import (
     lab_broken,
     server_broken,
 )
-from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, order_of
+from leaselab.model.procedures.duel import LEAST_ROUNDS, PAUSE_S, Duel
 from leaselab.run.duel import DuelRounds
+
+PLAN = Duel()
 
 
 class Log:
@@ -34,9 +44,14 @@ class Fighter(Zones):
     def __init__(self, letter, log, capacity, **fields):
         super().__init__(capacity, **fields)
         self.letter, self.log, self.fails = letter, log, None
+        self.limited, self.trials = (), 0
+        """Trials of full length that the generator is too slow for, by their number."""
+        self.tires, self.began = math.inf, 0
+        """Queries since its start after which it is slower."""
 
     def start(self):
         self.log.lines.append(f"start {self.letter}")
+        self.began = self.queries
         return super().start()
 
     def stop(self):
@@ -45,7 +60,17 @@ class Fighter(Zones):
     def answers(self, *asked):
         if self.fails is not None and len(self.events) >= self.fails[0]:
             raise self.fails[1]
-        return super().answers(*asked)
+        rate, scatter, *clients = asked
+        tired = self.queries - self.began > self.tires
+        return super().answers(rate, scatter * (0.9 if tired else 1.0), *clients)
+
+
+class Limited(FloodReading):
+    """A load that was not all offered."""
+
+    def trial(self, seen):
+        made = super().trial(seen)
+        return replace_struct(made, valid=False, reason="generator-limited")
 
 
 class Asking(Flood):
@@ -60,8 +85,11 @@ class Asking(Flood):
         self.host.log.lines.append(f"{self.host.letter}{self.place} {load.rate}")
         whole = self.host.capacity
         self.host.capacity = whole * self.slow
+        self.host.trials += load.duration_s == PLAN.trial_s
+        limited = load.duration_s == PLAN.trial_s and self.host.trials in self.host.limited
         try:
-            return super().offer(load, may_abort=may_abort)
+            reading = super().offer(load, may_abort=may_abort)
+            return Limited(**vars(reading)) if limited else reading
         finally:
             self.host.capacity = whole
 
@@ -115,6 +143,56 @@ def test_two_servers_are_distinguished_and_the_duel_ends_with_the_answer(b, answ
     assert all(point.finished and point.error is None for point in points)
 
 
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_round_that_the_generator_was_too_slow_for_is_dropped(side, both):
+    """It stays in the record, and the load of the next one is looked for again."""
+    log = Log()
+    fighters = [Fighter("A", log, 9000), Fighter("B", log, 8550)]
+    fighters[side].limited = {2}
+    points, _ = fight(fighters=fighters, both=both)
+    assert [round_.is_dropped for round_ in points[side].rounds[:3]] == [False, True, False]
+    result = verdict(points)
+    assert (result.answer, result.dropped) == (Answer.SLOWER, 1)
+    assert result.ratio == pytest.approx(0.95, abs=0.01)
+    looked = {
+        round_.index
+        for point in points
+        for round_ in point.rounds
+        for one in round_.warm_ups
+        if (one.rate, one.duration_s) == (8000, 1)
+    }
+    assert looked == {1, 3}
+    assert all(point.error is None for point in points)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_three_rounds_in_a_row_that_are_dropped_end_the_duel(both):
+    log = Log()
+    fighters = [Fighter("A", log, 9000), Fighter("B", log, 9000)]
+    fighters[0].limited, fighters[1].limited = {2, 5, 6}, {4, 7}
+    points, _ = fight(fighters=fighters, both=both)
+    assert [len(point.rounds) for point in points] == [6, 6]
+    for point in points:
+        assert point.error.outcome is Outcome.INVALID
+        assert "generator-limited" in str(point.error)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_server_that_tires_is_found_by_old_rounds_alone(both):
+    """The first round is old, and so are further ones while it differs from the others."""
+    log = Log()
+    fighters = [Fighter("A", log, 9000), Fighter("B", log, 9000)]
+    fighters[1].tires = 60_000
+    points, _ = fight(fighters=fighters, both=both)
+    result = verdict(points)
+    assert (result.answer, [one.name for one in result.worse]) == (Answer.SAME, ["old_rate"])
+    assert result.ratio == pytest.approx(1.0, abs=0.005)
+    old = [bool(round_.metrics["old_rate"]) for round_ in points[1].rounds]
+    assert old[:5] == [True, False, False, False, False]
+    assert all(old[5:])
+
+
 def filling(b, clients_s):
     """A duel of servers whose transactions cost more, the more they hold; what came of it."""
     log = Log()
@@ -157,16 +235,23 @@ def test_a_server_that_cannot_serve_all_clients_at_once_gets_them_more_slowly():
 def test_one_up_at_a_time_takes_turns_in_the_order_of_each_round():
     _, (first, _) = fight()
     started = [line[-1] for line in first.log.lines if line.startswith("start")]
-    wanted = ["BA" if order_of(index) else "AB" for index in range(1, 5)]
+    wanted = ["BA" if PLAN.order_of(index) else "AB" for index in range(1, 5)]
     assert "".join(started[:8]) == "".join(wanted)
 
 
 def test_what_comes_every_other_round_meets_both_servers():
     """Of each four rounds two have each order, and not always the same two."""
-    orders = [[order_of(4 * block + at) for at in range(1, 5)] for block in range(50)]
-    assert all(sum(block) == 2 for block in orders)
-    assert len({tuple(block) for block in orders}) == 6
-    assert abs(sum(block[0] + block[2] for block in orders) - 50) < 20
+    plans = [Duel(seed=seed) for seed in ("one", "another")]
+    orders = [
+        [[plan.order_of(4 * block + at) for at in range(1, 5)] for block in range(50)]
+        for plan in plans
+    ]
+    for of in orders:
+        assert all(sum(block) == 2 for block in of)
+        assert len({tuple(block) for block in of}) == 6
+        assert abs(sum(block[0] + block[2] for block in of) - 50) < 20
+    assert orders[0] != orders[1]
+    assert {Duel(seed=str(seed)).order_of(1) for seed in range(20)} == {0}
 
 
 def test_before_each_round_is_a_pause_of_another_length():
@@ -206,7 +291,7 @@ def test_both_up_take_turns_from_trial_to_trial_and_are_stopped_together():
     _, (first, _) = fight(both=True, trials=2)
     lines = first.log.lines
     second = lines[lines.index("stop A") + 1 :]
-    assert order_of(2) == 1
+    assert PLAN.order_of(2) == 1
     asked = ["B1", "A2", "B1", "A2", "A2", "B1"]
     assert [line.split()[0] for line in second[:8]] == ["start", "start", *asked]
     assert sorted(second[8:10]) == ["stop A", "stop B"]
@@ -216,7 +301,7 @@ def test_two_that_are_up_are_never_at_one_place_and_each_is_at_both():
     _, (first, _) = fight(both=True, trials=2)
     asked = [line.split()[0] for line in first.log.lines if line[0] in "AB"]
     rounds = [set(asked[at : at + 6]) for at in range(len(asked) - 18, len(asked), 6)]
-    wanted = [{"A2", "B1"} if order_of(index) else {"A1", "B2"} for index in (3, 4, 5)]
+    wanted = [{"A2", "B1"} if PLAN.order_of(index) else {"A1", "B2"} for index in (3, 4, 5)]
     assert rounds == wanted
 
 
@@ -259,15 +344,17 @@ def test_a_broken_lab_is_raised_and_ends_nothing():
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 1), st.integers(1, 30), st.booleans())
-def test_a_duel_killed_anywhere_goes_on_to_the_same_answer(side, at, both):
+@given(st.integers(0, 1), st.integers(1, 30), st.booleans(), st.integers(0, 4))
+def test_a_duel_killed_anywhere_goes_on_to_the_same_answer(side, at, both, limited):
     whole, _ = fight(b=8550, both=both)
     log = Log()
     fighters = (Fighter("A", log, 9000), Fighter("B", log, 8550))
     fighters[side].kill_at = at
+    fighters[at % 2].limited = {limited}
     try:
         points, _ = fight(both=both, fighters=fighters)
     except Killed:
         points, _ = fight(both=both, fighters=fighters)
     assert verdict(points).answer is verdict(whole).answer
-    assert [len(point.rounds) for point in points] == [len(point.rounds) for point in whole]
+    if not limited:
+        assert [len(point.rounds) for point in points] == [len(point.rounds) for point in whole]

@@ -137,7 +137,7 @@ def test_few_duels_and_exact_ones_do_not_show_how_far_they_scatter():
 def test_without_a_duel_that_came_to_a_verdict_there_is_none():
     assert error_budget([], PLAN) is None
     assert error_budget([duel(1.0, 1, 0.0, rounds=2)], PLAN) is None
-    assert scatter((), ()) is None
+    assert scatter(PLAN, (), ()) is None
 
 
 def test_it_is_reported_in_one_line_and_so_is_that_there_is_none(made):

@@ -1,6 +1,9 @@
 """What a search for a culprit says of the functions that cost more."""
 
 import io
+import math
+
+import pytest
 
 from leaselab.analysis.bisect import Culprit, End, Ending, Known, Limits
 from leaselab.analysis.culprits import Duelled, Gap, Level
@@ -79,3 +82,37 @@ def test_without_a_profile_there_is_no_table():
     assert "function (" not in printed(hunt) + markdown_of_hunted(hunt)
     (culprit,) = hunted_document(hunt)["culprits"]
     assert culprit["profile"] is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "levels", "doubtful"),
+    [
+        (0.95, (0.002, -0.003, 0.001, -0.001), False),
+        (0.975, (0.012, -0.009, 0.007, -0.011), True),
+        (0.985, (0.0,), True),
+        (0.9, (0.0,), False),
+    ],
+)
+def test_a_culprit_that_scattered_builds_may_explain_is_named_with_a_doubt(
+    ratio, levels, doubtful
+):
+    """Nothing but the order of their functions makes those before it differ."""
+    when, count = "2026-11-02T12:00:00Z", len(levels) + 1
+    duels = [
+        Duelled(0, place, when, 4.0, Answer.SAME, level, 0.001, 12)
+        for place, level in enumerate(levels, start=1)
+    ]
+    duels.append(Duelled(0, count, when, 4.0, Answer.SLOWER, math.log(ratio), 0.001, 12))
+    culprit = Culprit(Gap(count - 1, count), ratio, (ratio - 0.01, ratio + 0.01))
+    hunt = Hunted(
+        "v4-dnsmasq",
+        "docker",
+        [commit(number) for number in range(count + 1)],
+        Known(count, tuple(duels)),
+        Limits(),
+        End(Ending.FOUND, (culprit,)),
+    )
+    assert ("It may be innocent" in closing(hunt)) is doubtful
+    assert ("--layouts 5" in closing(hunt)) is doubtful
+    (document,) = hunted_document(hunt)["culprits"]
+    assert (document["as_slow_by_chance"] >= 0.5) is doubtful

@@ -128,6 +128,21 @@ def test_a_calibrated_bench_on_which_nothing_wanders_takes_no_longer():
     assert statistics.fmean(took) < 1.15 * 3.0
 
 
+def test_a_trial_that_its_generator_limits_ends_no_duel():
+    ended = [compared(Design.BOTH, benchmark.LIMITED, 0.03, seed) for seed in range(30)]
+    answers = [duel.answer for duel in ended]
+    assert Answer.UNKNOWN not in answers
+    assert answers.count(Answer.SLOWER) >= 28
+
+
+@pytest.mark.parametrize(("name", "least"), [("p99-50", 22), ("ages", 20)])
+def test_a_duel_goes_on_for_a_figure_that_looks_worse(name, least):
+    """Duels that ended with the rate found 11 % of them, or none."""
+    (world,) = [world for world in benchmark.WORLDS if world.cell.name == name]
+    ended = [compared(Design.BOTH, world.cell, 0.0, seed) for seed in range(30)]
+    assert sum(duel.worse for duel in ended) >= least
+
+
 def test_a_table_is_printed(capsys):
     benchmark.main(["--pairs", "1", "--processes", "1", "--cells", "drift-0-trial-1.5"])
     assert "duel, both up at once" in capsys.readouterr().out

@@ -14,11 +14,13 @@ from __future__ import annotations
 import enum
 import itertools
 import math
+import statistics
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from leaselab.analysis.culprits import Changes, Duelled, Gap, Level, scatter
+from leaselab.analysis.culprits import BUILD_SD, Changes, Duelled, Gap, Level, scatter
 from leaselab.analysis.duel import Answer
 from leaselab.model.procedure import COMPLETED
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
@@ -42,6 +44,8 @@ rounds."""
 WHOLE = 0.6
 """Share of the wanted rounds (0..1) that a duel needs to count as one of these, where it does
 not answer: one that was cut short, for want of budget, may be made again."""
+LEAST_BUILDS, UNSEEN_SD = 4, 0.01
+"""Fewest builds that show how far builds scatter, and what is assumed of fewer (ratio)."""
 _SAMPLES = 8
 """Simulated searches, each with a likely culprit, that estimate the cost of a search."""
 
@@ -308,6 +312,46 @@ def suspects(known: Known, limits: Limits) -> Gap:
 def levels(known: Known) -> dict[int, Level]:
     """How fast each place is against the good end, of those that duels connect with it."""
     return dict(Changes(known.count, known.ordered, 0.01).levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Builds:
+    """By how much builds of a range may differ whose code is equally fast."""
+
+    scatter: float
+    """Highest standard deviation of their figures that is likely (ratio)."""
+    seen: int
+    """Builds that show it; 0 where it is assumed."""
+    commits: int
+    """Commits of the range."""
+
+    def as_slow(self, culprit: Culprit) -> float:
+        """How many commits of the range look as slow as a culprit by their builds alone."""
+        away = abs(math.log(culprit.level.ratio)) / (math.sqrt(2) * self.scatter)
+        return self.commits * math.erfc(away / math.sqrt(2)) / 2
+
+
+def builds(known: Known, end: End) -> Builds:
+    """How far builds may scatter, by the duels of a search that has ended.
+
+    Places between which no change was found should have one level.
+    """
+    from scipy.special import chdtri  # noqa: PLC0415  # slow to import, seldom needed
+
+    left = end.left or Gap(known.count, known.count)
+    cuts = sorted({left.place, *(one.gap.place for one in end.culprits)})
+    steps = {0: [0.0]}
+    for place, level in levels(known).items():
+        if not left.after < place < left.place:
+            steps.setdefault(bisect_right(cuts, place), []).append(level.mean)
+    df = sum(len(of) - 1 for of in steps.values())
+    if df < LEAST_BUILDS:
+        return Builds(UNSEEN_SD, 0, known.count)
+    squares = math.fsum(
+        (mean - statistics.fmean(of)) ** 2 for of in steps.values() for mean in of
+    )
+    highest = math.sqrt(squares / float(chdtri(df, 1 - UNLIKELY)))
+    return Builds(max(BUILD_SD, highest), df, known.count)
 
 
 @dataclass(frozen=True, slots=True)

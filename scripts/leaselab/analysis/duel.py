@@ -1,9 +1,10 @@
 """Which of two servers is better by one figure: judged look by look, while a duel goes on.
 
 Each round has both servers under one load, and is one logarithm of a ratio.  Rounds have one of
-two orders (`order_of`), and another place for each server in each: the difference between these
-two kinds of rounds is taken out, and what is left is noise.  The rounds that are farthest off
-are dropped, at both ends alike.
+two orders (`Duel.order_of`), and another place for each server in each: the difference between
+these two kinds of rounds is taken out, and what is left is noise.  The rounds that are farthest
+off are dropped, at both ends alike.  Old rounds count with the others while they agree with
+them.
 
 A duel is judged several times.  Each look has a share of the permitted chance of an error; the
 bounds (`leaselab.analysis.sequential`) are those with which all looks together err as often as
@@ -27,10 +28,12 @@ from leaselab.analysis.statistics import (
 )
 from leaselab.model.procedure import COMPLETED as RATE
 from leaselab.model.procedure import CPU, LOSS_KIND, MEMORY, P99, START_S
-from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, Duel, order_of
+from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, OLD, Duel
 from leaselab.model.record import Round
 
 LOSS = LOSS_KIND.name
+_RATES = frozenset({RATE, OLD})
+"""Figures that are better the higher they are."""
 LEAST_LOSS = 0.01
 """Loss (0..1) from which on a server is at its limit: with less, the load was not more than it
 could serve, and the completed rate does not show its limit."""
@@ -46,7 +49,9 @@ MOST_APART = 0.1
 """By how much one place may be slower than the other (0..1)."""
 _PLACE_ERRORS = 6.0
 """How many standard errors places have to differ by for it to be said of the first rounds."""
-SHARES = {RATE: 0.75, CPU: 0.1, P99: 0.05, MEMORY: 0.05, START_S: 0.05}
+_MAY_BE = 0.2
+"""One-sided p from which on down a figure may have got worse, so that a duel goes on for it."""
+SHARES = {RATE: 0.75, CPU: 0.1, OLD: 0.05, P99: 0.04, MEMORY: 0.03, START_S: 0.03}
 """Which share of the false alarms each figure may make that is judged; together they are 1.
 A figure that decides instead of the rate exchanges shares with it."""
 
@@ -120,42 +125,75 @@ class Estimate:
         return 1.0 - self.p_below(ratio)
 
 
+class Said(enum.Enum):
+    """What a duel says of one figure of the second server; the value is the word for it."""
+
+    WORSE = "worse"
+    LIKELY = "probably worse"
+    EXCLUDED = "no change for the worse"
+    """None as large as `Judged.bound`, which is less than what is looked for."""
+    UNKNOWN = "too few rounds"
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A further figure that a duel judges; all but the rate are better the lower they are."""
+    """A figure that a duel judges; all but rates are better the lower they are."""
 
     name: str
     """As of a round's metrics."""
     ratio: float
     """That of the second server over that of the first."""
     ci95: tuple[float, float]
+    """The intervals of all looks together hold the truth in 95 of 100 duels, so this one does,
+    whenever a duel ends."""
+    p: float
+    """One-sided test that it did not get worse (0..1)."""
     least: float
-    """Smallest change that is looked for (0..)."""
+    """Smallest change that is looked for (0..); half of it counts."""
     worse: bool
     """Whether it changed for the worse, by at least half of that."""
     bound: float
     """With the chance of an error that the duel was given for that, the change for the worse is
     smaller (0..)."""
+    rounds: int
+    """Rounds that have it."""
+
+    @property
+    def rises(self) -> bool:
+        """Whether a rise is a change for the worse."""
+        return self.name not in _RATES
+
+    @property
+    def counts(self) -> bool:
+        """Whether the change, if it is one, is for the worse and large enough."""
+        return (self.ratio - 1 if self.rises else 1 - self.ratio) > self.least / 2
+
+    @property
+    def said(self) -> Said:
+        """The answer in a word: worse, or how much of that the rounds exclude."""
+        low, high = self.ci95
+        if self.worse:
+            return Said.WORSE
+        if self.counts and not low <= 1 <= high:
+            return Said.LIKELY
+        return Said.EXCLUDED if self.bound <= self.least else Said.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class DuelVerdict:
     """What the rounds of a duel say so far."""
 
-    metric: str
+    main: Judged
     """The figure that decides."""
     answer: Answer
-    ratio: float
-    """That figure of the second server over that of the first."""
     error: float
-    """Standard error of its logarithm."""
-    ci95: tuple[float, float]
-    """The intervals of all looks together hold the truth in 95 of 100 duels, so this one does,
-    whenever a duel ends."""
+    """Standard error of the logarithm of its ratio."""
     p: float
     """One-sided test that the servers are equal (0..1), towards the side of the ratio."""
     rounds: int
-    """Rounds that count."""
+    """Rounds that count for it."""
+    dropped: int
+    """Rounds that were dropped, as no trial of one server counts in them."""
     look: int
     """Which look this was, from 1."""
     looks: int
@@ -179,8 +217,25 @@ class DuelVerdict:
     ratio of their places."""
     others: tuple[Judged, ...]
     """Further figures that were judged."""
+    waits: tuple[str, ...]
+    """Those of them that may have got worse, where there would be an answer without them."""
     final: bool
     """Whether the duel is over."""
+
+    @property
+    def metric(self) -> str:
+        """Name of the figure that decides."""
+        return self.main.name
+
+    @property
+    def ratio(self) -> float:
+        """That figure of the second server over that of the first."""
+        return self.main.ratio
+
+    @property
+    def ci95(self) -> tuple[float, float]:
+        """Its interval, as of `Judged`."""
+        return self.main.ci95
 
     @property
     def worse(self) -> tuple[Judged, ...]:
@@ -205,47 +260,57 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
     `first` and `second` are the rounds of the two servers, by their index.  Between two looks,
     what the last one said still stands: the error that was paid for is that of the looks.
     """
-    indices = sorted({one.index for one in first} & {one.index for one in second})
+    indices = _of_both(first, second)
     due = [number for number in plan.looks if number <= len(indices)]
     if not due:
         return None
-    counted = indices[: due[-1]]
+    seen = indices[: due[-1]]
+    dropped = {one.index for one in (*first, *second) if one.is_dropped}
+    counted = [index for index in seen if index not in dropped]
     if plan.at_limit:
         counted = _counted(counted, first, second)
     elif not plan.starts:
-        # In the first, more load than A serves was tried, which may stay in its memory.
-        counted = [index for index in counted if index > 1]
-    found = estimate(_gains(plan.metric, counted, first, second), plan.wider)
-    if found is None:
-        return None
+        # Where a load was looked for, more than A serves was tried: that stays in its memory.
+        counted = [index for index in counted if index - 1 in counted]
     look = len(due)
     last = look == len(plan.looks)
+    gains = _gains(plan.metric, counted, first, second)
+    found = estimate(plan, gains, plan.wider)
+    aged: Judged | None = None
+    if of_old := _gains(OLD, counted, first, second):
+        old = {index for index, _ in of_old}
+        fresh = estimate(plan, [one for one in gains if one[0] not in old], plan.wider)
+        if fresh is not None:
+            aged = _judged(plan, look, _aged(plan, fresh, of_old), OLD)
+            found = fresh if aged.worse or _may_be(aged) else found
+    if found is None:
+        return None
     alpha, beta = _alarm_bound(plan, look, plan.metric), _miss_bound(plan, look)
     others = tuple(
-        one
+        _judged(plan, look, of_it, name)
         for name in _others(plan)
-        if (one := _judged(plan, look, _gains(name, counted, first, second), name))
+        if (of_it := estimate(plan, _gains(name, counted, first, second)))
     )
+    others += (aged,) if aged else ()
     answer, p = _answer(plan, found, (alpha, beta), last=last)
     correlated = (
         answer
         is Answer.UNKNOWN
         is not _answer(plan, found.least_widened, (alpha, beta), last=last)[0]
     )
-    if answer is Answer.SAME and not last and _suspicious(others):
-        answer = Answer.UNKNOWN
+    waits: tuple[str, ...] = ()
+    if answer is Answer.SAME and not last:
+        waits = tuple(one.name for one in others if _may_be(one))
+        answer = Answer.UNKNOWN if waits else answer
     low, high = _of_figure(plan.metric, found.interval(1 - 2 * beta))
-    (ratio,) = _of_figure(plan.metric, (found.ratio,))
-    low95, high95 = _of_figure(plan.metric, found.interval(_sure(plan)))
     (order,) = _of_figure(plan.metric, (math.exp(found.order),))
     return DuelVerdict(
-        metric=plan.metric,
+        main=_judged(plan, look, found, plan.metric),
         answer=answer,
-        ratio=ratio,
         error=found.error,
-        ci95=(low95, high95),
         p=p,
         rounds=found.rounds,
+        dropped=len(dropped.intersection(seen)),
         look=look,
         looks=len(plan.looks),
         bound=max(1 - low, high - 1),
@@ -261,8 +326,14 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
         correlated=correlated,
         order=order,
         others=others,
+        waits=waits,
         final=last or answer is not Answer.UNKNOWN,
     )
+
+
+def _of_both(first: Sequence[Round], second: Sequence[Round]) -> list[int]:
+    """Indices of the rounds that both have made."""
+    return sorted({one.index for one in first} & {one.index for one in second})
 
 
 def _others(plan: Duel) -> tuple[str, ...]:
@@ -299,40 +370,45 @@ def last_bound(plan: Duel) -> float:
     return _alarm_bound(plan, len(plan.looks), plan.metric)
 
 
-def _suspicious(others: Sequence[Judged]) -> bool:
-    """Whether the CPU time may have grown by more than counts, and more rounds will decide."""
-    return any(
-        other.name == CPU and not other.worse and other.ratio > 1 + other.least / 2
-        for other in others
-    )
+def _may_be(figure: Judged) -> bool:
+    """Whether a figure may have got worse by as much as counts, and more rounds will decide."""
+    return figure.counts and not figure.worse and figure.p < _MAY_BE
 
 
-def _judged(
-    plan: Duel, look: int, values: Sequence[tuple[int, float]], name: str
-) -> Judged | None:
-    """Judge a further figure at a look; None where too few rounds have it."""
-    found = estimate(values)
-    if found is None:
-        return None
+def _judged(plan: Duel, look: int, found: Estimate, name: str) -> Judged:
+    """Judge a figure at a look: its interval, and whether it got worse."""
     least = LEAST.get(name, plan.find if plan.at_limit else LEAST_OTHERS)
+    if name == plan.metric:
+        least = plan.find
     alpha, beta = _alarm_bound(plan, look, name), _miss_bound(plan, look)
-    (ratio,) = _of_figure(name, (found.ratio,))
-    low, high = _of_figure(name, found.interval(_sure(plan)))
-    (worst,) = _of_figure(name, found.interval(1 - 2 * beta)[:1])
-    up = -1 if name == RATE else 1
-    return Judged(
+    low, high = _of_figure(name, found.interval(1 - 2 * beta))
+    low95, high95 = _of_figure(name, found.interval(_sure(plan)))
+    one = Judged(
         name=name,
-        ratio=ratio,
-        ci95=(low, high),
+        ratio=_of_figure(name, (found.ratio,))[0],
+        ci95=(low95, high95),
+        p=found.p_below(1.0),
         least=least,
-        worse=found.p_below(1.0) < alpha and up * (ratio - 1) > least / 2,
-        bound=max(0.0, up * (worst - 1)),
+        worse=False,
+        bound=max(0.0, 1 - low if name in _RATES else high - 1),
+        rounds=found.rounds,
     )
+    return replace(one, worse=one.counts and one.p < alpha)
+
+
+def _aged(plan: Duel, fresh: Estimate, values: Sequence[tuple[int, float]]) -> Estimate:
+    """Estimate the mean of old rounds, of which there may be one: they scatter as all do."""
+    level = [value - fresh.order * (2 * plan.order_of(index) - 1) for index, value in values]
+    mean, count = statistics.fmean(level), len(level)
+    squares = fresh.df * fresh.scatter**2 + math.fsum((value - mean) ** 2 for value in level)
+    df = fresh.df + count - 1
+    error = fresh.wider * math.sqrt(squares / df / count)
+    return replace(fresh, mean=mean, error=error, df=df, rounds=count)
 
 
 def _of_figure(name: str, gains: tuple[float, ...]) -> tuple[float, ...]:
     """Ratios of performance, ascending, as ratios of a figure, ascending."""
-    return gains if name == RATE else tuple(1 / gain for gain in gains[::-1])
+    return gains if name in _RATES else tuple(1 / gain for gain in gains[::-1])
 
 
 def _answer(
@@ -366,18 +442,22 @@ def trimmed(count: int) -> int:
     return int(TRIM * count) if count >= _TRIMMED_FROM else 0
 
 
-def estimate(values: Sequence[tuple[int, float]], least_wider: float = 1.0) -> Estimate | None:
+def estimate(
+    plan: Duel, values: Sequence[tuple[int, float]], least_wider: float = 1.0
+) -> Estimate | None:
     """Estimate the mean of the rounds' logarithms (index, logarithm).
 
     Rounds of the two orders may have another mean each; the estimate is halfway between, and
     the error is of what is left without that, at least `least_wider` times.  None with fewer
     than two rounds of each order.
     """
-    kinds = [[value for index, value in values if order_of(index) == one] for one in (0, 1)]
+    kinds = [
+        [value for index, value in values if plan.order_of(index) == one] for one in (0, 1)
+    ]
     if min(map(len, kinds)) < 2:
         return None
     order = (statistics.median(kinds[1]) - statistics.median(kinds[0])) / 2
-    level = [value - order * (2 * order_of(index) - 1) for index, value in values]
+    level = [value - order * (2 * plan.order_of(index) - 1) for index, value in values]
     count, trim = len(level), trimmed(len(level))
     mean, error = trimmed_mean(level, trim), standard_error(level, trim)
     if error is None:
@@ -390,23 +470,22 @@ def estimate(values: Sequence[tuple[int, float]], least_wider: float = 1.0) -> E
     return Estimate(mean, wider * error, df, order, error, wider, least_wider, count)
 
 
-def scatter(first: Sequence[Round], second: Sequence[Round]) -> float | None:
+def scatter(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> float | None:
     """Standard deviation of the rounds' logarithms about what their order makes of them (0..).
 
     None where too few rounds count.
     """
-    seen = sorted({one.index for one in first} & {one.index for one in second})
-    found = estimate(_gains(RATE, _counted(seen, first, second), first, second))
+    seen = _of_both(first, second)
+    found = estimate(plan, _gains(RATE, _counted(seen, first, second), first, second))
     return None if found is None else found.scatter
 
 
-def places_differ(first: Sequence[Round], second: Sequence[Round]) -> float | None:
+def places_differ(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> float | None:
     """By how much one place is slower than the other (0..1), of servers that are both up.
 
     None while it is not sure that they differ.
     """
-    seen = sorted({one.index for one in first} & {one.index for one in second})
-    found = estimate(_gains(RATE, seen, first, second))
+    found = estimate(plan, _gains(RATE, _of_both(first, second), first, second))
     if found is None or abs(found.order) < _PLACE_ERRORS * found.order_error:
         return None
     return 1 - math.exp(-abs(found.order))
@@ -478,9 +557,9 @@ def _gains(
     found: list[tuple[int, float]] = []
     for index in seen:
         one, other = ones[index], others[index]
-        if name == RATE and one is not None and other is not None and max(one, other):
+        if name in _RATES and one is not None and other is not None and max(one, other):
             # A server that completes nothing is slower by as much as can be.
             one, other = (max(rate, _FLOOR * max(one, other)) for rate in (one, other))
         if one and other:
-            found.append((index, math.log(other / one if name == RATE else one / other)))
+            found.append((index, math.log(other / one if name in _RATES else one / other)))
     return found

@@ -87,9 +87,7 @@ def error_budget(
     if not judged:
         return None
     spreads = [
-        spread
-        for base, other, _ in judged
-        if (spread := scatter(base.rounds, other.rounds)) is not None
+        spread for base, other, _ in judged if (spread := _scatter(base, other)) is not None
     ]
     spread = math.sqrt(statistics.fmean(one * one for one in spreads)) if spreads else 0.0
     moments = sorted(base.started_at for base, _, _ in judged)
@@ -105,7 +103,7 @@ def error_budget(
                     (math.log(found.ratio), spread / math.sqrt(found.rounds))
                     for base, other, found in judged
                     if bool(slowdown_of(base)) is slowed
-                    and (spread := scatter(base.rounds, other.rounds)) is not None
+                    and (spread := _scatter(base, other)) is not None
                 ]
                 for slowed in (False, True)
             ]
@@ -149,6 +147,12 @@ def _verdict(base: Record, other: Record) -> DuelVerdict | None:
     if not {base.outcome, other.outcome} <= BELIEVED or not isinstance(base.procedure, Duel):
         return None
     return judge(base.procedure, base.rounds, other.rounds)
+
+
+def _scatter(base: Record, other: Record) -> float | None:
+    """How far the rounds of a duel scatter (0..); None where too few count."""
+    plan = base.procedure
+    return scatter(plan, base.rounds, other.rounds) if isinstance(plan, Duel) else None
 
 
 def slowdown_of(record: Record) -> float:

@@ -32,7 +32,7 @@ def metrics_of(
 
     A mean needs all rounds that the procedure asks for, each with a value, and a figure that
     `holds`; else its value is None.  A procedure that ends as soon as it knows enough asks for
-    none.  A median is of the rounds that have it.  Raises
+    one with a value.  A median is of the rounds that have it.  Raises
     usage_error when nothing would be left of the planned rounds.
     """
     check_trim(procedure.rounds, procedure.trim)
@@ -49,8 +49,8 @@ def _metric(
     if kind.how == MEDIAN:
         middle = statistics.median(values) if values else None
         return Metric(**known, value=middle, n=len(values))
-    wanted = 1 if procedure.ends_early else procedure.rounds
-    if not holds or len(values) < len(rounds) or len(rounds) < wanted:
+    wanted = 1 if procedure.ends_early else max(procedure.rounds, len(rounds))
+    if not holds or len(values) < wanted:
         return Metric(**known, value=None)
     trim = procedure.trim
     return Metric(

@@ -218,6 +218,7 @@ class Point:
         """Run the server for a round; it is started clean, and stopped in the end."""
         with self._serving() as started:
             current.took_s[START_S] = started.start_s
+            current.started = self.clock()
             yield
 
     def abandon(self, current: OpenRound, error: LeaselabError) -> None:
@@ -326,6 +327,8 @@ class OpenRound:
     started_at: str
     began: float
     """By the point's clock, less what an earlier process has spent on it (s)."""
+    started: float = 0.0
+    """When its server had started, by the point's clock (s)."""
     made: list[Trial] = field(default_factory=list)
     """Its trials so far."""
     warm_ups: list[Trial] = field(default_factory=list)
@@ -346,6 +349,11 @@ class OpenRound:
     def prepare(self, load: Load, why: str, *, reset: bool = True) -> Trial:
         """Make a trial that counts for nothing, to its end; `why` is said of it."""
         return self._warmed(self.point.uncounted(load, self._warm_up_name, why, reset=reset))
+
+    @property
+    def age_s(self) -> float:
+        """Time since its server had started (s)."""
+        return self.point.clock() - self.started
 
     @property
     def _warm_up_name(self) -> str:

@@ -150,6 +150,11 @@ class Round(Figures, frozen=True, kw_only=True):
                 raise ValueError(f"round {self.index} names trial {place}, which it has not")
 
     @property
+    def is_dropped(self) -> bool:
+        """Whether it has trials, and none of them counts."""
+        return bool(self.trials) and not any(trial.valid for trial in self.trials)
+
+    @property
     def shown(self) -> Trial | None:
         """The trial of `shown_trial`."""
         return None if self.shown_trial is None else self.trials[self.shown_trial]

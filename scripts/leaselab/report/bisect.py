@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TextIO
 
-from leaselab.analysis.bisect import Culprit, End, Ending, Known, Limits, levels
+from leaselab.analysis.bisect import Builds, Culprit, End, Ending, Known, Limits, builds, levels
 from leaselab.analysis.culprits import Gap, Level
 from leaselab.analysis.duel import Answer
 from leaselab.analysis.layouts import OverLayouts
@@ -34,6 +34,8 @@ _SUBJECT = 50
 """Characters of a subject that a table shows."""
 _INSIDE = 12
 """Approximate number of commits measured to search inside a range."""
+_DOUBTFUL = 0.5
+"""Commits that look as slow as a culprit by their builds alone, from which on it is said."""
 _OUTCOMES = {
     Ending.FOUND: Outcome.REGRESSION,
     Ending.OPEN: Outcome.REGRESSION,
@@ -76,6 +78,11 @@ class Hunted:
         if self.end.ending is Ending.BROKEN and ends & self.unbuilt:
             return Outcome.BUILD
         return _OUTCOMES[self.end.ending]
+
+    @cached_property
+    def builds(self) -> Builds:
+        """By how much builds of the range may differ whose code is equally fast."""
+        return builds(self.known, self.end)
 
     @cached_property
     def culprits(self) -> Mapping[int, Culprit]:
@@ -244,7 +251,20 @@ def _culprit(hunted: Hunted, culprit: Culprit) -> str:
     if layouts is not None:
         *_, line = layouts_words(layouts)
         text += f". {line.removesuffix('.')}"
+    elif hunted.builds.as_slow(culprit) >= _DOUBTFUL:
+        text += f". It may be innocent: {builds_words(hunted.builds, culprit)}"
     return f"{text}."
+
+
+def builds_words(builds: Builds, culprit: Culprit) -> str:
+    """How many commits look as slow as a culprit by the place of their code alone."""
+    seen = f"by {builds.seen} of them" if builds.seen else "assumed, as too few were measured"
+    many = builds.as_slow(culprit)
+    return (
+        f"builds of equal code may scatter by {100 * builds.scatter:.1f} % ({seen}), and then "
+        f"about {many:.{1 if many < 10 else 0}f} of {builds.commits} commits look as slow. "
+        "Measure both in several layouts: --layouts 5"
+    )
 
 
 def _left(hunted: Hunted, left: Gap) -> str:
@@ -303,6 +323,7 @@ def hunted_document(hunted: Hunted) -> dict[str, Any]:
                 "subject": hunted.commits[culprit.gap.place].subject,
                 **gap_document(culprit.gap),
                 **level_document(culprit.level),
+                "as_slow_by_chance": hunted.builds.as_slow(culprit),
                 "merged": list(hunted.merged.get(culprit.gap.place, ())) or None,
                 "layouts": (
                     layouts_document(hunted.layouts[culprit.gap.place])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from leaselab.analysis.duel import Answer, DuelVerdict
+from leaselab.analysis.duel import Answer, DuelVerdict, Judged, Said
 from leaselab.analysis.error_budget import minutes_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.steadiness import UNSTEADY
@@ -105,8 +106,10 @@ def _duel_closing(verdict: Verdict, duel: DuelVerdict, base: Record, other: Reco
     else:
         text = f"the {title} of {name} is {pace_words(verdict.ratio)} than that of {before}"
     text += f" (95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
-    more = " and ".join(more_words(duel, other))
+    more = " and ".join(more_words(duel.worse, other))
     main = _main_closing(verdict, duel, text, minutes_of(base, other))
+    if likely := more_words((one for one in duel.others if one.said is Said.LIKELY), other):
+        main += f" Probably worse: {' and '.join(likely)}."
     if not more:
         return main
     if duel.answer is Answer.SLOWER:
@@ -114,13 +117,25 @@ def _duel_closing(verdict: Verdict, duel: DuelVerdict, base: Record, other: Reco
     return f"Worse: {name} has {more}. Of the {title}: {main[0].lower()}{main[1:]}"
 
 
-def more_words(duel: DuelVerdict, other: Record) -> list[str]:
-    """The further figures that got worse, each with its interval."""
+def more_words(figures: Iterable[Judged], other: Record) -> list[str]:
+    """Changes of figures of a duel, each with its interval."""
     return [
         f"{_percent(figure.ratio)} {metric_title(figure.name, other)} (95 % interval "
         f"{signed(figure.ci95[0])} to {signed(figure.ci95[1])})"
-        for figure in duel.worse
+        for figure in figures
     ]
+
+
+def said_words(figure: Judged) -> str:
+    """What a duel says of a figure, such as ``no rise bigger than 4.1 %``."""
+    if figure.said is Said.EXCLUDED:
+        return f"no {change_word(figure)} bigger than {100 * figure.bound:.1f} %"
+    return str(figure.said.value)
+
+
+def change_word(figure: Judged) -> str:
+    """The word for a change of a figure for the worse."""
+    return "rise" if figure.rises else "drop"
 
 
 def _main_closing(verdict: Verdict, duel: DuelVerdict, text: str, minutes: float) -> str:
@@ -143,10 +158,13 @@ def _main_closing(verdict: Verdict, duel: DuelVerdict, text: str, minutes: float
             f"that {duel.rounds} rounds add little information. Look for what disturbs "
             "one of the two for minutes, or give more --budget."
         )
+    slower = answer_word(Answer.SLOWER, duel.metric)
+    likely = f", probably {slower}" if duel.main.said is Said.LIKELY else ""
     return (
-        f"Cannot tell at this budget: {text} after {duel.rounds} rounds; a {worse(verdict)} of "
-        f"{verdict.threshold_percent:g} % would have been found in {100 * duel.power:.0f} of "
-        f"100 duels. Give --budget {math.ceil(duel.further * minutes)}, or a steadier machine."
+        f"Cannot tell at this budget{likely}: {text} after {duel.rounds} rounds; a "
+        f"{worse(verdict)} of {verdict.threshold_percent:g} % would have been found in "
+        f"{100 * duel.power:.0f} of 100 duels. Give --budget "
+        f"{math.ceil(duel.further * minutes)}, or a steadier machine."
     )
 
 

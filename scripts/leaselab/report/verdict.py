@@ -23,9 +23,11 @@ from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.closing import (
+    change_word,
     closing,
     metric_title,
     p_words,
+    said_words,
     sight_words,
     signed,
     time_apart,
@@ -112,7 +114,8 @@ def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
         "power": duel.power,
         "correlated": duel.correlated,
         "order": duel.order,
-        "judged": [asdict(other) for other in duel.others],
+        "dropped": duel.dropped,
+        "judged": [asdict(other) | {"answer": other.said.value} for other in duel.others],
         "also_changed": also_changed(base, comparison.other),
         "error_budget": budget_document(comparison.budget),
     }
@@ -187,7 +190,10 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
         f"{verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
         f"({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
     )
-    yield f"{verdict.test}: {p_words(verdict.p)}; {duel.rounds} rounds count"
+    yield (
+        f"{verdict.test}: {p_words(verdict.p)}; {duel.rounds} rounds count"
+        f"{_dropped(comparison) if duel.dropped else ''}"
+    )
     if duel.capped:
         faster = "B" if duel.ratio > 1 else "A"
         yield (
@@ -196,16 +202,11 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
         )
     for other in duel.others:
         low, high = other.ci95
-        change = "drop" if other.name == COMPLETED else "rise"
-        answer = f"no {change} bigger than {100 * other.bound:.1f} %"
-        if other.worse:
-            answer = "worse"
-        elif other.bound > 1:
-            answer = "too few rounds, or too much noise, to tell"
         yield (
             f"{metric_title(other.name, comparison.other)}, B to A: {other.ratio:.3f}, "
-            f"95 % interval {low:.3f} to {high:.3f} ({signed(other.ratio)}): {answer}; "
-            f"a {change} of {100 * other.least:g} % is looked for"
+            f"95 % interval {low:.3f} to {high:.3f} ({signed(other.ratio)}): "
+            f"{said_words(other)}; a {change_word(other)} of {100 * other.least:g} % is looked "
+            "for"
         )
     if abs(duel.order - 1) > _ORDER:
         yield (
@@ -216,6 +217,15 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
         f"power: as many rounds with this scatter find a {worse(verdict)} of "
         f"{verdict.threshold_percent:g} % in {100 * duel.power:.0f} of 100 duels"
     )
+
+
+def _dropped(comparison: Comparison) -> str:
+    """How many rounds of a duel were dropped, and why."""
+    dropped = [
+        one for _, record in _results(comparison) for one in record.rounds if one.is_dropped
+    ]
+    why = sorted({trial.reason for one in dropped for trial in one.trials})
+    return f", {len({one.index for one in dropped})} were dropped: {', '.join(why)}"
 
 
 def budget_line(comparison: Comparison) -> Iterator[str]:

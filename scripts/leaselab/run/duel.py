@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, judge, places_differ
 from leaselab.analysis.verdict import answer_word
@@ -20,10 +22,11 @@ from leaselab.model.procedure import RELOAD_S, STALLED_LIMIT
 from leaselab.model.procedures.duel import (
     FILLINGS,
     LEAST_ROUNDS,
+    MOST_DROPPED,
+    OLD,
     PAUSE_S,
     SIGHT_S,
     Duel,
-    order_of,
 )
 from leaselab.model.record import SERVER, Round
 
@@ -81,6 +84,7 @@ class DuelRounds:
         both = min(len(first), len(second))
         if both < max(len(first), len(second)):
             return False
+        self._refuse_dropped()
         if self.elsewhere and both == LEAST_ROUNDS:
             self._see_places()
         if both not in self._plan.looks:
@@ -91,16 +95,32 @@ class DuelRounds:
                 f"look {verdict.look} of {verdict.looks}: B to A "
                 f"{verdict.ratio:.3f}, {answer_word(verdict.answer, verdict.metric)}"
                 f"{'' if verdict.final else ' yet'}"
+                f"{'; may be worse: ' if verdict.waits else ''}{', '.join(verdict.waits)}"
             )
             self.points[0].listener(Phase(text=text))
         return both >= self._plan.rounds or (verdict is not None and verdict.final)
+
+    def _refuse_dropped(self) -> None:
+        """Say that the last round was dropped; raise invalid_measurement after several."""
+        first, second = (point.rounds for point in self.points)
+        pairs = [*zip(first, second, strict=True)]
+        row = [*takewhile(lambda pair: any(one.is_dropped for one in pair), reversed(pairs))]
+        if not row:
+            return
+        trials = [trial for one in row[0] for trial in one.trials if one.is_dropped]
+        if len(row) >= MOST_DROPPED:
+            raise none_counts(trials, f"the last {len(row)} rounds, and new loads for them")
+        text = (
+            f"round {row[0][0].index} is dropped: {trials[-1].reason}; looking for a load again"
+        )
+        self.points[0].listener(Phase(text=text))
 
     def _see_places(self) -> None:
         """Raise an invalid-measurement error where one address is far slower than the other.
 
         Otherwise one server of each round would be far below or far beyond its limit.
         """
-        apart = places_differ(*(point.rounds for point in self.points))
+        apart = places_differ(self._plan, *(point.rounds for point in self.points))
         if apart is not None and apart > MOST_APART:
             raise invalid_measurement(
                 "the two places of the server's host differ, so no two servers can be compared "
@@ -118,8 +138,7 @@ class DuelRounds:
         first, second = self.points
         index = min(len(first.rounds), len(second.rounds)) + 1
         sides = [side for side in (0, 1) if len(self.points[side].rounds) < index]
-        swapped = order_of(index)
-        # The first round always begins with A, whose load is searched.
+        swapped = self._plan.order_of(index)
         order = sides[::-1] if swapped else sides
         if self.elsewhere:
             for side, point in enumerate(self.points):
@@ -147,11 +166,15 @@ class DuelRounds:
             for side in order:
                 at.side = side
                 opened[side] = stack.enter_context(self._serving(index, side, at))
-            rate = self._load(opened, at)
+            rate = self._load(index, opened, at)
             clients = self._clients(rate)
             for side in order:
                 at.side = side
                 self._ready(side, opened[side], rate, clients)
+            old = self._is_old(index)
+            for done, side in enumerate(order if old else ()):
+                at.side = side
+                self._age(side, opened[side], rate, clients, share=len(order) - done)
             for turn in range(self._plan.trials):
                 for side in order if turn % 2 == 0 else reversed(order):
                     at.side = side
@@ -159,7 +182,7 @@ class DuelRounds:
             answers = {}
             for side in order:
                 at.side = side
-                answers[side] = self._method(side).answer(opened[side].made, clients)
+                answers[side] = self._method(side).answer(opened[side].made, clients, old=old)
         for side in order:
             self.points[side].complete(opened[side], answers[side])
 
@@ -167,12 +190,14 @@ class DuelRounds:
         """Run one point alone, for all of its trials of a round."""
         at.side = side
         with self._serving(index, side, at) as current:
-            rate = self._load({side: current}, at)
+            rate = self._load(index, {side: current}, at)
             clients = self._clients(rate)
             self._ready(side, current, rate, clients)
+            if old := self._is_old(index):
+                self._age(side, current, rate, clients)
             for _ in range(self._plan.trials):
                 self._method(side).turn(current.ask, rate, clients)
-            answer = self._method(side).answer(current.made, clients)
+            answer = self._method(side).answer(current.made, clients, old=old)
         self.points[side].complete(current, answer)
 
     def _started(self, index: int, side: int, at: _Current) -> None:
@@ -208,9 +233,25 @@ class DuelRounds:
 
     def _clients(self, rate: int) -> int:
         """Number of returning clients, the same in all rounds; 0 where each is new."""
-        made = self.points[0].rounds
+        made = [one for one in self.points[0].rounds if not one.is_dropped]
         first = made[0].trials[-1].rate if made else rate
         return self._method(0).clients(first) * self._come_back
+
+    def _is_old(self, index: int) -> bool:
+        """Whether the servers of a round are to be old: also all that a verdict waits for."""
+        if self._plan.is_old(index):
+            return True
+        verdict = judge(self._plan, *(point.rounds for point in self.points))
+        return verdict is not None and OLD in verdict.waits
+
+    def _age(
+        self, side: int, current: OpenRound, rate: int, clients: int, share: int = 1
+    ) -> None:
+        """Let a server grow old, for one of so many shares of the time that is left."""
+        seconds = math.ceil((self._plan.old_s - current.age_s) / share)
+        if seconds > 0:
+            load = self._method(side).aging(rate, clients, seconds)
+            current.prepare(load, "letting the server grow old", reset=not clients)
 
     @property
     def _come_back(self) -> bool:
@@ -246,56 +287,71 @@ class DuelRounds:
             raise AssertionError(f"a point of a duel is measured by {method}")
         return method
 
-    def _load(self, opened: Mapping[int, OpenRound], at: _Current) -> int:
-        """The load of the round: the same for both servers.
+    def _load(self, index: int, opened: Mapping[int, OpenRound], at: _Current) -> int:
+        """The load of a round: the same for both servers.
 
-        Where it is not known, A searches its own load, and B one that also exceeds its
-        capacity, both with trials that do not count.
+        Where it is not known, or the round before was dropped, one server searches its own
+        load, and the other one that also exceeds its capacity, both with trials that do not
+        count.  Of two that are up, A searches.
         """
-        first, second = (point.rounds for point in self.points)
-        if not self._plan.at_limit:
-            known = first or second
-            limit = None if known else self._sight(opened[0], at)
-            return known[0].trials[-1].rate if limit is None else self._method(0).below(limit)
-        if len(first) != len(second):  # one of them has made this round already
-            rate = max(first, second, key=len)[-1].trials[-1].rate
-            if not second:
-                self._lift(opened[1], at, rate)
+        side = min(opened)
+        first, second = (self._since_dropped(point.rounds, index) for point in self.points)
+        ahead = next((one for point in self.points for one in point.rounds[index - 1 :]), None)
+        if ahead is not None:  # the other one has made this round already
+            rate = ahead.trials[-1].rate
+            if self._plan.at_limit and not first and not ahead.is_dropped:
+                self._lift(side, opened[side], at, rate)
             return rate
-        if len(second) == 1:
+        if not self._plan.at_limit:
+            if first:
+                return first[0].trials[-1].rate
+            return self._method(side).below(self._sight(side, opened[side], at))
+        if len(second) == 1 and not self.elsewhere:
             return max(self._lifted(first[0], second[0]), next_load(self._plan, first, second))
         if first:
             return next_load(self._plan, first, second)
-        rate = self._sight(opened[0], at)
-        return self._lift(opened[1], at, rate) if 1 in opened else rate
+        rate = self._sight(side, opened[side], at)
+        return self._lift(1, opened[1], at, rate) if len(opened) > 1 else rate
 
-    def _sight(self, sighting: OpenRound, at: _Current) -> int:
-        """Search a load slightly above the capacity of A."""
-        at.side = 0
+    def _since_dropped(self, rounds: Sequence[Round], index: int) -> Sequence[Round]:
+        """The rounds before one of this index, from the last on that looked for a load."""
+        before = rounds[: index - 1]
+        dropped = (
+            one.index
+            for point in self.points
+            for one in point.rounds[: index - 1]
+            if one.is_dropped
+        )
+        return before[max(dropped, default=0) :]
+
+    def _sight(self, side: int, sighting: OpenRound, at: _Current) -> int:
+        """Search a load slightly above the capacity of a server."""
+        at.side = side
         looked = len(sighting.warm_ups)
         while (rate := sighted(self._plan, sighting.warm_ups[looked:])) is None:
             wanted = next_sight(self._plan, sighting.warm_ups[looked:])
-            self._look(0, sighting, wanted)
+            self._look(side, sighting, wanted)
         return rate
 
-    def _lift(self, sighting: OpenRound, at: _Current, rate: int) -> int:
-        """Search a load that also exceeds the capacity of B."""
-        at.side = 1
+    def _lift(self, side: int, sighting: OpenRound, at: _Current, rate: int) -> int:
+        """Search a load that also exceeds the capacity of the other server."""
+        at.side = side
         looked = len(sighting.warm_ups)
         while not (lift := lifted(self._plan, rate, sighting.warm_ups[looked:]))[1]:
-            self._look(1, sighting, lift[0])
+            self._look(side, sighting, lift[0])
         return lift[0]
 
     def _look(self, side: int, sighting: OpenRound, rate: int) -> None:
         load = self._method(side).looking(rate, come_back=self._come_back)
         sighting.prepare(load, "looking for a load")
 
-    def _lifted(self, first: Round, second: Round) -> int:
-        """The load that B searched in the first round, which may have been lower."""
-        rate = first.trials[-1].rate
+    def _lifted(self, *begun: Round) -> int:
+        """The load that the second server of a round searched, which may have been lower."""
+        other = begun[1 - self._plan.order_of(begun[0].index)]
+        rate = other.trials[-1].rate
         looked = [
             trial
-            for trial in second.warm_ups
+            for trial in other.warm_ups
             if trial.duration_s == SIGHT_S and trial.rate >= rate
         ]
         # Loads of the warm-up that followed the search may look like its own.

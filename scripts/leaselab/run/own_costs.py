@@ -143,7 +143,7 @@ def _judged(own: OwnCost, comparison: Comparison | str) -> OwnCost:
         ci95=(1 - high, 1 - low),
         bound=verdict.duel.bound,
         at_least=verdict.limit is not Limit.NONE,
-        more=tuple(more_words(verdict.duel, comparison.other)),
+        more=tuple(more_words(verdict.duel.worse, comparison.other)),
     )
 
 

@@ -28,6 +28,7 @@ from leaselab.model.bounds import clipped, fitted, misfit
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.model.procedure import RELOAD_S, SERVER_KINDS, WRITTEN_RATE
 from leaselab.model.procedures import AnyProcedure
+from leaselab.model.procedures.duel import OLD
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import (
     GENERATOR,
@@ -243,10 +244,10 @@ def _metrics(
 ) -> tuple[record.Metric, ...]:
     own = procedure.metrics(scenario.transaction.plural)
     kinds = tuple({kind.name: kind for kind in (*own, *SERVER_KINDS)}.values())
-    # few servers count their writes, or reload their data
+    # few servers count their writes, or reload their data, and few duels have old rounds
     missing = {
         name
-        for name in (RELOAD_S, WRITTEN_RATE)
+        for name in (RELOAD_S, WRITTEN_RATE, OLD)
         if name != own[0].name and all(each.metrics.get(name) is None for each in rounds)
     }
     kinds = tuple(kind for kind in kinds if kind.name not in missing)

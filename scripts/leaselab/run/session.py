@@ -130,6 +130,7 @@ class Session(Workplace):
             both_up = min(map(len, placed.values())) > 1
             if experiment.slowdown is None:
                 procedure = self._as_known(of, procedure)
+            procedure = msgspec.structs.replace(procedure, seed=experiment.id)
             experiment = msgspec.structs.replace(experiment, both_up=both_up)
             placed = {
                 point_id: [replace(bench, procedure=procedure) for bench in benches]

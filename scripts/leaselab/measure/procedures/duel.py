@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.procedures.method import Found, Method, none_counts
-from leaselab.model.procedure import STALLED_LIMIT
-from leaselab.model.procedures.duel import BELOW, FILLING_SHARE, SIGHT_S, Duel
+from leaselab.measure.procedures.method import Found, Method
+from leaselab.model.procedure import COMPLETED, P99, STALLED_LIMIT
+from leaselab.model.procedures.duel import BELOW, FILLING_SHARE, OLD, SIGHT_S, Duel
 from leaselab.model.record import Round
 from leaselab.model.trial import Load, Trial, completed_rate_of, loss_ratio_of
 
@@ -58,6 +58,12 @@ class DuelTrials(Method[Duel]):
         rate = math.ceil(clients / filling_s)
         return Load(rate, max(filling_s, plan.warm_up_s), clients=clients)
 
+    def aging(self, rate: int, clients: int, seconds: int) -> Load:
+        """Return the load under which a server grows old: one that it serves."""
+        plan = self.procedure
+        least = min(FILLING_SHARE * rate, plan.most_attempted / seconds)
+        return Load(max(1, int(least)), seconds, clients=clients)
+
     def turn(self, ask: Ask, rate: int, clients: int = 0) -> Trial:
         """Make one trial; one that a stall of the generator spoiled is made again.
 
@@ -70,23 +76,22 @@ class DuelTrials(Method[Duel]):
                 break
         return trial
 
-    def answer(self, made: Sequence[Trial], clients: int = 0) -> Found:
+    def answer(self, made: Sequence[Trial], clients: int = 0, *, old: bool = False) -> Found:
         """What the trials of a round come to; `clients` is how many came back in turn.
 
-        Without any they come to nothing themselves.  Raises an invalid-measurement error where
-        there are some, and none counts.
+        Nothing where none counts: the round is dropped.  `old`: the server was old.
         """
-        if not made:
-            return Found()
         counted = [trial for trial in made if trial.valid]
         if not counted:
-            raise none_counts(made, f"load of {made[-1].rate}/s")
+            return Found()
         attempted = sum(trial.attempted for trial in counted)
         traffic_s = sum(trial.traffic_s for trial in counted)
         late = [trial.whole.p99 for trial in counted if trial.whole]
+        completed = completed_rate_of(counted)
         metrics = {
-            "p99_s": statistics.median(late) if late else None,
-            "completed_rate": completed_rate_of(counted),
+            P99: statistics.median(late) if late else None,
+            COMPLETED: completed,
+            OLD: completed if old else None,
             "offered_rate": attempted / traffic_s,
             "loss_ratio": loss_ratio_of(counted),
             "clients": clients or None,

@@ -44,7 +44,9 @@ DUEL: Final = "duel"
 _Metric = Literal["completed_rate", "cpu_us", "p99_s", "memory_mib", "start_s", "reload_s"]
 METRICS: tuple[str, ...] = get_args(_Metric)
 """Figures that a duel can be about, the usual one first."""
-LEAST = {P99: 0.25, MEMORY: 0.1, START_S: 0.25, RELOAD_S: 0.25}
+OLD = "old_rate"
+"""Name of the metric of old rounds: their completed rate."""
+LEAST = {OLD: 0.1, P99: 0.25, MEMORY: 0.1, START_S: 0.25, RELOAD_S: 0.25}
 """Smallest change that a duel looks for, by figure (ratio, 0..)."""
 LEAST_OTHERS = 0.03
 """The same for all other figures."""
@@ -54,7 +56,9 @@ starts: both servers can serve it."""
 LEAST_ROUNDS = 4
 """Fewest rounds that separate the noise from the order within a round: two of each order."""
 _Half = Annotated[float, msgspec.Meta(gt=0, lt=0.5)]
-_NO_RULER = frozenset({"rate", "max_rate", "find", "false_alarm", "missed", "wider"})
+_NO_RULER = frozenset(
+    {"rate", "max_rate", "find", "false_alarm", "missed", "wider", "old_s", "seed"}
+)
 """Parameters that may differ between results that are compared, beyond those of all."""
 _FIRST_LOOK, _NEXT_LOOK = 5, 1.07
 """Rounds before the first look (interim analysis), and the factor of the rounds from one look
@@ -72,6 +76,9 @@ MOST_WIDER = 10.0
 """Highest factor of the error: a bench that needs a higher one can compare nothing."""
 _BLOCK = 4
 """Rounds in a block: half of them have one order, half the other."""
+_OLD_EVERY = 16
+"""One of so many rounds is old, the first one among them: the search for the load ages its
+servers anyway."""
 PAUSE_S = 0.5
 """Longest pause before a round (s); its length is random."""
 FILLING_SHARE, FILLINGS = 0.6, 3
@@ -81,22 +88,18 @@ LOSSLESS_S = 0.35
 """Time beside the traffic of a trial without loss (s): it ends with the last answer."""
 SIGHT_S = 1
 """Length of a trial that searches the first load (s)."""
+MOST_DROPPED = 3
+"""Dropped rounds in a row, in which no trial of one server counts, after which a duel ends."""
 SIGHTING_TRIALS = 30
 """Most trials that search the first load."""
 
 
 @cache
-def order_of(index: int) -> int:
-    """Return the order of the servers in a round, by its index from 1: 0 or 1.
-
-    Of each four rounds, two have each order.  The choice is pseudo-random, so that a periodic
-    disturbance does not always affect the same server; its seed is the same for every duel, so
-    that a resumed duel continues the same sequence.
-    """
-    block, place = divmod(index - 1, _BLOCK)
+def _order(seed: str, block: int) -> tuple[int, ...]:
+    """Return the order of the servers in each round of a block: 0 or 1."""
     order = [0, 1] * (_BLOCK // 2)
-    random.Random(f"duel {block}").shuffle(order)  # noqa: S311 - random order, nothing secret
-    return order[place]
+    random.Random(f"{seed} {block}").shuffle(order)  # noqa: S311 - random order, nothing secret
+    return tuple(order)
 
 
 def _steps(spent: Iterable[float]) -> tuple[float, ...]:
@@ -139,10 +142,9 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     """Loss (0..1) that is not an overload: a trial whose higher loss may be due to its
     generator is repeated."""
     clients_s: Annotated[int, msgspec.Meta(ge=0, le=60)] = 1
-    """Number of clients, as the seconds for which three quarters of the first round's load
-    begin new ones (s): all are served before the trials and return in turn, so that both
-    servers store the same. 0: each client is new, and the server is emptied after each
-    trial."""
+    """Number of clients, as the seconds for which 0.6 of the first round's load begins new ones
+    (s): all are served before the trials and return in turn, so that both servers store the
+    same. 0: each client is new, and the server is emptied after each trial."""
     find: Annotated[float, msgspec.Meta(ge=0, lt=0.5)] = 0
     """Smallest change for the worse that the duel is to find (0..1). 0: 0.03 of the rate and of
     CPU time, 0.1 of memory, 0.25 of times."""
@@ -155,6 +157,12 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     wider: Annotated[float, msgspec.Meta(ge=1, le=MOST_WIDER)] = 1.0
     """Least factor of the standard error: by how much the duels that calibrate this bench
     scatter more than their rounds explain."""
+    old_s: Annotated[int, msgspec.Meta(ge=0, le=600)] = 25
+    """Least time from the start of the servers to their trials in old rounds (s): the first
+    round, and one of each 16. 0: no round is old."""
+    seed: str = DUEL
+    """What the order of the servers in each round is drawn by: the id of the experiment, so
+    that a resumed duel goes on with the same sequence, and no two duels have the same."""
 
     def __post_init__(self) -> None:
         """Set the smallest change by the metric."""
@@ -192,6 +200,20 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     def starts(self) -> bool:
         """Whether a round only starts the servers, and loads neither."""
         return self.metric in (START_S, RELOAD_S)
+
+    def order_of(self, index: int) -> int:
+        """Return the order of the servers in a round, by its index from 1: 0 or 1.
+
+        Of each four rounds, two have each order.  The choice is random, so that a periodic
+        disturbance does not always affect the same server; the first round begins with A, whose
+        load is searched.
+        """
+        block, place = divmod(index - 1, _BLOCK)
+        return _order(self.seed, block)[place] ^ _order(self.seed, 0)[0]
+
+    def is_old(self, index: int) -> bool:
+        """Whether the servers of a round are to be old, by its index from 1."""
+        return self.at_limit and bool(self.old_s) and index % _OLD_EVERY == 1
 
     @property
     def higher_is_better(self) -> bool:
@@ -275,7 +297,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
 
     @property
     def longest_trial_s(self) -> float:
-        return self.trial_s
+        return max(self.trial_s, self.old_s)
 
     def ruler(self) -> dict[str, Any]:
         """As of every procedure.
@@ -291,22 +313,32 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         beside = self.beside_s
         trials = self.trials + STALLED_LIMIT
         round_s = max(self.warm_up_s, FILLINGS * (2 * self.clients_s + beside)) + beside
-        round_s += trials * (self.trial_s + beside) + ROUND_OVERHEAD_S + PAUSE_S
+        round_s += trials * (self.trial_s + beside) + ROUND_OVERHEAD_S + PAUSE_S + self.old_s
+        # After each round that is dropped, and before the first, both servers look for a load.
         sighting = SIGHTING_TRIALS * (SIGHT_S + beside)
-        return self.rounds * round_s + 2 * sighting + PAUSE_LIMIT_S
+        return self.rounds * (round_s + sighting) + 2 * sighting + PAUSE_LIMIT_S
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the metrics: first the one that decides, then cost, latency, load and loss.
 
-        Also the number of returning clients; None where each was new.
+        Also the number of returning clients, None where each was new, and what old rounds
+        completed.
         """
+        completed = completed_kind(plural)
         kinds = (
-            completed_kind(plural),
+            completed,
             cpu_kind(plural),
             P99_KIND,
             MetricKind("offered_rate", "offered load", f"{plural}/s", "neither"),
             LOSS_KIND,
             MetricKind("clients", "clients that come back", "clients", "neither", MEDIAN),
+            MetricKind(
+                OLD,
+                f"{completed.title} {self.old_s} s after the start",
+                completed.unit,
+                "higher",
+                MEDIAN,
+            ),
         )
         main = next(kind for kind in (*kinds, *SERVER_KINDS) if kind.name == self.metric)
         return (main, *(kind for kind in kinds if kind is not main and not self.starts))
