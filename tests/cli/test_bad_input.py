@@ -10,6 +10,7 @@ from tests.bench_document import DOCUMENT
 from tests.examples import archive_result
 from tests.inventories import parsed
 from tests.made_up import LISTING
+from tests.repositories import commit, make_repository
 
 from leaselab.cli.main import main
 from leaselab.lab import benches
@@ -86,10 +87,24 @@ def test_an_unknown_scenario_names_the_nearest_three_but_a_pattern_none(
     assert line.endswith("? `leaselab list --scenarios` has all")
 
 
-def test_one_that_is_near_nothing_has_suggestions_and_no_list_of_all(refused):
-    line = refused("step", "deploy", "nosuch")
-    assert line.count("'") == 8
-    assert len(line) < 200
+@pytest.mark.parametrize(
+    ("typed", "advice"),
+    [
+        ("nosuch", "`leaselab list --scenarios` has all"),
+        ("V4-MEMFILE", "did you mean 'v4-memfile'? `leaselab list --scenarios` has all"),
+        ("v4-memfile,v6-memfile", "separate names by spaces"),
+        ("kea", "kea has v4-chatty, v4-memfile, v4-mysql and others: `leaselab list "
+         "--scenarios --server kea`"),
+        ("v4-kea", "--server kea`"),
+        ("bind", "--server bind9`"),
+        ("dhcpd", "--server isc_dhcpd`"),
+        ("v6", "as a pattern, it is 'v6-*' (37 scenarios)"),
+    ],
+)  # fmt: skip
+def test_a_name_of_no_scenario_is_answered_with_what_was_meant(refused, typed, advice):
+    line = refused("step", "deploy", typed)
+    assert line.startswith(f"scenarios: unknown scenario '{typed}'; ")
+    assert line.endswith(advice)
 
 
 @pytest.mark.parametrize(
@@ -173,5 +188,30 @@ def test_resuming_what_was_never_begun_is_refused(refused):
 def test_a_scenario_in_place_of_a_result_is_named_as_one(refused, tmp_path):
     archive_result(tmp_path / "archive")
     assert refused("show", "v6-mysql", "--results", str(tmp_path / "archive")) == (
-        "no such result: 'v6-mysql'; it is a scenario: `leaselab show --scenario v6-mysql`"
+        "no result of v6-mysql yet; `leaselab run v6-mysql` makes one; `leaselab show "
+        "--scenario v6-mysql` has its settings"
+    )
+    assert refused("show", "last", "--scenario", "v6-mysql").endswith(
+        "(found last as well); its newest result: `leaselab show v6-mysql`"
+    )
+
+
+@pytest.mark.parametrize("words", ["bisect --good HEAD~1 --bad HEAD", "run --commit HEAD"])
+def test_a_repository_of_another_server_is_refused_before_anything_is_built(
+    refused, tmp_path, words
+):
+    place = make_repository(tmp_path / "dnsmasq")
+    for number in range(2):
+        files = {"Makefile": "all:", "src/dnsmasq.c": f"/* {number} */"}
+        commit(place, f"Change {number}", files, minute=number)
+    command, *options = words.split()
+    assert refused(command, "v4-memfile", *options, "--repo", str(place)) == (
+        f"{place}: this repository is of dnsmasq, and v4-memfile measures kea; "
+        "`leaselab list --scenarios --server dnsmasq` has its scenarios"
+    )
+
+
+def test_a_release_that_the_lab_has_not_is_refused_before_the_bench_is_asked(refused):
+    assert refused("run", "--distribution", "buster") == (
+        "--distribution: unknown release 'buster' (wanted one of bookworm, trixie)"
     )

@@ -161,7 +161,7 @@ def test_each_durability_is_a_configuration(tmp_path, capsys):
         ),
         (
             [*WEBINAR, "--within-s", "5"],
-            "--within-s: it would have no effect",
+            "--within-s works only with",
         ),
         ([*WEBINAR, "--rush", "2", "30"], "share of the clients out of range"),
         ([*WEBINAR, "--rush", "1", "30", "--at-once"], "not allowed with"),

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from datetime import timedelta
 from xml.etree import ElementTree as ET
 
@@ -87,7 +88,7 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
     said = (
         "Slower: kea 2.6.3 of commit bbbbbbbbbb (Describe each packet twice) is 8.0 % "
         "slower than kea 2.6.3 of commit aaaaaaaaaa (Start) across sessions 60 min apart, with "
-        "the drift of the machine in it (p < 0.0001); 5 % are allowed."
+        "the drift of the machine in it (p < 0.0001); the threshold is 5 %."
     )
     assert out.splitlines() == [
         "   server     commit      subject                     "
@@ -134,7 +135,7 @@ def test_a_regression_names_the_commit_and_by_how_much(measured, compared):
                 "smallest drop that runs with this scatter could have shown is 0.5 %.",
             ),
         ),
-        (0.92, "10", ("equal", "10 % are allowed")),
+        (0.92, "10", ("equal", "the threshold is 10 %")),
     ],
 )
 def test_what_is_no_regression_ends_well(measured, compared, factor, threshold, message):
@@ -145,6 +146,18 @@ def test_what_is_no_regression_ends_well(measured, compared, factor, threshold, 
     assert said in out.splitlines()[-1]
     assert f"## Leaselab: {word} across sessions\n" in comment
     assert [part.tag for part in judged] == ["system-out"]
+
+
+def test_a_terminal_gets_the_verdict_once_and_what_to_do_next(measured, capsys, monkeypatch):
+    base, other = measured("a"), measured("b", 0.92)
+    monkeypatch.setenv("COLUMNS", "80")
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    assert main(["compare", base.id, other.id]) == 1
+    out, err = capsys.readouterr()
+    assert (out + err).count("Regression: ") == 1
+    assert err.splitlines()[0] == "next:"
+    assert err.splitlines()[1].startswith("  ./leaselab compare aaaaaaaaaa bbbbbbbbbb --live ")
 
 
 def test_json_is_one_document_whatever_comes_of_it(measured, compared):
@@ -328,6 +341,11 @@ class TestNamesOfCommits:
         [
             (["v1.0", "missing", "--scenario", "v4-memfile"], "no result of v4-memfile for"),
             (["v1.0", "nosuch", "--scenario", "v4-memfile"], "no commit 'nosuch'"),
+            (["missing", "nosuch", "--scenario", "v4-memfile"], "no commit 'nosuch'"),
+            (
+                ["v1.0", "missing", "--scenario", "v4-memfile"],
+                "or add --live to measure both now",
+            ),
             (["v1.0", "main", "--scenario", "v4-*hs"], "no result of any scenario for main"),
             (["v1.0", "nosuch", "--scenario", "v4-*"], "no commit 'nosuch'"),
             (["v1.0", "main", "--scenario", "memfil"], "did you mean 'memfile', "),

@@ -70,6 +70,32 @@ def test_a_set_up_checkout_answers_at_once_and_says_nothing_else():
     assert sum(os.times()[2:4]) - before < 2.0, "seconds of CPU time"
 
 
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_help_of_the_extras_lists_them_and_installs_nothing(checkout, word):
+    done = launch(checkout / "leaselab", "extra", word)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.findall(r"^  (\w+) ", done.stdout, re.M) == [
+        *("captures", "collections", "jobs", "parquet"),
+    ]
+    assert not (checkout / ".venv").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("dev test --help", "usage: leaselab dev test"),
+        ("test --help", "usage: leaselab dev test"),
+        ("dev lint --help", "usage: leaselab dev lint"),
+        ("dev bench", "  search      our search against"),
+        ("dev bench --help", "  verdicts    how often"),
+    ],
+)
+def test_help_of_the_developers_commands_is_the_engines_and_runs_nothing(words, said):
+    done = launch(ROOT / "leaselab", *words.split())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in done.stdout
+
+
 def test_it_works_through_a_link_from_any_folder(tmp_path):
     link = tmp_path / "linked"
     link.symlink_to(ROOT / "leaselab")

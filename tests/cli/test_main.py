@@ -123,53 +123,71 @@ def test_version(capsys, word):
     [
         (
             ["lst"],
-            "unknown command 'lst' (wanted a command of leaselab); did you mean "
-            "`leaselab list`?",
+            "leaselab: no command 'lst'; did you mean `leaselab list`?",
         ),
         (
             ["check"],
-            "unknown command 'check' (wanted a command of leaselab); did you mean "
-            "`leaselab lab check`?",
+            "leaselab: no command 'check'; did you mean `leaselab lab check`?",
         ),
         (
             ["dev", "tst"],
-            "unknown command 'dev tst' (wanted dev archive, dev bench, dev completion, "
-            "dev lint, dev man, dev test); "
-            "did you mean `leaselab dev test`?",
+            "leaselab: no command 'dev tst'; did you mean `leaselab dev test`?",
         ),
         (
             ["xyzzy"],
-            "unknown command 'xyzzy' (wanted a command of leaselab); see `leaselab --help`",
+            "leaselab: no command 'xyzzy'; all commands: `leaselab --help`",
+        ),
+        (
+            ["dev", "xyzzy"],
+            "leaselab: no command 'dev xyzzy' (wanted archive, bench, completion, lint, man, "
+            "test); all commands: `leaselab dev --help`",
+        ),
+        (
+            ["kea"],
+            "leaselab: no command 'kea'; to measure it: `leaselab run v4-memfile`; all "
+            "commands: `leaselab --help`",
         ),
         (
             ["--json", "list"],
-            "options follow the command (found --json, wanted leaselab COMMAND --json); "
-            "see `leaselab --help`",
+            "leaselab: options follow the command (found --json, wanted leaselab COMMAND "
+            "--json); see `leaselab --help`",
         ),
         (
             ["show", "--josn"],
-            "leaselab show: unknown option '--josn' (wanted leaselab show [ID|PATH|last] "
-            "[OPTION...]); did you mean '--json'?",
+            "leaselab show: no option '--josn'; did you mean --json?",
+        ),
+        (
+            ["rerun", "--quick"],
+            "leaselab rerun: no option '--quick'; see `leaselab rerun --help`",
+        ),
+        (["run", "--QUICK"], "leaselab run: no option '--QUICK'; did you mean --quick?"),
+        (
+            ["run", "--scenario", "v4-memfile"],
+            "leaselab run: no option '--scenario'; it needs none: `leaselab run SCENARIO`",
+        ),
+        (
+            ["run", "--quick=yes"],
+            "leaselab: --quick: it takes no value (found 'yes'); see `leaselab run --help`",
         ),
         (
             ["list", "--limit", "x"],
-            "--limit: not a whole number from 0 to 1000000 (found 'x'); "
+            "leaselab: --limit: not a whole number from 0 to 1000000 (found 'x'); "
             "see `leaselab list --help`",
         ),
         (
             ["step", "deploy"],
-            "SCENARIO is missing (wanted leaselab step deploy SCENARIO [OPTION...]); "
+            "leaselab: SCENARIO is missing (wanted leaselab step deploy SCENARIO [OPTION...]); "
             "see `leaselab step deploy --help`",
         ),
         (
             ["show", "one", ""],
-            "one argument too many (found '', wanted leaselab show [ID|PATH|last] "
-            "[OPTION...]); see `leaselab show --help`",
+            "leaselab: one argument too many (found '', wanted leaselab show "
+            "[ID|PATH|SCENARIO|last] [OPTION...]); see `leaselab show --help`",
         ),
         (
             ["show", "one", "two"],
-            "one argument too many (found 'two', wanted leaselab show [ID|PATH|last] "
-            "[OPTION...]); see `leaselab show --help`",
+            "leaselab: one argument too many (found 'two', wanted leaselab show "
+            "[ID|PATH|SCENARIO|last] [OPTION...]); see `leaselab show --help`",
         ),
     ],
 )
@@ -177,7 +195,7 @@ def test_bad_input_is_one_line_on_stderr(capsys, arguments, message):
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == f"leaselab: {message}\n"
+    assert captured.err == f"{message}\n"
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))

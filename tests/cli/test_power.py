@@ -15,7 +15,7 @@ from leaselab.lab.checkout import checkout_root
 from leaselab.lab.lease import command_file, write_hold
 from leaselab.lab.lock import Hold, ask, new_hold, status
 from leaselab.model.bench import HostAccess
-from leaselab.model.errors import lab_broken
+from leaselab.model.errors import IN_USE, lab_broken
 from leaselab.run import preparation, recovery
 from leaselab.run.recovery import Switched
 
@@ -96,7 +96,7 @@ class TestCommand:
     @pytest.mark.parametrize("host", ["sut", "gen"])
     def test_a_bench_that_is_held_is_refused_unless_it_is_forced(self, bench, capsys, host):
         taken(bench)
-        assert main(["lab", "power", "cycle", host]) == 4
+        assert main(["lab", "power", "cycle", host]) == IN_USE
         assert "the bench is in use (found ana@laptop, a test" in capsys.readouterr().err
         assert bench.switched == ()
         assert main(["lab", "power", "status", host]) == 0
@@ -226,7 +226,7 @@ class TestRecovery:
         taken(bench)
         bench.dead = {"sut"}
         for command in (["step", "provision"], ["lab", "take"]):
-            assert main(command) == 4
+            assert main(command) == IN_USE
             assert "the bench is in use (found ana@laptop" in capsys.readouterr().err
         assert bench.switched == ()
 
@@ -354,7 +354,7 @@ class TestResume:
     def test_another_users_bench_is_left_alone(self, bench, sweep, capsys):
         taken(bench)
         bench.dead = {"sut"}
-        assert main(["resume", sweep, "--recover"]) == 4
+        assert main(["resume", sweep, "--recover"]) == IN_USE
         assert "the bench is in use (found ana@laptop" in capsys.readouterr().err
         assert bench.switched == ()
         assert bench.seen == []

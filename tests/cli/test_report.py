@@ -44,7 +44,7 @@ def test_the_first_of_its_kind_stands_alone(archived, tmp_path):
 @pytest.mark.usefixtures("archived")
 def test_the_whole_archive_is_against_nothing(capsys):
     assert main(["report", "--against", "previous"]) == 2
-    assert "--against: it would have no effect" in capsys.readouterr().err
+    assert "--against works only with" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -203,7 +203,7 @@ def test_the_checkout_is_measured_with_its_changes(place, hashes, capsys):
     [
         ([], "--repo needs --commit, --commits or --worktree"),
         (["--commit", "main", "--worktree"], "--worktree: not allowed with argument --commit"),
-        (["--commit", "main", "--every", "2"], "it would have no effect"),
+        (["--commit", "main", "--every", "2"], "works only with"),
         (["--commit", "nowhere"], "no commit 'nowhere'"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 from leaselab.cli.main import main
@@ -51,6 +52,37 @@ def test_a_pipe_gets_every_scenario_whole_however_narrow_the_terminal(monkeypatc
     assert sorted(line[0] for line in lines) == sorted(names)
     assert {len(line) for line in lines} == {3}
     assert ["v4-mysql-durable", "DHCPv4", DURABLE] in lines
+
+
+def on_a_terminal(monkeypatch, capsys, *words):
+    """The lines of a list on a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["list", "--scenarios", *words]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
+def test_a_terminal_has_them_by_server_with_a_sentence_for_each_family(monkeypatch, capsys):
+    lines = on_a_terminal(monkeypatch, capsys)
+    assert len(lines) < 250
+    assert {"kea: 222 scenarios", "nsd: 10 scenarios", f"  {WHAT}"} <= set(lines)
+    place = lines.index("dnsmasq: 4 scenarios")
+    assert lines[place + 1 : place + 4] == [
+        "  dnsmasq, with leases in memory or also in a file",
+        "    v4-dnsmasq, v4-dnsmasq-file, v6-dnsmasq, v6-dnsmasq-file",
+        "",
+    ]
+
+
+def test_those_of_one_server_have_what_each_sets(monkeypatch, capsys):
+    lines = on_a_terminal(monkeypatch, capsys, "--server", "NSD")
+    assert lines[0] == "nsd: 10 scenarios"
+    assert "    nsd-delegations-family-4  protocol=DNS family=4" in lines
+    assert sum(line.startswith("    nsd-") for line in lines) == 10
+    assert main(["list", "--scenarios", "--server", "keaa"]) == 2
+    assert "unknown server 'keaa'; did you mean 'kea'?" in capsys.readouterr().err
 
 
 def test_factors_that_all_have_are_columns(capsys):

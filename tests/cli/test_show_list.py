@@ -1,6 +1,7 @@
 """The commands ``show``, ``list`` and ``archive`` on whole output."""
 
 import json
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,11 +14,12 @@ from leaselab.cli.main import main
 from leaselab.model.record import Record
 
 LISTING = """\
-id                                outcome  max rate/s  durability  server
-20261121T123005Z-v4-memfile-0bad  invalid           -  written     kea 2.6.3
-20261121T113005Z-v6-memfile-3f9a  ok             6006  written     kea 2.6.3 (1a2b3c4d5e)
-20261121T113005Z-v4-memfile-3f9a  ok             6006  written     kea 2.6.3
+id                                procedure  durability  server     commit      max rate/s
+20261121T123005Z-v4-memfile-0bad  max-rate   written     kea 2.6.3                 invalid
+20261121T113005Z-v6-memfile-3f9a  max-rate   written     kea 2.6.3  1a2b3c4d5e        6006
+20261121T113005Z-v4-memfile-3f9a  max-rate   written     kea 2.6.3                    6006
 """
+NONE_YET = "none yet: `./leaselab run` makes one\n"
 SOURCES = str(Path(__file__).parents[2] / "scripts")
 
 
@@ -90,6 +92,16 @@ class TestList:
         )
         assert len(records) == 3
 
+    @pytest.mark.usefixtures("records")
+    def test_a_narrow_terminal_lacks_columns_and_no_ids(self, capsys, monkeypatch, root):
+        archive_result(root, example_result(scenario="v4-avalanche-clients-10000"))
+        monkeypatch.setenv("COLUMNS", "80")
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        lines = call(capsys, "list")[1].splitlines()
+        assert max(map(len, lines)) <= 80
+        assert lines[0].split() == ["id", "procedure", "commit", "max", "rate/s"]
+        assert len(lines) == 5
+
     def test_json_has_the_fields_of_the_index(self, capsys, records):
         code, out, err = call(capsys, "list", "--json")
         assert (code, err) == (0, "")
@@ -140,7 +152,7 @@ class TestList:
 
     @pytest.mark.usefixtures("root")
     def test_no_results_is_an_empty_list(self, capsys):
-        assert call(capsys, "list") == (0, "no results\n", "")
+        assert call(capsys, "list") == (0, NONE_YET, "")
         assert call(capsys, "list", "--json") == (0, "[]\n", "")
 
     @pytest.mark.usefixtures("root")
@@ -155,7 +167,7 @@ class TestList:
         running = Store(root).create("20261121T113005Z-v4-memfile-3f9a")
         assert call(capsys, "list") == (
             0,
-            "no results\n",
+            NONE_YET,
             f"leaselab: {running.id} is running\n",
         )
         running.close()
@@ -166,7 +178,7 @@ class TestList:
     def test_the_option_goes_before_the_environment(self, capsys, tmp_path, records):
         assert len(records) == 3
         (tmp_path / "other").mkdir()
-        assert call(capsys, "list", "--results", str(tmp_path / "other"))[1] == "no results\n"
+        assert call(capsys, "list", "--results", str(tmp_path / "other"))[1] == NONE_YET
 
 
 class TestArchive:

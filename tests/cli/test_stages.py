@@ -30,7 +30,7 @@ from leaselab.lab.lock import ask, new_hold
 from leaselab.lab.playbook import PlaybookStats
 from leaselab.lab.repository import open_repository
 from leaselab.model.bench import HostAccess
-from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
+from leaselab.model.errors import IN_USE, LeaselabError, lab_broken, server_broken, usage_error
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.run import preparation, variants
@@ -211,7 +211,7 @@ def test_no_command_plays_anything_on_a_bench_that_another_has(
     commit(repository, "Mend it", {"n": "2"})
     with playbooks.here(GENERATOR) as generator:
         ask(generator, "acquire", request("ben@desk"))
-    assert main([str(repository) if item == "REPO" else item for item in command]) == 4
+    assert main([str(repository) if item == "REPO" else item for item in command]) == IN_USE
     said = capsys.readouterr().err
     assert "gen: the bench is in use (found ben@desk, a test, for " in said
     assert "wait; if it is dead, its lock expires in " in said

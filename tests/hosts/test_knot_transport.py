@@ -29,7 +29,5 @@ def test_tls_is_refused_where_this_knot_lacks_it(tmp_path):
         plays.append({**block, "vars": {**given, "knot_transport": transport}})
     play_here(tmp_path, plays)
     said = {case: json.loads((tmp_path / f"{case}.json").read_text("utf-8")) for case in CASES}
-    assert said["dot by 3.2"].startswith(
-        "Knot answers over TLS since 3.4. Found: 3.2.6."
-    )
+    assert said["dot by 3.2"].startswith("Knot answers over TLS since 3.4. Found: 3.2.6.")
     assert (said["tcp by 3.2"], said["dot by 3.4"]) == ("", "")

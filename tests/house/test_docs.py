@@ -20,6 +20,7 @@ from tests.documents import (
     tracked,
 )
 from tests.pictures import MADE_OF, made_of
+from tests.tutorial import PAGE, SAMPLE, kept, with_samples
 
 from ci.docpages.__main__ import PAGES, outdated
 from leaselab.cli.commands import COMMANDS, below, find
@@ -116,6 +117,13 @@ def test_pictures_of_pages_were_made_of_the_templates_as_they_are():
     assert MADE_OF.read_text(encoding="utf-8").strip() == made_of(), (
         "run scripts/ci/pictures --renew"
     )
+
+
+def test_the_samples_of_the_tutorial_are_what_its_commands_said():
+    """Each of them; none is written by hand."""
+    page = text(PAGE)
+    assert page == with_samples(page, kept()), "run scripts/ci/samples --renew"
+    assert page.count("```text\n") == len(SAMPLE.findall(page)) > 0
 
 
 def test_every_page_and_picture_of_docs_is_reached_by_a_link():

@@ -13,6 +13,7 @@ from tests.lab.commands import KEYS, LOCAL, NAMES, ROOT, held_by_another, lab, o
 from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.lock import PROGRAM
 from leaselab.lab.transport import connect
+from leaselab.model.errors import IN_USE
 
 pytestmark = pytest.mark.lab
 
@@ -147,6 +148,6 @@ def test_a_bench_in_use_is_not_taken_down(engine):
         assert generator.run(["sh", "-c", install], timeout_s=60, stdin=program).status == 0
         with held_by_another(generator):
             done = lab("down")
-    assert done.returncode == 4
+    assert done.returncode == IN_USE
     assert "the bench is in use (found ana@laptop, a test, for " in done.stderr
     assert ours(engine) == before

@@ -23,6 +23,7 @@ from tests.lab.commands import (
 
 from leaselab.lab.inventory import GENERATOR_GROUP, read_inventory
 from leaselab.lab.transport import connect
+from leaselab.model.errors import IN_USE
 
 pytestmark = pytest.mark.lab
 
@@ -54,7 +55,7 @@ def test_a_killed_engine_is_resumed_at_once_and_nobody_else_gets_the_bench(
 
     theirs = {"LEASELAB_ROOT": str(tmp_path / "checkout")}
     other = leaselab("step", "sweep", bench, "--results", tmp_path / "other", **theirs)
-    assert other.returncode == 4
+    assert other.returncode == IN_USE
     (running,) = results.glob(".running/*/")
     assert "the bench is in use (found " in complaint(other)
     assert f"pid {sweep.process.pid}, {running.name}, for " in complaint(other)
@@ -107,7 +108,7 @@ def test_of_two_checkouts_that_begin_at_once_one_goes_on(deployed, tmp_path):
         ]
     done = sorted((item.result() for item in begun), key=lambda value: value.returncode)
     played = [log.read_text()[-2000:] for log in theirs.glob(".leaselab/logs/*.log")]
-    assert [item.returncode for item in done] == [0, 4], "\n".join(
+    assert [item.returncode for item in done] == [0, IN_USE], "\n".join(
         [*(item.stderr for item in done), *played]
     )
     assert re.search(
@@ -121,11 +122,11 @@ def test_a_bench_in_use_is_neither_changed_nor_measured(held, bench_file, result
     assert held is None
     assert "held by ana@laptop for a test" in leaselab("lab", "status").stdout
     done = leaselab("step", "sweep", bench_file(), "--results", results)
-    assert done.returncode == 4
+    assert done.returncode == IN_USE
     assert "the bench is in use (found ana@laptop, a test, for " in complaint(done)
     assert "its lock expires in 1" in complaint(done)
     done = leaselab("run", "v4-dnsmasq", "--results", results)
-    assert done.returncode == 4
+    assert done.returncode == IN_USE
     assert "leaselab-generator: the bench is in use (found ana@laptop, a test" in complaint(
         done
     )

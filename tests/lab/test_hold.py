@@ -7,6 +7,8 @@ import signal
 import pytest
 from tests.lab.commands import LONG_TRIALS, ROOT, complaint, leaselab
 
+from leaselab.model.errors import IN_USE
+
 pytestmark = pytest.mark.lab
 
 HOLD = ROOT / ".leaselab" / "holds" / "docker.json"
@@ -31,7 +33,7 @@ def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
     try:
         for words in (("deploy", "v4-dnsmasq"), ("sweep", bench, "--results", results)):
             done = leaselab("step", *words)
-            assert done.returncode == 4
+            assert done.returncode == IN_USE
             assert "in use" in complaint(done)
             assert "a test" in complaint(done)
     finally:

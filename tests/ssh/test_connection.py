@@ -1,5 +1,6 @@
 """The engine's way to a host without a root login: sudo, jump hosts, and their faults."""
 
+import re
 import socket
 import threading
 from dataclasses import replace
@@ -89,6 +90,15 @@ class TestSudo:
             assert follower.await_line(60) == "begun"
             assert follower.conclude(60) == 2_000_000 * "x"
             assert follower.status == 0
+
+    def test_a_lost_connection_says_which_host_what_ran_and_what_is_known_of_it(self, root):
+        with pytest.raises(LeaselabError) as caught:
+            root.run(["exec", "bash", "-c", "kill -9 $PPID"], timeout_s=60, as_login=True)
+        assert re.fullmatch(
+            r"sut: connection lost while running exec bash, after \d+ s: [\w ]{5,}; look at "
+            r"the host; the sweep can be resumed when it is back",
+            str(caught.value),
+        )
 
     def test_a_silent_command_is_waited_for_no_longer_than_its_limit(self, root):
         with root.follow(["sleep", "1"]) as follower:

@@ -38,6 +38,13 @@ def test_commits_with_the_same_files_have_a_row_each():
     assert lines[1].endswith("6006 ± 25")
 
 
+def test_a_tag_stands_beside_its_hash_and_no_other_description_does():
+    lines = printed(
+        [of_commit("a", described="v2.91"), of_commit("b", described="v2.91-3-gbbb")]
+    )
+    assert [line.split("  ")[0] for line in lines[1:3]] == [f"{'a' * 10} v2.91", "b" * 10]
+
+
 def test_a_subject_cannot_command_the_terminal():
     assert not any("\x1b" in line for line in printed([of_commit("a")]))
 

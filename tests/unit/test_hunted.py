@@ -2,6 +2,7 @@
 
 import io
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -27,12 +28,12 @@ def commit(number):
     return Commit("/src", name, name, name, "v1", "2026-11-01T12:00:00Z", f"Change {number}")
 
 
-def profile(grown):
-    """Eight rounds of each; B spends more in `grown`, and the rounds differ a little."""
+def profile(grown, name="weigh"):
+    """Eight rounds of each; B spends `grown` more in a function, and rounds differ a little."""
 
     def rounds(more):
         return [
-            spent(f"main;weigh {SAMPLES + more + turn}\nmain;pack {SAMPLES}\n", 100.0, None)
+            spent(f"main;{name} {SAMPLES + more + turn}\nmain;pack {SAMPLES}\n", 100.0, None)
             for turn in range(8)
         ]
 
@@ -75,6 +76,32 @@ def test_the_function_that_costs_more_is_said_with_the_culprit():
 def test_without_a_function_that_grew_the_culprit_alone_is_named():
     hunt = hunted(profiles={1: profile(grown=0)})
     assert closing(hunt).endswith("its parent.")
+
+
+def test_a_terminal_has_all_on_a_page_and_the_culprit_last(monkeypatch):
+    """Whatever the length of the range, of its subjects and of the functions' names."""
+    monkeypatch.setenv("COLUMNS", "80")
+    duel = Duelled(0, 99, "2026-11-02T12:00:00Z", 4.0, Answer.SLOWER, -0.05, 0.003, 12)
+    commits = [
+        Commit("/src", f"{n:040x}", f"{n:040x}", f"{n:040x}", "v1", None, f"Change {n} " * 9)
+        for n in range(1, 101)
+    ]
+    hunt = replace(
+        hunted(profiles={1: profile(grown=100, name=f"isc::{'dhcp::' * 20}")}),
+        commits=commits,
+        known=Known(99, (duel,)),
+    )
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    print_hunted(hunt, stream)
+    lines = stream.getvalue().splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    place = next(n for n, line in enumerate(lines) if line.startswith("Slower since "))
+    assert " ".join(line.strip() for line in lines[place:]) == closing(hunt).strip()
+    table = lines[next(n for n, line in enumerate(lines) if line.startswith("function")) :]
+    assert table[0].split()[-1] == "±"
+    assert table[1].startswith("isc::dhcp::")
 
 
 def test_without_a_profile_there_is_no_table():

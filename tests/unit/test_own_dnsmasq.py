@@ -1,6 +1,5 @@
 """A dnsmasq.conf of the user's own: the lab's form of it, and the clients that fit it."""
 
-
 import pytest
 from tests.own import DATA, catalogue_in, measurable, refusals_of
 

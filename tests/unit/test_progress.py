@@ -14,7 +14,7 @@ from tests.examples import START, round_of, trial_of
 from tests.hostile import CODES
 
 from leaselab.cli import progress as module
-from leaselab.cli.progress import LiveProgress, PlainProgress, progress
+from leaselab.cli.progress import LiveProgress, PlainProgress, TurnsProgress, progress
 from leaselab.cli.terminal import guarded_streams
 from leaselab.lab.bench_file import parse_bench
 from leaselab.model.journal import Phase, RoundDone, RunBegun, TrialBegun, TrialMade
@@ -145,8 +145,67 @@ def test_a_terminal_gets_a_live_view_that_leaves_nothing_behind(bench):
 
     with progress(bench, stream=Terminal()) as listener:
         assert isinstance(listener, LiveProgress)
-    with progress(bench, "v4-memfile", Terminal()) as listener:
-        assert isinstance(listener, PlainProgress)  # points that take turns have lines
+
+
+@pytest.fixture
+def turns(bench, clock):
+    """The display of two points that take turns, and what makes a round of both."""
+
+    def display(procedure):
+        view, bench_ = TurnsProgress(), replace(bench, procedure=procedure)
+        listeners = [view.add(bench_, f"{letter}, v4-memfile") for letter in "AB"]
+
+        def make_round(index, *rates, replayed=False):
+            for listener, rate in zip(listeners, rates, strict=True):
+                listener(RunBegun(index=index), replayed=replayed)
+                made = trial(4000, 1500)
+                listener(TrialMade(index=index, trial=made), replayed=replayed)
+                clock.now += 5
+                metrics = {"completed_rate": rate, "loss_ratio": 0.1, "cpu_us": 1e6 / rate}
+                listener(done(round_of(made, index=index, metrics=metrics)), replayed=replayed)
+
+        return view, make_round
+
+    return display
+
+
+def test_a_duel_says_its_round_the_ratio_the_answer_and_the_time_left(turns):
+    view, make_round = turns(Duel(rounds=74))
+    assert drawn(view).startswith("round 1 (5 to 74) · cannot tell yet\n")
+    for index, (first, second) in enumerate(
+        [(3000, 2900), (3010, 3000), (2990, 2890), (3000, 3090), (2995, 2900)], start=1
+    ):
+        make_round(index, first, second)
+    first, *_ = drawn(view).splitlines()
+    assert re.fullmatch(
+        r"round 6 \(5 to 74\) · B/A 0\.98\d · cannot tell yet · about \d+ min", first
+    )
+    assert "last trial 4000/s for 5 s: " in drawn(view)
+
+
+def test_other_points_in_turn_have_their_estimates_and_the_time_of_all(turns):
+    view, make_round = turns(MaxRate(rounds=9))
+    make_round(1, 3000, 2900, replayed=True)
+    make_round(2, 3000, 2900)
+    make_round(3, 3000, 2900)
+    text = drawn(view)
+    assert text.startswith("round 4 of 9 · about 60 s\n")
+    assert "A, v4-memfile" in text
+
+
+def test_points_in_turn_share_a_display_and_a_dumb_terminal_gets_lines(bench, monkeypatch):
+    screen = Terminal()
+    with progress(bench, "A", screen), progress(bench, "B", screen) as second:
+        second(Phase(text="starting"))
+    assert "B: starting" in screen.getvalue()
+    monkeypatch.setenv("TERM", "dumb")
+    plain = Terminal()
+    with progress(bench, "A", plain) as first, progress(bench, "B", plain) as second:
+        first(TrialMade(index=1, trial=LOWER))
+        second(Phase(text="starting"))
+    assert plain.getvalue().startswith("A: 6000/s for 5 s: ")
+    assert plain.getvalue().endswith("\nB: starting\n")
+    assert "\x1b" not in plain.getvalue()
 
 
 def test_the_view_says_where_the_sweep_is(bench):

@@ -183,7 +183,7 @@ def test_a_report_of_other_results_has_another_name(archive, place):
         (["--release", "Kea-9"], "needs --against"),
         (["--release", "Kea-9", "--against", OLD], "no result of this release"),
         (["--release", NEW, "--against", OLD, "last"], "needs --against"),
-        (["--repo", "server"], "it would have no effect"),
+        (["--repo", "server"], "works only with"),
     ],
 )
 def test_what_is_no_release_is_refused(archive, capsys, words, said):

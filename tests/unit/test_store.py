@@ -253,7 +253,14 @@ class TestFind:
     def test_every_kind_of_reference_finds_the_result(self, store, records):
         wanted = records[1].id
         place = store.place(wanted)
-        for ref in (wanted, wanted[:11], "last~1", str(place), str(place / "result.json")):
+        for ref in (
+            wanted,
+            wanted[:11],
+            "bbbb",
+            "last~1",
+            str(place),
+            str(place / "result.json"),
+        ):
             assert store.find(ref) == place
             assert store.load(ref).id == wanted
 
@@ -267,11 +274,21 @@ class TestFind:
     def test_a_start_that_several_share_lists_them(self, store, records):
         error = refusal(store.find, "20261121T1")
         assert error.outcome is Outcome.USAGE
-        assert all(record.id in error.todo for record in records)
+        assert error.todo == f"one of: {', '.join(record.id for record in records[::-1])}"
 
-    def test_the_name_of_a_scenario_is_answered_with_its_list(self, store, records):
-        name = records[0].scenario.name
-        assert f"`leaselab list {name}`" in refusal(store.find, name).todo
+    def test_of_many_that_it_may_be_the_newest_are_named(self, root, store, records):
+        more = [
+            archive_result(
+                root, example_result(token=f"{n:04}", started=START + timedelta(1 + n))
+            )
+            for n in range(4)
+        ]
+        shown = [*more[::-1], records[2]]
+        todo = refusal(store.find, "2026112").todo
+        assert todo == f"one of: {', '.join(record.id for record in shown)}, …"
+
+    def test_the_name_of_a_scenario_is_that_of_its_newest_result(self, store, records):
+        assert store.find(records[0].scenario.name).name == records[2].id
 
     def test_an_unknown_one_names_the_nearest(self, store, records):
         error = refusal(store.find, records[0].id.replace("memfile", "memfil"))

@@ -97,10 +97,8 @@ def test_a_list_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, cap
 
 def test_a_list_of_several_kinds_reports_each_in_its_unit():
     rows = [row_of(fixed_load_result(FAST), "a"), row_of(example_result(**LATER), "b")]
-    heading, fast, rate = listing(rows)
-    assert " figure " in heading
-    assert "12.6 ms" in fast
-    assert " 6006 exchanges/s " in rate
+    headings, (fast, rate) = listing(rows)
+    assert (headings[-1], fast[-1], rate[-1]) == ("figure", "12.6 ms", "6006 exchanges/s")
 
 
 def test_the_other_metrics_of_a_row_are_scaled_too():

@@ -1,9 +1,11 @@
 """Lines and tables as wide as a terminal, or whole in a pipe."""
 
 import io
+import sys
 
 import pytest
 
+from leaselab.cli.terminal import guarded_streams
 from leaselab.report.width import write_lines, write_table
 
 RESULT = "20261120T113005Z-v4-memfile-mt-bbbb"
@@ -36,6 +38,23 @@ def test_a_narrow_terminal_gets_a_line_for_each_cell_that_has_a_value(terminal):
         "B",
         f"  result      {RESULT}",
     ]
+
+
+def test_a_narrow_terminal_lacks_the_columns_that_it_may_lack(terminal):
+    stream = terminal(51)
+    write_table(stream, HEADINGS, BODY, 3, ("server", "max rate/s"))
+    assert stream.getvalue().splitlines() == [f"   {'result':35}   max rate/s"] + [
+        f"{letter}  {RESULT}  {rate}".rstrip() for letter, _, _, rate in BODY
+    ]
+
+
+def test_messages_are_folded_at_words_on_a_terminal_only(terminal, monkeypatch):
+    for stream, rows in ((terminal(40), 2), (io.StringIO(), 1)):
+        monkeypatch.setattr("sys.stderr", stream)
+        with guarded_streams():
+            sys.stderr.write(f"{LINE}\n")
+        assert stream.getvalue().split() == LINE.split()
+        assert stream.getvalue().count("\n") == rows
 
 
 @pytest.mark.parametrize("columns", [62, 0])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ci.docpages.table import table
 from leaselab.cli.commands import INTERRUPTED
-from leaselab.model.errors import Outcome
+from leaselab.model.errors import IN_USE, Outcome
 from leaselab.report.site.validity import DOUBTS, NO_FIGURE, NOT_COUNTED
 
 _TODO = {
@@ -30,6 +30,8 @@ def exit_codes(_root: Path) -> str:
         (str(outcome.value), outcome.label, outcome.meaning, _TODO[outcome])
         for outcome in Outcome
     ]
+    waits = "wait, or name another bench: the message says who has it"
+    rows.append((str(IN_USE), "-", "another command or user has the bench", waits))
     rows.append((str(INTERRUPTED), "-", _ENDED, "`leaselab resume`"))
     return (
         "# Exit codes\n\n"

@@ -343,7 +343,7 @@ def builds(known: Known, end: End) -> Builds:
     steps = {0: [0.0]}
     for place, level in levels(known).items():
         if not left.after < place < left.place:
-            steps.setdefault(bisect_right(cuts, place), []).append(level.mean)
+            steps.setdefault(bisect_right(cuts, place), []).append(math.log(level.ratio))
     df = sum(len(of) - 1 for of in steps.values())
     if df < LEAST_BUILDS:
         return Builds(UNSEEN_SD, 0, known.count)

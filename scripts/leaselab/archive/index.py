@@ -148,10 +148,16 @@ class Index:
         each = [*values, _soon(), most]
         return self._query(f"{' UNION ALL '.join(parts)} LIMIT ?", [*each, *each, most])
 
-    def starting_with(self, prefix: str, limit: int) -> list[Row]:
-        """Results whose id starts with the text, oldest first."""
-        query = f"{_SELECT} WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
-        return self._query(query, [prefix, prefix + "\U0010ffff", limit])
+    def named_by(self, part: str, limit: int) -> list[Row]:
+        """Results whose id starts with the text, or else ends with it; the newest first."""
+        for condition, values in (
+            ("id >= ? AND id < ?", [part, part + "\U0010ffff"]),
+            ("substr(id, -length(?)) = ?", [part, part]),
+        ):
+            query = f"{_SELECT} WHERE {condition} ORDER BY id DESC LIMIT ?"
+            if rows := self._query(query, [*values, limit]):
+                return rows
+        return []
 
     def refresh(self) -> None:
         """Update the index now, rather than at the next query."""

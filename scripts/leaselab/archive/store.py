@@ -7,7 +7,6 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from leaselab.archive.checksums import Checked, check_all, check_file
@@ -28,7 +27,7 @@ from leaselab.archive.running import (
     seal_into,
 )
 from leaselab.archive.schema import decode, encode
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.errors import LeaselabError, near, usage_error
 from leaselab.model.journal import Begun
 from leaselab.model.record import Record
 
@@ -114,7 +113,7 @@ class Store:
     def open_running(self, ref: str = "last") -> RunningSweep:
         """Open an unfinished sweep to resume it.
 
-        `ref` is its id, the unique start of one, or ``last`` for the newest.
+        `ref` is its id, the unique start or end of one, or ``last`` for the newest.
         Raises usage_error when there is none, or when a process runs it.
         """
         names = [sweep.id for sweep in self.running()]
@@ -123,7 +122,7 @@ class Store:
         name = (
             names[-1]
             if ref == "last"
-            else _only(ref, names, "unfinished sweep", self._unknown_running)
+            else _only(ref, names[::-1], "unfinished sweep", self._unknown_running)
         )
         return RunningSweep(self.root / RUNNING / name)
 
@@ -153,9 +152,10 @@ class Store:
     def find(self, ref: str) -> Path:
         """The directory of one result.
 
-        `ref` is a full id, the unique start of one, the path of a result's directory or its
-        result.json, ``last`` for the result that finished last, or ``last~N`` for the Nth
-        before it.  Raises usage_error when that is no result, or more than one.
+        `ref` is a full id, the unique start or end of one, the path of a result's directory or
+        its result.json, ``last`` for the result that finished last, ``last~N`` for the Nth
+        before it, or a scenario for its newest.  Raises usage_error when that is no result, or
+        more than one.
         """
         if is_id(ref) and os.path.lexists(self.place(ref)):
             return self.place(ref)
@@ -167,7 +167,10 @@ class Store:
             return path.parent
         if _is_file(path / RESULT):
             return path
-        rows = self.index.starting_with(ref, limit=6) if ref and ref.isascii() else []
+        rows = self.index.named_by(ref, limit=6) if ref and ref.isascii() else []
+        if not rows and ref in self.index.scenarios():
+            rows = self.index.rows(scenario=ref, limit=1)
+            return self.place(rows[0]["id"])
         name = _only(ref, [row["id"] for row in rows], "result", self._unknown)
         return self.place(name)
 
@@ -231,8 +234,6 @@ class Store:
             if ref and sweep.id.startswith(ref):
                 todo = f"unfinished: `leaselab resume {sweep.id}`"
                 return f"{sweep.id} is {'still running' if sweep.active else todo}"
-        if ref in self.index.scenarios():
-            return f"that is a scenario: `leaselab list {ref}` shows its results"
         names = [row["id"] for row in self.index.rows(limit=_NEAR)]
         return _nearest(ref, names) or "see `leaselab list`"
 
@@ -271,8 +272,8 @@ def newest_of(
 
 def _nearest(ref: str, names: Sequence[str]) -> str:
     """The nearest name, as a question; empty where none is near."""
-    near = get_close_matches(ref, names, 1, 0.5)
-    return f"did you mean {near[0]}?" if near else ""
+    nearest = near(ref, names)[:1]
+    return f"did you mean {nearest[0]}?" if nearest else ""
 
 
 def needed(record: Record) -> list[str]:
@@ -290,8 +291,9 @@ def _is_file(path: Path) -> bool:
 
 
 def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str]) -> str:
-    """The one name that starts with `ref`."""
-    matches = [name for name in names if ref and name.startswith(ref)]
+    """The one name that starts with `ref`, or else ends with it; names are the newest first."""
+    starting = [name for name in names if ref and name.startswith(ref)]
+    matches = starting or [name for name in names if ref and name.endswith(ref)]
     if ref in matches:
         return ref
     if not matches:
@@ -299,7 +301,7 @@ def _only(ref: str, names: Sequence[str], what: str, advice: Callable[[str], str
     if len(matches) > 1:
         shown = ", ".join(matches[:5]) + (", …" if len(matches) > 5 else "")
         raise usage_error(
-            f"ambiguous: more than one {what} starts with this",
+            f"ambiguous: more than one {what} {'starts' if starting else 'ends'} with this",
             found=repr(ref),
             todo=f"one of: {shown}",
         )

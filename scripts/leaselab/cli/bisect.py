@@ -22,6 +22,7 @@ from leaselab.cli.options import (
     write_ids,
     write_output,
 )
+from leaselab.cli.outcome import ended, print_next
 from leaselab.cli.own import add_clients, add_config, add_queries, named_scenario
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
@@ -44,11 +45,12 @@ from leaselab.report.bisect import (
     markdown_of_hunted,
     print_hunted,
 )
+from leaselab.report.steps import after_hunt
 from leaselab.run.hunt import Search
 from leaselab.run.preparation import environment_of
 from leaselab.run.record import typed_command
 from leaselab.run.session import Session
-from leaselab.run.task import open_source
+from leaselab.run.task import check_server, open_source
 
 NAME = "bisect"
 
@@ -123,6 +125,7 @@ def run(args: argparse.Namespace) -> Outcome:
     plan.within(60 * args.budget, waits=waits)  # a budget without one duel is refused
     repository = open_source(args.repo)
     commits = repository.line(args.good, args.bad)
+    check_server(repository, commits[-1], scenario)
     inventory = inventory_of(args)
     check(scenario, plan, inventory)
     store = open_store(args)
@@ -160,7 +163,7 @@ def run(args: argparse.Namespace) -> Outcome:
         Outcome.BUILD: server_broken,
     }.get(hunted.outcome)
     if raised is not None:
-        raise raised(printable(closing(hunted)), where=hunted.scenario)
+        return ended(args, raised(printable(closing(hunted)), where=hunted.scenario))
     return Outcome.OK
 
 
@@ -176,4 +179,5 @@ def _print_hunted(args: argparse.Namespace, hunted: Hunted) -> None:
         print_json(hunted_document(hunted))
     elif not stdout_is_taken(args):
         print_hunted(hunted)
+        print_next(after_hunt(hunted))
     sys.stdout.flush()

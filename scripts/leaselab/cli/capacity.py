@@ -176,8 +176,8 @@ def _measuring(args: argparse.Namespace) -> str:
 def _asked(args: argparse.Namespace) -> Asked:
     """The queries of a file: how many are asked is not in it."""
     of_clients = ("--clients", "--scale", "--lease-s", "--renew-at", "--new-per-day")
-    without_effect(args, "--clients instead of --queries", *of_clients, "--config", "--rush")
-    without_effect(args, "--clients instead of --queries", "--at-once", "--within-s")
+    without_effect(args, "--clients, not --queries", *of_clients, "--config", "--rush")
+    without_effect(args, "--clients, not --queries", "--at-once", "--within-s")
     if args.per_s is None or not args.pattern:
         raise usage_error(
             "needs a pattern of scenarios and the rate of the queries",
@@ -199,7 +199,7 @@ def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
         )
     if file is not None:
         return _counted(args, file)
-    without_effect(args, "a file of --clients", "--scale")
+    without_effect(args, "--clients FILE", "--scale")
     if args.lease_s is None:
         raise usage_error(
             "--lease-s is missing",
@@ -213,7 +213,7 @@ def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
 def _counted(args: argparse.Namespace, file: Clients) -> Demand:
     """The scaled demand of the clients of a file."""
     without_effect(
-        args, "a number of --clients", "--lease-s", "--renew-at", "--new-per-day", "--rush"
+        args, "--clients NUMBER", "--lease-s", "--renew-at", "--new-per-day", "--rush"
     )
     counted = [traffic for traffic in (file.dhcpv4, file.dhcpv6) if traffic is not None]
     if len(counted) != 1:

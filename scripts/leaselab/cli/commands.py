@@ -7,11 +7,10 @@ import importlib
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from leaselab.cli.parser import Parser
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.errors import IN_USE, LeaselabError, Outcome, near, usage_error
 
 INTERRUPTED = 130
 """Exit code of an interrupted command, as in a shell."""
@@ -153,16 +152,27 @@ def _unknown(words: Sequence[str]) -> LeaselabError:
         )
     group = [words[0]] if below(words[:1]) else []
     asked = [*group, *words[len(group) : len(group) + 1]]
-    known = {" ".join(command.name.split()[: len(asked)]) for command in below(group)}
-    near = get_close_matches(" ".join(asked), sorted(known), 1, 0.5)
-    if not near and not group:  # such as `check`, which is `lab check`
-        near = [command.name for command in COMMANDS if words[0] in command.name.split()]
+    known = sorted({command.name.split()[len(asked) - 1] for command in below(group)})
+    names = [" ".join([*group, name]) for name in near(asked[-1], known)]
+    if not names and not group:  # such as `check`, which is `lab check`
+        names = [command.name for command in COMMANDS if words[0] in command.name.split()]
     see = " ".join(["leaselab", *group, "--help"])
-    return usage_error(
-        f"unknown command {' '.join(asked)!r}",
-        wanted=", ".join(sorted(known)) if group else "a command of leaselab",
-        todo=f"did you mean `leaselab {near[0]}`?" if near else f"see `{see}`",
-    )
+    todo = f"did you mean `leaselab {names[0]}`?" if names else f"all commands: `{see}`"
+    if not names and not group and (scenario := _scenario_meant(words[0])):
+        todo = f"to measure it: `leaselab run {scenario}`; {todo}"
+    wanted = ", ".join(known) if group and not names else ""
+    return usage_error(f"no command {' '.join(asked)!r}", wanted=wanted, todo=todo)
+
+
+def _scenario_meant(word: str) -> str:
+    """A scenario that a word names, or that is of the server it names; empty for none."""
+    from leaselab.cli.run import DEFAULT_SCENARIO  # noqa: PLC0415  # slow, rarely needed
+    from leaselab.lab.catalog import load_scenarios, of_server  # noqa: PLC0415
+    from leaselab.lab.checkout import checkout_root  # noqa: PLC0415
+
+    scenarios = load_scenarios(checkout_root() / "scenarios")
+    names = [word] if word in scenarios else of_server(word, scenarios)
+    return DEFAULT_SCENARIO if DEFAULT_SCENARIO in names else "".join(names[:1])
 
 
 def below(words: Sequence[str]) -> list[Command]:
@@ -207,6 +217,7 @@ def _exit_codes() -> str:
     return ", ".join(
         [
             *(f"{outcome.value} {outcome.meaning}" for outcome in Outcome),
+            f"{IN_USE} the bench is in use",
             f"{INTERRUPTED} interrupted",
         ]
     )

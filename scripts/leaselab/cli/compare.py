@@ -25,6 +25,7 @@ from leaselab.cli.options import (
     without_effect,
     write_output,
 )
+from leaselab.cli.outcome import ended, print_next
 from leaselab.cli.own import (
     add_clients,
     add_config,
@@ -44,7 +45,8 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.report.closing import closing
-from leaselab.report.profile import print_profile, profile_document
+from leaselab.report.profile import profile_document
+from leaselab.report.steps import after_comparison
 from leaselab.report.verdict import comparison_document, print_comparison
 from leaselab.report.verdicts import (
     comparisons_document,
@@ -52,6 +54,7 @@ from leaselab.report.verdicts import (
     layouts_words,
     print_comparisons,
 )
+from leaselab.report.width import write_lines
 from leaselab.run.contest import profiles_of, with_budget
 from leaselab.run.pair import (
     PREVIOUS,
@@ -120,7 +123,12 @@ def run(args: argparse.Namespace) -> Outcome:
             "compare needs two results or servers, A and B",
             found=str(args.a or "none"),
             wanted="leaselab compare A B",
-            todo="name A and B, such as: leaselab compare previous last",
+            todo="such as: leaselab compare "
+            + (
+                "package HEAD --live --repo DIR --scenario v4-dnsmasq"
+                if args.live
+                else "previous last"
+            ),
         )
     only_with(args, "--list", *LISTING)
     profile = ("--profile", "--no-profile")
@@ -161,18 +169,18 @@ def _print_comparison(
         profiled = {"profile": profile_document(profiles)} if profiles else {}
         print_json({**comparison_document(comparison), **profiled})
     elif not stdout_is_taken(args):
-        print_comparison(comparison)
-        if profiles:
-            print_profile(profiles)
+        print_comparison(comparison, profiles=profiles)
+        if args.live or sys.stderr.isatty():
+            print_next(after_comparison(comparison))
     sys.stdout.flush()
     if comparison.error is not None:
-        raise comparison.error
+        return ended(args, comparison.error)
     if comparison.outcome is Outcome.REGRESSION:
         where = comparison.other.scenario.name
-        raise regression(closing(comparison), where=where)
+        return ended(args, regression(closing(comparison), where=where))
     if comparison.outcome is Outcome.INVALID:
-        raise invalid_measurement(closing(comparison))
-    if comparison.verdict is None:
+        return ended(args, invalid_measurement(closing(comparison)))
+    if comparison.verdict is None and not sys.stdout.isatty():
         print(f"leaselab: {closing(comparison)}", file=sys.stderr)
     return Outcome.OK
 
@@ -186,13 +194,13 @@ def _print_layouts(
     if args.json:
         print_json({**comparisons_document(comparisons), "over": layouts_document(layouts)})
     elif not stdout_is_taken(args):
-        print("\n".join(lines))
+        write_lines(sys.stdout, lines)
     sys.stdout.flush()
     where = comparisons[-1].other.scenario.name
     if layouts.cause is Cause.CODE:
-        raise regression(lines[-1], where=where)
+        return ended(args, regression(lines[-1], where=where))
     if layouts.cause is Cause.UNKNOWN:
-        raise invalid_measurement(lines[-1], where=where)
+        return ended(args, invalid_measurement(lines[-1], where=where))
     return Outcome.OK
 
 
@@ -260,6 +268,9 @@ def _each(
 
 def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None) -> Comparison:
     named = args.a != PREVIOUS and not args.a.startswith(VERSION)
+    if names is not None:
+        for ref in (args.a, args.b)[not named :]:
+            names.repository.resolve(ref)  # an unknown commit comes before a missing result
     try:
         other = load_named(store, args.b, names, against=args.a if named else None)
     except LeaselabError:

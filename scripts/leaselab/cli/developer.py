@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -34,18 +35,27 @@ def launched(args: argparse.Namespace) -> NoReturn:  # noqa: ARG001  (there is n
 
 def add_simulation(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``dev bench``."""
-    parser.add_argument("name", metavar="NAME", help="such as: search")
+    lines = "\n".join(f"  {name:10}  {about}" for name, about in _simulations().items())
+    parser.epilog = f"simulations:\n{lines}"
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("name", metavar="NAME", nargs="?", help="one of those below")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="options of the simulation")
+    parser.set_defaults(help=parser.format_help)
+
+
+def _simulations() -> dict[str, str]:
+    """The simulations by name, and what each is about."""
+    paths = sorted((checkout_root() / "benchmarks").glob("[!_]*.py"))
+    heads = [_SIMULATION.search(path.read_text(encoding="utf-8")) for path in paths]
+    return {head[1]: head[2] for head in heads if head}
 
 
 def simulation(args: argparse.Namespace) -> Outcome:
-    """Run ``benchmarks/NAME.py`` with this Python."""
-    root = checkout_root()
-    names = [
-        path.stem
-        for path in (root / "benchmarks").glob("*.py")
-        if not path.stem.startswith("_")
-    ]
+    """Run ``benchmarks/NAME.py`` with this Python; without a name, say which there are."""
+    root, names = checkout_root(), [*_simulations()]
+    if args.name is None:
+        print(args.help())
+        return Outcome.OK
     if args.name not in names:
         raise unknown("benchmark", args.name, names, "leaselab dev bench")
     done = subprocess.run(
@@ -60,6 +70,7 @@ def simulation(args: argparse.Namespace) -> Outcome:
     )
 
 
+_SIMULATION = re.compile(r'^"""`leaselab dev bench (\w+)`: (.*?)\.?(?:""")?$', re.M)
 _BASH = """\
 _leaselab() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}

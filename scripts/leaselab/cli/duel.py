@@ -32,7 +32,7 @@ from leaselab.model.source import Commit
 from leaselab.run.contest import check_layouts, duel, explain, over_layouts, say_cost
 from leaselab.run.preparation import built_commit
 from leaselab.run.session import Session
-from leaselab.run.task import Task, open_source, source_folder
+from leaselab.run.task import Task, check_server, open_source, source_folder
 
 BUILD, WORKTREE = "build:", "worktree"
 """Words before the key of a kept build, and for the checkout of --repo as it is."""
@@ -79,7 +79,10 @@ class Sides:
 
     def _task(self, name: str, other: Commit | None) -> Task:
         what, _, scenario = name.partition("@")
-        return Task(self._scenario(scenario or self.scenario), self._commit(what, other))
+        task = Task(self._scenario(scenario or self.scenario), self._commit(what, other))
+        if task.commit is not None and self.repository is not None:
+            check_server(self.repository, task.commit, task.scenario)
+        return task
 
     def _scenario(self, name: str) -> Scenario:
         if not name:
@@ -134,8 +137,9 @@ def add_live(parser: argparse.ArgumentParser) -> None:
         "live",
         "deploy both and measure them in turn, until there is an answer: A and B are "
         f"WHAT[@SCENARIO], where WHAT is a branch, tag or hash of --repo, {WORKTREE} (the "
-        f"checkout at --repo as it is), {BUILD}KEY, or {PACKAGE} (the distribution's own; also "
-        f"where WHAT is empty).  A may also be {RELEASE}, the last tag before B, or "
+        f"checkout at --repo as it is), {BUILD}KEY (as `step build` prints it), or "
+        f"{PACKAGE} (the distribution's own; also where WHAT is empty).  A may also be "
+        f"{RELEASE}, the last tag before B, or "
         f"{BRANCH_POINT}, where B's branch left the main one",
     )
     group.add_argument("--live", action="store_true", help="measure them now")

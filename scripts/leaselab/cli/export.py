@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> Outcome:
             todo="such as: leaselab export last --csv last.csv",
         )
     if not {"csv", "parquet"} & places.keys():
-        without_effect(args, "--csv or --parquet as well", "--level")
+        without_effect(args, "--csv or --parquet", "--level")
     only_with(args, "--openmetrics", "--history")
     if places.get("parquet") == STDOUT and sys.stdout.isatty():
         raise usage_error(

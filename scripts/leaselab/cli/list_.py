@@ -21,8 +21,9 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.procedure_options import add_generator
 from leaselab.model.errors import Outcome
-from leaselab.report.listing import listing
+from leaselab.report.listing import SPARE, listing
 from leaselab.report.matrix import document, print_table
+from leaselab.report.width import write_table
 
 _SHOWN = 20
 
@@ -44,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--scenarios", action="store_true", help="list scenarios instead of results"
     )
+    parser.add_argument(
+        "--server", metavar="NAME", help="with --scenarios: those of this server, such as kea"
+    )
     parser.add_argument("--bench", metavar="NAME", help="only results of this bench")
     parser.add_argument(
         "--outcome",
@@ -64,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Print what was asked for."""
-    only_with(args, "--scenarios", "--generator")
+    only_with(args, "--scenarios", "--generator", "--server")
     if args.scenarios:
         without_effect(
             args, "a list of results", "--bench", "--outcome", "--limit", "--results"
@@ -81,7 +85,7 @@ def run(args: argparse.Namespace) -> Outcome:
 def _scenarios(args: argparse.Namespace) -> Outcome:
     from leaselab.cli.scenarios import print_scenarios  # noqa: PLC0415  # when asked for
 
-    print_scenarios(args.pattern, args.generator, as_json=args.json)
+    print_scenarios(args.pattern, args.generator, args.server, as_json=args.json)
     return Outcome.OK
 
 
@@ -111,8 +115,12 @@ def _results(args: argparse.Namespace, store: Store) -> Outcome:
     if args.json:
         print_json(shown)
         return Outcome.OK
-    for line in listing(shown):
-        print(line)
+    if shown:
+        headings, body = listing(shown)
+        write_table(sys.stdout, headings, body, len(headings) - 1, SPARE)
+    else:
+        filtered = args.pattern or args.bench or args.outcome
+        print("none of these" if filtered else "none yet: `./leaselab run` makes one")
     if len(rows) > len(shown):
         print(f"leaselab: the newest {limit} are shown; --limit 0 shows all", file=sys.stderr)
     _say_unfinished(store)

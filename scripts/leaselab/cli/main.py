@@ -66,7 +66,7 @@ def _outcome(arguments: list[str]) -> int:
         sys.stdout.flush()
     except LeaselabError as error:
         _say(str(_by_options(error)))
-        return error.outcome.value
+        return error.code
     except KeyboardInterrupt as stop:
         _say("; ".join(["interrupted", *map(str, stop.args)]))
         return INTERRUPTED
@@ -182,4 +182,5 @@ def _dispatch(arguments: list[str]) -> int:
 
 def _say(text: str) -> None:
     with contextlib.suppress(OSError):
-        print(f"leaselab: {text}", file=sys.stderr)
+        named = text.startswith("leaselab ")  # with its command
+        print(text if named else f"leaselab: {text}", file=sys.stderr)

@@ -17,7 +17,7 @@ from leaselab.archive.store import Store
 from leaselab.lab.checkout import checkout_root, usual_results
 from leaselab.lab.documents import parse_json
 from leaselab.lab.plain_file import content_of, not_read, stdin_of
-from leaselab.model.errors import unknown_scenario, usage_error
+from leaselab.model.errors import usage_error
 from leaselab.model.text import escaped_json
 
 N = TypeVar("N", int, float)
@@ -88,7 +88,7 @@ def expecting(words: str) -> Callable[[T], T]:
 def only_with(args: argparse.Namespace, option: str, *others: str) -> None:
     """Raise a usage error for an option that has no effect, as `option` was not given."""
     if option not in args.given:
-        without_effect(args, f"{option} as well", *others)
+        without_effect(args, option, *others)
 
 
 def without_effect(args: argparse.Namespace, wanted: str, *options: str) -> None:
@@ -98,12 +98,8 @@ def without_effect(args: argparse.Namespace, wanted: str, *options: str) -> None
     """
     for name in options:
         if name in args.given:
-            raise usage_error(
-                "it would have no effect",
-                where=name,
-                wanted=wanted,
-                todo=f"leave {name} out",
-            )
+            sentence = f"{name} works only with {wanted}"
+            raise usage_error(sentence)
 
 
 def add_markdown(parser: argparse._ActionsContainer, text: str) -> None:
@@ -115,10 +111,11 @@ def add_result(parser: argparse.ArgumentParser) -> None:
     """Add the name of one result: its id, its path, or its place from the newest on."""
     parser.add_argument(
         "ref",
-        metavar="ID|PATH|last",
+        metavar="ID|PATH|SCENARIO|last",
         nargs="?",
         default="last",
-        help="id or its unique start, path of a result, last, last~1 ... (default: last)",
+        help="id or its unique start or end, path of a result, a scenario for its newest, "
+        "last, last~1 ... (default: last)",
     )
 
 
@@ -192,12 +189,12 @@ def check_patterns(store: Store, patterns: Iterable[str]) -> None:
     for pattern in patterns:
         if fnmatch.filter(measured, pattern):
             continue
-        from leaselab.lab.catalog import known_families  # noqa: PLC0415  # slow, and rarely needed
+        from leaselab.lab import catalog  # noqa: PLC0415  # slow, and rarely needed
 
-        families = known_families(checkout_root() / "scenarios").values()
-        known = sorted(measured.union(*(family.scenarios for family in families)))
+        families = catalog.known_families(checkout_root() / "scenarios")
+        known = measured.union(*(family.scenarios for family in families.values()))
         if not fnmatch.filter(known, pattern):
-            raise unknown_scenario(pattern, known)
+            raise catalog.unknown_scenario(pattern, families, measured)
 
 
 def print_json(value: object) -> None:

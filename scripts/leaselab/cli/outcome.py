@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
-from leaselab.cli.options import print_json, write_ids
+from leaselab.cli.options import print_json, stdout_is_taken, write_ids
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.record import TOO_FEW_CLIENTS, Record
+from leaselab.report.steps import Step, after_sweep, next_words
 from leaselab.report.text import print_result
 from leaselab.report.width import columns
 from leaselab.run.experiment import Ended
@@ -31,33 +32,25 @@ def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:
             print_result(record, point.place, why=point.error is None)
     sys.stdout.flush()
     if len(records) == 1 and not as_json:
-        print(next_words(records[0], columns(sys.stderr)), file=sys.stderr)
+        print_next(after_sweep(records[0]))
     errors = [point.error for point in ended if point.error is not None]
     for error in errors:
         print(f"leaselab: {error}", file=sys.stderr)
     return errors[0].outcome if errors else Outcome.OK
 
 
-def next_words(record: Record, most: int | None = None) -> str:
-    """Possible next commands for a result, a line each.
+def ended(args: argparse.Namespace, error: LeaselabError) -> Outcome:
+    """End by an error whose text was printed; a terminal that has it is not given it again."""
+    if stdout_is_taken(args) or args.json or not (sys.stdout.isatty() and sys.stderr.isatty()):
+        raise error
+    return error.outcome
 
-    What they are for is beside them, where that leaves no line longer than `most`.
-    """
-    ref = record.id
-    shows = (f"show --all {ref}", "latency and provenance")
-    compares = (f"compare previous {ref}", "with the newest comparable result before it")
-    again = (f"rerun {ref}", "measure it again")
-    if record.outcome == Outcome.OK.label:
-        steps = [shows, compares, again]
-    elif any(reason.word == TOO_FEW_CLIENTS for reason in record.reasons):
-        steps = [shows]  # another load is needed, of which the error says what
-    else:
-        steps = [shows, ("lab check", "whether the hosts are fit to measure"), again]
-    width = max(len(command) for command, _ in steps)
-    lines = [f"  ./leaselab {command:{width}}  {what}" for command, what in steps]
-    if most and max(map(len, lines)) > most:
-        lines = [f"  ./leaselab {command}" for command, _ in steps]
-    return "\n".join(["next:", *lines])
+
+def print_next(steps: Sequence[Step]) -> None:
+    """Say on standard error what can be done next."""
+    if steps:
+        sys.stdout.flush()
+        print(next_words(steps, columns(sys.stderr)), file=sys.stderr)
 
 
 def show_failure(

@@ -144,10 +144,10 @@ def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Se
     """
     queries = getattr(args, "queries", None)
     if args.clients is None or _arrivals(args) is None:
-        beside = f"--clients and --procedure {REPLAY} as well"
+        beside = f"--clients FILE and --procedure {REPLAY}"
         without_effect(args, beside, "--minutes", "--lease-clock")
     if args.clients is None and queries is None:
-        without_effect(args, "--clients or --queries as well", "--scale")
+        without_effect(args, "--clients or --queries", "--scale")
     if queries is None and hasattr(args, "queries"):
         only_with(args, "--queries", *OF_QUERIES)
     if args.clients is None and queries is None:
@@ -220,7 +220,7 @@ def own_scenario(args: argparse.Namespace) -> str | None:
         return None
     leases = read_leases(args.leases) if args.leases else None
     if args.keama:
-        without_effect(args, "--keama without it", "--view")
+        without_effect(args, "--config, without --keama", "--view")
         own = read_with_keama(args.config, kept_beside(_catalogue()), args.without, leases)
         return write_and_print(own, args.config.with_stem(f"{args.config.stem}-keama"))
     own = read_own(args.config, args.without, leases=leases, view=args.view, also=args.also)

@@ -8,11 +8,12 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from leaselab.model.errors import unknown, usage_error
+from leaselab.model.errors import near, unknown, usage_error
 
 _OF_ARGUMENT = re.compile(r"argument (\S+?)(?:/\S+)?: (.*)", re.DOTALL)
 _MISSING = "the following arguments are required: "
 _SURPLUS = "unrecognized arguments: "
+_IGNORED = "ignored explicit argument "
 
 
 class _Help(argparse.HelpFormatter):
@@ -86,6 +87,9 @@ class Parser(argparse.ArgumentParser):
             raise self._surplus(message.removeprefix(_SURPLUS).split(" ")[0])
         about = _OF_ARGUMENT.fullmatch(message)
         where, what = about.groups() if about else ("", message)
+        if what.startswith(_IGNORED):
+            found = what.removeprefix(_IGNORED)
+            raise usage_error("it takes no value", where=where, found=found, todo=self._see)
         raise usage_error(what, where=where, wanted=self._wanted(where), todo=self._see)
 
     def _surplus(self, word: str) -> Exception:
@@ -94,11 +98,14 @@ class Parser(argparse.ArgumentParser):
             return usage_error(
                 "one argument too many", found=repr(word), wanted=self.shape, todo=self._see
             )
+        for place in self.places:
+            if _word(name) in _metavar(place).lower().split("|"):
+                todo = f"it needs none: `{self.prog} {_metavar(place).partition('|')[0]}`"
+                return usage_error(f"no option {name!r}", where=self.prog, todo=todo)
         # Also those of other procedures, which help does not show.
-        known = [text for option in self.options for text in option.option_strings]
-        error = unknown("option", name, known, self.prog)
-        error.wanted, error.todo = self.shape, error.todo or self._see
-        return error
+        names = near(name, [text for option in self.options for text in option.option_strings])
+        todo = f"did you mean {' or '.join(names)}?" if names else self._see
+        return usage_error(f"no option {name!r}", where=self.prog, todo=todo)
 
     @property
     def _see(self) -> str:
@@ -176,6 +183,10 @@ def written(action: argparse.Action) -> str:
 def help_of(action: argparse.Action) -> str:
     """Its help in full."""
     return action.help % vars(action) if action.help else ""
+
+
+def _word(option: str) -> str:
+    return option.lstrip("-").lower()
 
 
 def _name(action: argparse.Action) -> str:

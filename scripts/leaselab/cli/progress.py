@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TextIO
@@ -34,28 +34,41 @@ from leaselab.model.procedure import MetricKind
 from leaselab.model.record import Round
 from leaselab.report.console import Console
 from leaselab.report.live import LiveView, estimate_words, trial_words
+from leaselab.report.turns import Turns
 from leaselab.report.width import is_screen
 
 REFRESHES_PER_S = 2
 """Low, as in the local lab the measured machine also draws the terminal."""
 
 
+_in_turns: list[TurnsProgress] = []
+"""The display that is on the screen, of points that take turns; empty without one."""
+
+
 @contextmanager
 def progress(bench: Bench, name: str = "", stream: TextIO | None = None) -> Iterator[Listener]:
     """Return a listener that suits the stream: live on a terminal, else plain lines.
 
-    Points of an experiment, each with a `name`, take turns: they have lines.
+    Points of an experiment, each with a `name`, take turns, and share one display.
     """
     stream = stream or sys.stderr
-    if name or not is_screen(stream):
+    if not is_screen(stream):
         yield PlainProgress(bench, stream, name)
         return
+    if name and _in_turns:
+        yield _in_turns[0].add(bench, name)
+        return
+    view = TurnsProgress() if name else LiveProgress(bench)
+    listener = view if isinstance(view, LiveProgress) else view.add(bench, name)
     console = Console(file=stream)
-    view = LiveProgress(bench)
     live = Live(view, console=console, refresh_per_second=REFRESHES_PER_S, transient=True)
     # What is printed meanwhile goes through rich, which would show the codes in it.
     with live, guarded_streams():
-        yield view
+        _in_turns.extend([view] if isinstance(view, TurnsProgress) else [])
+        try:
+            yield listener
+        finally:
+            _in_turns.clear()
 
 
 class PlainProgress:
@@ -127,15 +140,54 @@ class LiveProgress:
         title = Text(f"{bench.scenario.name} on {bench.name}", style="bold")
         title.append(f"  {bench.server.name} {bench.server.version}", style="not bold")
         bars = {"bracket": ProgressBar(total=1.0, completed=view.closed, width=20)}
+        return Group(title, _grid(view, view.facts(at), bars, at))
+
+
+class TurnsProgress:
+    """The same of points that take turns: where they stand, and what is measured now."""
+
+    def __init__(self) -> None:
+        self._turns = Turns()
+        self._points: dict[str, LiveProgress] = {}
+
+    def add(self, bench: Bench, name: str) -> Listener:
+        """Add a point; what its listener gets is shown."""
+        self._turns.add(name, bench)
+        self._points[name] = point = LiveProgress(bench)
+
+        def listen(entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:
+            self._turns.take(name, entry, now(), old=replayed)
+            point(entry, replayed=replayed)
+
+        return listen
+
+    def __rich__(self) -> Group:
+        """Draw it; rich calls this for each refresh."""
+        turns, at = self._turns, now()
+        name = turns.now or next(iter(self._points))
+        view = self._points[name].view
+        facts = {**turns.estimates(), "now": f"{name}: {view.phase}"}
         if view.load is not None:
-            length = view.load.duration_s + view.procedure.wait_s
-            bars["trial"] = ProgressBar(total=length, completed=view.trial_s(at), width=20)
-        table = Table.grid(padding=(0, 2))
-        for label, words in view.facts(at).items():
-            row = Table.grid(padding=(0, 1))
-            row.add_row(words, bars.get(label))
-            table.add_row(label, row if label in bars else words)
-        return Group(title, table)
+            facts["trial"] = view.load.words
+        if view.last:
+            facts["last trial"] = view.last
+        return Group(Text(turns.line(at), style="bold"), _grid(view, facts, {}, at))
+
+
+def _grid(
+    view: LiveView, facts: Mapping[str, str], bars: Mapping[str, ProgressBar], at: datetime
+) -> Table:
+    """The facts, with bars beside some of them."""
+    if view.load is not None:
+        length = view.load.duration_s + view.procedure.wait_s
+        done = ProgressBar(total=length, completed=view.trial_s(at), width=20)
+        bars = {**bars, "trial": done}
+    table = Table.grid(padding=(0, 2))
+    for label, words in facts.items():
+        row = Table.grid(padding=(0, 1))
+        row.add_row(words, bars.get(label))
+        table.add_row(label, row if label in bars else words)
+    return table
 
 
 def now() -> datetime:

@@ -90,6 +90,7 @@ def run(args: argparse.Namespace) -> Outcome:
     sweeps = SWEEPS if args.sweeps is None else args.sweeps
     refs = [*_baseline(store, args), *args.refs]
     with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)  # before minutes of drawing
         first = write_site(store, folder, refs, sweeps=sweeps).absolute()
     print_answer(args, {"path": str(first)}, first)
     return Outcome.OK
@@ -129,7 +130,7 @@ def _release(args: argparse.Namespace, store: Store) -> Outcome:
 def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
     """The result that the named ones are compared with, none where none was asked for."""
     if not args.refs:
-        without_effect(args, "ids of results, or --release, as well", "--against")
+        without_effect(args, "ids of results, or --release", "--against")
     if args.against is None:
         return []
     if args.against != PREVIOUS:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -48,7 +47,8 @@ from leaselab.cli.source import (
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.inventory import Inventory
-from leaselab.model.errors import Outcome, usage_error
+from leaselab.lab.roles import releases_of
+from leaselab.model.errors import Outcome, unknown, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
@@ -57,11 +57,10 @@ from leaselab.report.matrix import document, print_table
 from leaselab.run.experiment import Ended
 from leaselab.run.series import Series
 from leaselab.run.session import Session
-from leaselab.run.task import Task, source_folder
+from leaselab.run.task import Task, check_server, source_folder
 
 NAME = "run"
 DEFAULT_SCENARIO = "v4-memfile"
-_SUITE = re.compile(r"[a-z][a-z0-9-]*")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> Outcome:
     """Provision once; build, deploy, tune, measure and archive each; show."""
     if not args.commits or ".." not in args.commits:
-        without_effect(args, "--commits A..B as well", "--every", "--first-parent")
+        without_effect(args, "--commits A..B", "--every", "--first-parent")
     store = open_store(args)
     own = own_scenario(args)
     asked = [*args.scenario, *([own] if own else [])] or [DEFAULT_SCENARIO]
@@ -184,11 +183,10 @@ def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[s
             found="--distribution",
             wanted="inventory/docker",
         )
-    wrong = [name for name in asked if not _SUITE.fullmatch(name)]
-    if wrong:
-        raise usage_error(
-            "not the name of a release", found=repr(wrong[0]), wanted="such as bookworm"
-        )
+    known = releases_of(inventory.made_by)
+    for name in asked:
+        if name not in known:
+            raise unknown("release", name, known, "--distribution")
     return asked
 
 
@@ -216,6 +214,7 @@ def _commits(
         )
     repository = source_of(args)
     commits = commits_of(repository, text or "HEAD", args)
+    check_server(repository, commits[-1], scenarios[0])
     return commits, {
         commit.tree: repository.archive(commit, source_folder()) for commit in commits
     }

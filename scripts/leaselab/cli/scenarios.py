@@ -3,30 +3,50 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
-from rich.table import Table
 
 from leaselab.cli.options import print_json
-from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
+from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios, of_server
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.documents import parse_json
 from leaselab.lab.roles import options_of
 from leaselab.measure.generators import check_fits
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.errors import LeaselabError, unknown, usage_error
 from leaselab.model.procedure import WHERE
 from leaselab.model.scenario import Scenario
-from leaselab.report.console import Console
+from leaselab.report.width import write_lines
 
 PARAMETERS = "--parameters"
+_NAMED = 6
+"""Scenarios of a family that a list of all names."""
 
 
-def print_scenarios(patterns: Sequence[str], generator: str | None, *, as_json: bool) -> None:
-    """Print what can be measured, or what some patterns mean of it."""
+def print_scenarios(
+    patterns: Sequence[str], generator: str | None, server: str | None, *, as_json: bool
+) -> None:
+    """Print what can be measured, or what some patterns mean of it, or of one server."""
     folder = checkout_root() / "scenarios"
-    _show_all(match_scenarios(folder, patterns or ["*"], generator), as_json=as_json)
+    scenarios = match_scenarios(folder, patterns or ["*"], generator)
+    if server is not None:
+        known = {scenario.name: scenario for scenario in scenarios}
+        names = set(of_server(server, known))
+        if not names:
+            kinds = sorted({scenario.server.kind for scenario in scenarios})
+            raise unknown("server", server, kinds, "--server")
+        scenarios = [scenario for scenario in scenarios if scenario.name in names]
+    if as_json:
+        print_json(msgspec.to_builtins(scenarios))
+    elif sys.stdout.isatty():
+        write_lines(sys.stdout, _grouped(scenarios, whole=bool(patterns or server)))
+    else:
+        # Families differ in their factors: columns are those that all have.
+        named = dict.fromkeys(name for scenario in scenarios for name in scenario.factors)
+        common = set(named).intersection(*(scenario.factors for scenario in scenarios))
+        for scenario in scenarios:
+            print("\t".join(_row(scenario, [name for name in named if name in common])))
 
 
 def print_scenario(name: str, parameters: str, generator: str | None, *, as_json: bool) -> None:
@@ -63,28 +83,35 @@ def _parameters(text: str) -> dict[str, Any]:
     return parameters
 
 
-def _show_all(scenarios: list[Scenario], *, as_json: bool) -> None:
-    if as_json:
-        print_json(msgspec.to_builtins(scenarios))
-        return
-    # Families differ in their factors: columns are those that all have, or most would be empty.
-    named = dict.fromkeys(name for scenario in scenarios for name in scenario.factors)
-    common = set(named).intersection(*(scenario.factors for scenario in scenarios))
-    factors = [name for name in named if name in common]
-    rows = [_row(scenario, factors) for scenario in scenarios]
-    if not sys.stdout.isatty():
-        for row in rows:
-            print("\t".join(row))
-        return
-    table = Table(box=None, pad_edge=False)
-    for title in ("scenario", *factors, "set"):
-        table.add_column(title, no_wrap=title == "scenario")
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+def _grouped(scenarios: Sequence[Scenario], *, whole: bool) -> Iterator[str]:
+    """Lines by server and by family: its sentence, then names; `whole`: with what each sets."""
+    by_server: dict[str, list[Scenario]] = {}
+    for scenario in scenarios:
+        by_server.setdefault(scenario.server.kind, []).append(scenario)
+    for kind, of_kind in by_server.items():
+        yield f"{kind}: {len(of_kind)} scenario{'s' * (len(of_kind) != 1)}"
+        for about, family in _by_sentence(of_kind).items():
+            yield f"  {about}"
+            names = [scenario.name for scenario in family]
+            if whole:
+                width = max(map(len, names))
+                yield from (f"    {each.name:{width}}  {_row(each, ())[-1]}" for each in family)
+            else:
+                more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+                yield f"    {', '.join(names[:_NAMED])}{more}"
+        yield ""
+    if not whole:
+        yield "All of a server, with what each sets: `leaselab list --scenarios --server NAME`"
 
 
-def _row(scenario: Scenario, factors: list[str]) -> tuple[str, ...]:
+def _by_sentence(scenarios: Sequence[Scenario]) -> dict[str, list[Scenario]]:
+    families: dict[str, list[Scenario]] = {}
+    for scenario in scenarios:
+        families.setdefault(scenario.description, []).append(scenario)
+    return families
+
+
+def _row(scenario: Scenario, factors: Sequence[str]) -> tuple[str, ...]:
     """Its name, where it stands by each of these factors, and what else is said or set."""
     kind = scenario.server.kind
     parts = [

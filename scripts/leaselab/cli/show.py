@@ -16,12 +16,13 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.procedure_options import add_generator
 from leaselab.lab.checkout import checkout_root
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``show``."""
     add_result(parser)
+    parser.set_defaults(ref=None)
     parser.add_argument("--all", action="store_true", help="show latency and provenance, too")
     group = parser.add_argument_group("scenario")
     group.add_argument(
@@ -50,23 +51,33 @@ def run(args: argparse.Namespace) -> Outcome:
     only_with(args, "--scenario", "--parameters", "--generator")
     if args.scenario is not None:
         without_effect(args, "a result", "--all", "--results")
+        if args.ref is not None:
+            raise usage_error(
+                "--scenario shows settings, and no result",
+                found=f"{args.ref} as well",
+                todo=f"its newest result: `leaselab show {args.scenario}`",
+            )
         from leaselab.cli.scenarios import print_scenario  # noqa: PLC0415  # when asked for
 
         print_scenario(args.scenario, args.parameters, args.generator, as_json=args.json)
         return Outcome.OK
     store = open_store(args, existing=True)
+    ref = "last" if args.ref is None else args.ref
     try:
-        record = store.load(args.ref)
+        record = store.load(ref)
     except LeaselabError as error:
         from leaselab.lab.catalog import load_scenarios  # noqa: PLC0415  # slow, rarely needed
 
-        if args.ref in load_scenarios(checkout_root() / "scenarios"):
-            error.todo = f"it is a scenario: `leaselab show --scenario {args.ref}`"
+        if ref in load_scenarios(checkout_root() / "scenarios"):
+            error.what = f"no result of {ref} yet"
+            error.todo = (
+                f"`leaselab run {ref}` makes one; `--scenario {ref}` shows its settings"
+            )
         raise
     if args.json:
         print_json(document_of(record))
     else:
         from leaselab.report.text import print_result  # noqa: PLC0415  # rich; --json needs none
 
-        print_result(record, store.find(args.ref), whole=args.all)
+        print_result(record, store.find(ref), whole=args.all)
     return Outcome.OK

@@ -1,4 +1,4 @@
-"""Standard output and error: only Leaselab's own escape codes reach a terminal."""
+"""Standard output and error: own escape codes alone reach a terminal, messages are folded."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
 from leaselab.model.text import Control, printable_lines
+from leaselab.report.width import columns, folded
 
 
 @contextmanager
@@ -18,7 +19,10 @@ def guarded_streams() -> Iterator[None]:
     compilers' errors, subjects of commits.
     """
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (stream and cast("TextIO", _Guard(stream)) for stream in before)
+    sys.stdout, sys.stderr = (
+        stream and cast("TextIO", kind(stream))
+        for kind, stream in zip((_Guard, _Sentences), before, strict=True)
+    )
     try:
         yield
     finally:
@@ -42,3 +46,14 @@ class _Guard:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  (the stream's own)
         return getattr(self._stream, name)
+
+
+class _Sentences(_Guard):
+    """Standard error: what it says is in sentences, which a terminal has folded at words."""
+
+    def write(self, text: str) -> int:
+        width = None if isinstance(text, Control) else columns(self._stream)
+        lines = printable_lines(text).split("\n") if width else []
+        return super().write(
+            "\n".join(folded(line, width) for line in lines) if width else text
+        )

@@ -6,7 +6,7 @@ import fnmatch
 import itertools
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from leaselab.lab.documents import parse_yaml
 from leaselab.lab.plain_file import content_of, not_read
 from leaselab.lab.roles import resolved, roles_of
 from leaselab.lab.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
-from leaselab.model.errors import LeaselabError, unknown, unknown_scenario, usage_error
+from leaselab.model.errors import LeaselabError, unknown, usage_error
 from leaselab.model.procedure import WHERE
 from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
 from leaselab.model.procedures.event import AFTER_SLACK_S, EVENT
@@ -31,6 +31,8 @@ OF_PROCEDURE = "procedure."
 """What the name of a factor begins with that is a parameter of the procedure."""
 OWN = ".leaselab/own"
 """Folder beside that of the families: scenarios that were made of users' configurations."""
+LISTED = "leaselab list --scenarios"
+"""The command that has all of them."""
 LOADS = "loads"
 """Folder beside the families: the loads that they name, a file each."""
 _MOST_BYTES = 16 << 20
@@ -122,11 +124,10 @@ def read_family(path: Path) -> Family:
 
 def family_of(folder: Path, name: str) -> Family:
     """The family of a scenario, by its name; an unknown one raises a usage error."""
-    families = known_families(folder).values()
-    held = next((family for family in families if name in family.scenarios), None)
+    families = known_families(folder)
+    held = next((family for family in families.values() if name in family.scenarios), None)
     if held is None:
-        known = [scenario for family in families for scenario in family.scenarios]
-        raise unknown_scenario(name, known)
+        raise unknown_scenario(name, families)
     return held
 
 
@@ -140,9 +141,10 @@ def find_scenario(folder: Path, name: str, generator: str | None = None) -> Scen
 
     An unknown name of either raises a usage error with the nearest.
     """
-    scenarios = _scenarios(known_families(folder))
+    families = known_families(folder)
+    scenarios = _scenarios(families)
     if name not in scenarios:
-        raise unknown_scenario(name, list(scenarios))
+        raise unknown_scenario(name, families)
     return measured_by(scenarios[name], generator)
 
 
@@ -165,9 +167,50 @@ def match_scenarios(
         if not names and pattern in families:
             names = list(families[pattern].scenarios)
         if not names:
-            raise unknown_scenario(pattern, [*scenarios, *families])
+            raise unknown_scenario(pattern, families, families)
         matches.update((name, scenarios[name]) for name in names)
     return [measured_by(scenario, generator) for scenario in matches.values()]
+
+
+def unknown_scenario(
+    found: str, families: Mapping[str, Family], others: Iterable[str] = ()
+) -> LeaselabError:
+    """Make the usage error for a name that is no scenario's, nor one of the `others`.
+
+    It answers a server with its scenarios, the start of names with a pattern, and a name that
+    is nearly right with the nearest; a pattern has none.
+    """
+    scenarios = _scenarios(families)
+    known = [*scenarios, *others]
+    error = unknown("scenario", found, known, "scenarios", listed=LISTED)
+    if set(found) & set("*?["):
+        error.what = f"no scenario matches {found!r}"
+        error.todo = f"`{LISTED}` has all"
+    elif "," in found:
+        error.todo = "separate names by spaces"
+    elif found.casefold() not in map(str.casefold, known):
+        error.todo = _meant(found.casefold(), scenarios) or error.todo
+    return error
+
+
+def _meant(found: str, scenarios: Mapping[str, Scenario]) -> str:
+    """Advice for a word that names a server, or that names of scenarios begin with."""
+    if names := of_server(found, scenarios):
+        kind = scenarios[names[0]].server.kind
+        return f"{kind} has {', '.join(names[:3])} and others: `{LISTED} --server {kind}`"
+    pattern = shlex.quote(f"{found}-*")
+    count = len(fnmatch.filter(scenarios, f"{found}-*"))
+    return f"as a pattern, it is {pattern} ({count} scenarios)" if found and count else ""
+
+
+def of_server(word: str, scenarios: Mapping[str, Scenario]) -> list[str]:
+    """The scenarios of the server that a word names, such as bind or v4-kea; [] for none."""
+    words = set(word.casefold().split("-")) - {"v4", "v6", "dhcp", "dns"}
+    for kind in sorted({scenario.server.kind for scenario in scenarios.values()}):
+        if words and words <= {kind, kind.rstrip("0123456789"), *kind.split("_")}:
+            names = [name for name in scenarios if scenarios[name].server.kind == kind]
+            return sorted(names, key=lambda name: (name.count("-"), name))
+    return []
 
 
 def measured_by(scenario: Scenario, generator: str | None) -> Scenario:

@@ -19,7 +19,15 @@ from pathlib import Path
 from typing import IO
 
 from leaselab.archive.disk import PRIVATE, write_whole
-from leaselab.lab.lock import BenchInUseError, BenchLock, Hold, ask, new_hold, owner_name
+from leaselab.lab.lock import (
+    BenchHeldError,
+    BenchInUseError,
+    BenchLock,
+    Hold,
+    ask,
+    new_hold,
+    owner_name,
+)
 from leaselab.lab.transport import Connection, connect
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
@@ -103,7 +111,7 @@ def command_file(checkout: Path, bench: str) -> Iterator[CommandFile]:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             other = file.read()
-            raise BenchInUseError(
+            raise BenchHeldError(
                 Outcome.LAB,
                 f"another command of this checkout uses bench {bench}",
                 where=str(checkout),

@@ -25,7 +25,7 @@ from leaselab.lab.answers import NO_ANSWER, decoded
 from leaselab.lab.server import PROFILE_END_S
 from leaselab.lab.transport import Connection
 from leaselab.model.bench import START_LIMIT_S, Bench
-from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+from leaselab.model.errors import IN_USE, LeaselabError, Outcome, lab_broken
 from leaselab.model.procedure import ROUND_OVERHEAD_S, TRIAL_OVERHEAD_S
 from leaselab.model.procedures.profile import Profile
 
@@ -89,7 +89,17 @@ class _Printed(msgspec.Struct):
 
 @dataclass
 class BenchInUseError(LeaselabError):
-    """Another owner holds the bench, or it is in maintenance: no fault of the lab."""
+    """The bench is in maintenance, or another owner holds it: no fault of the lab."""
+
+
+@dataclass
+class BenchHeldError(BenchInUseError):
+    """Another command or user holds the bench, and will release it."""
+
+    @property
+    def code(self) -> int:
+        """Not that of a broken lab: waiting is enough."""
+        return IN_USE
 
 
 def lease_s(bench: Bench) -> int:
@@ -152,7 +162,7 @@ def _refused(connection: Connection, status: LockStatus) -> BenchInUseError:
             todo=f"ask {status.maintenance.name}; `leaselab lab maintenance off` ends it",
         )
     held = status.holder or {}
-    return BenchInUseError(
+    return BenchHeldError(
         Outcome.LAB,
         "the bench is in use",
         where=connection.access.name,

@@ -143,7 +143,7 @@ def playbook_error(
         place = ", ".join(hosts) if hosts != ["localhost"] else (last["role"] or "localhost")
         return LeaselabError(
             Outcome(last["outcome"]) if last["outcome"] in _CODES else Outcome.LAB,
-            last["msg"] or f"task failed: {last['task']}",
+            last["msg"].rstrip(". ") or f"task failed: {last['task']}",
             where=place,
             todo=todo,
         )

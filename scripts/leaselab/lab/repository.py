@@ -7,7 +7,6 @@ brought up to date first.
 
 from __future__ import annotations
 
-import difflib
 import fcntl
 import hashlib
 import os
@@ -22,7 +21,7 @@ from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 
 from leaselab.archive.disk import drafted
-from leaselab.model.errors import LeaselabError, lab_broken, server_broken, usage_error
+from leaselab.model.errors import LeaselabError, lab_broken, near, server_broken, usage_error
 from leaselab.model.source import SHORT, Commit, public_address
 from leaselab.model.text import bounded, printable
 
@@ -213,6 +212,11 @@ class Repository:
             head, ref="the checkout", tree=tree, described=described, dirty=True, accepted=False
         )
 
+    def file(self, commit: Commit, name: str) -> str | None:
+        """The text of a file of a commit; None where it has none of this name."""
+        done = _git(self.path, "show", f"{commit.tree}:{name}")
+        return done.stdout if done.status == 0 else None
+
     def archive(self, commit: Commit, folder: Path) -> Path:
         """Write the commit's files as ``<tree>.tar`` into a folder; return its path.
 
@@ -318,12 +322,9 @@ class Repository:
         if self._shallow():
             return self._cut_off(ref)
         names = _git(self.path, "for-each-ref", "--format=%(refname:short)").stdout.split()
-        near = difflib.get_close_matches(ref, names, n=1)
-        return usage_error(
-            f"no commit {ref!r}",
-            where=self.name,
-            todo=f"did you mean {near[0]!r}?" if near else "name a branch, a tag or a hash",
-        )
+        nearest = near(ref, names)[:1]
+        todo = f"did you mean {nearest[0]!r}?" if nearest else "name a branch, a tag or a hash"
+        return usage_error(f"no commit {ref!r}", where=self.name, todo=todo)
 
     def _failed(self, command: str, done: _Done) -> LeaselabError:
         return usage_error(

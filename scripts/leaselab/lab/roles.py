@@ -106,6 +106,12 @@ def options_of(role: str, entry_point: str) -> Options:
     return {name.removeprefix(f"{role}_"): option for name, option in declared.items()}
 
 
+def releases_of(role: str) -> list[str]:
+    """The Debian releases that a role is for, oldest first."""
+    about = read_yaml(ROLES / role / "meta" / "main.yml")["galaxy_info"]
+    return [str(name) for platform in about["platforms"] for name in platform["versions"]]
+
+
 def resolved(scenario: Scenario, where: str) -> Scenario:
     """Return a scenario with every option of its server: the role's default where it sets none.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -110,7 +111,7 @@ class Connection(AbstractContextManager["Connection"]):
         self, argv: Sequence[str], meant: Sequence[str], timeout_s: float, stdin: bytes = b""
     ) -> Completed:
         """Run a command as it is; `meant` is what errors call it."""
-        with self._faults(shlex.join(meant[:1])):
+        with self._faults(_program(meant)):
             channel = self._open(argv)
             channel.settimeout(timeout_s)
             try:
@@ -145,7 +146,7 @@ class Connection(AbstractContextManager["Connection"]):
 
         `on_line` is called with each line as it comes, from another thread.
         """
-        with self._faults(shlex.join(argv[:1])):
+        with self._faults(_program(argv)):
             channel = self._open([*_SUDO, *argv] if self.access.sudo else argv)
         follower = Follower(channel, on_line)
         try:
@@ -188,10 +189,20 @@ class Connection(AbstractContextManager["Connection"]):
         """Whether the host has gone: its commands end a moment before its connection."""
         return not self.lasts(_LAST_BREATH_S)
 
+    def _why(self, error: BaseException) -> str:
+        """What is known of a lost connection; never empty."""
+        transport = self._client.get_transport()
+        for known in (getattr(transport, "saved_exception", None), error):
+            if words := getattr(known, "strerror", None) or str(known or ""):
+                return str(words)
+        active = transport is not None and transport.is_active()
+        return f"the host closed {'the channel of the command' if active else 'it'}"
+
     @contextmanager
     def _faults(self, what: str) -> Iterator[None]:
         import paramiko  # noqa: PLC0415
 
+        began = time.monotonic()
         try:
             yield
         except TimeoutError as error:
@@ -202,7 +213,8 @@ class Connection(AbstractContextManager["Connection"]):
             ) from error
         except (EOFError, OSError, paramiko.SSHException) as error:
             raise lab_broken(
-                f"connection lost while running {what}: {error or type(error).__name__}",
+                f"connection lost while running {what}, after "
+                f"{time.monotonic() - began:.0f} s: {self._why(error)}",
                 where=self.access.name,
                 todo="look at the host; the sweep can be resumed when it is back",
             ) from error
@@ -447,6 +459,14 @@ def _is_silence(error: Exception) -> bool:
         isinstance(error, paramiko.SSHException)
         and any(words in str(error) for words in ("protocol banner", _NO_SESSION))
     )
+
+
+def _program(argv: Sequence[str]) -> str:
+    """What errors call a command: its program, and its verb where it has one."""
+    if tuple(argv[:2]) == ("bash", "-c") and len(argv) > 3:  # a script, and its name
+        return f"script {argv[3]}"
+    verb = [word for word in argv[1:2] if word.isidentifier()]
+    return shlex.join([*argv[:1], *verb])
 
 
 def _drain(receive: Callable[[int], bytes], into: list[bytes]) -> None:

@@ -213,7 +213,7 @@ def next_sight(plan: Duel, made: Sequence[Trial]) -> int:
         raise invalid_measurement(
             "the traffic generator is slower than the server",
             where="duel",
-            found=f"of {last.rate if limited else limit}/s asked for, it offered less",
+            found=f"less offered than {last.rate if limited else limit}/s",
             wanted="a load that the server does not serve completely",
             todo=SLOWER_THAN_SERVER,
         )

@@ -60,7 +60,7 @@ def generator_limited(outcomes: Outcomes) -> SearchError:
         SearchReason.GENERATOR_LIMITED,
         "the traffic generator is slower than the server",
         outcomes.trials,
-        found=f"of {_asked(outcomes)}/s asked for it offered {outcomes.ceiling}/s at most; the "
+        found=f"{_most_offered(outcomes)}/s offered at most, of {_asked(outcomes)}/s; the "
         f"server's best trial: {_highest_pass(outcomes)}",
         wanted="an offered load at which the server loses more than "
         f"{outcomes.procedure.loss_ratio:.1%}",
@@ -279,6 +279,11 @@ def _asked(outcomes: Outcomes) -> int:
         for trial in outcomes.trials
         if trial.reason == GENERATOR_LIMITED and trial.rate > outcomes.ceiling
     )
+
+
+def _most_offered(outcomes: Outcomes) -> int:
+    """The highest load that the generator offered, in any trial (transactions/s)."""
+    return max(outcomes.ceiling, *(trial.rate for trial in outcomes.passing), 0)
 
 
 def _highest_pass(outcomes: Outcomes) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+IN_USE = 75
+"""Exit code of a command that did not get the bench: EX_TEMPFAIL of sysexits.h."""
 _NEAREST, _FEW = 3, 10
 """How many names an error suggests, and up to how many known names it lists all."""
+_ALIKE = 0.6
+"""How alike a name is at least that is suggested (0..1)."""
 
 
 class Outcome(enum.Enum):
@@ -68,6 +72,11 @@ class LeaselabError(Exception):
     wanted: str = ""
     todo: str = ""
 
+    @property
+    def code(self) -> int:
+        """Exit code of a command that ends by it."""
+        return self.outcome.value
+
     def __str__(self) -> str:
         """One line: ``where: what (found F, wanted W); to do``."""
         text = f"{self.where}: {self.what}" if self.where else self.what
@@ -91,31 +100,42 @@ def usage_error(what: str, **fields: str) -> LeaselabError:
 def unknown(
     what: str, found: str, known: Sequence[str], where: str, *, listed: str = ""
 ) -> LeaselabError:
-    """Make the usage error for a name that does not exist, naming the nearest three.
+    """Make the usage error for a name that does not exist, naming the nearest, up to three.
 
-    Where few names are `known` and none is near, it lists all; `listed` is a command that does.
+    Far names are not offered.  Where few names are `known` and none is near, it lists all;
+    `listed` is a command that does.
     """
     found = str(found)  # a key of YAML may be a number, or true
-    near = difflib.get_close_matches(found, known, n=_NEAREST, cutoff=0.6)
-    if not near:
-        count, cutoff = (_NEAREST, 0) if len(known) > _FEW else (1, 0.4)
-        near = difflib.get_close_matches(found, known, n=count, cutoff=cutoff)
-    todo = [f"did you mean {_or(near)}?"] if near else []
+    names = near(found, known)
+    todo = [f"did you mean {_or(names)}?"] if names else []
     todo += [f"`{listed}` has all"] if listed else []
+    listable = not names and (len(known) <= _FEW or not listed)
     return usage_error(
         f"unknown {what} {found!r}",
         where=where,
-        wanted="" if near or not known else f"one of {', '.join(sorted(known))}",
+        wanted=f"one of {', '.join(sorted(known))}" if known and listable else "",
         todo=" ".join(todo),
     )
 
 
-def unknown_scenario(found: str, known: Sequence[str]) -> LeaselabError:
-    """The same for a scenario; a pattern has no nearest names."""
-    if set(found) & set("*?["):
-        what = f"no scenario matches {found!r}"
-        return usage_error(what, where="scenarios", todo="`leaselab list --scenarios` has all")
-    return unknown("scenario", found, known, "scenarios", listed="leaselab list --scenarios")
+def near(found: str, known: Iterable[str]) -> list[str]:
+    """Up to three of the known names that resemble one that is not known, the nearest first.
+
+    Letters count without their case, and hyphens before options not at all.  Where one is the
+    same then, it is the only one.
+    """
+    by_word: dict[str, str] = {}
+    for name in known:
+        by_word.setdefault(_word(name), name)
+    wanted = _word(found)
+    if wanted in by_word:
+        return [by_word[wanted]]
+    close = difflib.get_close_matches(wanted, by_word, n=_NEAREST, cutoff=_ALIKE)
+    return [by_word[word] for word in close]
+
+
+def _word(name: str) -> str:
+    return name.casefold().lstrip("-")
 
 
 def _or(names: Sequence[str]) -> str:

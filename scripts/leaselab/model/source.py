@@ -15,6 +15,8 @@ SHORT = 10
 """Digits of a hash that is shown."""
 Hash = Annotated[str, Meta(pattern=f"^[0-9a-f]{{7,64}}{END}")]
 """Digits of a full hash of a commit."""
+_BETWEEN = re.compile(r"-\d+-g[0-9a-f]+$|-dirty$")
+"""How the description of a commit ends that has no tag of its own."""
 _ADDRESS = re.compile(
     r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]{0,30})://(?:(?P<user>[^\s/?#'\"]*)@)?"
     r"(?P<place>[^\s?#'\"]*)(?P<rest>[?#][^\s'\"]*)?"
@@ -50,6 +52,17 @@ class Commit:
     committer_date: Zoned | None = None
     """Commit date, ISO 8601 with the committer's zone: when it was added to its branch.  A
     rebase changes it, but not the author's date."""
+
+    @property
+    def tag(self) -> str:
+        """The tag that it has itself; empty for none, and for a checkout with changes."""
+        named = self.described and not _BETWEEN.search(self.described)
+        return self.described if named and not self.hash.startswith(self.described) else ""
+
+    @property
+    def name(self) -> str:
+        """Short hash, with its tag: ``8a5b2c41d0 v2.91``."""
+        return f"{self.hash[:SHORT]} {self.tag}".rstrip()
 
     @property
     def date(self) -> str | None:

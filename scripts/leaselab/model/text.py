@@ -65,3 +65,7 @@ class Control(str):
     """A text of Leaselab with terminal control codes."""
 
     __slots__ = ()
+
+
+CLEAR = Control("\r\x1b[K")
+"""Clears the present line of a screen."""

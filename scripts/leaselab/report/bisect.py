@@ -27,11 +27,14 @@ from leaselab.report.review import interval_words, percent
 from leaselab.report.verdicts import layouts_document, layouts_words
 from leaselab.report.width import write_lines, write_table
 
-HEADINGS = ("commit", "subject", "what", "ratio to the good end", "95 % interval", "by")
+HEADINGS = ("commit", "subject", "what", "ratio", "95 % interval", "by")
 NAMES = 3
 """Number of text columns."""
-_SUBJECT = 50
+_SUBJECT = 40
 """Characters of a subject that a table shows."""
+_ROWS = 20
+"""Rows above which the commits that were not measured are left out."""
+_UNKNOWN = "-"
 _INSIDE = 12
 """Approximate number of commits measured to search inside a range."""
 _DOUBTFUL = 0.5
@@ -102,7 +105,10 @@ class Hunted:
 def print_hunted(hunted: Hunted, stream: TextIO | None = None) -> None:
     """Print each commit with its state, and last the result; to stdout by default."""
     stream = stream or sys.stdout
-    write_table(stream, HEADINGS, rows(hunted), NAMES)
+    shown = [*rows(hunted)]
+    if len(shown) > _ROWS:  # the others say nothing
+        shown = [row for row in shown if row[2] or row[3] != _UNKNOWN]
+    write_table(stream, HEADINGS, shown, NAMES, HEADINGS[4:])
     write_lines(stream, ["", *conditions(hunted)])
     for place, profile in hunted.profiles.items():
         before = hunted.culprits[place].gap.after
@@ -130,12 +136,12 @@ def rows(hunted: Hunted) -> Iterator[list[str]]:
     level_of = levels(hunted.known)
     for place, commit in enumerate(hunted.commits):
         level = level_of.get(place)
-        ratio, interval, by = ("1", "", "") if place == 0 else ("-", "", "")
+        ratio, interval, by = ("1", "", "") if place == 0 else (_UNKNOWN, "", "")
         if level is not None:
             ratio, by = f"{level.ratio:.3f}", pooled_words(level.duels)
             interval = "{:.3f} to {:.3f}".format(*level.ci95) if level.ci95 else ""
         subject = printable(commit.subject)[:_SUBJECT]
-        yield [commit.hash[:SHORT], subject, _what(hunted, place), ratio, interval, by]
+        yield [commit.name, subject, _what(hunted, place), ratio, interval, by]
 
 
 def _what(hunted: Hunted, place: int) -> str:

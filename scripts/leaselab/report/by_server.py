@@ -63,7 +63,7 @@ def by_server_document(records: Sequence[Record]) -> list[dict[str, Any]]:
 def _name(row: Mapping[str, Any]) -> dict[str, str]:
     return {
         **row,
-        "commit": (row["commit"] or "")[:SHORT] + "*" * row["dirty"],
+        "commit": f"{(row['commit'] or '')[:SHORT]}{'*' * row['dirty']} {row['tag']}".rstrip(),
         "date": row["commit_date"][:10],
         "subject": printable(row["subject"])[:_SUBJECT],
     }
@@ -75,6 +75,7 @@ def _rows(records: Sequence[Record]) -> list[dict[str, Any]]:
         source, cell = record.source, cell_of(record)
         row = {
             "commit": source.hash if source else None,
+            "tag": source.tag if source else "",
             "dirty": bool(source and source.dirty),
             "commit_date": source.date if source else "",
             "subject": source.subject if source else "",

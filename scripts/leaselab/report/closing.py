@@ -246,7 +246,7 @@ def pace_words(ratio: float, unit: str = "") -> str:
 
 
 def _allowed(verdict: Verdict) -> str:
-    return f"{verdict.threshold_percent:g} % are allowed"
+    return f"the threshold is {verdict.threshold_percent:g} %"
 
 
 def sight_words(verdict: Verdict) -> str:

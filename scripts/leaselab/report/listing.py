@@ -1,4 +1,4 @@
-"""Formatting of figures, times and untrusted texts, and lists as lines of text.
+"""Formatting of figures, times and untrusted texts, and tables as lines of text.
 
 Plain formatting, not a table of rich: a list of 100 000 results has to be printed without
 delay, in a pipe as on a terminal.
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT, Commit
 from leaselab.model.text import printable
@@ -24,33 +25,36 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|&@~#!]|:(?=//)|(?<=www)\.)", re.IGNORECA
 """Characters that Markdown or a code host's dialect interprets, also in bare addresses."""
 
 
-def listing(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """One line a result, below a line of headings; rows are the index's.
+SPARE = ("durability", "server", "commit")
+"""Columns of a list that a narrow terminal may lack."""
+
+
+def listing(rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Headings and cells of results; rows are the index's.
 
     The id contains time and scenario, so they have no separate columns.  Figures of several
-    kinds are shown with their units.
+    kinds are shown with their units; a result that is not to be believed has its outcome there.
     """
-    if not rows:
-        yield "no results"
-        return
     rows = rows_in_shown_units(rows)
     kind = common_kind(rows)
     title = heading(*kind) if kind else "figure"
-    figures = [number(row["value"], row["unit"]) for row in rows]
-    if not kind:
-        figures = [
-            text if row["value"] is None else f"{text} {row['unit']}"
-            for text, row in zip(figures, rows, strict=True)
+    return ["id", "procedure", *SPARE, title], [
+        [
+            row["id"],
+            row["procedure"] or _NONE,
+            row["durability"] or _NONE,
+            server_name({**row, "commit": None}),
+            (row["commit"] or "")[:SHORT],
+            _listed(row, "" if kind else f" {row['unit']}"),
         ]
-    width = max(len(row["id"]) for row in rows)
-    wide = max(len(title), *map(len, figures))
-    ended = max(len("outcome"), *(len(row["outcome"]) for row in rows))
-    yield f"{'id':{width}}  {'outcome':{ended}}  {title:>{wide}}  {'durability':10}  server"
-    for row, figure in zip(rows, figures, strict=True):
-        yield (
-            f"{row['id']:{width}}  {row['outcome']:{ended}}  {figure:>{wide}}  "
-            f"{row['durability'] or _NONE:10}  {server_name(row)}"
-        )
+        for row in rows
+    ]
+
+
+def _listed(row: Mapping[str, Any], unit: str) -> str:
+    if row["outcome"] not in BELIEVED:
+        return str(row["outcome"])
+    return number(row["value"], row["unit"]) + unit * (row["value"] is not None)
 
 
 def common_kind(rows: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
@@ -86,10 +90,12 @@ def markdown_table(
 
 
 def commit_lines(commits: Sequence[Commit]) -> Iterator[str]:
-    """One line a commit: short hash, day, subject."""
+    """One line a commit: short hash and tag, day, subject."""
+    width = max((len(commit.name) for commit in commits), default=0)
     for commit in commits:
         changed = " (with uncommitted changes)" if commit.dirty else ""
-        yield f"{commit.hash[:SHORT]}  {commit.day}  {printable(commit.subject)}{changed}"
+        name = printable(commit.name).ljust(width)
+        yield f"{name}  {commit.day}  {printable(commit.subject)}{changed}"
 
 
 def number(value: float | None, unit: str | None = None, like: float | None = None) -> str:

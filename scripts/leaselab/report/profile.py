@@ -21,36 +21,43 @@ NAMED = 3
 """Number of functions in a sentence."""
 NAMES = 1
 """Columns of `rows` that are words."""
-LONGEST = 60
+LONGEST = 40
 """Letters of a function's name that a table shows; C++ has longer ones."""
+CALLEES = ("callees B - A", "callees ±")
+"""Headings of what a function took with those that it called."""
 
 
 def print_profile(profiles: ProfileDifference, stream: TextIO | None = None) -> None:
     """Print the functions of two profiles; stdout, or there."""
     stream = stream or sys.stdout
-    write_lines(stream, ["", summary(profiles), ""])
-    write_table(stream, headings(profiles), rows(profiles), NAMES)
-    write_lines(stream, notes(profiles))
+    write_lines(stream, ["", summary(profiles)])
+    if shown := [*rows(profiles, changed=True)]:
+        stream.write("\n")
+        write_table(stream, headings(profiles), shown, NAMES, CALLEES)
+        write_lines(stream, notes(profiles))
 
 
 def headings(profiles: ProfileDifference) -> list[str]:
     """Headings of `rows`."""
     own = ["own in A", "in B", "B - A", "±"]
-    return [f"function ({profiles.unit})", *own, "with callees: B - A", "±"]
+    return [f"function ({profiles.unit})", *own, *CALLEES]
 
 
-def rows(profiles: ProfileDifference, most: int = SHOWN) -> Iterator[list[str]]:
+def rows(
+    profiles: ProfileDifference, most: int = SHOWN, *, changed: bool = False
+) -> Iterator[list[str]]:
     """What stands under `headings`: functions whose own time grew most, first.
 
-    Functions that only call others, and without a significant change, are left out.
+    Functions that only call others, and without a significant change, are left out; with
+    `changed`, all whose own time did not change significantly.
     """
     least = LEAST_SHARE * max(profiles.whole.before, profiles.whole.after)
     worth = [
         function
         for function in profiles.functions
-        if function.own.seen
-        or function.whole.seen
-        or max(function.own.before, function.own.after) >= least
+        if function.seen
+        or (not changed and function.whole.seen)
+        or (not changed and max(function.own.before, function.own.after) >= least)
     ]
     for function in worth[:most]:
         yield [

@@ -297,7 +297,7 @@ def notes(review: Review) -> list[str]:
     short = {series.scenario for series in review.series} - enough
     if short:
         lines.append(
-            f"too few builds for a history, of which {LEARNT + 1} or more are needed: "
+            f"a history needs {LEARNT + 1} builds of a scenario; these have fewer: "
             f"{', '.join(sorted(short))}"
         )
     changed = [series for series, _ in review.of(*State)]
@@ -353,6 +353,11 @@ def parts(review: Review) -> list[tuple[str, list[tuple[Series, Change]]]]:
 def print_review(review: Review, stream: TextIO | None = None) -> None:
     """Print it; stdout unless given."""
     stream = stream or sys.stdout
+    if not review.series:
+        stream.write(
+            "none yet: `./leaselab run SCENARIO --repo DIR --commits A..B` makes some\n"
+        )
+        return
     write_lines(stream, [headline(review)])
     for title, changes in parts(review):
         stream.write(f"\n{title}\n")

@@ -15,6 +15,7 @@ from leaselab.analysis.duel import DuelVerdict
 from leaselab.analysis.error_budget import ErrorBudget, minutes_of
 from leaselab.analysis.incompatibilities import also_changed, family_differences
 from leaselab.analysis.matrix import cell_of
+from leaselab.analysis.profile import ProfileDifference
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import Comparison, Limit, Verdict, answer_word
 from leaselab.model.procedure import COMPLETED
@@ -35,6 +36,7 @@ from leaselab.report.closing import (
 )
 from leaselab.report.listing import heading, moment_words
 from leaselab.report.matrix import shown
+from leaselab.report.profile import print_profile
 from leaselab.report.units import in_shown_units
 from leaselab.report.width import write_lines, write_table
 
@@ -52,8 +54,15 @@ _SUBJECT = 50
 """Letters of a subject that a table shows."""
 
 
-def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> None:
-    """Print both results, figures, conditions and last the verdict; stdout unless given."""
+def print_comparison(
+    comparison: Comparison,
+    stream: TextIO | None = None,
+    profiles: ProfileDifference | None = None,
+) -> None:
+    """Print both results, figures, conditions and last the verdict; stdout unless given.
+
+    Functions of the two come before the verdict, where `profiles` has any.
+    """
     stream = stream or sys.stdout
     write_table(stream, headings(comparison), rows(comparison), NAMES)
     lines = [
@@ -62,7 +71,10 @@ def print_comparison(comparison: Comparison, stream: TextIO | None = None) -> No
         *conditions(comparison),
         *doubts(comparison),
     ]
-    write_lines(stream, ["", *lines, "", closing(comparison)])
+    write_lines(stream, ["", *lines])
+    if profiles:
+        print_profile(profiles, stream)
+    write_lines(stream, ["", closing(comparison)])
 
 
 def comparison_document(comparison: Comparison) -> dict[str, Any]:

@@ -16,19 +16,37 @@ def write_lines(stream: TextIO, lines: Iterable[str]) -> None:
     """Write sentences, a line each; a terminal has them folded between words."""
     width = columns(stream)
     for line in map(printable, lines):
-        stream.write(f"{_folded(line, width) if width else line}\n")
+        stream.write(f"{folded(line, width) if width else line}\n")
 
 
 def write_table(
-    stream: TextIO, headings: Sequence[str], body: Iterable[Sequence[str]], names: int
+    stream: TextIO,
+    headings: Sequence[str],
+    body: Iterable[Sequence[str]],
+    names: int,
+    spare: Sequence[str] = (),
 ) -> None:
-    """Write a table as `aligned` has it; on a narrow terminal, a line for each cell."""
-    rows = [*body]
+    """Write a table as `aligned` has it.
+
+    On a narrow terminal, columns with the headings in `spare` are left out, in this order, and
+    if that does not do, each cell has a line.
+    """
+    rows: Sequence[Sequence[str]] = [*body]
     width = columns(stream)
     lines = [*aligned(headings, rows, names)]
-    if width and max(map(len, lines)) > width + 1:  # that is the line's end
-        lines = [*_blocks(headings, rows, width)]
+    while width and max(map(len, lines)) > width + 1:  # that is the line's end
+        left, spare = [headings.index(name) for name in spare[:1]], spare[1:]
+        if not left:
+            lines = [*_blocks(headings, rows, width)]
+            break
+        headings, *rows = [[*row[: left[0]], *row[left[0] + 1 :]] for row in (headings, *rows)]
+        names -= left[0] < names
+        lines = [*aligned(headings, rows, names)]
     stream.writelines(lines)
+
+
+def _without(row: Sequence[str], place: int) -> list[str]:
+    return [*row[:place], *row[place + 1 :]]
 
 
 def columns(stream: TextIO) -> int | None:
@@ -51,13 +69,18 @@ def _blocks(
         for heading, cell in zip(headings[1:], cells, strict=True):
             if cell not in ("", "-"):
                 text = f"  {heading}".ljust(gap) + printable(cell)
-                yield f"{_folded(text, width, gap)}\n"
+                yield f"{folded(text, width, gap)}\n"
 
 
-def _folded(line: str, width: int, indent: int = 2) -> str:
-    """The line with breaks between words; an id or a path stays whole."""
+def folded(line: str, width: int, indent: int | None = None) -> str:
+    """The line with breaks between words; an id or a path stays whole.
+
+    Further lines are indented by 2 more, or by `indent`.
+    """
     if len(line) <= width:
         return line
+    if indent is None:
+        indent = len(line) - len(line.lstrip()) + 2
     return textwrap.fill(
         line,
         width,

@@ -19,13 +19,12 @@ from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError
 from leaselab.model.journal import BuildStep, live_entry_of
 from leaselab.model.source import SHORT
-from leaselab.model.text import Control
+from leaselab.model.text import CLEAR
 from leaselab.report.live import build_words
 from leaselab.report.width import is_screen
 
 BUILDING = ("build", "Build the commit")
 """Role and name of the task that compiles; the builder has its contract by then."""
-_CLEAR = Control("\r\x1b[K")
 _SHARES = 10
 _EVERY_S = 60.0
 
@@ -111,7 +110,7 @@ class _Lines:
         if is_screen(self._stream):
             # a line that wraps cannot be cleared as one
             width = shutil.get_terminal_size().columns - 1
-            self._stream.write(_CLEAR)
+            self._stream.write(CLEAR)
             self._stream.write(f"  {build_words(step)}"[:width])
             self._stream.flush()
             return
@@ -124,5 +123,5 @@ class _Lines:
     def clear(self) -> None:
         """End the updated line before another line is printed."""
         if is_screen(self._stream):
-            self._stream.write(_CLEAR)
+            self._stream.write(CLEAR)
             self._stream.flush()

@@ -224,7 +224,7 @@ def _of_commit(store: Store, ref: str, names: CommitNames) -> list[Row]:
             f"no result of {names.scenario} for {ref}",
             where=str(store.root),
             found=f"none of commit {commit.hash}",
-            todo=f"measure it: {shlex.join(again)}",
+            todo=f"measure it: {shlex.join(again)}; or add --live to measure both now",
         )
     return rows
 

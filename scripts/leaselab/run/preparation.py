@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ from leaselab.lab.made_here import making
 from leaselab.lab.playbook import Event, PlaybookStats, run_playbook
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.source import Commit
+from leaselab.model.text import CLEAR, Control
+from leaselab.report.width import is_screen
 from leaselab.run.build_progress import BuildFollower
 from leaselab.run.recovery import recover, revive, stop_leftovers
 
@@ -173,7 +176,7 @@ def _generator_built(inventory: Inventory, lease: Lease) -> Iterator[None]:
             if building.done():
                 building.result()
                 return
-            say("building the generator")
+            _say_begin(_GENERATOR)
             began = time.monotonic()
             while not building.done():
                 lease.keep()
@@ -181,7 +184,7 @@ def _generator_built(inventory: Inventory, lease: Lease) -> Iterator[None]:
         except BaseException:
             given_up.set()
             raise
-        _say_end(began, building.result().changed)
+        _say_end(_GENERATOR, began, building.result().changed)
 
 
 def bring_up(
@@ -279,6 +282,7 @@ def _builds() -> Path:
     return kept_folder("builds")
 
 
+_GENERATOR = "building the generator"
 _TITLES = {
     "lab_up": "bringing the local lab up",
     "take": "installing the bench lock",
@@ -329,20 +333,35 @@ class Phases:
         if event["event"] == "playbook":
             self.end()
             self._name, self._began, self._changes = event["name"], time.monotonic(), 0
-            say(_TITLES[self._name])
+            _say_begin(_TITLES[self._name])
         elif event["event"] == "changed":
             self._changes += 1
 
     def end(self) -> None:
         """Print the outcome of the playbook that has ended."""
         if self._name:
-            _say_end(self._began, self._changes)
+            _say_end(_TITLES[self._name], self._began, self._changes)
+        self._name = ""
 
 
-def _say_end(began: float, changes: int) -> None:
+def _say_begin(title: str) -> None:
+    """Say what begins; on a screen in the line that its end will take."""
+    if is_screen(sys.stderr):
+        sys.stderr.write(Control(f"{CLEAR}{title} …"))
+        sys.stderr.flush()
+    else:
+        say(title)
+
+
+def _say_end(title: str, began: float, changes: int) -> None:
     """Print the duration since `began` (monotonic), and the changes."""
-    seconds = time.monotonic() - began
-    say(f"  {seconds:.0f} s, {changes} change{'s' * (changes != 1)}")
+    took = f"{time.monotonic() - began:.0f} s, {changes} change{'s' * (changes != 1)}"
+    if is_screen(sys.stderr):
+        sys.stderr.write(CLEAR)
+        took = f"{title}: {took}"
+    else:
+        took = f"  {took}"
+    say(took)
 
 
 def _proof(lease: Lease) -> dict[str, Any]:

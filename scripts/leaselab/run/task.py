@@ -5,20 +5,28 @@ Also the repositories that commits are of, and the folder of their files.
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from leaselab.lab.catalog import find_procedure
 from leaselab.lab.checkout import checkout_root, kept_folder
 from leaselab.lab.releases import check_release, tagged
 from leaselab.lab.repository import Repository, open_repository
-from leaselab.lab.roles import apart
+from leaselab.lab.roles import ROLES, apart
+from leaselab.model.errors import usage_error
 from leaselab.model.identity import Subject
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import SHORT, Commit
+
+RECIPE = "files/recipe"
+"""Of a role that builds a server: the program that knows its source."""
+_LOOKED_AT = re.compile(r'"\$1/([\w./-]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,41 @@ def source_folder() -> Path:
 def open_source(where: str) -> Repository:
     """Open a repository by its path or address; errors as `open_repository`."""
     return open_repository(where, kept_folder("repositories"))
+
+
+def check_server(repository: Repository, commit: Commit, scenario: Scenario) -> None:
+    """Raise a usage error for a commit that is of another server than a scenario measures.
+
+    The recipes say of which one it is; what none of them knows may be the server's.
+    """
+    wanted = scenario.server.kind
+    recipes = {
+        path.parents[1].name.removesuffix("_build"): path
+        for path in ROLES.glob(f"*_build/{RECIPE}")
+    }
+    if wanted in recipes and not _is_of(repository, commit, recipes.pop(wanted)):
+        for kind, recipe in recipes.items():
+            if _is_of(repository, commit, recipe):
+                raise usage_error(
+                    f"this repository is of {kind}, and {scenario.name} measures {wanted}",
+                    where=repository.name,
+                    todo=f"`leaselab list --scenarios --server {kind}` has its scenarios",
+                )
+
+
+def _is_of(repository: Repository, commit: Commit, recipe: Path) -> bool:
+    """Whether a recipe takes a commit, by the files that it looks at."""
+    with TemporaryDirectory() as folder:
+        for name in set(_LOOKED_AT.findall(recipe.read_text(encoding="utf-8"))):
+            text = repository.file(commit, name)
+            if text is not None:
+                place = Path(folder, name)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            ["sh", str(recipe), "identify", folder], capture_output=True, check=False
+        )
+    return done.returncode == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,84 @@
+"""What can be done next, as commands: after a sweep, a comparison, a search."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+
+from leaselab.analysis.duel import Answer
+from leaselab.analysis.verdict import Comparison
+from leaselab.model.errors import Outcome
+from leaselab.model.record import TOO_FEW_CLIENTS, Record
+from leaselab.model.source import SHORT
+from leaselab.report.bisect import Hunted
+
+Step = tuple[str, str]
+"""A command without the program, and what it is for."""
+
+
+def next_words(steps: Sequence[Step], most: int | None = None) -> str:
+    """Commands, a line each; empty for none.
+
+    What they are for is beside them, where that leaves no line longer than `most`.
+    """
+    if not steps:
+        return ""
+    width = max(len(command) for command, _ in steps)
+    lines = [f"  ./leaselab {command:{width}}  {what}" for command, what in steps]
+    if most and max(map(len, lines)) > most:
+        lines = [f"  ./leaselab {command}" for command, _ in steps]
+    return "\n".join(["next:", *lines])
+
+
+def after_sweep(record: Record) -> list[Step]:
+    """Commands for a result that is not of a duel."""
+    ref = record.id
+    shows = (f"show --all {ref}", "latency and provenance")
+    again = (f"rerun {ref}", "measure it again")
+    if record.outcome == Outcome.OK.label:
+        compares = (f"compare previous {ref}", "with the newest comparable result before it")
+        return [shows, compares, again]
+    if any(reason.word == TOO_FEW_CLIENTS for reason in record.reasons):
+        return [shows]  # another load is needed, of which the error says what
+    return [shows, ("lab check", "whether the hosts are fit to measure"), again]
+
+
+def after_comparison(comparison: Comparison) -> list[Step]:
+    """Commands for a verdict on two results."""
+    base, other, verdict = comparison.base, comparison.other, comparison.verdict
+    shows = (f"show --all {other.id}", "all that is known of B")
+    if base is None or verdict is None:
+        return [shows]
+    ends = [record.source for record in (base, other)]
+    scenario = other.scenario.name
+    before, after = ends
+    if before is None or after is None or before.repository != after.repository:
+        return [shows]
+    repo, names = shlex.quote(after.repository), [end.hash[:SHORT] for end in (before, after)]
+    if verdict.duel is None:
+        duel = f"compare {' '.join(names)} --live --repo {repo} --scenario {scenario}"
+        changed = verdict.differs
+        return [(duel, "measure both in turn")] * changed + [shows]
+    if verdict.duel.answer is Answer.SLOWER and names[0] != names[1]:
+        ends_of = f"--good {names[0]} --bad {names[1]}"
+        return [(f"bisect {scenario} --repo {repo} {ends_of}", "which commit it is"), shows]
+    return [shows]
+
+
+def after_hunt(hunted: Hunted) -> list[Step]:
+    """Commands for the culprits of a search."""
+    return [step for culprit in hunted.end.culprits for step in _on(hunted, culprit.gap.place)]
+
+
+def _on(hunted: Hunted, place: int) -> Iterator[Step]:
+    commit, parent = hunted.commits[place], hunted.short(hunted.culprits[place].gap.after)
+    repo = shlex.quote(commit.repository)
+    if place in hunted.merged:
+        base, last = (name[:SHORT] for name in hunted.merged[place])
+        ends = f"--good {base} --bad {last}"
+        yield f"bisect {hunted.scenario} --repo {repo} {ends}", "inside the merge"
+    elif place not in hunted.layouts:
+        pair = f"{parent} {hunted.short(place)} --scenario {hunted.scenario}"
+        command = f"compare {pair} --live --layouts 5 --repo {repo}"
+        yield command, "the code, or its place?"
+    yield "report", "pages with all results: results/report/index.html"
