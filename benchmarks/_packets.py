@@ -51,6 +51,10 @@ class Faults:
     """Factor by which it is faster while it has credit, and how long a full one lasts (s).
 
     Credit grows by the unused part of its capacity."""
+    alternates: tuple[float, ...] = (1.0,)
+    """Factors of its capacity, one for each trial in turn."""
+    sulks: tuple[float, float] = (1.0, 0.0)
+    """Factor of its capacity after its buffer was full, and for how long (s)."""
     cpu_falls: float = 0.0
     """By how much its CPU time per exchange falls in 100 s (ratio)."""
     answers_after_s: float = 0.0
@@ -87,6 +91,10 @@ class PacketWorld:
     credit: float = math.inf
     """Exchanges that it may serve faster."""
     cpu_s: float = 0.0
+    full_at: float = -math.inf
+    """When the buffer was full last (s)."""
+    loads: int = 0
+    """Trials so far."""
 
     # The server.
 
@@ -158,6 +166,7 @@ class PacketWorld:
         share = min(1.0, self.faults.reach / rate)
         share *= self.faults.begins_confirming if self.confirming else 1.0
         rate, count = rate * share, int(count * share)
+        self.loads += 1
         first, second = self._exchange(rate, count)
         wait_s = option("-W") / 1e6
         if "-D" in argv:
@@ -190,6 +199,7 @@ class PacketWorld:
             while waiting and waiting[0] <= came:
                 waiting.popleft()
             if len(waiting) > faults.buffer:
+                self.full_at = origin + came
                 continue
             begin = self._awake(origin + max(came, free_at)) - origin
             free_at = begin + self._work_s(origin + begin)
@@ -213,6 +223,9 @@ class PacketWorld:
         since = moment if moment - until > IDLE_S else since
         if moment - since < faults.turbo[1]:
             speed *= faults.turbo[0]
+        if moment - self.full_at < faults.sulks[1]:
+            speed *= faults.sulks[0]
+        speed *= faults.alternates[self.loads % len(faults.alternates)]
         speed *= self._by_credit(max(0.0, moment - until))
         work_s = 1.0 / faults.capacity / 2.0 / speed
         self.busy_from_to = since, moment + work_s

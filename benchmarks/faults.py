@@ -20,7 +20,11 @@ from rich.table import Table
 
 from benchmarks._packets import Faults, PacketWorld
 from benchmarks._shown import add_markdown, show
-from leaselab.analysis.credibility import slow_replies
+from leaselab.analysis.credibility import (
+    slow_afterwards,
+    slow_replies,
+    two_speeds,
+)
 from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import metrics_of
 from leaselab.lab.bench_file import parse_bench
@@ -39,6 +43,7 @@ ERROR = 2.0
 APART_S = 2.6
 OK_WORD = "ok"
 SLOW_REPLIES = "slow replies"
+SLOW_AFTERWARDS, TWO_SPEEDS = "slow after overload", "two speeds"
 OK, MISSED, USAGE = 0, 1, 2
 
 
@@ -112,6 +117,25 @@ CASES = [
         ("generator-limited",),
     ),
     Case("generator begins 7200/s at most", Faults(reach=7200.0), start_rate=1950),
+    *(
+        Case(
+            f"{factor} times as fast in every second trial",
+            Faults(capacity=400.0, alternates=(1.0, factor)),
+            (TWO_SPEEDS, "noisy", "not-sustained"),
+            start_rate=400,
+        )
+        for factor in (1.15, 1.3)
+    ),
+    *(
+        Case(
+            f"{factor} times as fast for 20 s after a full buffer of {buffer}",
+            Faults(capacity=400.0, buffer=buffer, sulks=(factor, 20.0)),
+            (SLOW_AFTERWARDS, "noisy", "warming-up"),
+            start_rate=400,
+            highest=4.0,
+        )
+        for factor, buffer in ((0.5, 277), (0.7, 277), (0.58, 30))
+    ),
     Case("CPU per exchange falls by 5% in 100 s", Faults(cpu_falls=0.05), (UNSTEADY,)),
     Case("answers after 0.1 s", Faults(answers_after_s=0.1)),
     # Trials of 1 s end before its replies come, and show nothing.
@@ -238,6 +262,10 @@ def _sweep(case: Case, now: float) -> Sweep:
         word = UNSTEADY
     if not error and slow_replies(point.rounds):
         word = SLOW_REPLIES
+    if not error and slow_afterwards(point.confirmation, bench.procedure):
+        word = SLOW_AFTERWARDS
+    if not error and two_speeds(point.rounds):
+        word = TWO_SPEEDS
     trial_s = bench.procedure.longest_trial_s
     highest = max(
         trial.rate

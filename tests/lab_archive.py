@@ -7,19 +7,24 @@ result that is invalid, and a build that does not start.
 
 from __future__ import annotations
 
+import json
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
+import msgspec
 from msgspec.structs import replace
+from tests.bench_document import DOCUMENT, host
 from tests.examples import (
     START,
     archive_result,
     built,
     confirmed,
     example_result,
+    example_round,
     example_trial,
     fixed_load_result,
     invalid_result,
@@ -28,10 +33,14 @@ from tests.past import fought, name_of
 
 from leaselab.analysis.summary import metrics_of
 from leaselab.archive.ident import new_id
+from leaselab.lab.bench_file import parse_bench
 from leaselab.lab.catalog import load_scenarios
+from leaselab.model.bench import Bench
+from leaselab.model.moment import timestamp
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Experiment, Reason, Record, Round
+from leaselab.model.record import Experiment, Provenance, Reason, Record, Round
 from leaselab.model.scenario import Scenario
+from leaselab.run.record import KeptConfig, record_of
 
 _PAIRS = {"memfile": ("", "-hs", "-lb"), "mysql": ("", "-hs"), "postgresql": ("", "-hs")}
 SCENARIOS = (
@@ -47,6 +56,11 @@ SCENARIOS = (
     *("v4-hooks-none", "v4-hooks-flex-option", "v4-log-info", "v4-log-debug-99"),
 )
 """Their names, in the order in which the lab measures them."""
+FEW = (
+    *("v4-memfile-mt", "v6-memfile", "v4-memfile-hs", "v4-threads-1", "v4-threads-2"),
+    *("v4-classes-none", "v4-classes-empty", "v6-mysql-hs", "v4-log-debug-99"),
+)
+"""Some of them, of each kind."""
 ANCHOR = "c0ffee" * 6 + "c0ff"
 BUILDS = 30
 SLOWER = "v4-memfile-mt"
@@ -63,6 +77,7 @@ IN_TURN = (
     *(f"v4-threads-{count}" for count in (1, 2, 4)),
 )
 RELEASED = "v4-long-run-renewed"
+_KEPT = KeptConfig("config/kea-dhcp.conf", "1" * 64)
 _SCENARIOS = Path(__file__).parents[1] / "scenarios"
 _RATES = {
     "mysql": 520.0,
@@ -102,8 +117,12 @@ _SUBJECTS = (
 COSTLY = "Look up reservations for each packet"
 
 
-def lab_archive(root: Path) -> None:
-    """Write the archive into an empty folder."""
+def lab_archive(root: Path, names: Sequence[str] = SCENARIOS, builds: int = BUILDS) -> None:
+    """Write the archive into an empty folder, or a smaller one.
+
+    `names` are its scenarios, with `SLOWER` and `STEADY` among them; `builds` is their number.
+    """
+    since = builds * SINCE // BUILDS
     scenarios = load_scenarios(_SCENARIOS)
     chance = random.Random(35)  # noqa: S311  # a simulation
 
@@ -120,18 +139,18 @@ def lab_archive(root: Path) -> None:
         return math.exp(0.012 * math.sin(7.3 * days))
 
     for name in (SLOWER, STEADY):
-        made = list(_builds(root, name, record))
+        made = list(_builds(root, name, record, builds, since))
         if name == SLOWER:
-            fought(root, made[SINCE - 1], made[SINCE], COST, days=-3.0)
+            fought(root, made[since - 1], made[since], COST, days=-3.0)
         else:
             fought(root, made[-2], made[-1], 1.001, days=-2.0)
-    of_curve = [name for name in SCENARIOS if name.startswith("v4-threads")]
+    of_curve = [name for name in names if name.startswith("v4-threads")]
     curve = [record(name, 0.5 - n / 700, "eeee") for n, name in enumerate(of_curve)]
     ids = tuple(entry.id for entry in curve)
     for item in curve:
         session = Experiment(id=ids[0], points=ids, interleaved=True)
         archive_result(root, replace(confirmed(item), experiment=session))
-    others = [name for name in SCENARIOS if name not in (SLOWER, STEADY)]
+    others = [name for name in names if name not in (SLOWER, STEADY)]
     for place, name in enumerate(others):
         for age in (56, 28, 0):
             if age == 0 and name in of_curve:
@@ -202,18 +221,20 @@ def _hour(record: Record, chance: random.Random) -> Record:
     return replace(record, procedure=replace(record.procedure, duration_s=3600), rounds=(hour,))
 
 
-def _builds(root: Path, name: str, record: Callable[..., Record]) -> Iterator[Record]:
-    for number in range(BUILDS):
-        days = float(BUILDS - number)
-        slower = COST if name == SLOWER and number >= SINCE else 1.0
-        rounds = 9 if number == BUILDS - 1 else 5
+def _builds(
+    root: Path, name: str, record: Callable[..., Record], builds: int, since: int
+) -> Iterator[Record]:
+    for number in range(builds):
+        days = float(builds - number)
+        slower = COST if name == SLOWER and number >= since else 1.0
+        rounds = 9 if number == builds - 1 else 5
         reference = built(
             record(name, days, "aaaa", rounds=rounds),
             ANCHOR,
             subject="Release 3.0.4",
             described="Kea-3.0.4",
         )
-        subject = COSTLY if number == SINCE else _SUBJECTS[number % len(_SUBJECTS)]
+        subject = COSTLY if number == since else _SUBJECTS[number % len(_SUBJECTS)]
         other = built(
             record(name, days, "bbbb", slower, rounds),
             name_of(number),
@@ -235,27 +256,53 @@ def _record(
     rounds: int,
     chance: random.Random,
 ) -> Record:
-    """A sweep of a scenario whose rate is `speed` times its usual one."""
+    """The record that the engine makes of a sweep whose rate is `speed` times its usual one."""
     rate = _RATE
     for value in scenario.factors.values():
         by = _RATES.get(value, 1.0)
         rate = by if by > 10 else rate * by
-    rates = [rate * speed * math.exp(0.011 * chance.gauss(0, 1)) for _ in range(rounds)]
-    plan = replace(SWEEP, rounds=rounds)
-    record = example_result(
-        rates, scenario=scenario.name, started=started, token=token, procedure=plan
+    plan, clock, made = replace(SWEEP, rounds=rounds), started, []
+    for index in range(1, rounds + 1):
+        own = rate * speed * math.exp(0.011 * chance.gauss(0, 1))
+        round_ = example_round(index, own, clock, plan, scenario.load["family"])
+        made.append(_searched(round_, chance) if rounds == SWEEP.rounds else round_)
+        clock += timedelta(seconds=round_.wall_s + 1.5)
+    record = record_of(
+        new_id(started, scenario.name, token),
+        _bench(scenario, plan),
+        SimpleNamespace(rounds=made, confirmation=None, error=None),  # type: ignore[arg-type]
+        setup_s=1.5 * rounds,
+        started_at=timestamp(started),
+        owner="a.tester@desk:4711",
+        configs=dict.fromkeys(("server", "partner"), _KEPT),
+        experiment=None,
+        provenance=Provenance(
+            leaselab_version="0.1.0", command=("leaselab", "run", scenario.name)
+        ),
     )
+    return replace(record, finished_at=timestamp(clock))
+
+
+def _bench(scenario: Scenario, plan: MaxRate) -> Bench:
+    """The bench of a scenario, from a document with sorted keys, as Ansible writes it."""
     backend = str(scenario.factors.get("backend", "memfile"))
-    server = replace(record.server, durability=_DURABILITY[backend])
-    whole = rounds == SWEEP.rounds
-    return replace(
-        record,
-        scenario=scenario,
-        servers={"server": server},
-        rounds=tuple(_searched(round_, chance) for round_ in record.rounds)
-        if whole
-        else record.rounds,
-    )
+    server = {**DOCUMENT["servers"]["server"], "durability": _DURABILITY[backend]}
+    facts = {
+        role: {"facts": msgspec.to_builtins(known)}
+        for role, known in example_result().bench.hosts.items()
+    }
+    roles = ("server", "partner") if scenario.needs_partner else ("server",)
+    hosts = {**DOCUMENT["hosts"], "partner": host("leaselab-partner", "198.18.0.20")}
+    document = {
+        **DOCUMENT,
+        "hosts": {
+            role: {**hosts[role], **facts.get(role, {})} for role in (*roles, "generator")
+        },
+        "servers": dict.fromkeys(roles, server),
+        "scenario": msgspec.to_builtins(scenario),
+        "procedure": msgspec.to_builtins(plan),
+    }
+    return parse_bench(json.loads(json.dumps(document, sort_keys=True)), "bench.json")
 
 
 def _searched(round_: Round, chance: random.Random) -> Round:

@@ -110,14 +110,10 @@ class Lab:
         self._log = folder / "build.log.gz"
         self._log.write_bytes(gzip.compress(b"the whole log"))
         self._families = dict(_families((checkout_root() / "scenarios").resolve()))
-        # Its seed is the id, which has random digits: duels would end by chance.
-        order = duels._order
-        monkeypatch.setattr(duels, "_order", lambda _, block: order(duels.DUEL, block))
+        self._settle(monkeypatch)
         monkeypatch.setenv("LEASELAB_ROOT", str(self.checkout))
         monkeypatch.setenv("LEASELAB_RESULTS", str(self.results))
         monkeypatch.setattr(benches, "read_inventory", self._inventory)
-        # They are read for each scenario and each procedure, and a test changes none.
-        monkeypatch.setattr(catalog, "load_families", self._families_of)
         for module in (run, hunt, duel):
             monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
         for module in (advise, run, resume, bisect, duel, calibrate, generators):
@@ -144,6 +140,13 @@ class Lab:
             ("DuelRounds", lambda points, _: _DuelRounds(points)),
         ):
             monkeypatch.setattr(measurement, name, double)
+
+    def _settle(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # They are read for each scenario and each procedure, and a test changes none.
+        monkeypatch.setattr(catalog, "load_families", self._families_of)
+        # By the id, which has random digits, duels would end by chance.
+        order = duels._order
+        monkeypatch.setattr(duels, "_order", lambda _, block: order(duels.DUEL, block))
 
     @property
     def store(self) -> Store:

@@ -2,7 +2,7 @@
 
 A sample is a block of text below a comment ``<!-- N: FROM ... TO -->``: of the output of the
 Nth command of the page, the lines from the first that begins with FROM to the next that begins
-with TO (or to the end).
+with TO (or to the end); of many lines both ends.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ PAGE = "docs/tutorial.md"
 SAID = ROOT / "tests" / "data" / "tutorial"
 """What each command said, a file each, by its number on the page."""
 SAMPLE = re.compile(r"(<!-- (\d+): (.+?) \.\.\. (.*?) ?-->\n+```text\n)(.*?)(```\n)", re.S)
+_LONGEST, _ENDS = 12, 5
+"""Lines of a sample at most, and those of each end that a longer one keeps."""
 _PLACE = "../dnsmasq"
 """Where the page puts the source of the server."""
 _ELSEWHERE = ("git clone", "./leaselab lab down")
@@ -85,6 +87,8 @@ def with_samples(page: str, said: dict[int, str]) -> str:
         left = lines[starts[0] :] if starts else [f"nothing begins with {block[3]}"]
         ends = [place for place, line in enumerate(left) if line.startswith(block[4])]
         shown = left[: ends[0] + 1] if block[4] and ends else left
+        if len(shown) > _LONGEST:
+            shown = [*shown[:_ENDS], "…", *shown[-_ENDS:]]
         text = "\n".join(line.rstrip() for line in shown).rstrip()
         return f"{block[1]}{text}\n{block[6]}"
 

@@ -8,9 +8,9 @@ main() {
   # The stages that write these may not have run.
   [[ -e ci/report ]] || ./leaselab report "${RESULTS[@]}" --output ci/report
   [[ -e ci/comment.md ]] || ./leaselab export "${RESULTS[@]}" --markdown ci/comment.md
-  [[ -z ${SCENARIO:-} ]] || known_changes >>ci/comment.md
   [[ -e ci/junit.xml ]] || ./leaselab export "${RESULTS[@]}" --junit ci/junit.xml
   ./leaselab export "${RESULTS[-1]}" --csv ci/plot.csv
+  [[ -z ${SCENARIO:-} ]] || known_changes >>ci/comment.md
 }
 
 # Prints what is known of changes of the scenario; one that is confirmed (1) is no fault of this build.

@@ -10,6 +10,7 @@ import pytest
 SCRIPTS = Path(__file__).parents[2] / "scripts" / "ci"
 LEASELAB = """#!/bin/sh
 echo "$*" >> calls
+case $1 in review) echo "of $5"; exit ${REVIEW_ENDS:-0} ;; esac
 for word; do case $word in ci/anchor.md) exit ${ANCHOR_ENDS:-0} ;; esac; done
 for word; do case $word in --live) exit ${DUEL_ENDS:-0} ;; esac; done
 exit ${PREVIOUS_ENDS:-0}
@@ -23,7 +24,7 @@ def stage(tmp_path):
     """Run a stage in a checkout whose `leaselab` notes its calls; exit code and calls."""
     folder = tmp_path / "scripts" / "ci"
     folder.mkdir(parents=True)
-    for name in ("lib.sh", "measure.sh", "verdict.sh"):
+    for name in ("lib.sh", "measure.sh", "publish.sh", "verdict.sh"):
         (folder / name).write_bytes((SCRIPTS / name).read_bytes())
     (tmp_path / "leaselab").write_text(LEASELAB)
     (tmp_path / "leaselab").chmod(0o755)
@@ -124,3 +125,15 @@ def test_a_duel_that_was_not_measured_ends_the_stage(stage, ends, ids):
 def test_what_it_is_measured_with_can_be_no_option(stage):
     code, calls = stage("measure", "", AGAINST="--inventory=x", SCENARIO="v4-memfile")
     assert (code, calls) == (2, [])
+
+
+@pytest.mark.parametrize(("ends", "code"), [("0", 0), ("1", 0), ("2", 1)])
+def test_the_comment_ends_with_the_known_changes_which_do_not_fail_it(
+    stage, tmp_path, ends, code
+):
+    comment = tmp_path / "ci" / "comment.md"
+    comment.write_text("A verdict\n")
+    published, calls = stage("publish", SCENARIO="v4-memfile", REVIEW_ENDS=ends)
+    assert published == code
+    assert calls[-1] == "review --markdown - -- v4-memfile"
+    assert comment.read_text() == "A verdict\nof v4-memfile\n"

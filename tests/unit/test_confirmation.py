@@ -7,10 +7,11 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import round_of, trial_of
 
+from leaselab.analysis.credibility import slow_afterwards
 from leaselab.measure.procedures.confirmation import Confirming
 from leaselab.measure.search_error import SearchReason
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import GENERATOR_LIMITED, NOT_OFFERED, Bracket, Round
+from leaselab.model.record import GENERATOR_LIMITED, NOT_OFFERED, Bracket, Confirmation, Round
 from leaselab.model.trial import Part, Second, Trial
 
 PROCEDURE = MaxRate(rounds=3)
@@ -61,12 +62,53 @@ def served(load, _number):
     return lossy(load.rate, [max(0.0, 1 - 2000 / load.rate)] * load.duration_s)
 
 
-def test_one_trial_without_a_rest_then_one_above_the_rounds_then_an_overload():
+def test_one_trial_without_a_rest_one_above_the_rounds_an_overload_and_what_held_again():
     made, against, confirming = loads(served)
-    assert made == [(BELOW, 60), (ABOVE, 3), (4 * BELOW, 3)]
+    assert made == [(BELOW, 60), (ABOVE, 3), (4 * BELOW, 3), (BELOW, 3)]
     assert BELOW < 0.95 * min(RATES) < max(RATES) * 1.05 < ABOVE
     assert against is None
     assert confirming.loss_ratio == 0
+
+
+@pytest.mark.parametrize(
+    ("slow", "trials", "said"), [(1, 2, ""), (2, 2, "loss 30.0 %"), (0, 1, "")]
+)
+def test_a_server_that_stays_slow_after_an_overload_is_asked_twice_and_doubted(
+    slow, trials, said
+):
+    def sulks(load, number):
+        is_slow = load.rate == BELOW and 3 <= number < 3 + slow
+        return lossy(BELOW, [0.3] * 3) if is_slow else served(load, number)
+
+    made, against, confirming = loads(sulks)
+    assert made[3:] == [(BELOW, 3)] * trials
+    assert against is None
+    assert confirming.loss_ratio == 0, "what held is what decides"
+    found = Confirmation(
+        rate=BELOW,
+        loss_ratio=0.0,
+        holds=True,
+        traffic_s=0.0,
+        wall_s=0.0,
+        trials=tuple(confirming.made),
+    )
+    assert slow_afterwards(found, PROCEDURE).startswith(said)
+    assert bool(slow_afterwards(found, PROCEDURE)) is bool(said)
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ((408.0, 205.0, 408.0, 208.0, 408.0), "from 208/s to 408/s"),
+        ((408.0, 205.0, 408.0, 407.0, 408.0), ""),
+    ],
+)
+def test_runs_of_two_speeds_have_no_mean(rates, said):
+    procedure = MaxRate(rounds=5, trim=1)
+    rounds = [searched(rate) for rate in rates]
+    apart = Confirming(procedure, rounds, ()).apart()
+    assert (apart and apart.reason) is (SearchReason.NOISY if said else None)
+    assert said in str(apart)
 
 
 @pytest.mark.parametrize(("lost", "said"), [(0.02, SearchReason.LOSES_AT_ANY_LOAD), (0, None)])
@@ -126,7 +168,7 @@ def test_updates_that_are_lost_now_and_then_are_looked_at_for_longer():
     made, against, confirming = loads(
         lambda load, n: (served, now_and_then)[load.rate == BELOW](load, n)
     )
-    assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 240]
+    assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 240, 3, 3]
     assert confirming.loss_ratio == pytest.approx(0.022, rel=0.02)
     assert against is None
 
@@ -141,7 +183,7 @@ def test_a_start_that_is_cold_for_long_is_no_want_of_endurance():
         )
 
     made, against, confirming = loads(cold)
-    assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120]
+    assert [seconds for rate, seconds in made if rate == BELOW] == [60, 120, 3]
     assert against is None
     assert confirming.loss_ratio == 0
 

@@ -47,6 +47,23 @@ def test_runs_that_scatter_are_reported():
     assert "wide spread" in words(record, "doubt")
 
 
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [((0.15,) * 5 + (0.03,) * 4, True), ((0.15,) * 4 + (0.03,) * 5, False)],
+)
+def test_runs_in_which_a_hardly_heavier_load_loses_far_more_met_two_speeds(losses, said):
+    """Seen: 1.15 of the truth of a server that was fast in every second trial."""
+
+    def lose(document):
+        for round_, loss in zip(document["rounds"], losses, strict=True):
+            upper = round_["trials"][round_["bracket"]["upper_trial"]]
+            upper["completed"] = round((1 - loss) * upper["attempted"])
+            upper["lost"] = upper["attempted"] - upper["completed"] - upper["late"]
+
+    record = edited(example_result(), lose)
+    assert ("two speeds" in words(record, "doubt")) is said
+
+
 COMMIT = {
     "repository": "https://example.invalid/kea.git",
     "ref": "master",

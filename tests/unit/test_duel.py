@@ -215,7 +215,7 @@ def test_each_figure_has_a_word_and_no_change_that_is_looked_for_is_passed_over(
     first = having(first, "p99_s", [0.2] * PLAN.rounds)
     second = having(second, "p99_s", [0.2 * of for of in scattered(more, PLAN.rounds, sd)])
     result = judge(PLAN, first, second)
-    (p99,) = [one for one in result.others if one.name == "p99_s"]
+    (p99,) = [item for item in result.others if item.name == "p99_s"]
     assert p99.said is said
     assert (p99.bound <= p99.least) is (said is Said.EXCLUDED)
     assert result.main.said is Said.EXCLUDED

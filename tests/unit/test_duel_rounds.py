@@ -159,8 +159,8 @@ def test_a_round_that_the_generator_was_too_slow_for_is_dropped(side, both):
         round_.index
         for point in points
         for round_ in point.rounds
-        for one in round_.warm_ups
-        if (one.rate, one.duration_s) == (8000, 1)
+        for item in round_.warm_ups
+        if (item.rate, item.duration_s) == (8000, 1)
     }
     assert looked == {1, 3}
     assert all(point.error is None for point in points)
@@ -186,7 +186,7 @@ def test_a_server_that_tires_is_found_by_old_rounds_alone(both):
     fighters[1].tires = 60_000
     points, _ = fight(fighters=fighters, both=both)
     result = verdict(points)
-    assert (result.answer, [one.name for one in result.worse]) == (Answer.SAME, ["old_rate"])
+    assert (result.answer, [item.name for item in result.worse]) == (Answer.SAME, ["old_rate"])
     assert result.ratio == pytest.approx(1.0, abs=0.005)
     old = [bool(round_.metrics["old_rate"]) for round_ in points[1].rounds]
     assert old[:5] == [True, False, False, False, False]

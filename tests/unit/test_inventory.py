@@ -119,6 +119,16 @@ def test_an_inventory_that_is_not_there_is_a_usage_error(tmp_path):
     assert "neither a file nor a folder" in refusal(read_inventory, tmp_path / "pipe")
 
 
+def test_where_ansible_may_write_nothing_is_said_in_a_line(monkeypatch):
+    monkeypatch.setenv("HOME", "/proc/nowhere")
+    monkeypatch.setenv("ANSIBLE_HOME", "/proc/nowhere/.ansible")
+    with pytest.raises(LeaselabError) as refused:
+        read_inventory(ROOT / "inventory/docker")
+    assert refused.value.where == "/proc/nowhere/.ansible/tmp"
+    assert "HOME=FOLDER" in refused.value.todo
+    assert "Traceback" not in str(refused.value)
+
+
 def test_an_inventory_that_ansible_cannot_read_says_why(tmp_path):
     broken = tmp_path / "rack.yml"
     broken.write_text("bench: [not, a, group\n", encoding="utf-8")

@@ -4,14 +4,15 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.examples import MAX_RATES, START, archive_result, example_result
+from tests.examples import MAX_RATES, START, archive_result, example_cell, example_result
 from tests.past import fought, past
 
 from leaselab.analysis.history import State
 from leaselab.archive.store import Store
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.review import Period, cells, interval_words, percent, review_of
-from leaselab.report.site.families import Axis
+from leaselab.report.site.beside import beside, beside_ids
+from leaselab.report.site.families import Axis, families
 from leaselab.report.site.news import answer
 from leaselab.report.site.overview import overview
 from leaselab.report.site.review import review_page
@@ -101,23 +102,67 @@ def test_a_line_of_a_family_has_the_change_since_the_anchor_and_the_course(slowe
     root, made = slower
     store = Store(root)
     rows = store.index.every("v4-memfile")
-    shown, _ = overview([store.load(made[-1].id)], rows, rows[::-1], store.index.outcomes())
+    duel = next(row["id"] for row in rows[::-1] if row["procedure"] == "duel")
+    records = [store.load(ident) for ident in (made[-1].id, duel)]
+    files = {"v4-memfile": "memfile"}
+    shown, _ = overview(records, rows, rows[::-1], store.index.outcomes(), files)
     (family,) = shown["families"]
-    (line,) = family.lines
-    assert (family.title, line.label) == ("kea DHCPv4", "v4-memfile"), "it differs from none"
+    (line,) = family.lines  # a duel is no scenario
+    assert (family.name, line.label, line.cell.id) == ("memfile", "v4-memfile", made[-1].id)
     assert line.look == "worse"
     assert re.fullmatch(r"-[345]\.\d %", line.change)
     assert line.course[0].count(",") == 20, "its builds, without the anchor's results"
 
 
-def test_a_duel_has_no_change_beside_that_of_its_own_page(slower):
-    root, _ = slower
-    store = Store(root)
-    rows = store.index.every("v4-memfile")
-    newest = next(row["id"] for row in rows[::-1] if row["procedure"] == "duel")
-    shown, _ = overview([store.load(newest)], rows, rows[::-1], store.index.outcomes())
-    (line,) = shown["families"][0].lines
-    assert (line.look, line.change) == ("unknown", "")
+def test_scenarios_of_a_file_are_a_family_and_those_of_one_figure_have_one_axis():
+    """Whatever order their factors are in; a name that no file has is of its server."""
+    files = {"v4-classes-none": "classes", "v4-classes-simple": "classes", "v4-log-info": "log"}
+    known = [("v4-log-info", 9000.0), ("gone", 700.0), *[(name, 5e3) for name in files][:2]]
+    cells = [
+        example_cell(value, scenario=name, factors={"classes": name}) for name, value in known
+    ]
+    classes, *others = families(cells, [], files)
+    assert [line.label for line in classes.lines] == ["v4-classes-none", "v4-classes-simple"]
+    assert {other.name for other in others} == {"log", "kea"}
+    assert len({id(family.axis) for family in (classes, *others)}) == 1
+
+
+def test_curves_have_one_scale_and_builds_of_one_kind(tmp_path):
+    """A tenth fills half of one; packages and commits are two."""
+    three = MaxRate(rounds=3, trim=0)
+    made = [
+        archive_result(
+            tmp_path, example_result([rate] * 3, started=at, commit=commit, procedure=three)
+        )
+        for at, rate, commit in [
+            *((START.replace(hour=hour), 6000.0, "c" * 40) for hour in (1, 2)),
+            *((START.replace(hour=hour), 6000.0 + 6 * hour, None) for hour in (3, 4, 5)),
+        ]
+    ]
+    store = Store(tmp_path)
+    rows = store.index.every()
+    shown, _ = overview([store.load(made[-1].id)], rows, rows[::-1], store.index.outcomes(), {})
+    ((points,),) = [line.course for family in shown["families"] for line in family.lines]
+    heights = [float(point.split(",")[1]) for point in points.split()]
+    assert len(heights) == 3
+    assert max(heights) - min(heights) < 1, "0.2 % is nearly level"
+
+
+def test_a_try_of_one_run_does_not_take_the_place_of_a_good_result(tmp_path):
+    good = archive_result(tmp_path)
+    later = START.replace(hour=14)
+    archive_result(tmp_path, example_result(MAX_RATES[:1], started=later, token="0001"))
+    assert [row["id"] for row in Store(tmp_path).index.newest_places("*")] == [good.id]
+
+
+def test_a_page_says_what_a_result_is_beside_its_anchor_the_build_before_and_a_release(slower):
+    root, made = slower
+    rows = Store(root).index.every("v4-memfile")
+    ids = beside_ids(made[13].id, rows)
+    assert {made[12].id: ["previous build"], made[13].anchor: ["anchor", "release"]} == ids
+    lines = {line["what"]: line for line in beside(made[13], ids, Store(root).load)}
+    assert re.fullmatch(r"-[345]\.\d %", lines["anchor and release"]["change"])
+    assert lines["previous build"]["word"] == "no change"
 
 
 @pytest.mark.parametrize(("low", "high"), [(-5, 20), (-3, -1), (0, 0), (7, 7), (0, 1e-9)])

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from tests.examples import (
-    MAX_RATES,
     START,
     archive_result,
     edited,
@@ -244,24 +243,6 @@ def test_the_axis_of_a_history_has_iso_dates_in_utc():
     assert len(dates) >= 3
     assert all(re.fullmatch(r"2026-11-\d\d", date) for date in dates), dates
     assert "started (UTC)" in chart.drawing
-
-
-def test_the_overview_explains_its_columns_where_they_stand(tmp_path):
-    """A threaded server and one thread alone, and nothing that would need other words."""
-    for place, scenario in enumerate(("v4-memfile", "v4-memfile-mt")):
-        record = example_result(
-            [rate * (1 + 0.5 * place) for rate in MAX_RATES],
-            scenario=scenario,
-            started=START + timedelta(hours=place),
-        )
-        archive_result(tmp_path, record)
-    page = Page(write_site(Store(tmp_path), tmp_path / "report"))
-    words = [word.strip() for word in page.words if word.strip()]
-    head = words[words.index("durability") + 1 :][:3]
-    assert head == ["single", "multi", "multi / single"]
-    assert "+50 % across sessions" in words
-    assert words.count("multi / single") == 2, "a heading and its line"
-    assert words[words.index("threading") + 1] == "single, multi"
 
 
 def test_validity_begins_with_how_many_are_usable_and_ends_with_what_words_mean(archive):

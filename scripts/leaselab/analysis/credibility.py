@@ -6,17 +6,22 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from leaselab.model.errors import BELIEVED
 from leaselab.model.host import Host
-from leaselab.model.record import GENERATOR, SERVER, Record, Round
+from leaselab.model.procedure import Procedure
+from leaselab.model.record import GENERATOR, SERVER, Confirmation, Record, Round
 from leaselab.model.trial import WHOLE
 
 _STEADY = 0.05
 """Spread of the runs above which a difference of a few per cent says little (ratio)."""
 _FEW_COUNTED = 0.5
 """Share of valid trials below which most of the work said nothing (ratio)."""
+_STEEPEST, _APART = 3.0, 0.07
+"""How much more a server may lose of a load that is heavier by a share, over that share, and
+beyond that by chance (ratio)."""
 _SLOW = 0.2
 """Share of a trial that the replies of a server below its limit may take (ratio)."""
 
@@ -73,6 +78,12 @@ def _doubts(record: Record) -> Iterator[Flag]:
     beyond = beyond_quota(record.server.tuning, host.processors, host.cpu_limit)
     if beyond:
         yield Flag("doubt", "threads beyond quota", beyond)
+    after = slow_afterwards(record.confirmation, record.procedure)
+    apart = two_speeds(record.rounds)
+    if after:
+        yield Flag("doubt", "slow after overload", after)
+    if apart:
+        yield Flag("doubt", "two speeds", apart)
     slow_s = slow_replies(record.rounds)
     if slow_s:
         yield Flag(
@@ -130,6 +141,43 @@ def beyond_quota(
         f"the server started {threads} threads, as it counts processors, and a quota gives it "
         f"the time of {cpu_limit:g}: it stands still whenever they have used that up; set "
         f"{setting} to {most}"
+    )
+
+
+def two_speeds(rounds: Sequence[Round]) -> str:
+    """Why runs do not prove a limit, empty where they do.
+
+    Of a load that is heavier by a bracket's width no more is lost than by that, of a server
+    that collapses some times that.  Where much more is lost in every second run, it is another
+    server that the heavier load has met.
+    """
+    jumps = [
+        one.trials[one.bracket.upper_trial].loss_ratio
+        - one.trials[one.bracket.lower_trial].loss_ratio
+        - _STEEPEST * one.bracket.width
+        for one in rounds
+        if one.bracket
+    ]
+    apart = [jump for jump in jumps if jump > _APART]
+    if len(apart) < max(2, len(jumps) / 2):
+        return ""
+    return (
+        f"in {len(apart)} of {len(jumps)} runs a load that was hardly heavier lost "
+        f"{100 * median(apart):.0f} % more: the server changes from trial to trial, and "
+        "the figure may be that of the faster one"
+    )
+
+
+def slow_afterwards(found: Confirmation | None, procedure: Procedure) -> str:
+    """How a server served a load after an overload that it had sustained before; else empty."""
+    made = found.trials if found else ()
+    heavier = [place for place, one in enumerate(made) if found and one.rate > found.rate]
+    after = [one for one in made[heavier[-1] + 1 :] if one.valid] if heavier else []
+    if len(after) < 2 or any(procedure.passes(one) for one in after):
+        return ""
+    return (
+        f"loss {100 * after[0].loss_ratio:.1f} % at {after[0].rate}/s after an overload, which "
+        "it had sustained before: the figure may be too low, as searches overload it"
     )
 
 

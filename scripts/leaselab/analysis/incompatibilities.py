@@ -214,7 +214,7 @@ def _tuning(record: Record) -> dict[str, Any]:
 
 _EVERY_TIME = re.compile(
     r"bench\.lock_owner|provenance\.command|[^.]+\.(config_file|variant)"
-    r"|scenario\.(description|factors\..+|across|(server|support)\.defaulted)"
+    r"|scenario\.(description|factors\..+|across|axes|(server|support)\.defaulted)"
 )
 """Fields that differ without meaning anything, or say again what another says."""
 _NAMES_BUILDS = re.compile(r"(?P<role>[^.]+)\.(running_)?config_sha256")

@@ -33,14 +33,15 @@ class Release:
             return False
         if self.commit is not None:
             return bool(row["commit"] == self.commit)
-        return self.name.casefold() in {name.casefold() for name in _names(row)}
+        return self.name.casefold() in {name.casefold() for name in release_names(row)}
 
 
-def _names(row: Row) -> list[str]:
+def release_names(row: Row) -> list[str]:
     """What the build of a row is called, the name for people first; none between releases."""
     if row["commit"]:
         described = row["described"] or ""
-        return [] if row["dirty"] or _BETWEEN.search(described) else [described]
+        untagged = row["commit"].startswith(described) or _BETWEEN.search(described)
+        return [] if row["dirty"] or untagged else [described]
     if not row["version"]:
         return []
     return [f"{row['server']}-{row['version']}", str(row["version"])]
@@ -50,7 +51,7 @@ def releases_of(rows: Iterable[Row]) -> list[Release]:
     """The releases that rows are of, by the dates of their commits, packages last."""
     dates: dict[str, str] = {}
     for row in rows:
-        if names := _names(row):
+        if names := release_names(row):
             dates.setdefault(names[0], row["commit_date"] or f"~{row['started_at']}")
     return [Release(name) for name in sorted(dates, key=lambda name: (dates[name], name))]
 

@@ -113,13 +113,14 @@ class Index:
         """The newest result of each scenario that a pattern names, procedure and durability.
 
         On one bench or on all; a result without a durability never ran.  A result dated in the
-        future is the newest only where there is no other.  In a session, the fixed reference
-        comes after the results compared with it.
+        future is the newest only where there is no other, and so is one of a single round: it
+        is a try.  In a session, the fixed reference comes after the results compared with it.
         """
         where = " WHERE durability NOT NULL AND scenario GLOB ? AND (bench = ? OR ? IS NULL)"
         query = (
             f"SELECT {names(LISTED)},"  # noqa: S608
-            " max((started_at <= ?) || started_at || (anchor IS NOT id) || id)"
+            " max((started_at <= ?) || (json_array_length(rounds) IS NOT 1) || started_at"
+            " || (anchor IS NOT id) || id)"
             f" FROM result{where} GROUP BY {names(PLACE)} ORDER BY started_at DESC, id DESC"
         )
         return self._query(query, [_soon(), pattern, bench, bench])

@@ -268,9 +268,9 @@ def _each(
 
 def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None) -> Comparison:
     named = args.a != PREVIOUS and not args.a.startswith(VERSION)
-    if names is not None:
+    if names is not None:  # an unknown commit comes before a missing result
         for ref in (args.a, args.b)[not named :]:
-            names.repository.resolve(ref)  # an unknown commit comes before a missing result
+            names.repository.resolve(ref)
     try:
         other = load_named(store, args.b, names, against=args.a if named else None)
     except LeaselabError:

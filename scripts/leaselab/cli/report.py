@@ -19,7 +19,7 @@ from leaselab.cli.options import (
     without_effect,
     write_output,
 )
-from leaselab.lab.catalog import load_families
+from leaselab.lab.catalog import known_families, load_families
 from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.run.pair import PREVIOUS, load_previous
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> Outcome:
     refs = [*_baseline(store, args), *args.refs]
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)  # before minutes of drawing
-        first = write_site(store, folder, refs, sweeps=sweeps).absolute()
+        first = write_site(store, folder, refs, sweeps=sweeps, files=_files()).absolute()
     print_answer(args, {"path": str(first)}, first)
     return Outcome.OK
 
@@ -139,6 +139,18 @@ def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
     return [previous.id] if previous else []
 
 
+def _files() -> dict[str, str]:
+    """The name of the file of each scenario that can be measured now, in the catalogue's order.
+
+    None where the catalogue cannot be read: the results can be shown all the same.
+    """
+    try:
+        families = known_families(checkout_root() / "scenarios")
+    except LeaselabError:
+        return {}
+    return {name: family.name for family in families.values() for name in family.scenarios}
+
+
 def report_after(store: Store) -> None:
     """Bring the archive's report up to date once something was measured.
 
@@ -151,7 +163,7 @@ def report_after(store: Store) -> None:
             return
         from leaselab.report.site.site import write_site  # noqa: PLC0415  # draws; slow to import
 
-        first = write_site(store, store.root / FOLDER)
+        first = write_site(store, store.root / FOLDER, files=_files())
     except KeyboardInterrupt:
         print("leaselab: the report was not written: interrupted", file=sys.stderr)
     except Exception as error:  # noqa: BLE001  # after any error, the measurement stays valid

@@ -69,10 +69,8 @@ def run(args: argparse.Namespace) -> Outcome:
         from leaselab.lab.catalog import load_scenarios  # noqa: PLC0415  # slow, rarely needed
 
         if ref in load_scenarios(checkout_root() / "scenarios"):
-            error.what = f"no result of {ref} yet"
-            error.todo = (
-                f"`leaselab run {ref}` makes one; `--scenario {ref}` shows its settings"
-            )
+            error.what, made = f"no result of {ref} yet", f"`leaselab run {ref}` makes one"
+            error.todo = f"{made}; `leaselab show --scenario {ref}` has its settings"
         raise
     if args.json:
         print_json(document_of(record))

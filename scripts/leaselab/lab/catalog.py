@@ -173,7 +173,7 @@ def match_scenarios(
 
 
 def unknown_scenario(
-    found: str, families: Mapping[str, Family], others: Iterable[str] = ()
+    name: str, families: Mapping[str, Family], others: Iterable[str] = ()
 ) -> LeaselabError:
     """Make the usage error for a name that is no scenario's, nor one of the `others`.
 
@@ -182,25 +182,25 @@ def unknown_scenario(
     """
     scenarios = _scenarios(families)
     known = [*scenarios, *others]
-    error = unknown("scenario", found, known, "scenarios", listed=LISTED)
-    if set(found) & set("*?["):
-        error.what = f"no scenario matches {found!r}"
+    error = unknown("scenario", name, known, "scenarios", listed=LISTED)
+    if set(name) & set("*?["):
+        error.what = f"no scenario matches {name!r}"
         error.todo = f"`{LISTED}` has all"
-    elif "," in found:
+    elif "," in name:
         error.todo = "separate names by spaces"
-    elif found.casefold() not in map(str.casefold, known):
-        error.todo = _meant(found.casefold(), scenarios) or error.todo
+    elif name.casefold() not in map(str.casefold, known):
+        error.todo = _meant(name.casefold(), scenarios) or error.todo
     return error
 
 
-def _meant(found: str, scenarios: Mapping[str, Scenario]) -> str:
+def _meant(word: str, scenarios: Mapping[str, Scenario]) -> str:
     """Advice for a word that names a server, or that names of scenarios begin with."""
-    if names := of_server(found, scenarios):
+    if names := of_server(word, scenarios):
         kind = scenarios[names[0]].server.kind
         return f"{kind} has {', '.join(names[:3])} and others: `{LISTED} --server {kind}`"
-    pattern = shlex.quote(f"{found}-*")
-    count = len(fnmatch.filter(scenarios, f"{found}-*"))
-    return f"as a pattern, it is {pattern} ({count} scenarios)" if found and count else ""
+    pattern = shlex.quote(f"{word}-*")
+    count = len(fnmatch.filter(scenarios, f"{word}-*"))
+    return f"as a pattern, it is {pattern} ({count} scenarios)" if word and count else ""
 
 
 def of_server(word: str, scenarios: Mapping[str, Scenario]) -> list[str]:
@@ -424,6 +424,7 @@ def _scenario(
             load=rest,
             factors=factors,
             across=file.across,
+            axes=tuple(factors),
         )
     except ValueError as error:  # what a record cannot hold
         raise usage_error(str(error), where=where) from error

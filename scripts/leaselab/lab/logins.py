@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import lab_broken, usage_error
 
 PARTS = ("dhcp_server", "dhcp_partner", "dhcp_generator", "builder")
 """Groups of the inventory whose hosts are reached."""
@@ -26,6 +26,7 @@ READING_S = 300.0
 _MEMBERS = f"~^({'|'.join(PARTS)})$"
 _ROOT = Path(__file__).resolve().parents[3]
 _READER = _ROOT / "ansible" / "read_inventory.py"
+_HOME = re.compile(r"Unable to create local directories '([^']+)'")
 _log = logging.getLogger(__name__)
 
 
@@ -43,7 +44,8 @@ def ask_ansible(path: Path) -> tuple[Mapping[str, Any], Logins]:
     """Return what ``ansible-inventory --list`` prints, and how Ansible would reach the hosts.
 
     Two processes read the inventory at the same time, which takes about a second.  Warnings of
-    Ansible are logged.  Raises a usage error for an inventory that Ansible cannot read.
+    Ansible are logged.  Raises a usage error for an inventory that Ansible cannot read, and a
+    broken-lab error where Ansible has no folder for its own files.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -59,6 +61,13 @@ def ask_ansible(path: Path) -> tuple[Mapping[str, Any], Logins]:
     codes = {"both": done.returncode, **(json.loads(done.stdout) if done.stdout else {})}
     for part, code in codes.items():
         if code != 0 and not logins.failures:
+            if (said := _HOME.search(errors[part])) is not None:
+                raise lab_broken(
+                    "Ansible cannot write its folder of temporary files",
+                    where=said[1],
+                    wanted="a folder that this user may write",
+                    todo="name one as home: HOME=FOLDER before the command",
+                )
             raise usage_error(
                 f"Ansible cannot read this inventory: {_error(errors[part])}",
                 where=str(path),

@@ -146,10 +146,12 @@ class RemoteWatch:
         line = self._follower.ask(_TIMEOUT_S)
         self._follower.lines()
         if line is None:
+            ended = self._follower.ended
+            silent = f"nothing within {_TIMEOUT_S:.0f} s"
             raise lab_broken(
                 "the foreign-DHCP listener is not responding",
                 where=self._host,
-                found=self._follower.ended or f"nothing within {_TIMEOUT_S:.0f} s",
+                found=silent if ended is None else ended or "its connection was closed",
                 wanted=f"the answer of {_WATCH} watch",
                 todo=_PROVISION_AGAIN,
             )

@@ -198,6 +198,19 @@ def warming_up(procedure: MaxRate, rate: int, highest: float) -> SearchError:
     )
 
 
+def runs_apart(rates: Sequence[float]) -> SearchError:
+    """The runs contradict each other: a mean of them is the figure of no server."""
+    return _failure(
+        SearchReason.NOISY,
+        "the runs contradict each other",
+        where="sweep",
+        found=f"max rates from {min(rates):.0f}/s to {max(rates):.0f}/s",
+        wanted="runs of one server on one machine",
+        todo="look at the trials: the server may have two speeds, or stay slow after an "
+        "overload; or at other load on the hosts",
+    )
+
+
 def _last_third(trial: Trial) -> float:
     """Rate completed in the last third of a trial, of all of it where no second is known."""
     seconds = trial.per_second[2 * trial.duration_s // 3 : trial.duration_s]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import to_builtins
+from msgspec.structs import force_setattr
 
 from leaselab.model.bounds import Name
 from leaselab.model.trial import Description
 
-_SAID_OTHERWISE = frozenset({"name", "description", "factors", "across"})
+PROTOCOL = "protocol"
+"""The factor that comes first wherever factors are shown."""
+_SAID_OTHERWISE = frozenset({"name", "description", "factors", "across", "axes"})
 """Parts of a scenario that are not settings, or only repeat settings."""
 
 
@@ -67,6 +70,18 @@ class Scenario(Description, frozen=True, kw_only=True):
     """Values of the point on each axis; tables and curves are drawn along the axes."""
     across: tuple[str, ...] = ()
     """The factors that a table shows as columns; the others are rows."""
+    axes: tuple[str, ...] = ()
+    """Names of the factors in the order of the family's file, which a JSON object does not
+    keep; empty: the protocol first, those across last."""
+
+    def __post_init__(self) -> None:
+        """Put the factors in their order."""
+        super().__post_init__()
+        order = {name: place for place, name in enumerate(self.axes or (PROTOCOL,))}
+        if not self.axes:
+            order |= {name: len(order) + 1 + at for at, name in enumerate(self.across)}
+        names = sorted(self.factors, key=lambda name: order.get(name, len(self.axes) or 1))
+        force_setattr(self, "factors", {name: self.factors[name] for name in names})
 
     @property
     def is_own(self) -> bool:

@@ -37,7 +37,7 @@ _ROWS = 20
 _UNKNOWN = "-"
 _INSIDE = 12
 """Approximate number of commits measured to search inside a range."""
-_DOUBTFUL = 0.5
+_DOUBTFUL = 0.25
 """Commits that look as slow as a culprit by their builds alone, from which on it is said."""
 _OUTCOMES = {
     Ending.FOUND: Outcome.REGRESSION,

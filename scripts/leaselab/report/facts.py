@@ -6,6 +6,7 @@ import shlex
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,12 +14,32 @@ from leaselab.analysis.steadiness import moved
 from leaselab.model.host import Host, HostSetting, Nic
 from leaselab.model.procedure import of_step
 from leaselab.model.record import PARTNER, SERVER, Metric, Record
+from leaselab.model.scenario import Scenario
 from leaselab.model.server import Server, server_name
 from leaselab.model.text import printable
 from leaselab.model.trial import Trial
 from leaselab.report.listing import moment_words
 
 _NONE = "-"
+
+
+def about(scenario: Scenario) -> str:
+    """What a scenario is in a sentence: its question, and where it stands on the axes."""
+    words = scenario.description or f"{scenario.transaction.name} by {scenario.server.kind}"
+    if not (factors := _factors(scenario)):
+        return words
+    return f"{words.rstrip('.')}{' Here' if words.endswith('?') else ''}: {factors}."
+
+
+def _factors(scenario: Scenario) -> str:
+    return ", ".join(_factor(name, value) for name, value in scenario.factors.items())
+
+
+def _factor(name: str, value: object) -> str:
+    words = name.replace("_", " ")
+    if isinstance(value, bool):
+        return words if value else f"no {words}"
+    return str(value) if str(value).startswith(f"{name} ") else f"{words} {value}"
 
 
 def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:
@@ -28,9 +49,8 @@ def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:
     yield from _build(server)
     if server.program_sha256:
         yield "program", ", ".join(_program(server))
-    factors = [f"{name} {value}" for name, value in record.scenario.factors.items()]
-    if factors:
-        yield "factors", ", ".join(factors)
+    if factors := _factors(record.scenario):
+        yield "factors", factors
     kept = ", ".join(_kept(record))
     if kept:
         yield server.holds or "kept", kept
@@ -104,7 +124,7 @@ def confirming(record: Record) -> Sequence[Trial]:
     """Words for the trials below the lowest bound of the rounds; empty without any."""
     confirmation = record.confirmation
     return (
-        [trial for trial in confirmation.trials if trial.rate == confirmation.rate]
+        list(takewhile(lambda trial: trial.rate == confirmation.rate, confirmation.trials))
         if confirmation
         else []
     )

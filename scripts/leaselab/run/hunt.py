@@ -86,16 +86,16 @@ class Search:
             further=end.ending in (Ending.OPEN, Ending.UNKNOWN),
             culprits=tuple(
                 changes.Culprit(
-                    commit=commits[found.gap.place].hash,
-                    subject=clipped(commits[found.gap.place].subject),
-                    date=commits[found.gap.place].date,
-                    parent=commits[found.gap.after].hash,
-                    parent_subject=clipped(commits[found.gap.after].subject),
-                    ratio=found.level.ratio,
-                    ci95=found.level.ci95,
-                    duel=known.of(found.gap.after, found.gap.place)[-1].id,
+                    commit=commits[named.gap.place].hash,
+                    subject=clipped(commits[named.gap.place].subject),
+                    date=commits[named.gap.place].date,
+                    parent=commits[named.gap.after].hash,
+                    parent_subject=clipped(commits[named.gap.after].subject),
+                    ratio=named.level.ratio,
+                    ci95=named.level.ci95,
+                    duel=known.of(named.gap.after, named.gap.place)[-1].id,
                 )
-                for found in end.culprits
+                for named in end.culprits
             ),
             at=moment.now(),
         )

@@ -321,27 +321,34 @@ def play(
 
 
 class Phases:
-    """Prints the start of each playbook, and at its end its duration and number of changes."""
+    """Prints the start of each playbook, and at its end its duration and number of changes.
+
+    A screen gets one line for all of a call.
+    """
 
     def __init__(self) -> None:
-        self._name = ""
+        self._names: list[str] = []
         self._began = 0.0
         self._changes = 0
 
     def event(self, event: Event) -> None:
         """Process an event of a playbook."""
         if event["event"] == "playbook":
-            self.end()
-            self._name, self._began, self._changes = event["name"], time.monotonic(), 0
-            _say_begin(_TITLES[self._name])
+            if not is_screen(sys.stderr):
+                self.end()
+            if not self._names:
+                self._began, self._changes = time.monotonic(), 0
+            self._names.append(event["name"])
+            _say_begin(_TITLES[event["name"]])
         elif event["event"] == "changed":
             self._changes += 1
 
     def end(self) -> None:
-        """Print the outcome of the playbook that has ended."""
-        if self._name:
-            _say_end(_TITLES[self._name], self._began, self._changes)
-        self._name = ""
+        """Print the outcome of the playbooks that have ended."""
+        if self._names:
+            title = ", ".join(_TITLES[name] for name in self._names)
+            _say_end(title, self._began, self._changes)
+        self._names = []
 
 
 def _say_begin(title: str) -> None:

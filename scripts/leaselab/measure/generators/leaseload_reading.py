@@ -68,8 +68,7 @@ class LeaseloadReading(Reading):
                 where=self.bench.hosts[SERVER].access.name,
                 found=f"{given.leases} leases of {given.clients} clients",
                 wanted=f"all of them, {LEAST_FILL_RATE:.0f}/s at the least",
-                todo="measure fewer clients (--scale, of a file's), or see the server's pools "
-                "and log",
+                todo="measure fewer clients (--scale), or see the server's pools and log",
             )
         return report_of(self.generated, self.bench)
 

@@ -12,7 +12,9 @@ a search.  How it slows down as it fills is another question.
 By then the server has served for longer than in any round.  So a load above all of them has to
 fail, or the server has become faster since.  And of four times as much it may complete no more
 than a server at its limit: a search that begins where a server loses by chance ends there.
-Several servers that serve as one do not get that load, which breaks them.
+After that the rate that held is offered once more, and again where it fails: a search overloads
+a server all the time, and its figure is too low where the server stays slow for a while.
+Several servers that serve as one get neither, as the overload breaks them.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.search import FAR_BELOW, MAX_REPEATS
@@ -29,6 +32,7 @@ from leaselab.measure.search_error import (
     loses_at_any_load,
     none_confirms,
     not_sustained,
+    runs_apart,
     warming_up,
 )
 from leaselab.model.procedure import STALLED_LIMIT
@@ -51,6 +55,8 @@ FREE = 0.1
 """Share of the permitted losses up to which a rate is without loss (ratio)."""
 PASSES_ABOVE = 2
 """Passing trials above all rounds that say that the server has become faster."""
+MOST_APART = 1.5
+"""Highest over lowest of the rounds that are kept, from which on they have no mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +106,15 @@ class Confirming:
         if self._wants_above():
             return Load(self.above, self.procedure.trial_s)
         overload = min(round(OVERLOAD_FACTOR * self.rate), self.procedure.max_rate)
-        if not alone or any(one.rate == overload for one in self.made):
+        if not alone:
             return None
-        return Load(overload, self.procedure.trial_s)
+        if all(one.rate != overload for one in self.made):
+            return Load(overload, self.procedure.trial_s)
+        after = after_overload(self.rate, self.made)
+        failed = bool(after) and not self.procedure.passes(after[-1])
+        holds = bool(self._stretches()) and self._holds
+        wanted = holds and overload > self.rate and len(after) < 1 + failed
+        return Load(self.rate, self.procedure.trial_s) if wanted else None
 
     def objection(self) -> SearchError | None:
         """Return why the trials do not confirm the result; None where they do."""
@@ -121,6 +133,12 @@ class Confirming:
         if self._above_passed >= PASSES_ABOVE:
             return warming_up(procedure, self.above, highest)
         return None
+
+    def apart(self) -> SearchError | None:
+        """Return that the rounds have no mean; None where they have one."""
+        trim = self.procedure.trim
+        kept = sorted(max_rates(self.rounds))[trim : -trim or None]
+        return runs_apart(kept) if kept[-1] > MOST_APART * kept[0] else None
 
     def _stretch(self, missing_s: int) -> Load:
         """What is missing of a stretch, in as few trials as the capacity allows."""
@@ -221,7 +239,8 @@ class Confirming:
 
     @property
     def _below(self) -> list[Trial]:
-        return [one for one in self.made if one.rate == self.rate]
+        heavier = [place for place, one in enumerate(self.made) if one.rate != self.rate]
+        return list(self.made[: heavier[0]] if heavier else self.made)
 
     @property
     def _above_passed(self) -> int:
@@ -233,6 +252,12 @@ class Confirming:
         rates = max_rates(self.rounds)
         spread = statistics.stdev(rates) / statistics.fmean(rates) if len(rates) > 1 else 0.0
         return min(max(LEAST_DISTANCE, SPREADS * spread), MOST_DISTANCE)
+
+
+def after_overload(rate: int, made: Sequence[Trial]) -> list[Trial]:
+    """The trials at a rate after the last heavier one."""
+    after = takewhile(lambda one: one.rate <= rate, reversed(made))
+    return list(after)[::-1] if any(one.rate > rate for one in made) else []
 
 
 def _losses(trial: Trial, span_s: int) -> list[float]:

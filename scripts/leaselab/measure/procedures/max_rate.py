@@ -53,8 +53,9 @@ class Search(Method[MaxRate]):
         )
 
     def objection(self, made: Sequence[Trial], rounds: Sequence[Round]) -> SearchError | None:
-        """Return why the trials do not confirm the result; None where they do."""
-        return self._confirming(made, rounds).objection()
+        """Return why the trials do not confirm the result, or the rounds have none."""
+        confirming = self._confirming(made, rounds)
+        return confirming.objection() or confirming.apart()
 
     def _confirming(self, made: Sequence[Trial], rounds: Sequence[Round]) -> Confirming:
         return Confirming(self.procedure, rounds, made, self.capacity)

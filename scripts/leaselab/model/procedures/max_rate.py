@@ -111,7 +111,7 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag=MAX_RATE):
     def confirming_s(self) -> float:
         if not self.confirm_s:
             return 0.0
-        return self.confirm_s + 1.0 + 2.0 * (self.trial_s + 1.0)
+        return self.confirm_s + 1.0 + 3.0 * (self.trial_s + 1.0)
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the metrics: max rate, completed rate at its lower bound, and cost there."""

@@ -8,24 +8,20 @@ from leaselab.report.site.vega import (
     ASIDE,
     LOOKS,
     OWN_COLOUR,
-    WIDTH,
     Look,
     Spec,
-    chart,
     dashed,
     dots,
     in_percent,
     layer,
     lines,
-    names,
+    named,
     number,
     tooltip_fields,
 )
 
 Change = tuple[str, float, tuple[float, float] | None, Look]
 """Label, ratio, its 95 % interval, and the look of the change."""
-_LABEL_WIDTH = 320
-"""Room for the label of a line (px)."""
 
 
 def changes_chart(
@@ -44,9 +40,8 @@ def changes_chart(
         }
         for label, ratio, ci95, look in changes
     ]
-    y = names("label", _LABEL_WIDTH)
     x = number("change", axis, scale={"zero": True, "padding": 16}, axis={"tickCount": 5})
-    ends = {"x": number("low", axis), "x2": {"field": "high"}, "y": y, "color": OWN_COLOUR}
+    ends = {"x": number("low", axis), "x2": {"field": "high"}, "color": OWN_COLOUR}
     tooltip = tooltip_fields(
         ("label", "", ""),
         ("change", axis, "+.2f"),
@@ -54,13 +49,12 @@ def changes_chart(
         ("high", "to", "+.2f"),
     )
     known = [value for value in values if value["low"] is not None]
-    return chart(
+    return named(
+        values,
         [
             layer([{"change": 0}], dashed(ASIDE), {"x": number("change", axis)}),
             layer(known, lines(2.5), ends),
-            layer(values, dots(60), {"x": x, "y": y, "color": OWN_COLOUR, "tooltip": tooltip}),
+            layer(values, dots(60), {"x": x, "color": OWN_COLOUR, "tooltip": tooltip}),
         ],
-        height=max(50, 24 * len(values)),
         name=name,
-        width=WIDTH - 180,
     )

@@ -153,10 +153,13 @@ def choose(rows: Sequence[Mapping[str, Any]], changes: Sequence[Change] = ()) ->
 
 
 def newest_duel(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The results of the newest duel among rows of a scenario; empty without one."""
+    """The results of the newest duel of a scenario; empty without one.
+
+    `rows` are the scenario's.  A duel that calibrated is none.
+    """
     experiments: dict[str, list[str]] = {}
     for row in rows:
-        if row["procedure"] == DUEL and row["experiment"]:
+        if row["procedure"] == DUEL and row["experiment"] and row["slowdown"] is None:
             experiments.setdefault(row["experiment"], []).append(row["id"])
     return next((both for both in reversed(experiments.values()) if len(both) == 2), [])
 

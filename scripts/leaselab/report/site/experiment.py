@@ -11,6 +11,7 @@ from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.summary import whole_latency
 from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
+from leaselab.report.facts import about
 from leaselab.report.listing import measured as figure_words
 from leaselab.report.listing import sentence
 from leaselab.report.site.duel import LETTERS, duel, is_duel
@@ -37,6 +38,7 @@ def experiment(
     if first.experiment is None:
         raise ValueError(f"{first.id} is no point of an experiment")
     metric, known = first.figure, varied(records)
+    scenarios = list(dict.fromkeys(record.scenario.name for record in records))
     curves = curves_of(records)
     points = _points(records, known, _standings(records, curves))
     axis = f"{metric.title} ({metric.unit})"
@@ -70,8 +72,9 @@ def experiment(
     context = {
         "experiment": first.experiment,
         "answer": _answer(points, metric.title),
+        "about": "" if scenarios[1:] else about(first.scenario),
         "duel": fought,
-        "scenarios": list(dict.fromkeys(record.scenario.name for record in records)),
+        "scenarios": scenarios,
         "goal": "; ".join(dict.fromkeys(record.procedure.words for record in records)),
         "points": points,
         "missing": len(set(first.experiment.points) - {record.id for record in records}),

@@ -26,7 +26,7 @@ from leaselab.report.site.vega import (
     lines,
     looks,
     moments,
-    names,
+    named,
     number,
     tooltip_fields,
 )
@@ -45,10 +45,6 @@ _LOGARITHMIC = 30
 _WORD, _WIDER = 36, 820
 """Room for the words of a value on an axis, and the width of a chart that has to make room for
 them (px)."""
-_LABEL_WIDTH = 300
-"""Room for the label of a point (px): one that is cut may look like another."""
-_SYMBOL_WIDTH, _LETTER_WIDTH = 40, 7
-"""Room in a legend for the mark of a label, and for each of its letters (px)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +102,7 @@ def dot_chart(marks: Sequence[Mapping[str, Any]], axis: str, name: str) -> Spec 
         return None
     x = number("value", axis, scale={"padding": 20}, axis={"tickCount": 8})
     interval = {"x": number("low", axis), "x2": {"field": "high"}}
-    layers = _points_layers(
-        marks, {"y": names("label", _LABEL_WIDTH)}, interval, {"x": x}, axis
-    )
-    return chart(layers, height=max(50, 34 * len(marks)), name=name, width=300)
+    return named(marks, _points_layers(marks, {}, interval, {"x": x}, axis), name=name)
 
 
 def _points_layers(
@@ -142,12 +135,6 @@ def _points_layers(
     ]
 
 
-def _legend_columns(labels: Sequence[str]) -> int:
-    """How many columns of a legend stand beside each other without being cut."""
-    longest = max(map(len, labels), default=0)
-    return max(1, min(4, WIDTH // (_SYMBOL_WIDTH + _LETTER_WIDTH * longest)))
-
-
 def rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
     """The runs of all points on one clock; None without any that has a figure."""
     values = [
@@ -168,11 +155,7 @@ def rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
     encoding = {
         "x": moments("at", "started (UTC)"),
         "y": number("value", axis),
-        "color": colours(
-            "label",
-            labels,
-            legend={"columns": _legend_columns(labels), "labelLimit": _LABEL_WIDTH},
-        ),
+        "color": colours("label", labels),
         "opacity": {"condition": {"test": "datum.dropped", "value": 0.35}, "value": 1},
         "tooltip": tooltip_fields(
             ("label", "", ""), ("run", "run", ""), ("at", "at", ""), ("value", axis, ".6~g")

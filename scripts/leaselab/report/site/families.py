@@ -1,4 +1,4 @@
-"""Tables and families of the overview: a line for each scenario of a family, with its change.
+"""Families of the overview: a line for each scenario of a file, with its change and course.
 
 Positions are shares of the width or height of a cell, so that a page draws them without a
 script and without a size of its own.
@@ -9,87 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
+from statistics import median
 from typing import Any
 
 from leaselab.analysis.basis import anchor_of, to_anchor
-from leaselab.analysis.matrix import Cell, Column, columns_of, rows_of
-from leaselab.analysis.matrix import Row as Place
+from leaselab.analysis.matrix import Cell
 from leaselab.analysis.verdict import ratio_word
-from leaselab.report.matrix import column_words, conditions, gain_words
 from leaselab.report.review import interval_words, percent
 from leaselab.report.site.vega import Look, look_of
 
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """One table of one kind of server and one metric: rows and columns by factors."""
-
-    server: str
-    title: str
-    unit: str
-    names: Sequence[str]
-    """Factors that name a row."""
-    across: Sequence[str]
-    """Factors that make the columns."""
-    columns: Sequence[Column]
-    rows: Sequence[Place]
-    conditions: Sequence[str]
-
-    @property
-    def gains(self) -> Sequence[Column]:
-        """The columns that are set against another one."""
-        return [
-            column for column in self.columns if any(row.compared(column) for row in self.rows)
-        ]
-
-    @property
-    def values(self) -> Mapping[str, Sequence[str]]:
-        """What each factor across may be, in the order of the columns."""
-        values = zip(*self.columns, strict=True)
-        return {
-            name: [str(value) for value in dict.fromkeys(each) if value is not None]
-            for name, each in zip(self.across, values, strict=True)
-        }
-
-    def heading(self, column: Column) -> str:
-        """A column in words."""
-        return column_words(column, self.across) or self.title
-
-    def gain_heading(self, column: Column) -> str:
-        """What is set against what."""
-        return f"{self.heading(column)} / {self.heading(self.rows[0].base)}"
-
-    def gain(self, row: Place, column: Column) -> str:
-        """What a column makes of the figure: the ratio and what that is in percent."""
-        return gain_words(row, column)
-
-
-def matrices_of(cells: Sequence[Cell]) -> Iterable[Matrix]:
-    """A table for each kind of server, metric and set of factors: others compare nothing."""
-
-    def kind(cell: Cell) -> tuple[str, ...]:
-        names = [name for name in cell.factors if name not in cell.across]
-        server = cell.server.partition(" ")[0]
-        return server, cell.title, cell.unit, *names, "", *cell.across
-
-    for _, members in groupby(sorted(cells, key=kind, reverse=True), key=kind):
-        group = list(members)
-        rows, first = rows_of(group), group[0]
-        yield Matrix(
-            server=first.server.partition(" ")[0],
-            title=first.title,
-            unit=first.unit,
-            names=list(rows[0].factors),
-            across=first.across,
-            columns=columns_of(rows),
-            rows=rows,
-            conditions=list(conditions(group)),
-        )
-
 
 COURSE = 30
 """Newest results of a sparkline."""
@@ -103,6 +33,8 @@ narrow column."""
 _STEPS = (5, 2, 1)
 _COURSE_WIDTH, _COURSE_HEIGHT = 96, 18
 """Size of a sparkline (px)."""
+REACH = 0.1
+"""Distance from the median to each edge of a sparkline (ratio): the same in all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,82 +100,69 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Scenarios that have the same kind of server, figure and factors."""
+    """Scenarios of one file, by one figure."""
 
-    matrix: Matrix
-    title: str
+    name: str
+    """The file's; the server's kind where no file has them."""
+    cells: Sequence[Cell]
     axis: Axis | None
+    """The same for all families of one figure and unit."""
     lines: Sequence[Line]
 
 
-def families(matrices: Sequence[Matrix], rows: Sequence[Row]) -> list[Family]:
-    """The matrices of the overview, one for each value of the first factor, the largest first.
+def families(
+    cells: Sequence[Cell], rows: Sequence[Row], files: Mapping[str, str]
+) -> list[Family]:
+    """The families of the overview, the largest first.
 
     `rows` are those of the index of which the sparklines are, oldest first, in shown units.
+    `files` has the name of the file of each scenario, in the catalogue's order.
     """
     known = {row["id"]: row for row in rows}
     by_place: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         by_place.setdefault(_place(row), []).append(row)
+    order = {scenario: place for place, scenario in enumerate(files)}
+    groups: dict[tuple[str, str, str], list[Cell]] = {}
+    for cell in sorted(
+        cells, key=lambda cell: (order.get(cell.scenario, len(order)), cell.scenario)
+    ):
+        name = files.get(cell.scenario, cell.server.partition(" ")[0])
+        groups.setdefault((cell.title, cell.unit, name), []).append(cell)
+    axes = {
+        kind: _axis(cell for cell in cells if (cell.title, cell.unit) == kind)
+        for kind in {kind[:2] for kind in groups}
+    }
     made = [
-        _family(matrix, first, list(places), known, by_place)
-        for matrix in matrices
-        for first, places in groupby(matrix.rows, key=partial(_first, matrix))
+        Family(name, own, axes[title, unit], [*_lines(own, axes[title, unit], known, by_place)])
+        for (title, unit, name), own in groups.items()
     ]
     return sorted(made, key=lambda family: -len(family.lines))
 
 
-def _first(matrix: Matrix, row: Place) -> str:
-    """The value that distinguishes the families of a matrix; empty for a single family."""
-    return str(row.factors[matrix.names[0]]) if len(matrix.names) > 1 else ""
-
-
-def _family(
-    matrix: Matrix,
-    first: str,
-    places: Sequence[Place],
+def _lines(
+    cells: Sequence[Cell],
+    axis: Axis | None,
     known: Mapping[str, Row],
     by_place: Mapping[tuple[Any, ...], Sequence[Row]],
-) -> Family:
-    cells = [(row, column, cell) for row in places for column, cell in row.cells.items()]
-    axis = _axis(cell for _, _, cell in cells)
-    rest = [
-        name
-        for name in matrix.names
-        if len(places) == 1 or len({row.factors[name] for row in places}) > 1
-    ]
-    lines = []
-    for row, column, cell in cells:
+) -> Iterator[Line]:
+    names = [cell.scenario for cell in cells]
+    for cell in cells:
         own = known.get(cell.id)
-        course = by_place.get(_place(own), ()) if own else ()
-        drawn = _course(course, known)
+        course, last = _course(by_place.get(_place(own), ()) if own else (), known)
         look, change, interval, word = _change(own, known)
-        lines.append(
-            Line(
-                cell=cell,
-                label=(len(cells) > 1 and _label(row, column, rest)) or cell.scenario,
-                at=_at(axis, cell),
-                course=drawn[0],
-                last=drawn[1],
-                change=change,
-                interval=interval,
-                look=look,
-                word=word,
-            )
+        several = names.count(cell.scenario) > 1
+        yield Line(
+            cell=cell,
+            label=f"{cell.scenario}, {cell.durability}" if several else cell.scenario,
+            at=_at(axis, cell),
+            course=course,
+            last=last,
+            change=change,
+            interval=interval,
+            look=look,
+            word=word,
         )
-    varied = ", ".join([*rest, *matrix.across]) if len(cells) > 1 else ""
-    title = " ".join(filter(None, (matrix.server, first)))
-    return Family(matrix, title + (f" by {varied}" if varied else ""), axis, lines)
-
-
-def _label(row: Place, column: Column, names: Sequence[str]) -> str:
-    """Label that distinguishes a line in its family."""
-    values = [row.factors[name] for name in names]
-    words = [
-        str(value) if isinstance(value, str) else f"{name} {value}"
-        for name, value in zip(names, values, strict=True)
-    ]
-    return ", ".join(filter(None, [*words, column_words(column, row.across)]))
 
 
 def _axis(cells: Iterable[Cell]) -> Axis | None:
@@ -263,9 +182,9 @@ def _at(axis: Axis | None, cell: Cell) -> tuple[float, float, float] | None:
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    """What results of one course have in common."""
-    names = ("scenario", "procedure", "metric", "bench", "environment", "release")
-    return tuple(row[name] for name in names)
+    """What results of one course have in common: a package is no build of a commit."""
+    names = ("scenario", "procedure", "metric", "bench", "environment", "release", "durability")
+    return (*(row[name] for name in names), bool(row["commit"]))
 
 
 def _change(row: Row | None, known: Mapping[str, Row]) -> tuple[str, str, str, str]:
@@ -291,9 +210,9 @@ def _course(
     figures = [value for value in values if value is not None]
     if len(figures) < 2:
         return (), None
-    low, high = min(figures), max(figures)
+    middle = median(figures)
     points = [
-        None if value is None else _point(place / (len(values) - 1), value, low, high)
+        None if value is None else _point(place / (len(values) - 1), value / middle)
         for place, value in enumerate(values)
     ]
     lines = tuple(
@@ -308,8 +227,8 @@ def _value(row: Row, known: Mapping[str, Row]) -> float | None:
     return ratio.value if ratio else row["value"]
 
 
-def _point(share: float, value: float, low: float, high: float) -> tuple[float, float]:
-    height = (high - value) / (high - low) if high > low else 0.5
+def _point(share: float, ratio: float) -> tuple[float, float]:
+    height = min(1.0, max(0.0, 0.5 - (ratio - 1) / (2 * REACH)))
     return (
         round(3 + (_COURSE_WIDTH - 6) * share, 1),
         round(3 + (_COURSE_HEIGHT - 6) * height, 1),

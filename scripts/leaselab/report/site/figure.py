@@ -7,6 +7,7 @@ here.
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,8 @@ _IDLE = re.compile(
     r'|<path class="background" aria-hidden="true" d="[^"]*"(?: pointer-events="none")?/>'
 )
 """What a drawing without scripts, in a page with a font of its own, has no use for."""
+_NAMED = re.compile(r'(aria-label="[^"]*") role="graphics-[a-z]*"')
+"""Parts with a name, such as an axis: a reader knows no other role for them."""
 _NUMBERS = re.compile(r' (?:d|transform|x2|y2|x|y|width|height)="[^"]*"')
 _FONT = re.compile(r'font-size="([\d.]+)px"')
 _ROOM = 1.25
@@ -72,8 +75,43 @@ def figure(
     """
     if spec is None:
         return None
-    drawing = svg(still(drawn or spec)) if at_once else Markup("")
+    spec = {**spec, "description": f"{spec['description']}{summary(spec)}"}
+    drawing = Markup("")
+    if at_once:
+        drawing = svg({**still(drawn or spec), "description": spec["description"]})
     return Figure(name, title, drawing, spec, note)
+
+
+def summary(spec: Spec) -> str:
+    """What a chart shows in words, for who does not see it: how many values, and their ends."""
+    words = []
+    for panel in spec.get("vconcat", [spec]):
+        for shown in panel.get("layer", ()):
+            encoding = shown["encoding"]
+            axis = next(
+                (
+                    encoding[way]
+                    for way in ("y", "x")
+                    if encoding.get(way, {}).get("type") == "quantitative"
+                    and encoding[way].get("title")
+                ),
+                None,
+            )
+            data = shown.get("data", panel.get("data"))
+            if axis and data and "tooltip" in encoding:
+                known = _numbers(data, axis["field"])
+                ends = f"{min(known):.6g} to {max(known):.6g}" if known else "none"
+                words.append(f"{axis['title']}, {len(known)} values: {ends}")
+                break
+    return "".join(f". {each}" for each in words)
+
+
+def _numbers(data: Spec, field: str) -> list[float]:
+    """The numbers of a field, of data as text or as values."""
+    values = data["values"]
+    if isinstance(values, str):
+        values = csv.DictReader(values.splitlines())
+    return [float(value[field]) for value in values if value.get(field) not in (None, "")]
 
 
 def svg(spec: Spec) -> Markup:
@@ -88,6 +126,7 @@ def svg(spec: Spec) -> Markup:
     ).replace(f'href="{_BASE}', 'href="')
     # with links in it, it is not one image but a group of things to reach
     role = "group" if "<a " in drawn else "img"
+    drawn = _NAMED.sub(r'role="img" \1', drawn)
     name = f'<svg role="{role}" aria-label="{escape(spec["description"])}"'
     drawn = _SIZE.sub(lambda match: name + match[1], drawn, count=1)
     drawn = _EMPTY.sub("", drawn)
@@ -105,7 +144,7 @@ def _roomy(spec: Spec) -> Spec:
     """
     config = {
         part: {
-            name: value * _ROOM if name.endswith("FontSize") else value
+            name: value * _ROOM if name.lower().endswith("fontsize") else value
             for name, value in looks.items()
         }
         if isinstance(looks, dict)

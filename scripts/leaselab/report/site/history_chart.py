@@ -204,6 +204,6 @@ def _marks(marks: Sequence[Mark], x: Spec) -> Iterator[Spec]:
     )
     yield layer(
         values,
-        {"type": "text", "align": "left", "dx": 3, "y": 6, "fontSize": 11},
+        {"type": "text", "align": "left", "dx": 3, "y": 6},
         {"x": x, "text": {"field": "number"}, "color": colour},
     )

@@ -30,7 +30,7 @@ def legend(spec: Spec) -> list[tuple[str, list[Key]]]:
     """The marks of a chart, by the titles of its panels where these differ, or by its own."""
     panels = [
         (_title(panel), keys)
-        for panel in spec.get("vconcat") or spec.get("hconcat") or [spec]
+        for panel in spec.get("vconcat") or [spec]
         if (keys := list(_keys(panel)))
     ]
     if all(keys == panels[0][1] for _, keys in panels):

@@ -10,10 +10,12 @@ from leaselab.analysis.matrix import cell_of
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
 from leaselab.archive.store import Store
 from leaselab.model.errors import BELIEVED
+from leaselab.model.procedures.duel import DUEL
+from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
 from leaselab.report.listing import common_kind
 from leaselab.report.matrix import shown
-from leaselab.report.site.families import COURSE, families, matrices_of
+from leaselab.report.site.families import COURSE, REACH, families
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.sweep_charts import runs_chart, runs_note
 from leaselab.report.units import in_shown_units, rows_in_shown_units
@@ -41,28 +43,32 @@ def overview(
     rows: Sequence[Mapping[str, Any]],
     latest: Sequence[Mapping[str, Any]],
     outcomes: Mapping[str, int],
+    files: Mapping[str, str],
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the overview's template gets, and its chart where there is one result.
 
-    `records` are the newest of their scenarios, `rows` those of the histories, oldest first in
-    each, `latest` rows of the index, newest first, with the ratio to the anchor in words as
-    `against`, `outcomes` how many of all results ended how.
+    `records` are the newest of their scenarios, of which duels and profiles are left to the
+    experiments; `rows` those of the histories, oldest first in each, `latest` rows of the
+    index, newest first, with the ratio to the anchor in words as `against`, `outcomes` how many
+    of all results ended how, `files` as of `families`.
     """
     latest = rows_in_shown_units(latest)
     judged = in_shown_units(records)
-    cells = [cell_of(record) for record in judged]
+    cells = [
+        cell_of(record) for record in judged if record.procedure.name not in (DUEL, PROFILE)
+    ]
     count = sum(outcomes.values())
     runs = None
     if count == 1 and judged:
         runs = figure("runs", "Runs", runs_chart(judged[0]), note=runs_note(judged[0]))
-    matrices = list(matrices_of(cells))
     flagged = [(record, flags(record)) for record in records]
     return {
         "course": COURSE,
+        "reach": REACH,
         "only": judged[0] if count == 1 and judged else None,
         "runs": runs,
-        "families": families(matrices, rows_in_shown_units(rows)),
-        "matrices": matrices,
+        "families": families(cells, rows_in_shown_units(rows), files),
+        "about": {record.scenario.name: record.scenario.description for record in records},
         "newest": latest,
         "shown": shown,
         "kind": common_kind(latest),

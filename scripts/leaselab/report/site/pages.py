@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from leaselab import __version__
 from leaselab.archive.disk import drafted
+from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, internal_fault, usage_error
 from leaselab.model.text import printable_lines
 from leaselab.report.listing import moment_words, number, sentence, short, span
@@ -64,9 +65,20 @@ def single_page(template: str, values: Mapping[str, Any]) -> str:
     template_ = _environment().get_template(template)
     return labelled(
         template_.render(
-            **values, nav=(), up="", page="", charted=False, style=style, version=__version__
+            **values,
+            **_made(),
+            nav=(),
+            up="",
+            page="",
+            charted=False,
+            style=style,
         )
     )
+
+
+def _made() -> dict[str, str]:
+    """What wrote a page, and when."""
+    return {"version": __version__, "written": moment.now()}
 
 
 def page_file(name: str) -> bytes:
@@ -158,7 +170,7 @@ class Pages:
             up="../" * name.count("/"),
             style="",
             charted=bool(drawn),
-            version=__version__,
+            **_made(),
         )
         self._disown(name)
         page = self._folder / f"{name}.html"

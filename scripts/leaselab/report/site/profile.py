@@ -31,7 +31,7 @@ _NOTE = (
     "is on top of it; red: more than A, blue: less.  Strong colours: functions whose own "
     "time is seen to differ."
 )
-_ROW_PX, _LETTER_PX = 17, 6.6
+_ROW_PX, _LETTER_PX = 18, 7.2
 """Height of a function in the drawing, and width of a letter in it (px)."""
 
 
@@ -128,7 +128,7 @@ def flames(profiles: ProfileDifference) -> Spec | None:
     )
     mark = {"type": "rect", "stroke": ASIDE, "strokeWidth": 0.4}
     strong = {"condition": {"test": "datum.seen", "value": 1}, "value": 0.45}
-    text = {"type": "text", "align": "left", "dx": 3, "baseline": "middle", "fontSize": 11}
+    text = {"type": "text", "align": "left", "dx": 3, "baseline": "middle"}
     middle = {**y, "field": "middle"}
     layers = [
         layer(

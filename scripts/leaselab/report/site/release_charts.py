@@ -91,8 +91,7 @@ def releases_chart(changes: Sequence[Mapping[str, Any]], name: str) -> Spec | No
     scenarios = list(dict.fromkeys(value["scenario"] for value in values))
     place = {"field": "release", "type": "nominal", "sort": None, "title": None}
     x = {**place, "axis": {"labelAngle": 0}}
-    legend = {"columns": 2, "labelLimit": 220}
-    colour = colours("scenario", scenarios, legend=legend)
+    colour = colours("scenario", scenarios)
     shift = {"xOffset": {"field": "scenario", "type": "nominal", "sort": None}}
     y = number("change", axis, scale={"zero": True})
     ends = {"x": x, "y": number("low", axis), "y2": {"field": "high"}, "color": colour}

@@ -27,13 +27,11 @@ from leaselab.report.site.vega import (
     tooltip_fields,
 )
 
-_PANEL = 76
+_PANEL = 84
 """Height of one panel (px)."""
 _POINTS = 300
 """Most points of a line: of a longer run each stands for several seconds, as there are fewer
 pixels, and an hour of seconds makes a page of megabytes."""
-_TITLE = 118
-"""Room for the title of a panel, which a drawing sets larger (px)."""
 _ROOM = 1.06
 """Top of a panel over its highest value: a line at the top would be cut."""
 _WORST = ("loss", "p50_ms", "p99_ms", "drops")
@@ -141,6 +139,7 @@ def _panel(
     place: int,
 ) -> Spec:
     known = [float(value["v"]) for value in values]
+    known += [] if goal is None else [100 * goal]
     scale = {"domain": [min(0.0, *known), _ROOM * max(known) or 1.0], "nice": False}
     shown = {
         "type": "line",
@@ -151,7 +150,7 @@ def _panel(
     }
     encoding = {
         "x": number("s", None, axis={"labels": False, "ticks": False, "grid": False}),
-        "y": number("v", title, scale=scale, axis={"tickCount": 3, "titleLimit": _TITLE}),
+        "y": number("v", title, scale=scale, axis={"tickCount": 3}),
         "color": {**looks("n", dict(series)), "legend": {"orient": "right"}},
         "detail": {"field": "t"},
         "tooltip": tooltip_fields(

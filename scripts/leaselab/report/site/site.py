@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property, partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from leaselab.analysis.changes import belongs
@@ -16,7 +17,9 @@ from leaselab.archive.row import Row
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import Record
+from leaselab.report.facts import about
 from leaselab.report.review import Review, change_document, review_of, title_words
+from leaselab.report.site.beside import beside, beside_ids
 from leaselab.report.site.compare import Group, choose, compared, group, newest_duel
 from leaselab.report.site.duel import said_of
 from leaselab.report.site.experiment import experiment, experiment_line
@@ -45,17 +48,23 @@ EXPERIMENTS = 20
 """Number of newest experiments that have a page in any case."""
 SWEEPS = 3
 """Newest results of each scenario that have a page of their own, unless asked for more."""
+_NO_FILES: Mapping[str, str] = MappingProxyType({})
 
 
 def write_site(
-    store: Store, folder: Path, refs: Sequence[str] = (), *, sweeps: int = SWEEPS
+    store: Store,
+    folder: Path,
+    refs: Sequence[str] = (),
+    *,
+    sweeps: int = SWEEPS,
+    files: Mapping[str, str] = _NO_FILES,
 ) -> Path:
     """Write the report of an archive, or of the results that `refs` name.
 
     `sweeps` is how many of the newest results of each scenario have a page of their own; pages
-    of older ones that were written before stay until their raw outputs are pruned.  Returns
-    the first page.  Raises usage_error for a reference that names no result, and where there
-    is none.
+    of older ones that were written before stay until their raw outputs are pruned.  `files` has
+    the name of the file of each scenario, in the catalogue's order.  Returns the first page.
+    Raises usage_error for a reference that names no result, and where there is none.
     """
     named = list(dict.fromkeys(store.find(ref).name for ref in refs))
     if named and len(store.index.of(named).every()) < len(named):
@@ -65,7 +74,7 @@ def write_site(
             todo="name its folder with --results",
         )
     nav = NAV if named else _archive_nav(folder)
-    return _Site(store, named, Pages(folder, nav), folder, sweeps).write()
+    return _Site(store, named, Pages(folder, nav), folder, sweeps=sweeps, files=files).write()
 
 
 def write_benches(store: Store, folder: Path) -> Path:
@@ -76,7 +85,7 @@ def write_benches(store: Store, folder: Path) -> Path:
     nav = _archive_nav(folder) if (folder / "index.html").exists() else (BENCHES,)
     pages = Pages(folder, nav)
     pages.keep(lambda _: True)
-    _Site(store, (), pages, folder, 0).write_benches()
+    _Site(store, (), pages, folder).write_benches()
     pages.finish()
     return folder / f"{BENCHES[0]}.html"
 
@@ -89,8 +98,17 @@ def _archive_nav(folder: Path) -> tuple[tuple[str, str], ...]:
 
 class _Site:
     def __init__(
-        self, store: Store, named: Sequence[str], pages: Pages, folder: Path, sweeps: int
+        self,
+        store: Store,
+        named: Sequence[str],
+        pages: Pages,
+        folder: Path,
+        *,
+        sweeps: int = 0,
+        files: Mapping[str, str] = _NO_FILES,
     ) -> None:
+        self._files = files
+        self._rows: dict[str, Sequence[Row]] = {}
         self._store = store
         self._named = named
         self._index = store.index.of(named or None)
@@ -115,11 +133,10 @@ class _Site:
         for ref in (*newest, *self._named):
             self._write_sweep(ref)
         lines: dict[str, list[Line]] = {}
-        every: dict[str, Sequence[Row]] = {}
         groups: list[tuple[str, Sequence[str]]] = []
         for scenario in scenarios:
             with self._pages.apart(history_page(scenario)):
-                rows = every[scenario] = self._index.every(scenario)
+                rows = self._every(scenario)
                 for row in rows[-self._sweeps :] if self._sweeps else ():
                     self._write_sweep(row["id"])
                 lines[scenario] = lines_of(scenario, rows)
@@ -131,7 +148,7 @@ class _Site:
         for scenario, own in lines.items():
             for line in own:
                 self._write_history(
-                    line, every[scenario], [other for other in own if other is not line]
+                    line, self._every(scenario), [other for other in own if other is not line]
                 )
         figures = [line for own in lines.values() for line in own]
         with self._pages.apart("histories"):
@@ -168,7 +185,7 @@ class _Site:
         """Of the whole archive."""
         return review_of(self._store)
 
-    @property
+    @cached_property
     def _open(self) -> list[tuple[Series, Change]]:
         """The changes that nobody accepted and no duel refuted."""
         return self._review.of(State.CONFIRMED, State.SUSPECTED)
@@ -232,7 +249,9 @@ class _Site:
             if belongs(each, line.scenario, line.metric, line.unit)
         ]
         href = partial(self._href, up="../")
-        return history(line, series, href, others, self._pages.has)
+        values, figures = history(line, series, href, others, self._pages.has)
+        newest = self._results.light(line.rows[-1]["id"])
+        return {**values, "about": about(newest.scenario) if newest else ""}, figures
 
     def _write_experiments(self) -> list[dict[str, Any]]:
         """The pages of experiments: the newest, and what pages of results lead to.
@@ -322,7 +341,7 @@ class _Site:
                 "overview.html",
                 [
                     [[row["id"] for row in line.rows] for line in lines],
-                    [newest, latest, outcomes, experiments],
+                    [newest, latest, outcomes, experiments, list(self._files.items())],
                     [[self._href(row) for row in latest], self._pages.left_out, self._known()],
                 ],
                 lambda: self._overview(records, lines, latest, outcomes, experiments),
@@ -341,7 +360,7 @@ class _Site:
         newest = max(row["started_at"] for row in latest)
         series = self._review.series
         news = None if self._named else answer(series, newest, pages, self._pages.has)
-        values, figures = overview(records, rows, latest, outcomes)
+        values, figures = overview(records, rows, latest, outcomes, self._files)
         open_ = [] if self._named else self._open
         values["families"] = with_changes(values["families"], open_)
         few = news is not None and not news.enough and not news.news
@@ -372,22 +391,49 @@ class _Site:
         try:
             # a result never changes but for what is pruned of it: its checksums stand for it
             sums = content_of(self._store.place(ref) / SUMS)
+            compared = self._beside(ref)
             source = [
                 sums.decode(errors="replace"),
                 self._results.to_results,
                 self._results.pruned(ref),
                 [asdict(one) for one in known],
+                compared,
             ]
-            self._pages.write(page, "sweep.html", source, partial(self._sweep, ref, known))
+            made = partial(self._sweep, ref, known, compared)
+            self._pages.write(page, "sweep.html", source, made)
         except (LeaselabError, OSError) as error:
             self._results.refuse(ref, error)
             self._pages.drop(page)
 
-    def _sweep(self, ref: str, known: Sequence[News]) -> tuple[Mapping[str, Any], list[Any]]:
-        place = self._store.place(ref)
-        raw, pruned = self._results.raw(ref, "../"), self._results.pruned(ref)
-        values, figures = sweep(self._store.load(ref), place, raw, pruned)
-        return {**values, "known": known}, figures
+    def _beside(self, ref: str) -> dict[str, list[str]]:
+        """What a result is compared with on its page."""
+        return beside_ids(ref, self._every(self._scenarios.get(ref)))
+
+    @cached_property
+    def _scenarios(self) -> dict[str, str]:
+        """The scenario of each result, by its id; an unreadable one has none."""
+        return {row["id"]: row["scenario"] for row in self._index.rows() if row["scenario"]}
+
+    def _every(self, scenario: str | None) -> Sequence[Row]:
+        """The rows of a scenario, oldest first, which are read once."""
+        if scenario is None:
+            return ()
+        if scenario not in self._rows:
+            self._rows[scenario] = self._index.every(scenario)
+        return self._rows[scenario]
+
+    def _sweep(
+        self, ref: str, known: Sequence[News], compared: Mapping[str, Sequence[str]]
+    ) -> tuple[Mapping[str, Any], list[Any]]:
+        record = self._store.load(ref)
+        values, figures = sweep(
+            record,
+            self._store.place(ref),
+            self._results.raw(ref, "../"),
+            self._results.pruned(ref),
+            beside(record, compared, self._results.light),
+        )
+        return {**values, "known": known, "href": partial(self._href, up="../")}, figures
 
     def _compared(
         self, groups: Sequence[tuple[str, Sequence[str]]]

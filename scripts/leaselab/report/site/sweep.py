@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from leaselab.model.record import Record, Round
 from leaselab.model.server import server_name
 from leaselab.model.trial import Trial
 from leaselab.report.facts import (
+    about,
     config_text,
     confirmation_words,
     confirming,
@@ -49,13 +50,17 @@ _LOADS = (
 
 
 def sweep(
-    record: Record, directory: Path, raw: str | None, pruned: str
+    record: Record,
+    directory: Path,
+    raw: str | None,
+    pruned: str,
+    compared: Sequence[Mapping[str, str]] = (),
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
     `directory` is the result's, `raw` the way there from the page; None where
     the site does not lie beside its results.  `pruned` is the day on which its raw outputs
-    were removed, empty where they are there.
+    were removed, empty where they are there.  `compared` is what it comes to beside others.
     """
     (record,) = in_shown_units([record])
     charts = {
@@ -94,6 +99,8 @@ def sweep(
         made += record.confirmation.trials
     context = {
         "record": record,
+        "about": about(record.scenario),
+        "compared": compared,
         "whole": whole_of(record),
         "refused": record.refused_figure,
         "steps": steps_of(record),

@@ -31,13 +31,12 @@ from leaselab.report.site.vega import (
     looks,
     number,
     rows,
+    stacked,
     tooltip_fields,
     whole,
 )
 
 _PERCENTILES = dict(zip(PERCENTILES, SERIES, strict=False))
-_AXIS = 75
-"""Width of a panel's vertical axis with the gap before it (px)."""
 _LOSSES = [0, 1, 2.5, 5, 10, 25, 50, 100]
 _LEAST_LOSS = 5
 """Loss that the axis reaches at least (%)."""
@@ -177,8 +176,9 @@ def loss_chart(record: Record) -> Spec | None:
     if not _compares(values):
         return None
     # a root, so that 2.5 % and 25 % both have room
-    most = next(loss for loss in _LOSSES if loss >= max(value["loss"] for value in values))
-    scale = {"type": "pow", "exponent": 0.5, "domain": [0, max(most, _LEAST_LOSS)]}
+    highest = max(_LEAST_LOSS, 100 * (goal or 0.0), *(value["loss"] for value in values))
+    most = next(loss for loss in _LOSSES if loss >= highest)
+    scale = {"type": "pow", "exponent": 0.5, "domain": [0, most]}
     loss = number("loss", "loss (%)", scale=scale, axis={"values": _LOSSES, "format": ".3~g"})
     load = f"offered load ({rate_unit(record)})"
     encoding = {
@@ -230,25 +230,19 @@ def latency_chart(record: Record) -> Spec | None:
     if not _compares(values):
         return None
     name = "Latency percentiles by offered load"
-    return whole({**_percentile_lines(record, values, WIDTH), "height": 240}, name)
+    return whole({**_percentile_lines(record, values, "latency (ms)"), "height": 240}, name)
 
 
 def stages_chart(record: Record) -> Spec | None:
-    """The same of the stages of a transaction, side by side; None of one load."""
+    """The same of the stages of a transaction, below each other; None of one load."""
     by_stage = {stage: list(_latencies(record, stage)) for stage in _stages(record)[1:]}
-    seen = {label: values for label, values in by_stage.items() if _compares(values)}
-    width = (WIDTH - _AXIS * (len(seen) - 1)) // (len(seen) or 1)
-    heading = {"fontSize": 12, "fontWeight": "normal", "limit": width}
     panels = [
-        {
-            "title": {"text": label, **heading},
-            "height": 200,
-            **_percentile_lines(record, values, width),
-        }
-        for label, values in seen.items()
+        {**_percentile_lines(record, values, f"{stage} (ms)"), "height": 160}
+        for stage, values in by_stage.items()
+        if _compares(values)
     ]
     name = "Latency percentiles of each stage by offered load"
-    return whole({"hconcat": panels}, name) if panels else None
+    return stacked(panels, name=name) if panels else None
 
 
 def _stages(record: Record) -> list[str]:
@@ -257,12 +251,12 @@ def _stages(record: Record) -> list[str]:
     return sorted(stages, key=lambda stage: stage != WHOLE)
 
 
-def _percentile_lines(record: Record, values: Sequence[Mapping[str, Any]], width: int) -> Spec:
+def _percentile_lines(record: Record, values: Sequence[Mapping[str, Any]], title: str) -> Spec:
     log = {"type": "log", "nice": False}
     x = f"offered load ({rate_unit(record)})"
     encoding = {
-        "x": number("rate", x, axis={"tickCount": width // 80}),
-        "y": number("ms", "latency (ms)", scale=log, axis={"format": ".3~g", "tickCount": 6}),
+        "x": number("rate", x, axis={"tickCount": 6}),
+        "y": number("ms", title, scale=log, axis={"format": ".3~g", "tickCount": 6}),
         "color": looks("percentile", _PERCENTILES),
         "tooltip": tooltip_fields(
             ("percentile", "", ""),
@@ -272,7 +266,7 @@ def _percentile_lines(record: Record, values: Sequence[Mapping[str, Any]], width
         ),
     }
     return {
-        "width": width,
+        "width": WIDTH,
         "data": rows(values),
         "layer": [
             {"mark": {"type": "line", "strokeWidth": 2, "aria": False}, "encoding": encoding},

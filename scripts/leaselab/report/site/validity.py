@@ -52,6 +52,8 @@ DOUBTS = {
     "unsteady": "the machine, the figure or what a transaction costs moved during the runs",
     "cold start": "the server loses what it could serve, for some time after its start",
     "threads beyond quota": "the server chose more threads than it may use processors",
+    "slow after overload": "the server stays slow for a while after more than it can serve",
+    "two speeds": "loads that are nearly equal met a fast and a slow server",
     "slow replies": "the server's replies take long, compared with the trials",
     "no interval": "too few runs to say how well the figure is known",
     "wide spread": "the runs differ by more than 5 % (standard deviation over mean)",

@@ -68,9 +68,13 @@ class Shape(StrEnum):
 
 
 Spec = dict[str, Any]
-WIDTH = 500
+WIDTH = 480
 """Of one panel; with its axis two charts stand beside each other in a window of 1280 px, and
-the words of one that is scaled to a phone can still be read."""
+the style sheet makes words of one that is scaled to a phone as much larger."""
+_ROW, _ABOVE = 36, 12
+"""Height of a line of a chart of names, and place of its name above the line's middle (px)."""
+_LONGEST = 330
+"""Room for a name (px): it is larger on a phone."""
 _TABLEAU = (
     "4c78a89ecae9f58518ffbf7954a24b88d27ab79a20f2cf5b43989483bcb6"
     "e45756ff9d9879706ebab0acd67195fcbfd2b279a2d6a5c99e765fd8b5a5"
@@ -93,12 +97,20 @@ _CONFIG = {
     "view": {"stroke": None},
     "axis": {
         "labelFontSize": 12,
+        "labelSeparation": 5,
         "titleFontSize": 12,
         "titleFontWeight": "normal",
         "titleLimit": 400,
     },
+    # above the axis: a word that stands upright is read with the head aside
+    "axisY": {
+        "titleAngle": 0,
+        "titleAlign": "left",
+        "titleY": -9,
+        "titleX": 0,
+    },
     "legend": {"labelFontSize": 12, "titleFontSize": 12, "orient": "top", "title": None},
-    "header": {"labelFontSize": 12, "title": None},
+    "text": {"fontSize": 12},
     "concat": {"spacing": 12},
 }
 
@@ -115,7 +127,7 @@ def chart(layers: Sequence[Spec], *, height: int, name: str, width: int = WIDTH)
 def stacked(panels: Sequence[Spec], *, name: str) -> Spec:
     """Charts below each other on one horizontal axis."""
     scale = {"x": "shared", "color": "independent"}
-    return whole({"vconcat": list(panels), "resolve": {"scale": scale}, "spacing": 14}, name)
+    return whole({"vconcat": list(panels), "resolve": {"scale": scale}, "spacing": 26}, name)
 
 
 def whole(parts: Spec, name: str) -> Spec:
@@ -164,7 +176,7 @@ def lines(width: float, **more: Any) -> Spec:  # noqa: ANN401  # Vega-Lite's
 
 
 def dashed(colour: str) -> Spec:
-    """The mark of a value that others are seen against."""
+    """The mark of a value that others are seen against; the domain of its scale has it."""
     return {"type": "rule", "strokeDash": [5, 3], "color": colour, "aria": False}
 
 
@@ -214,10 +226,23 @@ def looks(field: str, known: Mapping[str, str]) -> Spec:
     return {"field": field, "type": "nominal", "scale": scale}
 
 
-def names(field: str, limit: int) -> Spec:
-    """A place for each name, one below the other; a longer one than `limit` (px) is cut."""
-    place = {"field": field, "type": "nominal", "title": None, "sort": None}
-    return {**place, "axis": {"labelLimit": limit}}
+def named(values: Sequence[Mapping[str, Any]], layers: Sequence[Spec], *, name: str) -> Spec:
+    """A chart of layers with a line for each `label`, which stands above its marks."""
+    place = {"field": "label", "type": "nominal", "axis": None, "sort": None}
+    text = {"type": "text", "align": "left", "baseline": "bottom", "dy": 4 - _ABOVE}
+    words = layer(
+        values,
+        {**text, "limit": _LONGEST, "aria": False},
+        {"x": {"value": 2}, "text": {"field": "label"}},
+    )
+    lines = len({value["label"] for value in values})
+    placed = [
+        each
+        if "y" in each["encoding"] or each["mark"].get("strokeDash")
+        else {**each, "encoding": {**each["encoding"], "y": place}}
+        for each in (*layers, words)
+    ]
+    return chart(placed, height=_ROW * lines, name=name)
 
 
 def tooltip_fields(*fields: tuple[str, str, str]) -> list[Spec]:
@@ -243,7 +268,7 @@ def still(spec: Spec) -> Spec:
     A mark with a link keeps its description; the others are covered by that of the chart.
     """
     kept = {name: value for name, value in spec.items() if name != "params"}
-    for name in ("layer", "vconcat", "hconcat"):
+    for name in ("layer", "vconcat"):
         if name in kept:
             kept[name] = [still(part) for part in kept[name]]
     if "mark" in kept:
