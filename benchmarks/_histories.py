@@ -12,6 +12,8 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from benchmarks._duels import RUN_S, RUNS, TRIM, Cell, Machine, Side, duel, run_of
 from leaselab.analysis.bisect import TRIES, End, Ending, Known, Limits, next_step
 from leaselab.analysis.culprits import BUILD_SD, Duelled, Gap
@@ -96,6 +98,7 @@ class Bench:
     def judged(self, speeds: Sequence[float], plan: Duel) -> DuelVerdict | None:
         """Make a duel of two servers with these speeds (ratio); None without a verdict."""
         self.machine.wait(4 * DEPLOY_S)
+        plan = replace(plan, seed=f"{self.machine.now_s:.3f}")
         sides = [Side(self.machine, speed) for speed in speeds]
         return judge(plan, *duel(plan, self.machine, sides, both=True))
 

@@ -49,8 +49,8 @@ class Said:
             return True
         apart = 0.51 * 10**-self.digits
         return all(
-            math.isclose(one, other, rel_tol=1e-5, abs_tol=apart)
-            for one, other in zip(self.numbers, known.numbers, strict=True)
+            math.isclose(mine, other, rel_tol=1e-5, abs_tol=apart)
+            for mine, other in zip(self.numbers, known.numbers, strict=True)
         )
 
 
@@ -77,9 +77,9 @@ def of_compare(results: Path, pair: tuple[str, str], folder: Path) -> Iterator[S
         ("compare --markdown", text, text.splitlines()[2]),
         ("compare --junit", "", cases[-1]),
     ):
-        found = _RATIO.search(whole)
+        match = _RATIO.search(whole)
         word = re.search(rf"(?:^|: ){WORDS}\b", closing, re.IGNORECASE)
-        yield Said(where, pair, found and _floats(*found.groups()), word and word[1].lower(), 3)
+        yield Said(where, pair, match and _floats(*match.groups()), word and word[1].lower(), 3)
 
 
 def of_pages(results: Path, folder: Path) -> Iterator[Said]:
@@ -96,28 +96,28 @@ def of_pages(results: Path, folder: Path) -> Iterator[Said]:
             numbers = _floats(cells[3].split()[-1], *ends) if known else None
             yield Said("compare.html", ids.groups(), numbers, cells[2], 3)
     for line in _tables(folder / "index.html"):
-        found = re.search(
+        match = re.search(
             rf'(?s)sweep/([^"]+)\.html.*class="look[^>]*title="{WORDS}, 95 % interval '
             rf'{_SIGNED} to {_SIGNED} %">{_SIGNED} %',
             line,
         )
-        if found:
-            ident, word, low, high, change = found.groups()
+        if match:
+            ident, word, low, high, change = match.groups()
             pair = (rows[ident]["anchor"], ident)
             yield Said("index.html", pair, _changes(change, low, high), word, 3)
     for page in folder.glob("history/*.html"):
         for line in _tables(page):
-            found = re.search(r">([\d.]+) \(([\d.]+) to ([\d.]+)\)<", line)
+            match = re.search(r">([\d.]+) \(([\d.]+) to ([\d.]+)\)<", line)
             ident = re.search(r"/(\d{8}T\d{6}Z[^/.\"]+)", line)
-            if found and ident:
+            if match and ident:
                 pair = (rows[ident[1]]["anchor"], ident[1])
-                yield Said(page.name, pair, _floats(*found.groups()), None, 3)
+                yield Said(page.name, pair, _floats(*match.groups()), None, 3)
     for page in folder.glob("experiment/*.html"):
-        found = _RATIO.search(_plain(page.read_text()))
+        match = _RATIO.search(_plain(page.read_text()))
         points = store.load(page.stem).experiment.points
-        if found and len(points) == 2:
+        if match and len(points) == 2:
             word = re.search(rf'class="headline">{WORDS}', page.read_text(), re.IGNORECASE)
-            numbers = _floats(*found.groups())
+            numbers = _floats(*match.groups())
             yield Said("experiment.html", points, numbers, word and word[1].lower(), 3)
     yield from _charts(folder, rows)
 
@@ -145,8 +145,8 @@ def _charts(folder, rows) -> Iterator[Said]:
 
 def _title(folder, name) -> str:
     page = (folder / "review.html").read_text()
-    found = re.search(rf'<figure id="{name}">\s*<figcaption><strong>([^,<]+)', page)
-    return found[1] if found else ""
+    match = re.search(rf'<figure id="{name}">\s*<figcaption><strong>([^,<]+)', page)
+    return match[1] if match else ""
 
 
 def _points(value) -> Iterator[dict]:
@@ -177,13 +177,13 @@ def of_exports(results: Path, folder: Path) -> Iterator[Said]:
             yield Said("review --json", tuple(duel["results"]), numbers, duel["word"])
     rows = {row["id"]: row for row in Store(results).index.every()}
     metrics = _exported(results, folder, "openmetrics", "--history")
-    found: dict[str, dict[str, float]] = {}
+    samples: dict[str, dict[str, list[float]]] = {}
     for name, labels, value in re.findall(
         r"^leaselab_(to_anchor_ratio\w*)\{(.*?)\} (\S+) ", metrics, re.MULTILINE
     ):
         place = re.sub(r'(subject|procedure)="[^"]*",?', "", labels)
-        found.setdefault(place, {}).setdefault(name, []).append(float(value))
-    for place, values in found.items():
+        samples.setdefault(place, {}).setdefault(name, []).append(float(value))
+    for place, values in samples.items():
         scenario = re.search(r'scenario="([^"]*)"', place)[1]
         commit = re.search(r'commit="([^"]*)"', place)[1]
         ids = [
@@ -219,14 +219,14 @@ def differing(results: Path, folder: Path, *more: Said) -> tuple[list[str], set[
     ]
     wrong, places = [], set()
     by_pair: dict[tuple[str, str], list[Said]] = {}
-    for one in [*said, *more]:
-        by_pair.setdefault(one.pair, []).append(one)
+    for each in [*said, *more]:
+        by_pair.setdefault(each.pair, []).append(each)
     for pair, others in by_pair.items():
         known, *own = of_compare(results, pair, folder)
-        for one in [*own, *others]:
-            places.add(one.where)
-            if not one.fits(known):
-                wrong.append(f"{one} instead of {known}")
+        for each in [*own, *others]:
+            places.add(each.where)
+            if not each.fits(known):
+                wrong.append(f"{each} instead of {known}")
     return wrong, places
 
 
@@ -250,7 +250,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as scratch:
         copy = Path(scratch) / "results"
         shutil.copytree(sys.argv[1], copy, ignore=shutil.ignore_patterns("report"))
-        found_wrong, found_places = differing(copy, Path(scratch))
-    lines = [*found_wrong, f"{len(found_wrong)} differ in {sorted(found_places)}"]
+        differ, read = differing(copy, Path(scratch))
+    lines = [*differ, f"{len(differ)} differ in {sorted(read)}"]
     sys.stdout.write("\n".join(lines) + "\n")
-    sys.exit(bool(found_wrong))
+    sys.exit(bool(differ))

@@ -57,7 +57,7 @@ SCENARIOS = (
 )
 """Their names, in the order in which the lab measures them."""
 FEW = (
-    *("v4-memfile-mt", "v6-memfile", "v4-memfile-hs", "v4-threads-1", "v4-threads-2"),
+    *("v4-memfile-mt", "v6-memfile", "v4-threads-1", "v4-threads-2"),
     *("v4-classes-none", "v4-classes-empty", "v6-mysql-hs", "v4-log-debug-99"),
 )
 """Some of them, of each kind."""

@@ -110,14 +110,10 @@ class Lab:
         self._log = folder / "build.log.gz"
         self._log.write_bytes(gzip.compress(b"the whole log"))
         self._families = dict(_families((checkout_root() / "scenarios").resolve()))
-        self._settle(monkeypatch)
+        self._settle(folder, monkeypatch)
         monkeypatch.setenv("LEASELAB_ROOT", str(self.checkout))
         monkeypatch.setenv("LEASELAB_RESULTS", str(self.results))
         monkeypatch.setattr(benches, "read_inventory", self._inventory)
-        for module in (run, hunt, duel):
-            monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
-        for module in (advise, run, resume, bisect, duel, calibrate, generators):
-            monkeypatch.setattr(module, "report_after", lambda _: None)
         monkeypatch.setattr(workplace, "leased", self._leased)
         monkeypatch.setattr(resume, "leased", lambda *_: nullcontext(_Lease()))
         for name, double in (
@@ -141,7 +137,11 @@ class Lab:
         ):
             monkeypatch.setattr(measurement, name, double)
 
-    def _settle(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def _settle(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        for module in (run, hunt, duel):
+            monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
+        for module in (advise, run, resume, bisect, duel, calibrate, generators):
+            monkeypatch.setattr(module, "report_after", lambda _: None)
         # They are read for each scenario and each procedure, and a test changes none.
         monkeypatch.setattr(catalog, "load_families", self._families_of)
         # By the id, which has random digits, duels would end by chance.
@@ -220,7 +220,7 @@ class Lab:
     def _build(
         self, server: str, commit: Any, files: Path, *_: Any, layout: int
     ) -> dict[str, str]:
-        assert server in ("kea", "bind9", "flame")
+        assert server in ("kea", "bind9", "dnsmasq", "flame")
         assert files.name == f"{commit.tree}.tar"
         self._sources[commit.hash] = json.loads(json.dumps(asdict(commit)))
         self.built.append(commit.hash)

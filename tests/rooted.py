@@ -104,7 +104,10 @@ def render(role, folder, variants):
             for file, content in contents.items()
         ],
         environment={"ANSIBLE_FILTER_PLUGINS": str(ROLES / role / "filter_plugins")},
-        vars_files=[str(ROLES / role / f"{part}/main.yml") for part in ("defaults", "vars")],
+        vars_files=[
+            *(str(ROLES / each / "defaults/main.yml") for each in ("server", role)),
+            str(ROLES / role / "vars/main.yml"),
+        ],
     )
 
 
@@ -113,12 +116,20 @@ def template(role, name):
     return f"{{{{ lookup('ansible.builtin.template', '{ROLES}/{role}/templates/{name}') }}}}"
 
 
+OF_ALL = yaml.safe_load((ROLES / "server/meta/argument_specs.yml").read_text("utf-8"))
+OF_ALL = {name.removeprefix("server_") for name in OF_ALL["argument_specs"]["check"]["options"]}
+"""Variables that all roles of servers have from role `server`."""
+
+
 class Rooted:
     """A variant of a role in the root of a release, run in a network."""
 
     def __init__(self, network, suite, packages, role, /, **values):
         self.network, self.role, self.variant = network, role, values["variant"]
-        self.values = {f"{role}_{name}": value for name, value in values.items()}
+        self.values = {
+            f"{'server' if name in OF_ALL else role}_{name}": value
+            for name, value in values.items()
+        }
         self.place = unpacked_root(suite, *packages)
         self.settings, self.paths, self.texts = {}, {}, {}
 

@@ -20,7 +20,7 @@ from tests.sources import SourceLists, repository_of
 
 PAGE = "docs/tutorial.md"
 SAID = ROOT / "tests" / "data" / "tutorial"
-"""What each command said, a file each, by its number on the page."""
+"""What each command with a sample said, a file each, by its number on the page."""
 SAMPLE = re.compile(r"(<!-- (\d+): (.+?) \.\.\. (.*?) ?-->\n+```text\n)(.*?)(```\n)", re.S)
 _LONGEST, _ENDS = 12, 5
 """Lines of a sample at most, and those of each end that a longer one keeps."""
@@ -79,9 +79,14 @@ def _chunk(terminal: int) -> bytes:
 
 
 def with_samples(page: str, said: dict[int, str]) -> str:
-    """The page with what the commands said, by their numbers, as its samples."""
+    """The page with what the commands said, by their numbers, as its samples.
+
+    A sample of another command is left as it is.
+    """
 
     def renewed(block: re.Match[str]) -> str:
+        if int(block[2]) not in said:
+            return block[0]
         lines = said[int(block[2])].splitlines()
         starts = [place for place, line in enumerate(lines) if line.startswith(block[3])]
         left = lines[starts[0] :] if starts else [f"nothing begins with {block[3]}"]
@@ -103,12 +108,14 @@ def kept() -> dict[int, str]:
 def renew() -> None:
     """Play the page, keep what its commands said, and write its samples."""
     SAID.mkdir(exist_ok=True)
+    page = ROOT / PAGE
+    shown_of = {int(block[1]) for block in SAMPLE.findall(page.read_text(encoding="utf-8"))}
     with tempfile.TemporaryDirectory() as scratch:
         for number, (line, code, said) in enumerate(play(Path(scratch)), start=1):
             sys.stderr.write(f"{number}: {line}: exit code {code}\n")
-            shown = said.replace(scratch, "..").replace(str(ROOT), "leaselab")
-            (SAID / f"{number}.txt").write_text(shown, encoding="utf-8")
-    page = ROOT / PAGE
+            if number in shown_of:
+                shown = said.replace(scratch, "..").replace(str(ROOT), "leaselab")
+                (SAID / f"{number}.txt").write_text(shown, encoding="utf-8")
     page.write_text(with_samples(page.read_text(encoding="utf-8"), kept()), encoding="utf-8")
 
 

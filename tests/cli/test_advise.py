@@ -506,8 +506,8 @@ def test_nothing_is_measured_where_nothing_can_be(lab, tmp_path, capsys):
     [
         (["-", "--measure"], "one FILE, which is not standard input"),
         (["one.conf", "two.conf", "--measure"], "one FILE"),
-        (["one.conf", "--find", "2"], "--measure as well"),
-        (["one.conf", "--without", "hook:ha"], "--measure as well"),
+        (["one.conf", "--find", "2"], "works only with --measure"),
+        (["one.conf", "--without", "hook:ha"], "works only with --measure"),
         (["one.conf", "--measure", "--budget", "0.1"], "too little time for a duel"),
         (
             [str(DATA.parent / "own/dhcpd.conf"), "--measure"],

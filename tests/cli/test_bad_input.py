@@ -3,6 +3,7 @@
 import copy
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -198,20 +199,30 @@ def test_a_scenario_in_place_of_a_result_is_named_as_one(refused, tmp_path):
 
 @pytest.mark.parametrize("words", ["bisect --good HEAD~1 --bad HEAD", "run --commit HEAD"])
 def test_a_repository_of_another_server_is_refused_before_anything_is_built(
-    refused, tmp_path, words
+    checkout, tmp_path, monkeypatch, capsys, words
 ):
+    monkeypatch.setenv("LEASELAB_ROOT", str(checkout))
+    monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
     place = make_repository(tmp_path / "dnsmasq")
     for number in range(2):
         files = {"Makefile": "all:", "src/dnsmasq.c": f"/* {number} */"}
         commit(place, f"Change {number}", files, minute=number)
     command, *options = words.split()
-    assert refused(command, "v4-memfile", *options, "--repo", str(place)) == (
-        f"{place}: this repository is of dnsmasq, and v4-memfile measures kea; "
-        "`leaselab list --scenarios --server dnsmasq` has its scenarios"
+    assert main([command, "v4-memfile", *options, "--repo", str(place)]) == 2
+    assert capsys.readouterr().err == (
+        f"leaselab: {place}: this repository is of dnsmasq, and v4-memfile measures kea; "
+        "`leaselab list --scenarios --server dnsmasq` has its scenarios\n"
     )
 
 
-def test_a_release_that_the_lab_has_not_is_refused_before_the_bench_is_asked(refused):
+def test_a_release_that_the_lab_has_not_is_refused_before_the_bench_is_asked(
+    refused, monkeypatch
+):
+    monkeypatch.setattr(
+        benches,
+        "read_inventory",
+        lambda path: replace(parsed(path, LISTING), made_by="docker_lab"),
+    )
     assert refused("run", "--distribution", "buster") == (
         "--distribution: unknown release 'buster' (wanted one of bookworm, trixie)"
     )

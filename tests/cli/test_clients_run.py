@@ -233,8 +233,14 @@ def test_clients_with_the_clocks_of_their_leases_replay_what_is_new(lab, file, c
     ("words", "said"),
     [
         (["run", "--scale", "2"], "--clients"),
-        (["run", "--clients", "FILE", "--minutes", "5"], "--procedure replay as well"),
-        (["run", *REPLAY, "--lease-clock"], "--clients and --procedure replay as well"),
+        (
+            ["run", "--clients", "FILE", "--minutes", "5"],
+            "works only with --clients FILE and --procedure replay",
+        ),
+        (
+            ["run", *REPLAY, "--lease-clock"],
+            "works only with --clients FILE and --procedure replay",
+        ),
         (["run", "--clients", "FILE", *REPLAY, "--rate", "5"], "has no such parameter"),
         (
             ["run", "v4-memfile", "--generator", "perfdhcp", *REPLAY],

@@ -155,7 +155,7 @@ def test_a_terminal_gets_the_verdict_once_and_what_to_do_next(measured, capsys, 
         monkeypatch.setattr(stream, "isatty", lambda: True)
     assert main(["compare", base.id, other.id]) == 1
     out, err = capsys.readouterr()
-    assert (out + err).count("Regression: ") == 1
+    assert (out + err).count("Slower: ") == 1
     assert err.splitlines()[0] == "next:"
     assert err.splitlines()[1].startswith("  ./leaselab compare aaaaaaaaaa bbbbbbbbbb --live ")
 
@@ -189,7 +189,7 @@ def test_what_is_not_comparable_is_refused_and_still_reported(measured, compared
     assert "## Leaselab: not comparable" in comment
     assert "found 1-bb, 2, wanted 1-aa, 3" in comment
     assert own.find("error") is None
-    assert judged.find("error").attrib["type"] == "usage"
+    assert judged.find("error").attrib["type"] == "not comparable"
 
 
 @pytest.mark.parametrize(

@@ -185,13 +185,13 @@ def test_review_looks_through_the_history_of_the_metric(archive, capsys):
 def test_review_confirms_a_change_of_starts_by_a_duel_of_starts(lab, place, hashes, capsys):
     lab.costs = {f"start of {name}": 1.5 for name in hashes[9:]}
     confirm = ["review", "--metric", "start_s", "--confirm", "--repo", str(place)]
-    assert main([*confirm, "--json"]) == 0
+    assert main([*confirm, "--json"]) == 1
     (change,) = json.loads(capsys.readouterr().out)["changes"]
     assert (change["state"], change["worse"]) == ("confirmed", True)
     assert change["duel"]["ratio"] == pytest.approx(1.5, rel=0.05)
     assert lab.measured == hashes[8:10]
     assert {plan.metric for plan in lab.procedures} == {"start_s"}
     lab.forget()
-    assert main([*confirm]) == 0
+    assert main([*confirm]) == 1
     assert "1 confirmed" in capsys.readouterr().out
     assert lab.measured == []

@@ -129,7 +129,10 @@ def test_two_commits_are_compared_with_a_file(lab, tmp_path):
         (["run", "--without", "hook:ha"], "--without works only with --c"),
         (["run", "--leases", LEASES], "--leases works only with --c"),
         (["run", "v4-memfile", "--view", "a"], "--view works only with --c"),
-        (["run", "--config", HOUSE, "--keama", "--view", "a"], "wanted --keama without it"),
+        (
+            ["run", "--config", HOUSE, "--keama", "--view", "a"],
+            "only with --config, without --keama",
+        ),
         (["run", "--config", HOUSE, "--view", "a"], "--view a: its server has no views"),
         (["run", "--config", HOUSE, "--leases", HOUSE], "no file of leases"),
         (["run", "--config", "/nowhere"], "cannot be read"),
@@ -193,7 +196,7 @@ def test_threads_that_the_server_chose_beyond_its_quota_are_said_before_and_afte
     lab.facts = {"processors": 8, "cpu_limit": 2.0}
     assert main(["run", "--config", HOUSE, "--runs", "3"]) == 0
     printed = capsys.readouterr()
-    told = "8 threads, as it counts processors, and a quota gives it the time of 2"
-    assert told in printed.err
+    said = "8 threads, as it counts processors, and a quota gives it the time of 2"
+    assert said in printed.err
     assert "set multi-threading.thread-pool-size to 2" in printed.err
     assert "threads beyond quota" in printed.out

@@ -21,7 +21,8 @@ PARTS = (
     "  partner: False\n  support: None\n  beside: -\n  hosts: -\n  generator: leaseload\n",
     "    stages: DISCOVER-OFFER, REQUEST-ACK\n  load:\n    family: 4\n",
     "  factors:\n    protocol: DHCPv4\n    backend: memfile\n    threading: multi\n",
-    "  across: threading, servers\nprocedure:\n  name: max-rate\n  rounds: 3\n  trim: 0\n",
+    "  across: threading, servers\n  axes: protocol, backend, threading, servers\n"
+    "procedure:\n  name: max-rate\n  rounds: 3\n  trim: 0\n",
 )
 """What is shown of a scenario, in this order; its options are those of the role."""
 

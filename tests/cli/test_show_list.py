@@ -99,7 +99,7 @@ class TestList:
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         lines = call(capsys, "list")[1].splitlines()
         assert max(map(len, lines)) <= 80
-        assert lines[0].split() == ["id", "procedure", "commit", "max", "rate/s"]
+        assert lines[0].split() == ["id", "procedure", "max", "rate/s"]
         assert len(lines) == 5
 
     def test_json_has_the_fields_of_the_index(self, capsys, records):

@@ -266,7 +266,7 @@ def measured(tmp_path_factory, repository):
         lab = Lab(folder, patch)
         lab.version = f"{FOREIGN} {MARKUP}"
         lab.complaint = f"a.c:1:1: error: {FOREIGN} {MARKUP}"
-        run = ["run", "v4-memfile", "--repo", str(repository), "--runs", "3"]
+        run = ["run", "v4-dnsmasq", "--repo", str(repository), "--runs", "3"]
         foreign = git(repository, "rev-parse", f"refs/tags/={NAME}")
         with redirect_stdout(said), redirect_stderr(said):
             for ref, code in (("main", 0), (foreign, 0), (foreign, 5)):
@@ -314,7 +314,9 @@ def test_the_commit_itself_is_listed_as_letters(repository, capsys):
 
 
 @pytest.mark.usefixtures("measured")
-@pytest.mark.parametrize("words", [["show", "last"], ["list"], ["show", f"1+1{CODES}"]])
+@pytest.mark.parametrize(
+    "words", [["show", "last"], ["list", "--table"], ["show", f"1+1{CODES}"]]
+)
 def test_a_terminal_gets_the_codes_that_are_ours_and_no_other(words):
     """On a real one, in colours: ours are those of rich."""
     ours, theirs = pty.openpty()
@@ -340,7 +342,7 @@ def test_a_command_that_is_suggested_is_one_command_to_a_shell(measured, capsys)
     _, output = capsys.readouterr().err.split("measure it with: ")
     (row,) = measured[0].store.index.rows(outcome="build-failed")
     *words, commit = shlex.split(output)
-    assert words[:4] + words[5:] == ["leaselab", "run", "v4-memfile", "--repo", "--commit"]
+    assert words[:4] + words[5:] == ["leaselab", "run", "v4-dnsmasq", "--repo", "--commit"]
     assert commit == row["commit"]
 
 

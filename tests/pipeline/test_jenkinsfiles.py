@@ -159,7 +159,16 @@ def test_a_build_that_ends_well_calls_each_command_once_and_frees_the_bench(site
     assert record.result == "SUCCESS", record.log
     assert set(record.stages.values()) == {"SUCCESS"}
     steps = [f"step {item}" for item in ("provision", "build", "deploy", "tune", "sweep")]
-    wanted = ["lab take", *steps, "dev archive", "report", "compare", "export", "lab release"]
+    wanted = [
+        "lab take",
+        *steps,
+        "dev archive",
+        "report",
+        "compare",
+        "export",
+        "review",
+        "lab release",
+    ]
     assert [call[: len(name)] for call, name in zip(calls, wanted, strict=True)] == wanted
     assert calls[0].startswith("lab take -i inventory/racks --bench=rack1 --take-over")
     assert calls[2].startswith("step build -i inventory/racks --bench=rack1 --repo server ")

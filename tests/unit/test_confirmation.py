@@ -84,7 +84,7 @@ def test_a_server_that_stays_slow_after_an_overload_is_asked_twice_and_doubted(
     assert made[3:] == [(BELOW, 3)] * trials
     assert against is None
     assert confirming.loss_ratio == 0, "what held is what decides"
-    found = Confirmation(
+    record = Confirmation(
         rate=BELOW,
         loss_ratio=0.0,
         holds=True,
@@ -92,8 +92,8 @@ def test_a_server_that_stays_slow_after_an_overload_is_asked_twice_and_doubted(
         wall_s=0.0,
         trials=tuple(confirming.made),
     )
-    assert slow_afterwards(found, PROCEDURE).startswith(said)
-    assert bool(slow_afterwards(found, PROCEDURE)) is bool(said)
+    assert slow_afterwards(record, PROCEDURE).startswith(said)
+    assert bool(slow_afterwards(record, PROCEDURE)) is bool(said)
 
 
 @pytest.mark.parametrize(

@@ -221,12 +221,14 @@ def test_each_figure_has_a_word_and_no_change_that_is_looked_for_is_passed_over(
     assert result.main.said is Said.EXCLUDED
 
 
-def test_rounds_that_were_dropped_do_not_count_and_are_said():
-    first, second = made(scattered(0.97, 12, sd=0.005))
+@pytest.mark.parametrize(("metric", "counted"), [("completed_rate", 11), ("cpu_us", 9)])
+def test_rounds_that_were_dropped_do_not_count_and_are_said(metric, counted):
+    """Nor do those in which a load was looked for, where it is not about the limit."""
+    first, second = made(scattered(0.97, 12, sd=0.005), cpu=1.05)
     spoiled = trial_of(1000, 3, 0, valid=False, reason="generator-limited")
     second[3] = replace_struct(second[3], trials=(spoiled,), metrics={})
-    result = judge(Duel(rounds=12), first, second)
-    assert (result.answer, result.rounds, result.dropped) == (Answer.SLOWER, 11, 1)
+    result = judge(Duel(rounds=12, metric=metric), first, second)
+    assert (result.answer, result.rounds, result.dropped) == (Answer.SLOWER, counted, 1)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The rounds of a duel: who is up when, at which place, and what ends both."""
 
 import math
+import random
 from dataclasses import replace
 
 import pytest
@@ -48,10 +49,14 @@ class Fighter(Zones):
         """Trials of full length that the generator is too slow for, by their number."""
         self.tires, self.began = math.inf, 0
         """Queries since its start after which it is slower."""
+        self.chance = random.Random(1)  # noqa: S311 - a simulation
+        self.uneven, self.pace = 0.0, 1.0
+        """By how much its starts differ (ratio)."""
 
     def start(self):
         self.log.lines.append(f"start {self.letter}")
         self.began = self.queries
+        self.pace = 1 + self.uneven * self.chance.gauss(0, 1)
         return super().start()
 
     def stop(self):
@@ -62,7 +67,7 @@ class Fighter(Zones):
             raise self.fails[1]
         rate, scatter, *clients = asked
         tired = self.queries - self.began > self.tires
-        return super().answers(rate, scatter * (0.9 if tired else 1.0), *clients)
+        return super().answers(rate, scatter * self.pace * (0.9 if tired else 1.0), *clients)
 
 
 class Limited(FloodReading):
@@ -183,14 +188,13 @@ def test_a_server_that_tires_is_found_by_old_rounds_alone(both):
     """The first round is old, and so are further ones while it differs from the others."""
     log = Log()
     fighters = [Fighter("A", log, 9000), Fighter("B", log, 9000)]
-    fighters[1].tires = 60_000
+    fighters[1].tires, fighters[1].uneven = 60_000, 0.015
     points, _ = fight(fighters=fighters, both=both)
     result = verdict(points)
     assert (result.answer, [item.name for item in result.worse]) == (Answer.SAME, ["old_rate"])
-    assert result.ratio == pytest.approx(1.0, abs=0.005)
+    assert result.ratio == pytest.approx(1.0, abs=0.02)
     old = [bool(round_.metrics["old_rate"]) for round_ in points[1].rounds]
-    assert old[:5] == [True, False, False, False, False]
-    assert all(old[5:])
+    assert (old[:5], sum(old)) == ([True, False, False, False, False], 4)
 
 
 def filling(b, clients_s):
@@ -251,7 +255,8 @@ def test_what_comes_every_other_round_meets_both_servers():
         assert len({tuple(block) for block in of}) == 6
         assert abs(sum(block[0] + block[2] for block in of) - 50) < 20
     assert orders[0] != orders[1]
-    assert {Duel(seed=str(seed)).order_of(1) for seed in range(20)} == {0}
+    firsts = {Duel(seed=str(seed)).order_of(index) for seed in range(20) for index in (1, 5)}
+    assert firsts == {0}
 
 
 def test_before_each_round_is_a_pause_of_another_length():

@@ -213,7 +213,7 @@ def test_profiles_are_no_history(tmp_path):
 
 
 def test_a_scenario_lacks_builds_only_where_none_of_its_series_has_enough(records, tmp_path):
-    lacking = "these have fewer"
+    lacking = "a history needs 6 builds"
     later = START + timedelta(days=90)
     archive_result(
         tmp_path, built(example_result(scenario="v6-memfile", started=later), name_of(40))

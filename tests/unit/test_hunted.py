@@ -130,7 +130,7 @@ def test_a_culprit_that_scattered_builds_may_explain_is_named_with_a_doubt(
         for place, level in enumerate(levels, start=1)
     ]
     duels.append(Duelled(0, count, when, 4.0, Answer.SLOWER, math.log(ratio), 0.001, 12))
-    culprit = Culprit(Gap(count - 1, count), ratio, (ratio - 0.01, ratio + 0.01))
+    culprit = Culprit(Gap(count - 1, count), Level(ratio, (ratio - 0.01, ratio + 0.01), 1))
     hunt = Hunted(
         "v4-dnsmasq",
         "docker",

@@ -41,8 +41,8 @@ def test_an_invalid_result_has_no_figure(record):
 def test_what_threads_bring_one_server_is_compared_as_two_results_are():
     (row,) = rows_of([cell(), cell(1500.0, **THREADS), cell(600.0, **PAIR)])
     assert row.base == ST
-    found = row.compared(MT)
-    assert (found.word, found.verdict.ratio) == ("faster", pytest.approx(1.5, rel=0.001))
+    brought = row.compared(MT)
+    assert (brought.word, brought.verdict.ratio) == ("faster", pytest.approx(1.5, rel=0.001))
     assert row.compared(ST) is row.compared(("single", "hot-standby")) is None
     (alike,) = rows_of([cell(), cell(1003.0, **THREADS)])
     assert alike.compared(MT).word == "equal"

@@ -162,7 +162,7 @@ def test_a_page_says_what_a_result_is_beside_its_anchor_the_build_before_and_a_r
     assert {made[12].id: ["previous build"], made[13].anchor: ["anchor", "release"]} == ids
     lines = {line["what"]: line for line in beside(made[13], ids, Store(root).load)}
     assert re.fullmatch(r"-[345]\.\d %", lines["anchor and release"]["change"])
-    assert lines["previous build"]["word"] == "no change"
+    assert lines["previous build"]["word"] == "equal"
 
 
 @pytest.mark.parametrize(("low", "high"), [(-5, 20), (-3, -1), (0, 0), (7, 7), (0, 1e-9)])

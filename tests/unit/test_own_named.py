@@ -86,12 +86,24 @@ def test_no_secret_of_any_statement_stays(tmp_path):
 
 @pytest.mark.parametrize(
     "line",
-    ["dnssec-enable no;", "dnssec-enable yes;", "dnssec-lookaside auto;", "glue-cache yes;"],
+    [
+        *("dnssec-enable no;", "dnssec-enable yes;", "dnssec-lookaside auto;"),
+        *("glue-cache yes;", "use-v4-udp-ports { range 1 9; };", "dialup yes;"),
+    ],
 )
 def test_what_newer_releases_refuse_is_left_out(tmp_path, line):
     own, name = of(tmp_path, f"options {{ {line} }};"), line.partition(" ")[0]
     assert name not in own.server["text"]
     assert f"options.{name}: none, as newer releases of BIND refuse it" in own.changes
+
+
+def test_so_is_what_they_refuse_of_another_server_and_a_policy_of_keys(tmp_path):
+    top = "server 192.0.2.1 { support-ixfr no; bogus yes; }; dnssec-policy a { };"
+    own = of(tmp_path, top)
+    assert "bogus" in own.server["text"]
+    assert {"server.support-ixfr", "dnssec-policy"} <= {
+        change.partition(":")[0] for change in own.changes
+    }
 
 
 def test_the_file_is_a_scenario_that_asks_for_what_its_zones_have(catalogue):

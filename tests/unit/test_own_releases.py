@@ -194,7 +194,7 @@ def test_what_two_words_need_is_what_both_have():
 
 
 @pytest.mark.parametrize(
-    ("installed", "candidate", "found"),
+    ("installed", "candidate", "newest"),
     [
         ("1:9.18.49-1~deb12u1", "1:9.20.0-1", (9, 18, 49)),
         ("(none)", "2.91-1+deb13u2", (2, 91)),
@@ -202,8 +202,8 @@ def test_what_two_words_need_is_what_both_have():
     ],
 )
 def test_a_host_has_what_is_installed_or_else_what_apt_would_install(
-    installed, candidate, found
+    installed, candidate, newest
 ):
     said = f"bind9:\n  Installed: {installed}\n  Candidate: {candidate}\n  Version table:\n"
     release = of_apt(said)
-    assert (release and release.newest) == found
+    assert (release and release.newest) == newest

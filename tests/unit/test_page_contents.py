@@ -66,8 +66,8 @@ def test_a_refused_figure_is_on_its_own_page_alone_and_small(tmp_path, capsys, m
     pages = {page: page.read_text("utf-8") for page in report.rglob("*.html")}
     assert [page for page, text in pages.items() if re.search(rf"\b{figure}\b", text)] == [own]
     assert len(pages) > 6
-    small = re.search(rf'<p class="note">It came to {figure} [^<]*</p>', pages[own])
-    assert pages[own].index("the runs spread by 12 %") < small.start()
+    small = re.search(rf'<span class="note">It came to {figure} [^<]*</span>', pages[own])
+    assert pages[own].index("he runs spread by 12 %") < small.start()
     for command in (["list"], ["export", "--csv", "-"]):
         assert main(command) == 0
         out = capsys.readouterr().out

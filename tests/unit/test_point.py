@@ -235,7 +235,7 @@ def test_a_generator_that_is_slower_than_the_server_says_nothing_about_it():
     limited = [
         trial for trial in point.rounds[-1].trials if trial.reason == "generator-limited"
     ]
-    assert error.found.startswith(f"of {limited[0].rate}/s asked for it offered 201/s at most")
+    assert error.found.startswith(f"201/s offered at most, of {limited[0].rate}/s")
     assert "the server's best trial: loss 0.0%" in error.found
     assert "2.5%" in error.wanted
     assert "more processors" in error.todo

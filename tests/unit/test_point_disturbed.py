@@ -29,6 +29,7 @@ def test_a_sweep_warms_up_and_confirms_its_result_and_counts_the_seconds():
         False,
         True,
         True,
+        False,
     ]
     assert confirmation.trials[0].duration_s == 6
     assert confirmation.rate <= 0.95 * min(round_.bracket.lower for round_ in point.rounds)
@@ -119,18 +120,18 @@ def test_a_sweep_does_not_wait_longer_in_all_than_it_may():
 
 @pytest.mark.parametrize(("stalled", "pauses"), [(3, [5, 10]), (5, [5, 10, 20, 30])])
 def test_a_confirmation_outlives_a_disturbance_as_well(stalled, pauses):
-    last = quiet(**CONFIRMED)[0].trials - 3
+    last = quiet(**CONFIRMED)[0].trials - 4
     world = World(stalls_in=range(last + 1, last + 1 + stalled))
     confirmation = world.measure(bench(**CONFIRMED)).confirmation
     assert confirmation.holds
-    assert sum(trial.valid for trial in confirmation.trials) == 3
-    assert len(confirmation.trials) == 3 + stalled
+    assert sum(trial.valid for trial in confirmation.trials) == 4
+    assert len(confirmation.trials) == 4 + stalled
     assert world.slept_s == pauses
 
 
 def test_a_disturbance_that_lasts_is_no_verdict_on_the_server():
     """Not-sustained would be one."""
-    world = World(stalls_in=range(quiet(**CONFIRMED)[0].trials - 2, 10**6))
+    world = World(stalls_in=range(quiet(**CONFIRMED)[0].trials - 3, 10**6))
     error, point = ended(world, bench(**CONFIRMED))
     assert error.reason is SearchReason.INVALID_TRIAL
     assert "disturbed" in error.what
@@ -143,7 +144,7 @@ def test_a_disturbance_that_lasts_is_no_verdict_on_the_server():
 
 def test_a_load_that_was_not_offered_confirms_nothing():
     """Each trial served all that there was, which was half of what it had to be."""
-    last = quiet(**CONFIRMED)[0].trials - 4
+    last = quiet(**CONFIRMED)[0].trials - 5
 
     class Tired(World):
         def generate(self, argv, environment, timeout_s):

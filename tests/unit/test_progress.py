@@ -210,7 +210,7 @@ def test_points_in_turn_share_a_display_and_a_dumb_terminal_gets_lines(bench, mo
 
 def test_the_view_says_where_the_sweep_is(bench):
     view = LiveProgress(bench)
-    assert "time left about 2 min 31 s" in drawn(view)
+    assert "time left about 2 min 35 s" in drawn(view)
     view(RunBegun(index=1))
     view(TrialBegun(load=Load(6050, 5)))
     text = drawn(view)
@@ -229,12 +229,12 @@ def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
         view(RunBegun(index=index))
         clock.now += seconds
         view(done(change(FOUND, index=index, wall_s=seconds)))
-    assert fact(view, "time left") == "about 1 min 49 s"  # 69 s of it for the confirmation
+    assert fact(view, "time left") == "about 1 min 53 s"  # 73 s of it for the confirmation
     view(RunBegun(index=3))
     clock.now += 30
-    assert fact(view, "time left") == "about 1 min 19 s"
+    assert fact(view, "time left") == "about 1 min 23 s"
     clock.now += 300
-    assert fact(view, "time left") == "this run takes longer than most, then about 1 min 9 s"
+    assert fact(view, "time left") == "this run takes longer than most, then about 1 min 13 s"
 
 
 def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
@@ -244,20 +244,20 @@ def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
         view(RunBegun(index=index))
         clock.now += 40
         view(done(change(FOUND, index=index, wall_s=40)))
-    assert fact(view, "time left") == "about 36 s"
+    assert fact(view, "time left") == "about 42 s"
     view(Phase(text=CONFIRMING))
     view(Phase(text="starting the server"))
     view(TrialBegun(load=Load(5000, 5)))
     clock.now += 6
     assert "phase confirming the result" in drawn(view)
-    assert fact(view, "time left") == "about 30 s"
+    assert fact(view, "time left") == "about 36 s"
 
 
 def test_runs_from_the_journal_count_in_the_estimate_not_in_the_time(bench):
     view = LiveProgress(bench)
     view(done(FOUND))
     assert fact(view, "estimate so far") == "6020/s"
-    assert fact(view, "time left") == "about 2 min 3 s"
+    assert fact(view, "time left") == "about 2 min 7 s"
 
 
 @pytest.mark.parametrize(

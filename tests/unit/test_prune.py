@@ -107,7 +107,7 @@ class TestRaw:
 
     def test_a_page_of_an_older_result_stays_until_that_is_pruned(self, root, tmp_path):
         page = sweep_page(archived(root).id)
-        site = _Site(Store(root), (), Pages(tmp_path / "site", NAV), tmp_path / "site", 0)
+        site = _Site(Store(root), (), Pages(tmp_path / "site", NAV), tmp_path / "site")
         assert site._still_there(page)
         prune(root)
         assert not site._still_there(page)

@@ -73,8 +73,9 @@ def test_a_recursor_asks_and_answers_from_the_test_address(role, line):
 def test_the_address_of_a_recursor_is_its_test_address(role, family, address):
     settings = yaml.safe_load((ROLES / role / "vars/main.yml").read_text(encoding="utf-8"))
     given = {"role": "recursive", "data": "hierarchy", "family": family}
-    given |= {"test_address": "198.18.0.10", "test_address6": "2001:2:0:1::10"}
     rendered = jinja2.Template(settings[f"{role}_address"]).render(
-        {f"{role}_{name}": value for name, value in given.items()}
+        {f"{role}_{name}": value for name, value in given.items()},
+        server_test_address="198.18.0.10",
+        server_test_address6="2001:2:0:1::10",
     )
     assert rendered == address

@@ -2,12 +2,14 @@
 
 import csv
 import io
+import re
 
 import pytest
 from msgspec.structs import replace
 from tests.examples import START, example_trial
 
 from leaselab.model.record import Round
+from leaselab.report.site.figure import svg
 from leaselab.report.site.legend import legend
 from leaselab.report.site.seconds_chart import seconds_chart, seconds_note
 
@@ -71,3 +73,12 @@ def test_the_legend_of_a_run_names_the_marks_of_each_panel():
     assert names["latency (ms)"] == ["median", "99 %"]
     keys = dict(legend(chart))["latency (ms)"]
     assert len({key.colour for key in keys}) == 2
+
+
+def test_a_goal_far_above_the_loss_stays_in_its_panel():
+    """Outside of it, the drawing had thousands of pixels of nothing."""
+    lossless = example_trial(6000, 5, 0.0001, number=1, index=1, round_started=START)
+    round_ = replace(run_of(5), trials=(lossless,))
+    spec = seconds_chart(round_, plural="exchanges", holds="leases", loss_goal=0.025)
+    height = float(re.search(r'viewBox="0 0 [\d.]+ ([\d.]+)"', svg(spec))[1])
+    assert height < 160 * len(spec["vconcat"])

@@ -192,7 +192,6 @@ def test_dots_of_a_history_have_the_colour_of_the_change_before_them(tmp_path):
 def test_a_history_by_commit_names_commits_and_colours_and_has_intervals_of_the_review(
     tmp_path,
 ):
-    """Also of a build whose anchor was off that night."""
     records = past(tmp_path, [1.02] * 12 + [0.97] * 6, noise=0.002, drift=0.002, slow=[10])
     line, chart = _by_commit(Store(tmp_path))
     (series,) = review_of(Store(tmp_path)).series
@@ -205,9 +204,6 @@ def test_a_history_by_commit_names_commits_and_colours_and_has_intervals_of_the_
     assert [
         (point["low"], point["high"]) for point in review.spec["layer"][-1]["data"]["values"]
     ] == list(drawn.values())
-    slow = records[10].server.commit[:10]
-    widths = {at: high / low for at, (low, high) in drawn.items()}
-    assert max(widths, key=widths.get) == slow
     assert [key.name for key in chart.keys[0][1]] == ["measured", "since a suspected change"]
     for place in (0, 2, 16):
         assert f">{records[place].server.commit[:10]}</text>" in chart.drawing
@@ -271,7 +267,7 @@ def test_the_review_shows_each_month_each_change_and_a_chart_of_its_series(
     assert 'href="../experiment/' in history
     assert 'href="history/v4-memfile.html"' in text
     assert text.count("<figure") == 1
-    assert "Too few builds for a history, of which 6 or more are needed: v6-memfile" in text
+    assert "A history needs 6 builds of a scenario; these have fewer: v6-memfile" in text
 
 
 def test_a_long_history_is_drawn_from_its_newest_and_its_marks_keep_their_numbers():

@@ -3,7 +3,6 @@
 import json
 import re
 from datetime import timedelta
-from functools import partial
 
 import pytest
 from msgspec.structs import replace
@@ -105,9 +104,11 @@ def page_of(tmp_path):
     """Writes the page of a record that is in no archive; returns its text."""
 
     def write(record):
-        Pages(tmp_path, []).write(
-            "one", "sweep.html", [], partial(sweep, record, tmp_path, None, "")
-        )
+        def made():
+            values, figures = sweep(record, tmp_path, None, "")
+            return {**values, "known": []}, figures
+
+        Pages(tmp_path, []).write("one", "sweep.html", [], made)
         return (tmp_path / "one.html").read_text(encoding="utf-8")
 
     return write
@@ -314,6 +315,10 @@ def test_an_experiment_of_single_runs_says_that_they_cannot_decide():
         (
             [{"version": "2.6.1"}, {"version": "2.6.2"}, {"version": "2.6.3"}],
             ["kea 2.6.1", "kea 2.6.2", "kea 2.6.3"],
+        ),
+        (
+            [{"zone_cache": True}, {"zone_cache": False}, {"zone_cache": "zone_cache 2"}],
+            ["zone cache", "no zone cache", "zone_cache 2"],
         ),
         (
             [{"queue": "ring"}, {"queue": "heap"}, {"queue": "tree"}],

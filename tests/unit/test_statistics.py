@@ -202,8 +202,8 @@ def test_few_equal_or_alternating_runs_have_no_trend(values):
 
 
 def test_another_session_may_be_off_by_what_this_one_moved_beyond_chance():
-    found = line(DRIFTED, 1)
-    assert drift(DRIFTED, 1) == pytest.approx(math.sqrt(found.moved**2 - found.chance**2) / 2)
+    fitted = line(DRIFTED, 1)
+    assert drift(DRIFTED, 1) == pytest.approx(math.sqrt(fitted.moved**2 - fitted.chance**2) / 2)
     error = lasting_error(DRIFTED, 1)
     assert error == pytest.approx(math.hypot(standard_error(DRIFTED, 1), drift(DRIFTED, 1)))
     assert drift([1.0, 2.0] * 4, 1) == drift([1.0, 2.0], 0) == 0

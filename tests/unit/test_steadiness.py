@@ -141,8 +141,8 @@ def test_a_figure_that_moves_during_the_sweep_makes_its_result_unsteady(rates, s
         text.startswith(f"the max rate {said} during the sweep; another") if said else not text
     )
     falling = [
-        replace(one, metrics=one.metrics | {"cpu_us": 83.1 - place})
-        for place, one in enumerate(rounds)
+        replace(item, metrics=item.metrics | {"cpu_us": 83.1 - place})
+        for place, item in enumerate(rounds)
     ]
     assert "went from 83.1 to 75.1 µs" in unsteady(falling, metric(rates, 1), 0.01)
 
@@ -164,4 +164,4 @@ def test_cpu_time_without_a_trend_that_matters_is_no_doubt(cpu_us):
 def test_a_trend_is_seen_in_equal_rounds_as_seldom_as_claimed():
     rng = random.Random(3)  # noqa: S311 - the same draws each time
     drawn = [costing(*(rng.gauss(70, 1) for _ in range(9))) for _ in range(600)]
-    assert 1 <= sum(trend_of(one, "cpu_us", 0) is not None for one in drawn) <= 2000 * 0.025
+    assert 1 <= sum(trend_of(item, "cpu_us", 0) is not None for item in drawn) <= 2000 * 0.025

@@ -182,7 +182,11 @@ def write(folder, suite):
         "hosts": "localhost",
         "connection": "local",
         "gather_facts": False,
-        "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
+        "vars_files": [
+            str(ROLE.parent / "server/defaults/main.yml"),
+            str(ROLE / "defaults/main.yml"),
+            str(ROLE / "vars/main.yml"),
+        ],
         "tasks": list(tasks_of(folder, cases)),
     }
     book = folder / "play.yml"

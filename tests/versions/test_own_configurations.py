@@ -99,7 +99,11 @@ def written(suite):
         "hosts": "localhost",
         "connection": "local",
         "gather_facts": False,
-        "vars_files": [str(ROLE / "defaults/main.yml"), str(ROLE / "vars/main.yml")],
+        "vars_files": [
+            str(ROLE.parent / "server/defaults/main.yml"),
+            str(ROLE / "defaults/main.yml"),
+            str(ROLE / "vars/main.yml"),
+        ],
         "tasks": tasks,
     }
     book = folder / "play.yml"

@@ -60,7 +60,7 @@ def _facts(release):
 def asked(tmp_path_factory):
     """The roles' variables by case, as Ansible works them out; all in one playbook."""
     folder = tmp_path_factory.mktemp("releases")
-    roles = ("kea", "perfdhcp")
+    roles = ("kea", "perfdhcp", "server")
     values = {name: f"{{{{ {name} }}}}" for name in NAMES}
     play_here(
         folder,

@@ -42,6 +42,7 @@ _LABS = {
     ),
     "off: queries are not logged, unlike yours": ("querylog", "dnstap", "dnstap-output"),
     "one that named makes, as this one is secret": ("cookie-secret",),
+    "none, as no zone is signed": ("dnssec-policy", "key-store"),
     "none, as the lab's zones are not written": ("ixfr-from-differences", "masterfile-style"),
     "none, as newer releases of BIND refuse it": (
         *("acache-cleaning-interval", "acache-enable", "additional-from-auth", "coresize"),

@@ -195,8 +195,12 @@ def cpu_limit(groups: Path, membership: str) -> float | None:
     quota of its group and of those above counts, such as those of a container or a unit's
     CPUQuota.  In a container, its own group is the root of what it sees.
     """
-    found = re.search(r"^(?:0:|\d+:(?:\S+,)?cpu(?:,\S+)?):/(.*)$", membership, re.MULTILINE)
-    inner = Path(found[1]) if found else Path()
+    inner = Path()
+    for line in membership.splitlines():
+        number, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if "cpu" in controllers.split(",") or (number, controllers) == ("0", ""):
+            inner = Path(path.lstrip("/"))
     least = None
     for group in (inner, *inner.parents):
         quota, _, period = (text(groups / group / "cpu.max") or "").partition(" ")

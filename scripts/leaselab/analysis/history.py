@@ -340,7 +340,10 @@ def _series(members: Sequence[_Member], duels: Sequence[Duel], rules: Rules) -> 
 
 
 def _doubted(members: Sequence[_Member]) -> list[_Member]:
-    """The members, with larger errors where the anchor was off; those of duels as they are."""
+    """The members, with larger errors where the anchor was off; those of duels as they are.
+
+    They weigh less so; the interval of each stays the one that every place shows.
+    """
     sessions = {}
     for one in sorted(
         members, key=lambda member: (member.row["finished_at"], member.row["id"])
@@ -350,21 +353,7 @@ def _doubted(members: Sequence[_Member]) -> list[_Member]:
             figures = math.log(anchor), math.log(build)
             sessions[one.row["id"]] = Session(one.reading, *figures)
     known = dict(zip(sessions, doubted(list(sessions.values())), strict=True))
-    return [_wider(one, known.get(one.row["id"], one.reading)) for one in members]
-
-
-def _wider(member: _Member, reading: Reading) -> _Member:
-    """The member with a larger error, and an interval that is as much wider."""
-    low, high = member.ci95
-    if reading == member.reading or not member.reading.error or not low or not high:
-        return replace(member, reading=reading)
-    reach = math.log(high / low) / 2 * reading.error / member.reading.error
-    middle = math.sqrt(low * high)
-    return replace(
-        member,
-        reading=reading,
-        ci95=(middle * math.exp(-reach), middle * math.exp(reach)),
-    )
+    return [replace(one, reading=known.get(one.row["id"], one.reading)) for one in members]
 
 
 def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Duel]) -> Change:

@@ -82,10 +82,10 @@ def line(values: Sequence[float], trim: int) -> Line | None:
 
     None where `standard_error` has none.
     """
-    n, pairs = len(values), list(itertools.combinations(enumerate(values), 2))
+    n, twos = len(values), list(itertools.combinations(enumerate(values), 2))
     middle = (n - 1) / 2
     slope = statistics.median(
-        (late - early) / (after - before) for (before, early), (after, late) in pairs
+        (late - early) / (after - before) for (before, early), (after, late) in twos
     )
     level = tuple(value - slope * (place - middle) for place, value in enumerate(values))
     error = standard_error(level, trim)
@@ -106,11 +106,11 @@ def trend(values: Sequence[float], trim: int) -> Line | None:
 
 
 def order(values: Sequence[float]) -> float:
-    """Kendall's p that values have no trend in their order (0..1); of pairs of equals half."""
-    n, pairs = len(values), list(itertools.combinations(values, 2))
-    rises = abs(sum((late > early) - (late < early) for early, late in pairs))
+    """Kendall's p that values have no trend in their order (0..1); two equals count half."""
+    n, twos = len(values), list(itertools.combinations(values, 2))
+    rises = abs(sum((late > early) - (late < early) for early, late in twos))
     if n <= _EXACT:
-        return min(1.0, 2.0 * _orders(n)[(len(pairs) - rises + 1) // 2])
+        return min(1.0, 2.0 * _orders(n)[(len(twos) - rises + 1) // 2])
     sd = math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
     return math.erfc(max(0, rises - 1) / sd / math.sqrt(2))
 
@@ -136,16 +136,17 @@ def interval(values: Sequence[float], trim: int) -> tuple[float, float] | None:
     however far it moved.
     """
     n, kept = len(values), len(values) - 2 * trim
-    mean, error, moving = (of(values, trim) for of in (trimmed_mean, standard_error, trend))
+    error, moving = standard_error(values, trim), trend(values, trim)
     if error is None:
         return None
-    reach = quantile(kept - 1) * error
-    if moving is not None:
+    mean, reach = trimmed_mean(values, trim), quantile(kept - 1) * error
+    about = standard_error(moving.level, trim) if moving else None
+    if moving is not None and about is not None:
         # Of a trend the ends are what is dropped, so that the kept ones are so many.
         plain = math.sqrt(_variance(moving.level) * (n - 1) / (n - 2) / kept)
-        steady = standard_error(moving.level, trim) * math.sqrt(n / kept)
         # A wild run makes the first one wide, few runs the second.
-        reach = min(quantile(n - 2) * plain, quantile(kept - 2) * steady)
+        steady = quantile(kept - 2) * about * math.sqrt(n / kept)
+        reach = min(quantile(n - 2) * plain, steady)
     return mean - reach, mean + reach
 
 

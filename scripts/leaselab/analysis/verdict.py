@@ -43,13 +43,17 @@ FIRST, NOT_COMPARABLE = "first", "not comparable"
 than their servers."""
 
 
-_OTHERWISE = {Answer.SLOWER: "worse", Answer.FASTER: "better"}
+_OTHERWISE = {
+    **{answer: answer.value for answer in Answer},
+    Answer.SLOWER: "worse",
+    Answer.FASTER: "better",
+}
 """Words for changes of figures that are no rates."""
 
 
 def answer_word(answer: Answer, metric: str) -> str:
     """The word for an answer on a metric: slower or faster by a rate, else worse or better."""
-    return answer.value if metric.endswith("_rate") else _OTHERWISE.get(answer, answer.value)
+    return answer.value if metric.endswith("_rate") else _OTHERWISE[answer]
 
 
 class Limit(enum.Enum):

@@ -11,7 +11,8 @@ from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.cli.options import print_json, stdout_is_taken, write_ids
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.report.steps import Step, after_sweep, next_words
+from leaselab.model.record import Record
+from leaselab.report.steps import Step, after_sweep, step_lines
 from leaselab.report.text import print_result
 from leaselab.report.width import columns
 from leaselab.run.experiment import Ended
@@ -50,7 +51,12 @@ def print_next(steps: Sequence[Step]) -> None:
     """Say on standard error what can be done next."""
     if steps:
         sys.stdout.flush()
-        print(next_words(steps, columns(sys.stderr)), file=sys.stderr)
+        print(step_lines(steps, columns(sys.stderr)), file=sys.stderr)
+
+
+def next_words(record: Record, most: int | None = None) -> str:
+    """Possible next commands for a result, in lines of at most so many columns."""
+    return step_lines(after_sweep(record), most)
 
 
 def show_failure(

@@ -22,6 +22,9 @@ class _Help(argparse.HelpFormatter):
     def _split_lines(self, text: str, width: int) -> list[str]:
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False)
 
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return textwrap.indent("\n".join(self._split_lines(text, width)), indent)
+
 
 class Parser(argparse.ArgumentParser):
     """One command's parser: errors are LeaselabErrors, in one line, with exit code 2.

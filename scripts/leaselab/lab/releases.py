@@ -88,8 +88,8 @@ def numbers(release: str) -> Number:
 
 def version_of(text: str) -> str:
     """The release in the version of a package, or in a release; empty where there is none."""
-    found = _VERSION.fullmatch(text)
-    return found[1] if found else ""
+    match = _VERSION.fullmatch(text)
+    return match[1] if match else ""
 
 
 def bounds(
@@ -156,8 +156,8 @@ def of_source(kind: str, files: Path) -> Release | None:
                 continue
             held = archive.extractfile(entry)
             text = held.read(_MOST_BYTES).decode("utf-8", "replace") if held else ""
-            if (found := re.search(patterns[entry.name], text, re.MULTILINE)) is not None:
-                parts = [part for part in found.groups() if part]
+            if (match := re.search(patterns[entry.name], text, re.MULTILINE)) is not None:
+                parts = [part for part in match.groups() if part]
                 release = ".".join(part for part in parts if part[0].isdigit())
                 return _on_the_way(release, is_out=parts[-1][0].isdigit())
     return None

@@ -32,14 +32,15 @@ def about(scenario: Scenario) -> str:
 
 
 def _factors(scenario: Scenario) -> str:
-    return ", ".join(_factor(name, value) for name, value in scenario.factors.items())
+    return ", ".join(factor_words(name, value) for name, value in scenario.factors.items())
 
 
-def _factor(name: str, value: object) -> str:
-    words = name.replace("_", " ")
-    if isinstance(value, bool):
-        return words if value else f"no {words}"
-    return str(value) if str(value).startswith(f"{name} ") else f"{words} {value}"
+def factor_words(name: str, value: object) -> str:
+    """A value of a factor with its name, as far as that is needed: ``no zone cache``."""
+    words, text = name.replace("_", " "), str(value)
+    if text in ("True", "False"):
+        return words if text == "True" else f"no {words}"
+    return text if text.startswith(f"{name} ") else f"{words} {text}"
 
 
 def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:

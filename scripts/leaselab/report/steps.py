@@ -16,7 +16,7 @@ Step = tuple[str, str]
 """A command without the program, and what it is for."""
 
 
-def next_words(steps: Sequence[Step], most: int | None = None) -> str:
+def step_lines(steps: Sequence[Step], most: int | None = None) -> str:
     """Commands, a line each; empty for none.
 
     What they are for is beside them, where that leaves no line longer than `most`.
@@ -78,7 +78,7 @@ def _on(hunted: Hunted, place: int) -> Iterator[Step]:
         ends = f"--good {base} --bad {last}"
         yield f"bisect {hunted.scenario} --repo {repo} {ends}", "inside the merge"
     elif place not in hunted.layouts:
-        pair = f"{parent} {hunted.short(place)} --scenario {hunted.scenario}"
-        command = f"compare {pair} --live --layouts 5 --repo {repo}"
+        both = f"{parent} {hunted.short(place)} --scenario {hunted.scenario}"
+        command = f"compare {both} --live --layouts 5 --repo {repo}"
         yield command, "the code, or its place?"
     yield "report", "pages with all results: results/report/index.html"

@@ -108,6 +108,8 @@ class Workplace:
         By the commit's files, or by the suite that the servers of a local lab have.
         """
         server, commit, release = task.scenario.server, task.commit, None
+        if (commit, task.layout) in self.kept:
+            return  # built and measured before
         if commit is not None:
             files = self.files.get(commit.tree)
             release = of_source(server.kind, files) if files else None

@@ -205,11 +205,11 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         """Return the order of the servers in a round, by its index from 1: 0 or 1.
 
         Of each four rounds, two have each order.  The choice is random, so that a periodic
-        disturbance does not always affect the same server; the first round begins with A, whose
-        load is searched.
+        disturbance does not always affect the same server.  The first round begins with A,
+        whose load is searched, and the fifth: what the first, old one differs by shows then.
         """
         block, place = divmod(index - 1, _BLOCK)
-        return _order(self.seed, block)[place] ^ _order(self.seed, 0)[0]
+        return _order(self.seed, block)[place] ^ _order(self.seed, min(block, 1))[0]
 
     def is_old(self, index: int) -> bool:
         """Whether the servers of a round are to be old, by its index from 1."""

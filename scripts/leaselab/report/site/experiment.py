@@ -11,7 +11,7 @@ from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.summary import whole_latency
 from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
-from leaselab.report.facts import about
+from leaselab.report.facts import about, factor_words
 from leaselab.report.listing import measured as figure_words
 from leaselab.report.listing import sentence
 from leaselab.report.site.duel import LETTERS, duel, is_duel
@@ -198,7 +198,7 @@ def _points(
 def _label(values: Iterable[tuple[str, str]]) -> str:
     """Words that distinguish points: names with values, or values alone."""
     return ", ".join(
-        value if name in ("duel", "server", "bench", "scenario") else f"{name} {value}"
+        value if name in ("duel", "server", "bench", "scenario") else factor_words(name, value)
         for name, value in values
     )
 

@@ -30,8 +30,9 @@ _IDLE = re.compile(
     r'|<path class="background" aria-hidden="true" d="[^"]*"(?: pointer-events="none")?/>'
 )
 """What a drawing without scripts, in a page with a font of its own, has no use for."""
-_NAMED = re.compile(r'(aria-label="[^"]*") role="graphics-[a-z]*"')
-"""Parts with a name, such as an axis: a reader knows no other role for them."""
+_NAMED = re.compile(r'<[a-z]+ [^>]*aria-label="[^>]*>')
+_ROLE = re.compile(r'role="graphics-[a-z]*"')
+"""Roles of parts with a name, such as an axis: readers know few of them."""
 _NUMBERS = re.compile(r' (?:d|transform|x2|y2|x|y|width|height)="[^"]*"')
 _FONT = re.compile(r'font-size="([\d.]+)px"')
 _ROOM = 1.25
@@ -126,7 +127,7 @@ def svg(spec: Spec) -> Markup:
     ).replace(f'href="{_BASE}', 'href="')
     # with links in it, it is not one image but a group of things to reach
     role = "group" if "<a " in drawn else "img"
-    drawn = _NAMED.sub(r'role="img" \1', drawn)
+    drawn = _NAMED.sub(lambda part: _ROLE.sub('role="img"', part[0]), drawn)
     name = f'<svg role="{role}" aria-label="{escape(spec["description"])}"'
     drawn = _SIZE.sub(lambda match: name + match[1], drawn, count=1)
     drawn = _EMPTY.sub("", drawn)

@@ -172,7 +172,7 @@ class _Site:
             ]
             for name, chosen in (
                 (line.name, choose(line.rows, changes)),
-                (f"{line.name}, duel", newest_duel(line.rows)),
+                (f"{line.scenario}, duel", newest_duel(line.rows)),
             ):
                 for ref in chosen:
                     self._write_sweep(ref)

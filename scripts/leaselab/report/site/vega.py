@@ -71,8 +71,8 @@ Spec = dict[str, Any]
 WIDTH = 480
 """Of one panel; with its axis two charts stand beside each other in a window of 1280 px, and
 the style sheet makes words of one that is scaled to a phone as much larger."""
-_ROW, _ABOVE = 36, 12
-"""Height of a line of a chart of names, and place of its name above the line's middle (px)."""
+_ROW, _ABOVE = 42, 9
+"""Height of a line of a chart of names, and how far above its middle the name ends (px)."""
 _LONGEST = 330
 """Room for a name (px): it is larger on a phone."""
 _TABLEAU = (
@@ -207,6 +207,7 @@ def moments(field: str, title: str) -> Spec:
         "axis": {
             "labelExpr": _ISO,
             "tickCount": 8,
+            "labelFlush": 60,
             "labelOverlap": "greedy",
             "labelSeparation": 8,
         },
@@ -229,7 +230,7 @@ def looks(field: str, known: Mapping[str, str]) -> Spec:
 def named(values: Sequence[Mapping[str, Any]], layers: Sequence[Spec], *, name: str) -> Spec:
     """A chart of layers with a line for each `label`, which stands above its marks."""
     place = {"field": "label", "type": "nominal", "axis": None, "sort": None}
-    text = {"type": "text", "align": "left", "baseline": "bottom", "dy": 4 - _ABOVE}
+    text = {"type": "text", "align": "left", "baseline": "bottom", "dy": -_ABOVE}
     words = layer(
         values,
         {**text, "limit": _LONGEST, "aria": False},

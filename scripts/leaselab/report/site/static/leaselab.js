@@ -46,6 +46,7 @@ async function enliven(place) {
     actions: { export: true, source: false, compiled: false, editor: false },
     tooltip: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" },
   });
+  live.querySelector("summary").setAttribute("aria-label", "save the chart");
   place.replaceChildren(live);
   place.classList.add("live");
 }

@@ -15,6 +15,7 @@ function showFacts(facts) {
 const NARROW = 640; // px, below which legends stand above their panels
 const AXIS = 90; // px that the axis of a panel takes
 const LEGEND = 170; // px that a legend beside it takes
+const LOWER = 30; // px by which a panel is lower on a wall, which does not scroll
 
 // The chart as wide as its place: on a phone it would be cut, on a wall too small.
 function fitted(chart, place) {
@@ -25,7 +26,7 @@ function fitted(chart, place) {
   const placed = (layer) => !beside && layer.encoding.color
     ? { ...layer, encoding: { ...layer.encoding, color: { ...layer.encoding.color, legend: { orient: "top" } } } }
     : layer;
-  const panels = chart.vconcat.map((panel) => ({ ...panel, width, layer: panel.layer.map(placed) }));
+  const panels = chart.vconcat.map((panel) => ({ ...panel, width, height: panel.height - (beside ? LOWER : 0), layer: panel.layer.map(placed) }));
   return { ...chart, vconcat: panels };
 }
 
