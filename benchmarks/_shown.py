@@ -14,6 +14,15 @@ from rich.table import Table
 _OPTION = "--markdown"
 
 
+def options_of(name: str, about: str | None) -> argparse.ArgumentParser:
+    """The parser of a simulation with the options that all have; `about` is its docstring."""
+    parser = argparse.ArgumentParser(prog=f"leaselab dev bench {name}", description=about)
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+    add_markdown(parser)
+    parser.add_argument("--processes", type=int, default=2, help="default 2")
+    return parser
+
+
 def add_markdown(parser: argparse.ArgumentParser) -> None:
     """Add ``--markdown``; `show` writes the file."""
     parser.add_argument(

@@ -23,7 +23,7 @@ from rich.table import Table
 
 from benchmarks._duels import Cell
 from benchmarks._histories import COMMITS, DESIGNS, DROP, SWEEP_S, Kind, searched
-from benchmarks._shown import add_markdown, show
+from benchmarks._shown import options_of, show
 
 SHIPPED, LAID_OUT = "leaselab bisect", "leaselab bisect --layouts 5"
 STEADY, DRIFTING = 0.0, 0.05
@@ -119,9 +119,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab dev bench bisect", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    add_markdown(parser)
+    parser = options_of("bisect", __doc__)
     parser.add_argument(
         "--histories",
         type=int,
@@ -129,7 +127,6 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
         help="with one culprit, and as many with none, at each noise; a quarter of it with two "
         "culprits, and with commits that do not build (default 200)",
     )
-    parser.add_argument("--processes", type=int, default=2, help="default 2")
     return parser.parse_args(argv)
 
 

@@ -24,7 +24,7 @@ from jumpavg import classify  # type: ignore[import-untyped]
 from rich.table import Table
 
 from benchmarks._anchored import Kind, history
-from benchmarks._shown import add_markdown, show
+from benchmarks._shown import options_of, show
 from leaselab.analysis.detectors import Reading, shifts
 
 if TYPE_CHECKING:
@@ -277,9 +277,7 @@ def _task(task: tuple[Kind, str, int]) -> Row:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab dev bench detectors", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    add_markdown(parser)
+    parser = options_of("detectors", __doc__)
     parser.add_argument(
         "--series", type=int, default=400, help="series of a kind (default 400)"
     )
@@ -289,7 +287,6 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
         default=40,
         help="series of a kind for Otava and jumpavg, which are slower (default 40)",
     )
-    parser.add_argument("--processes", type=int, default=2, help="default 2")
     return parser.parse_args(argv)
 
 

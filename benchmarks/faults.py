@@ -19,7 +19,7 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks._packets import Faults, PacketWorld
-from benchmarks._shown import add_markdown, show
+from benchmarks._shown import options_of, show
 from leaselab.analysis.credibility import (
     slow_afterwards,
     slow_replies,
@@ -197,10 +197,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab dev bench faults", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    add_markdown(parser)
-    parser.add_argument("--processes", type=int, default=2, help="default 2")
+    parser = options_of("faults", __doc__)
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="cases with this in the name"
     )

@@ -21,7 +21,7 @@ import msgspec
 from rich.table import Table
 
 from benchmarks._servers import WAIT_S, Cell, Overload, Shape
-from benchmarks._shown import add_markdown, show
+from benchmarks._shown import options_of, show
 from benchmarks._sweeps import ALGORITHMS, PROCEDURE, Row, simulate
 from benchmarks._verdict import Comparison, Verdict, compare, judge
 
@@ -70,11 +70,8 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab dev bench search", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    add_markdown(parser)
+    parser = options_of("search", __doc__)
     parser.add_argument("--sweeps", type=int, default=60, help="sweeps a cell (default 60)")
-    parser.add_argument("--processes", type=int, default=2, help="default 2")
     parser.add_argument(
         "--cells",
         nargs="+",

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from benchmarks._shown import add_markdown, show
+from benchmarks._shown import options_of, show
 from leaselab.analysis.ratio import Runs, differs
 from leaselab.analysis.steadiness import unsteady
 from leaselab.analysis.summary import metrics_of
@@ -91,11 +91,8 @@ class Row:
 
 def main(argv: Sequence[str]) -> int:
     """Run the benchmark; returns 0 where all promises are kept, 1 where one is not."""
-    parser = argparse.ArgumentParser(prog="leaselab dev bench sweeps", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    add_markdown(parser)
+    parser = options_of("sweeps", __doc__)
     parser.add_argument("--sweeps", type=int, default=1000, help="of a row (default 1000)")
-    parser.add_argument("--processes", type=int, default=2, help="default 2")
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="worlds with this in the name"
     )

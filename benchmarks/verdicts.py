@@ -23,7 +23,7 @@ from rich.table import Table
 
 from benchmarks._duels import Cell, Design, Ended, compared
 from benchmarks._servers import Shape
-from benchmarks._shown import add_markdown, show
+from benchmarks._shown import options_of, show
 from leaselab.analysis.duel import Answer
 
 DROP = 0.03
@@ -229,13 +229,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="leaselab dev bench verdicts", description=__doc__)
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-    add_markdown(parser)
+    parser = options_of("verdicts", __doc__)
     parser.add_argument(
         "--pairs", type=int, default=400, help="equal pairs, and as many drops, of each cell"
     )
-    parser.add_argument("--processes", type=int, default=2, help="default 2")
     parser.add_argument(
         "--cells",
         nargs="+",

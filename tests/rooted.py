@@ -116,8 +116,8 @@ def template(role, name):
     return f"{{{{ lookup('ansible.builtin.template', '{ROLES}/{role}/templates/{name}') }}}}"
 
 
-OF_ALL = yaml.safe_load((ROLES / "server/meta/argument_specs.yml").read_text("utf-8"))
-OF_ALL = {name.removeprefix("server_") for name in OF_ALL["argument_specs"]["check"]["options"]}
+SPECS = yaml.safe_load((ROLES / "server/meta/argument_specs.yml").read_text("utf-8"))
+OF_ALL = {name.removeprefix("server_") for name in SPECS["argument_specs"]["check"]["options"]}
 """Variables that all roles of servers have from role `server`."""
 
 

@@ -32,8 +32,8 @@ STUBBORN = '(trap "" TERM; echo $$ ready; sleep 300) & echo pid $!; wait'
 
 
 @pytest.fixture
-def controller(tmp_path):
-    """Play `body` as the job of a controller: .start(body, ...)."""
+def begin(tmp_path):
+    """Start a build of a job that has these stages; what all builds share is one controller."""
     repository = make_repository(tmp_path / "pipelines")
     commit(repository, "Begin", {"file": "\n"})
     file = tmp_path / "Jenkinsfile"
@@ -45,8 +45,7 @@ def controller(tmp_path):
         given = {"YES": "yes", "EMPTY": ""}
         return controller.start("job", repository, parameters=given)
 
-    controller.begin = start
-    return controller
+    return start
 
 
 def await_line(build, pattern):
@@ -56,8 +55,8 @@ def await_line(build, pattern):
         time.sleep(0.02)
 
 
-def test_results_only_get_worse_and_posts_see_them(controller):
-    build = controller.begin(STAGES, f"agent {{ label 'leaselab' }}\n{POST}").wait()
+def test_results_only_get_worse_and_posts_see_them(begin):
+    build = begin(STAGES, f"agent {{ label 'leaselab' }}\n{POST}").wait()
     assert build.stages == {"Shaky": "UNSTABLE", "Caught": "UNSTABLE", "Never": "SKIPPED"}
     assert build.posts == ["unstable", "always", "unstable", "cleanup"]
     assert build.result == "FAILURE", "the last unstable condition failed"
@@ -65,21 +64,21 @@ def test_results_only_get_worse_and_posts_see_them(controller):
     assert "seen" in build.log.splitlines()
 
 
-def test_after_a_failure_and_by_the_option_after_unstable_stages_are_skipped(controller):
+def test_after_a_failure_and_by_the_option_after_unstable_stages_are_skipped(begin):
     head = "agent { label 'leaselab' }\noptions { skipStagesAfterUnstable() }"
-    build = controller.begin(STAGES, head).wait()
+    build = begin(STAGES, head).wait()
     assert list(build.stages.values()) == ["UNSTABLE", "SKIPPED", "SKIPPED"]
-    build = controller.begin("stage('A') { steps { sh 'exit 2' } }" + STAGES).wait()
+    build = begin("stage('A') { steps { sh 'exit 2' } }" + STAGES).wait()
     assert (build.result, build.stages["Shaky"]) == ("FAILURE", "SKIPPED")
 
 
-def test_an_abort_ends_what_runs_and_the_next_build_gets_the_lock(controller):
+def test_an_abort_ends_what_runs_and_the_next_build_gets_the_lock(begin):
     """A child that ignores SIGTERM is killed after the grace; the post still runs."""
     locked = "options { lock(resource: 'rack1', variable: 'BENCH') }"
     post = "post { aborted { sh 'echo A' } }"
-    first = controller.begin(f"stage('A') {{ {locked}\nsteps {{ sh '{STUBBORN}' }}\n{post} }}")
+    first = begin(f"stage('A') {{ {locked}\nsteps {{ sh '{STUBBORN}' }}\n{post} }}")
     await_line(first, r"^\d+ ready")
-    second = controller.begin(f"stage('A') {{ {locked}\nsteps {{ sh 'echo has $BENCH' }} }}")
+    second = begin(f"stage('A') {{ {locked}\nsteps {{ sh 'echo has $BENCH' }} }}")
     await_line(second, "waiting for one of")
     assert second.commands == []
     first.abort()
@@ -90,21 +89,21 @@ def test_an_abort_ends_what_runs_and_the_next_build_gets_the_lock(controller):
     assert "has rack1" in second.log
 
 
-def test_two_builds_get_two_resources_of_a_label(controller):
+def test_two_builds_get_two_resources_of_a_label(begin):
     locked = "options { lock(label: 'bench', quantity: 1, variable: 'BENCH') }"
-    first = controller.begin(f"stage('A') {{ {locked}\nsteps {{ sh '{STUBBORN}' }} }}")
+    first = begin(f"stage('A') {{ {locked}\nsteps {{ sh '{STUBBORN}' }} }}")
     await_line(first, r"^\d+ ready")
-    second = controller.begin(f"stage('A') {{ {locked}\nsteps {{ sh 'echo has $BENCH' }} }}")
+    second = begin(f"stage('A') {{ {locked}\nsteps {{ sh 'echo has $BENCH' }} }}")
     assert second.wait().result == "SUCCESS", second.log
     assert "has rack2" in second.log
     first.abort()
     assert first.wait().result == "ABORTED"
 
 
-def test_a_timeout_interrupts_its_stage_and_warnerror_does_not_catch_it(controller):
+def test_a_timeout_interrupts_its_stage_and_warnerror_does_not_catch_it(begin):
     timeout = "options { timeout(time: 1, unit: 'MILLISECONDS') }"
     step = "warnError(message: 'A', catchInterruptions: false) { sh 'sleep 300' }"
-    build = controller.begin(f"stage('A') {{ {timeout}\nsteps {{ {step} }} }}").wait()
+    build = begin(f"stage('A') {{ {timeout}\nsteps {{ {step} }} }}").wait()
     assert (build.result, build.stages) == ("ABORTED", {"A": "ABORTED"})
 
 
@@ -130,7 +129,7 @@ def test_a_timeout_interrupts_its_stage_and_warnerror_does_not_catch_it(controll
         ),
     ],
 )
-def test_what_is_not_there_fails_the_build(controller, stages, reason):
-    build = controller.begin(stages).wait()
+def test_what_is_not_there_fails_the_build(begin, stages, reason):
+    build = begin(stages).wait()
     assert build.result == "FAILURE"
     assert reason in build.log

@@ -41,8 +41,14 @@ class Line:
     """How far it goes from the first value to the last."""
     level: tuple[float, ...]
     """The values without its slope."""
-    chance: float
-    """Standard error of `moved`."""
+    error: float
+    """Standard error of their trimmed mean."""
+
+    @property
+    def chance(self) -> float:
+        """Standard error of `moved`: n - 1 over the root of the squares of the places."""
+        n = len(self.level)
+        return self.error * math.sqrt(12 * (n - 1) / (n + 1))
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -91,13 +97,7 @@ def line(values: Sequence[float], trim: int) -> Line | None:
     error = standard_error(level, trim)
     if error is None:
         return None
-    reach = math.sqrt(12 * (n - 1) / (n + 1))  # n - 1 over the root of the places' squares
-    return Line(
-        trimmed_mean(values, trim),
-        slope * (n - 1),
-        level,
-        error * reach,
-    )
+    return Line(trimmed_mean(values, trim), slope * (n - 1), level, error)
 
 
 def trend(values: Sequence[float], trim: int) -> Line | None:
@@ -140,12 +140,11 @@ def interval(values: Sequence[float], trim: int) -> tuple[float, float] | None:
     if error is None:
         return None
     mean, reach = trimmed_mean(values, trim), quantile(kept - 1) * error
-    about = standard_error(moving.level, trim) if moving else None
-    if moving is not None and about is not None:
+    if moving is not None:
         # Of a trend the ends are what is dropped, so that the kept ones are so many.
         plain = math.sqrt(_variance(moving.level) * (n - 1) / (n - 2) / kept)
         # A wild run makes the first one wide, few runs the second.
-        steady = quantile(kept - 2) * about * math.sqrt(n / kept)
+        steady = quantile(kept - 2) * moving.error * math.sqrt(n / kept)
         reach = min(quantile(n - 2) * plain, steady)
     return mean - reach, mean + reach
 

@@ -47,7 +47,7 @@ from leaselab.cli.source import (
 from leaselab.lab.catalog import match_scenarios
 from leaselab.lab.checkout import checkout_root
 from leaselab.lab.inventory import Inventory
-from leaselab.lab.roles import releases_of
+from leaselab.lab.roles import debian_releases
 from leaselab.model.errors import Outcome, unknown, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
@@ -183,7 +183,7 @@ def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[s
             found="--distribution",
             wanted="inventory/docker",
         )
-    known = releases_of(inventory.made_by)
+    known = debian_releases(inventory.made_by)
     for name in asked:
         if name not in known:
             raise unknown("release", name, known, "--distribution")

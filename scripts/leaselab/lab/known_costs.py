@@ -7,10 +7,11 @@ from functools import cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from leaselab.lab.build import build
 from leaselab.lab.configuration import Configuration, Match
-from leaselab.lab.releases import releases_of
+from leaselab.lab.releases import Releases, releases_of
 from leaselab.lab.roles import ROLES, read_yaml
 
 
@@ -77,10 +78,7 @@ class Unjudged(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The known costs of a kind of server: ``advice.yml`` and ``costs.yml`` of its role.
-
-    `since` and `until` are those of its ``releases.yml``.
-    """
+    """The known costs of a kind of server: ``advice.yml`` and ``costs.yml`` of its role."""
 
     objects: Mapping[str, tuple[str, ...]]
     """By the name of the object that holds a server's configuration: prefixes of the scenarios
@@ -91,10 +89,8 @@ class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Forms of values: a tree of patterns of keys, of lists, and of `configuration.FORMS`."""
     replaced: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
     """Keywords that stand for others: what each of their values means in these."""
-    since: Mapping[str, tuple[str, ...]] = {}
-    """Keywords, or ends of paths such as ``].classes``, by the first release that has them."""
-    until: Mapping[str, tuple[str, ...]] = {}
-    """Keywords by the first release that has them no more."""
+    releases: Releases | None = None
+    """Which releases have which keywords, or ends of paths such as ``].classes``."""
     opaque: tuple[str, ...] = ()
     """Keywords below which all keys are free."""
     facts: Mapping[str, str] = {}
@@ -110,14 +106,13 @@ class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         With its place come the first release that has it, and the first that has it no more;
         empty for all before and after.
         """
-        first = {word: release for release, words in self.since.items() for word in words}
-        gone = {word: release for release, words in self.until.items() for word in words}
-        ends = [word for word in first if word.startswith("].")]
+        said = self.releases.by_word() if self.releases else {}
+        ends = [word for word in said if word.startswith("].")]
         for match in configuration.keywords(self.opaque):
             word = match.path.rpartition(".")[2]
             word = next((end for end in ends if match.path.endswith(end)), word)
-            if word in first or word in gone:
-                yield match, first.get(word, ""), gone.get(word, "")
+            if word in said:
+                yield match, *said[word]
 
 
 @cache
@@ -128,9 +123,8 @@ def known_costs() -> Mapping[str, KnownCosts]:
         name = path.parents[1].name
         costs = read_yaml(path.with_name("costs.yml"))[f"{name}_costs"]
         known = {**read_yaml(path)[f"{name}_advice"], "costs": costs}
-        if (releases := releases_of(name)) is not None:
-            known |= {"since": releases.since, "until": releases.until}
-        declared[name] = build(KnownCosts, known, f"role {name}: advice")
+        made = build(KnownCosts, known, f"role {name}: advice")
+        declared[name] = replace(made, releases=releases_of(name))
     return declared
 
 

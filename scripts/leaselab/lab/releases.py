@@ -51,14 +51,17 @@ class Releases(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     until: Mapping[str, tuple[str, ...]] = {}
     """Words by the first release that has them no more."""
 
-    def known(self, words: Mapping[str, str]) -> list[tuple[str, str, str]]:
-        """What is said of words: with the place of each, as `bounds` takes them."""
+    def by_word(self) -> dict[str, tuple[str, str]]:
+        """The first release that has a word, and the first without it; empty for none."""
         first = {word: release for release, held in self.since.items() for word in held}
         gone = {word: release for release, held in self.until.items() for word in held}
+        return {word: (first.get(word, ""), gone.get(word, "")) for word in (*first, *gone)}
+
+    def known(self, words: Mapping[str, str]) -> list[tuple[str, str, str]]:
+        """What is said of words: with the place of each, as `bounds` takes them."""
+        said = self.by_word()
         return [
-            (first.get(word, ""), gone.get(word, ""), f"{word} ({where})")
-            for word, where in words.items()
-            if word in first or word in gone
+            (*said[word], f"{word} ({where})") for word, where in words.items() if word in said
         ]
 
 

@@ -106,7 +106,7 @@ def options_of(role: str, entry_point: str) -> Options:
     return {name.removeprefix(f"{role}_"): option for name, option in declared.items()}
 
 
-def releases_of(role: str) -> list[str]:
+def debian_releases(role: str) -> list[str]:
     """The Debian releases that a role is for, oldest first."""
     about = read_yaml(ROLES / role / "meta" / "main.yml")["galaxy_info"]
     return [str(name) for platform in about["platforms"] for name in platform["versions"]]

@@ -24,7 +24,7 @@ _NONE = "-"
 
 
 def about(scenario: Scenario) -> str:
-    """What a scenario is in a sentence: its question, and where it stands on the axes."""
+    """Describe a scenario in a sentence: its question, and the values of its factors."""
     words = scenario.description or f"{scenario.transaction.name} by {scenario.server.kind}"
     if not (factors := _factors(scenario)):
         return words

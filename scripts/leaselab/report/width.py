@@ -35,12 +35,12 @@ def write_table(
     width = columns(stream)
     lines = [*aligned(headings, rows, names)]
     while width and max(map(len, lines)) > width + 1:  # that is the line's end
-        left, spare = [headings.index(name) for name in spare[:1]], spare[1:]
-        if not left:
+        if not spare:
             lines = [*_blocks(headings, rows, width)]
             break
-        headings, *rows = [[*row[: left[0]], *row[left[0] + 1 :]] for row in (headings, *rows)]
-        names -= left[0] < names
+        left, spare = headings.index(spare[0]), spare[1:]
+        headings, *rows = [_without(row, left) for row in (headings, *rows)]
+        names -= left < names
         lines = [*aligned(headings, rows, names)]
     stream.writelines(lines)
 
