@@ -151,3 +151,8 @@ def test_only_the_installation_of_a_server_and_its_database_is_foreseen_by_its_t
     assert "TASK [mysql : Install the distribution's MySQL or MariaDB]" in said
     assert "TASK [kea : Install Kea's packages]" in said
     assert "TASK [mysql : Make its folders]" not in said, "that is `configure`"
+
+
+def test_the_tag_install_needs_nothing_that_another_tag_reads(fresh):
+    """Ansible validates a contract's settings under each tag; dhcpd's depend on the host."""
+    checked(fresh, "deploy", "--tags", "install", scenario="v4-dhcpd")
