@@ -16,8 +16,9 @@ from tests.tools import AS_ROOT, kea_examples, run, unpacked_kea
 
 from leaselab.lab.advice import Given, advise
 from leaselab.lab.commented_json import read_commented_json
-from leaselab.lab.known_costs import known_costs, numbers
+from leaselab.lab.known_costs import known_costs
 from leaselab.lab.own import read_own
+from leaselab.lab.releases import numbers
 from leaselab.lab.roles import read_yaml
 from leaselab.model.errors import LeaselabError
 
