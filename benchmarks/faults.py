@@ -27,7 +27,7 @@ from leaselab.analysis.credibility import (
 )
 from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import metrics_of
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators.perfdhcp import Perfdhcp
 from leaselab.measure.point import Point
 from leaselab.measure.procedures import method_of

@@ -17,15 +17,15 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.clients.file import read_clients
-from leaselab.lab.clients.sources import Reader, read_source
-from leaselab.lab.leases import read_leases
-from leaselab.lab.own import read_own, write_own
-from leaselab.lab.queries.capture import Names, Read
-from leaselab.lab.queries.file import read_queries
-from leaselab.lab.queries.of_zones import queries_of
-from leaselab.lab.queries.zones import keep_zones, read_zone
+from leaselab.catalog.checkout import checkout_root
+from leaselab.inputs.clients.file import read_clients
+from leaselab.inputs.clients.sources import Reader, read_source
+from leaselab.inputs.leases import read_leases
+from leaselab.inputs.own import read_own, write_own
+from leaselab.inputs.queries.capture import Names, Read
+from leaselab.inputs.queries.file import read_queries
+from leaselab.inputs.queries.of_zones import queries_of
+from leaselab.inputs.queries.zones import keep_zones, read_zone
 
 OK, OVER = 0, 1
 _LINK_RAW = 101

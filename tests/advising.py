@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.lab.advice import Given, advise
+from leaselab.inputs.advice import Given, advise
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[1]

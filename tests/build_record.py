@@ -1,6 +1,6 @@
 """A believable record of a build, for tests of what reads one."""
 
-from leaselab.lab.artifacts import FORMAT
+from leaselab.builds.artifacts import FORMAT
 
 ASKED = {
     "name": "dnsmasq",

@@ -13,7 +13,7 @@ from tests import costs
 from tests.tools import TOOLS
 
 from leaselab.archive import index
-from leaselab.lab import inventory
+from leaselab.lab.hosts import inventory
 from leaselab.report.site import figure
 
 # No deadline for one example: the machine may be busy measuring.  CI tries the same

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.bench_document import DOCUMENT
 
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.observation import Generated
 
 DATA = Path(__file__).parent / "data"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from benchmarks._packets import perfdhcp_text, printed
 from tests.bench_document import DOCUMENT
 
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import adapter_of
 from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of

@@ -15,7 +15,7 @@ from tests.bench_document import DOCUMENT
 from tests.doubles import Killed
 
 from leaselab.archive.store import Store
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.trials import Trials

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from leaselab.lab import lock
-from leaselab.lab.transport import Completed, NoAnswerError
+from leaselab.lab.bench import lock
+from leaselab.lab.hosts.transport import Completed, NoAnswerError
 from leaselab.model.errors import Outcome
 
 PROGRAM = Path(__file__).parents[1] / "roles" / "bench_lock" / "files" / "bench-lock"

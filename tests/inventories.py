@@ -5,8 +5,8 @@ from pathlib import Path
 
 import yaml
 
-from leaselab.lab.inventory import parse_inventory, read_inventory
-from leaselab.lab.logins import Logins
+from leaselab.lab.hosts.inventory import parse_inventory, read_inventory
+from leaselab.lab.hosts.logins import Logins
 
 ROOT = Path(__file__).parents[1]
 

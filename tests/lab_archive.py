@@ -33,8 +33,8 @@ from tests.past import fought, name_of
 
 from leaselab.analysis.summary import metrics_of
 from leaselab.archive.ident import new_id
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.catalog import load_scenarios
+from leaselab.catalog.catalogue import load_scenarios
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.bench import Bench
 from leaselab.model.moment import timestamp
 from leaselab.model.procedures.max_rate import MaxRate

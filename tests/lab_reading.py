@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from leaselab.lab.findings import Level
+from leaselab.lab.checks.findings import Level
 
 ROOT = Path(__file__).parents[1]
 RECORDED = json.loads((ROOT / "tests/data/lab_check/reading.json").read_text(encoding="utf-8"))

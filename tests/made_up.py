@@ -26,11 +26,12 @@ from tests.examples import CONFIG, START, example_round, example_trial
 from tests.inventories import parsed
 
 from leaselab.archive.store import Store
+from leaselab.catalog import catalogue
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli import advise, bisect, calibrate, duel, generators, resume, run
-from leaselab.lab import benches, catalog
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.transport import Completed
+from leaselab.lab.bench import benches
+from leaselab.lab.deploy.bench_file import parse_bench
+from leaselab.lab.hosts.transport import Completed
 from leaselab.measure.point import Point
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
@@ -55,7 +56,7 @@ LISTING = {
     "dhcp_partner": {"hosts": ["two"]},
     "builder": {"hosts": ["sut"]},
 }
-_LOAD = catalog.load_families
+_LOAD = catalogue.load_families
 _CONFIG_SHA256 = hashlib.sha256(CONFIG.encode()).hexdigest()
 
 
@@ -143,7 +144,7 @@ class Lab:
         for module in (advise, run, resume, bisect, duel, calibrate, generators):
             monkeypatch.setattr(module, "report_after", lambda _: None)
         # They are read for each scenario and each procedure, and a test changes none.
-        monkeypatch.setattr(catalog, "load_families", self._families_of)
+        monkeypatch.setattr(catalogue, "load_families", self._families_of)
         # By the id, which has random digits, duels would end by chance.
         order = duels._order
         monkeypatch.setattr(duels, "_order", lambda _, block: order(duels.DUEL, block))

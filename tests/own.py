@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.lab.catalog import find_procedure, find_scenario
-from leaselab.lab.own import read_own, write_own
-from leaselab.lab.roles import resolved
+from leaselab.catalog.catalogue import find_procedure, find_scenario
+from leaselab.catalog.roles import resolved
+from leaselab.inputs.own import read_own, write_own
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 

@@ -2,7 +2,7 @@
 
 from tests.own import refusals_of
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.own import read_own
 
 SUBNET = "subnet 10.0.0.0 netmask 255.255.255.0 { range 10.0.0.10 10.0.0.209; MORE }"
 CIRCUITS = [1, "text:leaselab-{client}"]

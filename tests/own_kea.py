@@ -2,7 +2,7 @@
 
 from tests.own import DATA
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.own import read_own
 
 GLOBAL = '"reservations-global": true,'
 WITHOUT = {"isp": ["hook:radius"], "pair": ["hook:ha"]}

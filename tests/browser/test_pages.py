@@ -22,7 +22,7 @@ from leaselab.analysis.demand import Demand, Population, Rush
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.cli.watch_page import _Pages, _server
-from leaselab.lab.bench_file import parse_measured
+from leaselab.lab.deploy.bench_file import parse_measured
 from leaselab.model.journal import Begun, RoundBegun, RoundDone, TrialMade
 from leaselab.model.record import Provenance
 from leaselab.report.live import LiveView

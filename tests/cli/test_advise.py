@@ -15,10 +15,10 @@ from tests.examples import MAX_RATES, START, archive_result, example_result
 from tests.made_up import RATE
 from tests.mutations import tries, with_other_bytes, with_other_values
 
+from leaselab.catalog.catalogue import find_scenario
 from leaselab.cli.main import main
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.commented_json import read_commented_json
-from leaselab.lab.own import read_own, write_own
+from leaselab.inputs.commented_json import read_commented_json
+from leaselab.inputs.own import read_own, write_own
 from leaselab.model.errors import lab_broken, server_broken
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment

@@ -14,7 +14,7 @@ from tests.made_up import LISTING
 from tests.repositories import commit, make_repository
 
 from leaselab.cli.main import main
-from leaselab.lab import benches
+from leaselab.lab.bench import benches
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,10 +11,10 @@ import pytest
 from leaselab.archive.bench_notes import CHECK, read_note
 from leaselab.cli import check
 from leaselab.cli.main import main
-from leaselab.lab import benches
-from leaselab.lab.contact import Contact
-from leaselab.lab.inventory import read_inventory
-from leaselab.lab.playbook import PlaybookStats
+from leaselab.lab.bench import benches
+from leaselab.lab.checks.contact import Contact
+from leaselab.lab.deploy.playbook import PlaybookStats
+from leaselab.lab.hosts.inventory import read_inventory
 from leaselab.model.errors import lab_broken
 from leaselab.report.benches import print_findings
 

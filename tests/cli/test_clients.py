@@ -11,9 +11,9 @@ from tests import captures
 from tests.captures import DAY, Capture, counted
 
 from leaselab.cli.main import main
-from leaselab.lab.clients import census
-from leaselab.lab.clients.messages import Message
-from leaselab.lab.clients.sources import Packets, Reader, read_source
+from leaselab.inputs.clients import census
+from leaselab.inputs.clients.messages import Message
+from leaselab.inputs.clients.sources import Packets, Reader, read_source
 
 SHAPES = {shape.__name__: shape for shape in (captures.isp, captures.campus, captures.house)}
 
@@ -457,7 +457,7 @@ def test_a_large_capture_is_read_in_bounded_memory(tmp_path):
             file.write(capture.pcap()[len(head) :] * 4)
     code = (
         "import sys, resource; from leaselab.cli.main import main; "
-        "from leaselab.lab.clients import census; census.MOST_CLIENTS = 10_000; "
+        "from leaselab.inputs.clients import census; census.MOST_CLIENTS = 10_000; "
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
         "status = main(sys.argv[1:]); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before); sys.exit(status)"

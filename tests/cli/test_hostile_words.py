@@ -25,7 +25,7 @@ from tests.repositories import make_repository
 from leaselab.cli import check, lab
 from leaselab.cli.commands import COMMANDS
 from leaselab.cli.main import BROKEN_PIPE, main
-from leaselab.lab import benches, made_here
+from leaselab.lab.bench import benches, made_here
 from leaselab.model.errors import Outcome, lab_broken
 from leaselab.run import preparation, recovery
 

@@ -7,8 +7,8 @@ import yaml
 from msgspec import convert
 
 from leaselab.cli.status import status_lines
-from leaselab.lab.inventory import InventoryHost
-from leaselab.lab.status import _PROBE, BenchStatus, HostStatus, Probe, read_probe
+from leaselab.lab.checks.status import _PROBE, BenchStatus, HostStatus, Probe, read_probe
+from leaselab.lab.hosts.inventory import InventoryHost
 from leaselab.model.bench import HostAccess
 
 ROOT = Path(__file__).parents[2]

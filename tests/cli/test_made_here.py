@@ -12,8 +12,8 @@ from tests.inventories import parsed
 
 from leaselab.cli import lab
 from leaselab.cli.main import main
-from leaselab.lab import benches, made_here
-from leaselab.lab.playbook import PlaybookStats
+from leaselab.lab.bench import benches, made_here
+from leaselab.lab.deploy.playbook import PlaybookStats
 from leaselab.run import preparation
 
 LISTING = {
@@ -29,7 +29,7 @@ LISTING = {
 HOLDER = """
 import sys
 from pathlib import Path
-from leaselab.lab import made_here
+from leaselab.lab.bench import made_here
 made_here.LOCKS = (Path(sys.argv[1]),)
 with made_here.making("docker_lab", "lab up", Path("/other")):
     print(flush=True)

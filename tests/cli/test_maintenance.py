@@ -6,12 +6,12 @@ import pytest
 from tests.here import LISTING, Here, request
 from tests.inventories import parsed
 
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli import hold
 from leaselab.cli.main import main
-from leaselab.lab import benches, lease
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.lease import read_hold
-from leaselab.lab.lock import ask
+from leaselab.lab.bench import benches, lease
+from leaselab.lab.bench.lease import read_hold
+from leaselab.lab.bench.lock import ask
 from leaselab.model.bench import HostAccess
 from leaselab.run import preparation
 

@@ -163,7 +163,7 @@ def test_what_does_not_go_together_is_refused(words, message, capsys):
 @pytest.mark.usefixtures("lab")
 def test_keama_is_asked_for_where_it_is_not(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("leaselab.lab.keama._FOLDERS", str(tmp_path))
+    monkeypatch.setattr("leaselab.inputs.keama._FOLDERS", str(tmp_path))
     dhcpd = HOUSE.replace("house", "dhcpd")
     assert main(["run", "--config", dhcpd, "--keama"]) == 2
     assert "install isc-dhcp-keama" in capsys.readouterr().err

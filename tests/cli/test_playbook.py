@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from tests.processes import await_end, hear_interrupts
 
-from leaselab.lab.playbook import playbook_error, run_playbook
+from leaselab.lab.deploy.playbook import playbook_error, run_playbook
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.run import preparation
 
@@ -157,7 +157,8 @@ def test_the_end_of_its_caller_stops_the_playbook_and_what_it_started(checkout, 
 """,
     )
     program = (
-        "import sys; from pathlib import Path; from leaselab.lab.playbook import run_playbook;"
+        "import sys; from pathlib import Path;"
+        "from leaselab.lab.deploy.playbook import run_playbook;"
         f"run_playbook({name!r}, Path({str(inventory)!r}))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}

@@ -8,12 +8,13 @@ from tests.here import LISTING, Here, request
 from tests.inventories import parsed
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli import check, hold, lab, resume
 from leaselab.cli.main import main
-from leaselab.lab import benches, boot, lease
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.lease import command_file, write_hold
-from leaselab.lab.lock import Hold, ask, new_hold, status
+from leaselab.lab.bench import benches, lease
+from leaselab.lab.bench.lease import command_file, write_hold
+from leaselab.lab.bench.lock import Hold, ask, new_hold, status
+from leaselab.lab.hosts import boot
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import IN_USE, lab_broken
 from leaselab.run import preparation, recovery
@@ -316,7 +317,7 @@ class TestResume:
         from tests.bench_document import DOCUMENT  # noqa: PLC0415
 
         from leaselab.archive.store import Store  # noqa: PLC0415
-        from leaselab.lab.bench_file import parse_bench  # noqa: PLC0415
+        from leaselab.lab.deploy.bench_file import parse_bench  # noqa: PLC0415
         from leaselab.run.experiment import begin  # noqa: PLC0415
 
         (tmp_path / "inventory").mkdir()

@@ -4,9 +4,9 @@ import argparse
 
 import pytest
 
+from leaselab.catalog.catalogue import find_scenario
 from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.progress import progress
-from leaselab.lab.catalog import find_scenario
 from leaselab.model.errors import invalid_measurement, lab_broken
 from leaselab.run.contest import profile, profiles_of
 from leaselab.run.session import Session

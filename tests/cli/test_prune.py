@@ -20,7 +20,7 @@ from tests.inventories import parsed_file
 from leaselab.archive.checksums import PRUNED
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
-from leaselab.lab import benches
+from leaselab.lab.bench import benches
 
 SOURCES = Path(__file__).parents[2] / "scripts"
 RESULTS = 12

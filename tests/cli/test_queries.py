@@ -8,10 +8,10 @@ import pytest
 from tests.made_up import Lab
 from tests.repositories import commit, make_repository
 
+from leaselab.catalog.catalogue import OWN, find_scenario
 from leaselab.cli.main import main
-from leaselab.lab.catalog import OWN, find_scenario
-from leaselab.lab.queries.file import read_queries
-from leaselab.lab.queries.load import Asked, with_queries
+from leaselab.inputs.queries.file import read_queries
+from leaselab.inputs.queries.load import Asked, with_queries
 
 ZONE = """\
 $TTL 3600

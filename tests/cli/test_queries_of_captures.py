@@ -9,12 +9,12 @@ from tests import captures
 from tests.captures import DAY, Capture
 
 from leaselab.cli.main import main
-from leaselab.lab.clients.frames import Datagram, Segment
-from leaselab.lab.queries import capture as reading
-from leaselab.lab.queries import resolvers
-from leaselab.lab.queries.file import read_queries
-from leaselab.lab.queries.resolvers import Resolvers
-from leaselab.lab.queries.streams import Streams
+from leaselab.inputs.clients.frames import Datagram, Segment
+from leaselab.inputs.queries import capture as reading
+from leaselab.inputs.queries import resolvers
+from leaselab.inputs.queries.file import read_queries
+from leaselab.inputs.queries.resolvers import Resolvers
+from leaselab.inputs.queries.streams import Streams
 from leaselab.model.errors import LeaselabError
 
 A, MX, HTTPS, AXFR, CAA = 1, 15, 65, 252, 257
@@ -411,7 +411,7 @@ def test_a_large_capture_is_read_in_bounded_memory(tmp_path):
             file.write(capture.pcap()[len(head) :] * 6)
     code = (
         "import sys, resource; from leaselab.cli.main import main; "
-        "from leaselab.lab.queries import capture; capture.MOST_BYTES = 1 << 20; "
+        "from leaselab.inputs.queries import capture; capture.MOST_BYTES = 1 << 20; "
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
         "status = main(sys.argv[1:]); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before); sys.exit(status)"

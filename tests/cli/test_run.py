@@ -10,14 +10,14 @@ from tests.examples import START, archive_result, invalid_result
 from tests.made_up import RATE
 from tests.repositories import commit, make_repository
 
+from leaselab.catalog.catalogue import find_procedure
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli import resume, run, steps
 from leaselab.cli.commands import find
 from leaselab.cli.main import main
 from leaselab.cli.procedure_options import QUICK, procedure_overrides
 from leaselab.cli.report import report_after
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.catalog import find_procedure
-from leaselab.lab.checkout import checkout_root
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,

@@ -5,8 +5,8 @@ import re
 import sys
 from pathlib import Path
 
+from leaselab.catalog.catalogue import find_scenario, match_scenarios
 from leaselab.cli.main import main
-from leaselab.lab.catalog import find_scenario, match_scenarios
 
 ROOT = Path(__file__).parents[2]
 

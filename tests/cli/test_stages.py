@@ -19,16 +19,17 @@ from tests.inventories import parsed
 from tests.repositories import commit, make_repository
 
 from leaselab.archive.store import Store
+from leaselab.builds.artifacts import source_hash
+from leaselab.builds.repository import open_repository
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli import bench_options, hold
 from leaselab.cli.main import main
-from leaselab.lab import benches, deployment, lease, made_here
-from leaselab.lab.artifacts import source_hash
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.lease import write_hold
-from leaselab.lab.lock import ask, new_hold
-from leaselab.lab.playbook import PlaybookStats
-from leaselab.lab.repository import open_repository
+from leaselab.lab.bench import benches, lease, made_here
+from leaselab.lab.bench.lease import write_hold
+from leaselab.lab.bench.lock import ask, new_hold
+from leaselab.lab.deploy import deployment
+from leaselab.lab.deploy.playbook import PlaybookStats
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import IN_USE, LeaselabError, lab_broken, server_broken, usage_error
 from leaselab.model.procedures import procedure_of

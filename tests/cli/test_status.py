@@ -14,8 +14,8 @@ from leaselab.archive.bench_notes import CHECK, STATUS, read_note, write_note
 from leaselab.archive.ident import is_id
 from leaselab.cli import bench_options, status
 from leaselab.cli.main import main
-from leaselab.lab.lock import ask
-from leaselab.lab.status import BenchStatus, HostStatus, bench_statuses, state_of
+from leaselab.lab.bench.lock import ask
+from leaselab.lab.checks.status import BenchStatus, HostStatus, bench_statuses, state_of
 from leaselab.report.benches import age_words, bench_table
 
 NOW = "2026-11-23T12:00:00.000Z"

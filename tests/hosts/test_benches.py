@@ -8,16 +8,16 @@ import yaml
 from tests.inventories import parsed_file
 
 from leaselab.cli.bench_options import inventory_of
-from leaselab.lab import benches as benches_module
-from leaselab.lab.benches import Occupancy, bench_named, free_bench, read_benches
-from leaselab.lab.inventory import (
+from leaselab.lab.bench import benches as benches_module
+from leaselab.lab.bench.benches import Occupancy, bench_named, free_bench, read_benches
+from leaselab.lab.bench.lease import write_hold
+from leaselab.lab.bench.lock import new_hold
+from leaselab.lab.hosts.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
     PARTNER_GROUP,
     SERVER_GROUP,
 )
-from leaselab.lab.lease import write_hold
-from leaselab.lab.lock import new_hold
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[2]

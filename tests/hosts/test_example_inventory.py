@@ -8,13 +8,13 @@ import pytest
 import yaml
 from tests.inventories import local_lab
 
-from leaselab.lab.inventory import (
+from leaselab.lab.hosts.inventory import (
     GENERATOR_GROUP,
     PARTNER_GROUP,
     SERVER_GROUP,
     read_inventory,
 )
-from leaselab.lab.logins import PARTS
+from leaselab.lab.hosts.logins import PARTS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "inventory" / "example"

@@ -28,7 +28,7 @@ from tests.repositories import git
 from tests.tools import AS_ROOT
 
 from leaselab.cli.main import main
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.text import printable
 
 ROOT = Path(__file__).parents[2]
@@ -102,7 +102,7 @@ import pytest
 import yaml
 from leaselab.cli import bench_options
 from leaselab.cli.main import main
-from leaselab.lab import lease
+from leaselab.lab.bench import lease
 from tests.here import Here
 from tests.inventories import parsed
 
@@ -238,7 +238,8 @@ def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
         "bench_file_path": str(checkout / "bench.json"),
     }
     program = (
-        "import json, sys; from pathlib import Path; from leaselab.lab.playbook import *;"
+        "import json, sys; from pathlib import Path;"
+        "from leaselab.lab.deploy.playbook import *;"
         "stats = run_playbook('book', Path(sys.argv[-1]), json.loads(sys.argv[1]));"
         "print(json.dumps(dict(stats.custom)))"
     )

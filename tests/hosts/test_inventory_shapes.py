@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
 from leaselab.model.errors import LeaselabError, Outcome
 
 UNREADABLE = "Ansible cannot read this inventory"

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from tests.inventories import parsed
 
-from leaselab.lab.benches import read_benches, split
-from leaselab.lab.inventory import (
+from leaselab.lab.bench.benches import read_benches, split
+from leaselab.lab.hosts.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
     SERVER_GROUP,

@@ -9,14 +9,14 @@ import yaml
 from tests.plays import ended
 from tests.processes import await_end
 
-from leaselab.lab import logins
-from leaselab.lab.inventory import (
+from leaselab.lab.hosts import logins
+from leaselab.lab.hosts.inventory import (
     GENERATOR_GROUP,
     SERVER_GROUP,
     parse_inventory,
     read_inventory,
 )
-from leaselab.lab.power import IpmiPower
+from leaselab.lab.hosts.power import IpmiPower
 from leaselab.model.errors import LeaselabError, Outcome
 
 REACHED = {

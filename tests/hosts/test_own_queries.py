@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.plays import play_here
 
-from leaselab.lab.queries.zones import keep_zones, read_zone
+from leaselab.inputs.queries.zones import keep_zones, read_zone
 
 ROOT = Path(__file__).parents[2]
 ZONE = "$TTL 60\n$ORIGIN a.test.\n@ SOA ns root 1 1 1 1 1\n@ NS ns\nns A 192.0.2.1\n"

@@ -9,9 +9,9 @@ from tests.contracts import ROLES
 from tests.dns import dns_bench
 from tests.rooted import cabled
 
-from leaselab.lab.place import placed
-from leaselab.lab.remote import RemoteGenerator, RemoteHost
-from leaselab.lab.transport import Completed
+from leaselab.lab.contract.remote import RemoteGenerator, RemoteHost
+from leaselab.lab.hosts.place import placed
+from leaselab.lab.hosts.transport import Completed
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import UNPLACED
 

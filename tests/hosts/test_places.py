@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.plays import ansible
 
-from leaselab.lab.catalog import load_scenarios
+from leaselab.catalog.catalogue import load_scenarios
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = load_scenarios(ROOT / "scenarios")

@@ -8,8 +8,8 @@ import pytest
 from tests.build_record import ANSWER
 from tests.plays import play_here
 
-from leaselab.lab.artifacts import source_hash
-from leaselab.lab.catalog import load_scenarios
+from leaselab.builds.artifacts import source_hash
+from leaselab.catalog.catalogue import load_scenarios
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = load_scenarios(ROOT / "scenarios")

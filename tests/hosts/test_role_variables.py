@@ -7,8 +7,8 @@ import msgspec
 import pytest
 from tests.plays import play_here
 
-from leaselab.lab.catalog import load_scenarios
-from leaselab.lab.roles import options_of
+from leaselab.catalog.catalogue import load_scenarios
+from leaselab.catalog.roles import options_of
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = load_scenarios(ROOT / "scenarios")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from leaselab.catalog.catalogue import find_procedure, load_scenarios
+from leaselab.catalog.roles import roles_of
 from leaselab.cli.commands import find
-from leaselab.lab.catalog import find_procedure, load_scenarios
-from leaselab.lab.roles import roles_of
 from leaselab.measure.generators import check_fits
 
 ROOT = Path(__file__).parents[2]

@@ -89,13 +89,13 @@ def test_the_list_finds_what_it_is_for(line):
 
 VAGUE = {"acquit", "bereaved", "hindrance", "hindrances", "BeneathError", "tell", "told"}
 """Names that say nothing of what they are: a check, a cause, an incompatibility, a write."""
-ROOMS = ("model", "archive", "lab", "measure", "run")
+ROOMS = ("model", "archive", "catalog", "builds", "lab", "measure", "run")
 """Whose values are named by what they hold, never `found`, but for what an error reports."""
 REPORTED = {
     *("model/advice.py", "model/errors.py", "model/procedure.py", "model/host.py"),
-    *("archive/checksums.py", "lab/known_costs.py", "lab/server.py"),
-    *("lab/artifacts.py", "lab/check_host.py", "lab/findings.py", "lab/inspection.py"),
-    *("lab/json_tokens.py", "measure/generators/printed.py", "measure/search_error.py"),
+    *("archive/checksums.py", "builds/artifacts.py", "lab/contract/server.py"),
+    *("lab/checks/host.py", "lab/checks/findings.py", "lab/checks/inspection.py"),
+    *("measure/generators/printed.py", "measure/search_error.py"),
     "measure/trials.py",
 }
 """Modules with a field, parameter or text that is the `found` of an error or a finding."""

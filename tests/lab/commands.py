@@ -13,9 +13,9 @@ from pathlib import Path
 import docker
 from tests.processes import hear_interrupts
 
-from leaselab.lab.inventory import read_inventory
-from leaselab.lab.lock import Hold, ask
-from leaselab.lab.transport import connect
+from leaselab.lab.bench.lock import Hold, ask
+from leaselab.lab.hosts.inventory import read_inventory
+from leaselab.lab.hosts.transport import connect
 from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
 
-from leaselab.lab.catalog import find_procedure, find_scenario
-from leaselab.lab.deployment import host_states
-from leaselab.lab.inventory import (
+from leaselab.catalog.catalogue import find_procedure, find_scenario
+from leaselab.lab.deploy.deployment import host_states
+from leaselab.lab.hosts.inventory import (
     GENERATOR_GROUP,
     PARTNER_GROUP,
     SERVER_GROUP,
     read_inventory,
 )
-from leaselab.lab.transport import connect
+from leaselab.lab.hosts.transport import connect
 from leaselab.model.errors import LeaselabError
 from leaselab.run import variants
 from leaselab.run.preparation import leased, prepare

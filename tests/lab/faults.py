@@ -9,7 +9,7 @@ import docker
 from tests.lab.commands import reached
 from tests.tools import AS_ROOT, run
 
-from leaselab.lab.inventory import (
+from leaselab.lab.hosts.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
     PARTNER_GROUP,

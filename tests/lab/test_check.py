@@ -15,8 +15,8 @@ from tests.lab.commands import (
     playbook,
 )
 
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
-from leaselab.lab.transport import connect
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
+from leaselab.lab.hosts.transport import connect
 
 pytestmark = pytest.mark.lab
 

@@ -10,9 +10,14 @@ import docker
 import pytest
 from tests.lab.commands import KEYS, LOCAL, NAMES, ROOT, held_by_another, lab, ours
 
-from leaselab.lab.inventory import GENERATOR_GROUP, PARTNER_GROUP, SERVER_GROUP, read_inventory
-from leaselab.lab.lock import PROGRAM
-from leaselab.lab.transport import connect
+from leaselab.lab.bench.lock import PROGRAM
+from leaselab.lab.hosts.inventory import (
+    GENERATOR_GROUP,
+    PARTNER_GROUP,
+    SERVER_GROUP,
+    read_inventory,
+)
+from leaselab.lab.hosts.transport import connect
 from leaselab.model.errors import IN_USE
 
 pytestmark = pytest.mark.lab

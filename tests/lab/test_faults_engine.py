@@ -21,8 +21,8 @@ from tests.lab.commands import (
     resumed,
 )
 
-from leaselab.lab.inventory import GENERATOR_GROUP, read_inventory
-from leaselab.lab.transport import connect
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP, read_inventory
+from leaselab.lab.hosts.transport import connect
 from leaselab.model.errors import IN_USE
 
 pytestmark = pytest.mark.lab

@@ -7,8 +7,8 @@ import docker
 import pytest
 from tests.lab.commands import LONG_TRIALS, journaled_trials, reached, resumed, stopped
 
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP
-from leaselab.lab.lock import PROGRAM
+from leaselab.lab.bench.lock import PROGRAM
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP
 
 pytestmark = pytest.mark.lab
 

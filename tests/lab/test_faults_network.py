@@ -17,7 +17,7 @@ from tests.lab.commands import (
     trials_of,
 )
 
-from leaselab.lab.deployment import read_deployment, write_deployment
+from leaselab.lab.deploy.deployment import read_deployment, write_deployment
 
 pytestmark = pytest.mark.lab
 

@@ -16,11 +16,11 @@ from tests.tools import AS_ROOT, run
 from tests.unit.test_leaseload import adapter as clients
 from tests.unit.test_leaseload import dns
 
+from leaselab.catalog.catalogue import OWN, find_procedure, find_scenario
 from leaselab.cli.main import main
-from leaselab.lab.catalog import OWN, find_procedure, find_scenario
-from leaselab.lab.clients.arrivals import Arrivals
-from leaselab.lab.clients.file import read_clients
-from leaselab.lab.clients.load import with_clients
+from leaselab.inputs.clients.arrivals import Arrivals
+from leaselab.inputs.clients.file import read_clients
+from leaselab.inputs.clients.load import with_clients
 from leaselab.measure.generators.adapter import Seen
 from leaselab.model.errors import LeaselabError
 from leaselab.model.trial import Load

@@ -15,8 +15,8 @@ import yaml
 from tests.ssh.machines import AS_ROOT, machine, unpacked
 
 from leaselab.cli.main import main
-from leaselab.lab import boot
-from leaselab.lab.inventory import read_inventory
+from leaselab.lab.hosts import boot
+from leaselab.lab.hosts.inventory import read_inventory
 from leaselab.run import recovery
 
 ROOT = Path(__file__).parents[2]

@@ -9,10 +9,10 @@ import pytest
 from tests.plays import ansible
 from tests.ssh.machines import machine, unpacked, write
 
-from leaselab.lab import boot
-from leaselab.lab.contact import contact
-from leaselab.lab.inventory import SERVER_GROUP, InventoryHost, read_inventory
-from leaselab.lab.transport import connect
+from leaselab.lab.checks.contact import contact
+from leaselab.lab.hosts import boot
+from leaselab.lab.hosts.inventory import SERVER_GROUP, InventoryHost, read_inventory
+from leaselab.lab.hosts.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome
 
 

@@ -3,9 +3,9 @@
 import pytest
 from tests.inventories import login, parsed_file
 
-from leaselab.lab import benches
-from leaselab.lab.access import host_access
-from leaselab.lab.benches import read_benches
+from leaselab.lab.bench import benches
+from leaselab.lab.bench.benches import read_benches
+from leaselab.lab.hosts.access import host_access
 from leaselab.model.errors import LeaselabError, Outcome
 
 GATE = """

@@ -18,10 +18,10 @@ from tests.advising import (
     subnets,
 )
 
-from leaselab.lab.catalog import load_scenarios
-from leaselab.lab.commented_json import read_commented_json
-from leaselab.lab.configuration import Configuration, addresses, inside
-from leaselab.lab.known_costs import known_costs
+from leaselab.catalog.catalogue import load_scenarios
+from leaselab.inputs.commented_json import read_commented_json
+from leaselab.inputs.configuration import Configuration, addresses, inside
+from leaselab.inputs.known_costs import known_costs
 
 PREFIXES = {"prefix": "2001:db8:1:8000::", "prefix-len": 52, "delegated-len": 60}
 

@@ -22,7 +22,7 @@ from tests.advising import (
     subnets,
 )
 
-from leaselab.lab.advice import Given, advise
+from leaselab.inputs.advice import Given, advise
 from leaselab.model.errors import LeaselabError
 
 

@@ -5,9 +5,9 @@ import copy
 import pytest
 from tests.bench_document import DOCUMENT
 
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.lock import lease_s
-from leaselab.lab.server import PROFILE_END_S
+from leaselab.lab.bench.lock import lease_s
+from leaselab.lab.contract.server import PROFILE_END_S
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.max_rate import MaxRate
 

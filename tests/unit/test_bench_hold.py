@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.here import LockProgram
 
-from leaselab.lab.lease import forget_hold, read_hold, write_hold
-from leaselab.lab.lock import new_hold
+from leaselab.lab.bench.lease import forget_hold, read_hold, write_hold
+from leaselab.lab.bench.lock import new_hold
 from leaselab.model.errors import LeaselabError
 
 DONE, HELD_BY_OTHER = 0, 3

@@ -5,8 +5,8 @@ import json
 import pytest
 from tests.bench_document import DOCUMENT
 
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.servers import apart, can_have_company
+from leaselab.lab.contract.servers import apart, can_have_company
+from leaselab.lab.deploy.bench_file import parse_bench
 
 SECOND = {"interface": "leaselab2", "address": "198.18.0.11"}
 

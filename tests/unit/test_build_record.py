@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.build_record import ANSWER, ASKED
 
-from leaselab.lab.artifacts import check_answer, read_record
+from leaselab.builds.artifacts import check_answer, read_record
 from leaselab.model.errors import LeaselabError, Outcome
 
 

@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from leaselab.lab.catalog import (
+from leaselab.catalog.catalogue import (
     find_scenario,
     load_families,
     load_scenarios,

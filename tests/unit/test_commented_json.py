@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaselab.lab.commented_json import read_commented_json
-from leaselab.lab.json_tokens import below
+from leaselab.inputs.commented_json import read_commented_json
+from leaselab.inputs.json_tokens import below
 from leaselab.model.errors import LeaselabError, Outcome
 
 VALUES = st.recursive(
@@ -304,7 +304,7 @@ def test_files_that_include_others_many_times_are_bounded(tmp_path):
     ids=["lists", "objects", "values", "comment", "string", "size"],
 )
 def test_files_are_bounded(folder, monkeypatch, text, message):
-    monkeypatch.setattr("leaselab.lab.commented_json._MOST", 1000)
+    monkeypatch.setattr("leaselab.inputs.commented_json._MOST", 1000)
     assert message in refusal(folder, text)
 
 

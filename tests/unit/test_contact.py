@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from leaselab.lab.contact import contact, contact_all
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, InventoryHost
-from leaselab.lab.lock import PROGRAM
-from leaselab.lab.transport import Completed
+from leaselab.lab.bench.lock import PROGRAM
+from leaselab.lab.checks.contact import contact, contact_all
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP, InventoryHost
+from leaselab.lab.hosts.transport import Completed
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import lab_broken
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from leaselab.lab.server import ContractServer
-from leaselab.lab.servers import Servers
+from leaselab.lab.contract.server import ContractServer
+from leaselab.lab.contract.servers import Servers
 from leaselab.model.bench import ServerUnderTest
 from leaselab.model.errors import LeaselabError, Outcome
 
@@ -463,7 +463,7 @@ def test_a_support_that_dies_is_a_broken_lab_and_is_named():
 def test_a_host_that_goes_away_is_no_death_of_its_server(role, status, boot, what, monkeypatch):
     host = Host(f"leaselab-{role}", Sampler(status, "killed"))
     host.lost = status > 0
-    monkeypatch.setattr("leaselab.lab.server.boot_of", lambda _: boot)
+    monkeypatch.setattr("leaselab.lab.contract.server.boot_of", lambda _: boot)
     both, *_ = several(**{"first" if role == "server" else "second": host}, pair=True)
     both.start()
     error = refused(both.sample_now)
@@ -476,7 +476,7 @@ def test_a_host_that_goes_away_is_no_death_of_its_server(role, status, boot, wha
 def test_a_host_that_shuts_down_is_no_server_that_does_not_start(verb, monkeypatch):
     host = Host(**{verb: (143, "Terminated\n")})
     host.lost = True
-    monkeypatch.setattr("leaselab.lab.server.boot_of", lambda _: "")
+    monkeypatch.setattr("leaselab.lab.contract.server.boot_of", lambda _: "")
     error = refused(getattr(server(host), verb))
     assert (error.outcome, error.where) == (Outcome.LAB, "leaselab-server")
     assert error.what.startswith("the host went away")
@@ -485,7 +485,7 @@ def test_a_host_that_shuts_down_is_no_server_that_does_not_start(verb, monkeypat
 def test_a_host_that_goes_away_under_a_profile_is_a_broken_lab(monkeypatch):
     host = Host(profiler=Profiler(-1, "", ""))
     host.lost = True
-    monkeypatch.setattr("leaselab.lab.server.boot_of", lambda _: "another boot")
+    monkeypatch.setattr("leaselab.lab.contract.server.boot_of", lambda _: "another boot")
     profiled = server(host)
     profiled.start()
     profiled.begin_profile()

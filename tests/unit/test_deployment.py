@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.inventories import parsed
 
-from leaselab.lab import deployment
-from leaselab.lab.deployment import (
+from leaselab.lab.deploy import deployment
+from leaselab.lab.deploy.deployment import (
     Deployment,
     distrust_deployment,
     forget_deployment,
@@ -20,7 +20,7 @@ from leaselab.lab.deployment import (
     variants_there,
     write_deployment,
 )
-from leaselab.lab.transport import Completed
+from leaselab.lab.hosts.transport import Completed
 from leaselab.model.errors import lab_broken
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.bench_document import DOCUMENT, host
 from tests.examples import trial_of
 
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators.perfdhcp import Perfdhcp
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.event import Death, outage_s, served

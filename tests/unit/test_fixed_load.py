@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
 from tests.examples import trial_of
 
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of

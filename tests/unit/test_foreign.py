@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import pytest
 from msgspec.structs import replace
 
-from leaselab.lab.remote import RemoteWatch, watching
-from leaselab.lab.transport import Completed
+from leaselab.lab.contract.remote import RemoteWatch, watching
+from leaselab.lab.hosts.transport import Completed
 from leaselab.model.bench import BenchHost, HostAccess, SecondPlace
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Foreign

@@ -23,20 +23,20 @@ from tests.examples import example_result
 from tests.mutations import mutated, tries
 
 from leaselab.archive import schema
+from leaselab.catalog import plain_file
+from leaselab.catalog.catalogue import load_families
 from leaselab.cli.options import read_json
-from leaselab.lab import plain_file
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.catalog import load_families
-from leaselab.lab.clients.arrivals import Arrivals
-from leaselab.lab.clients.file import read_clients
-from leaselab.lab.clients.load import _scaled
-from leaselab.lab.clients.sources import Reader, read_source
-from leaselab.lab.leases import read_leases
-from leaselab.lab.own import read_own
-from leaselab.lab.queries.capture import Names, Read
-from leaselab.lab.queries.file import read_queries
-from leaselab.lab.queries.of_zones import queries_of
-from leaselab.lab.queries.zones import keep_zones, read_zone, zone_of
+from leaselab.inputs.clients.arrivals import Arrivals
+from leaselab.inputs.clients.file import read_clients
+from leaselab.inputs.clients.load import _scaled
+from leaselab.inputs.clients.sources import Reader, read_source
+from leaselab.inputs.leases import read_leases
+from leaselab.inputs.own import read_own
+from leaselab.inputs.queries.capture import Names, Read
+from leaselab.inputs.queries.file import read_queries
+from leaselab.inputs.queries.of_zones import queries_of
+from leaselab.inputs.queries.zones import keep_zones, read_zone, zone_of
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import dnsperf_output, flame_output, perfdhcp_output
 from leaselab.measure.generators.leaseload_reading import report_of
 from leaselab.model.errors import LeaselabError, Outcome

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.dns import dns_bench
 
-from leaselab.lab.remote import TURN, RemoteGenerator
-from leaselab.lab.transport import Completed
+from leaselab.lab.contract.remote import TURN, RemoteGenerator
+from leaselab.lab.hosts.transport import Completed
 from leaselab.measure.generators.printed import printed
 from leaselab.model.errors import LeaselabError, Outcome
 

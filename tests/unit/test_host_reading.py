@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from leaselab.lab.remote import RemoteHost
+from leaselab.lab.contract.remote import RemoteHost
 from leaselab.model.errors import LeaselabError, Outcome
 
 

@@ -8,9 +8,9 @@ import yaml
 from tests.bench_document import DOCUMENT
 from tests.role_modules import ROLES
 
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.remote import NOTE, check_tuned
-from leaselab.lab.transport import Completed
+from leaselab.lab.contract.remote import NOTE, check_tuned
+from leaselab.lab.deploy.bench_file import parse_bench
+from leaselab.lab.hosts.transport import Completed
 from leaselab.model.errors import LeaselabError, Outcome
 
 

@@ -15,9 +15,9 @@ from tests.bench_document import DOCUMENT
 from tests.inventories import parsed
 from tests.mutations import tries
 
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.catalog import find_procedure, load_families
-from leaselab.lab.documents import parse_json
+from leaselab.catalog.catalogue import find_procedure, load_families
+from leaselab.catalog.documents import parse_json
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import PROCEDURES, procedure_of

@@ -9,7 +9,7 @@ from tests.bench_document import DOCUMENT
 from tests.examples import built, edited, example_result
 
 from leaselab.archive.row import row_of
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.identity import Conditions, Subject
 from leaselab.model.procedures import procedure_of
 

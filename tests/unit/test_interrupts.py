@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from leaselab.lab import interrupts
-from leaselab.lab.interrupts import held_back, interrupter
+from leaselab.lab.hosts import interrupts
+from leaselab.lab.hosts.interrupts import held_back, interrupter
 
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.inventories import local_lab, parsed
 
-from leaselab.lab.inventory import (
+from leaselab.lab.hosts.inventory import (
     BUILDER_GROUP,
     GENERATOR_GROUP,
     PARTNER_GROUP,

@@ -1,12 +1,9 @@
-"""What role kea's advice reads in Kea's own language."""
-
-from pathlib import Path
+"""What the advice reads in Kea's own language."""
 
 import pytest
-from tests.foreign import load_file
 
-ROLE = Path(__file__).parents[2] / "roles/kea"
-kea = load_file("kea_advice", ROLE / "filter_plugins/kea_advice.py")
+from leaselab.inputs.kea import grammar as kea
+
 MAC = "0x001122334455"
 
 

@@ -11,10 +11,10 @@ from threading import Barrier
 import pytest
 from tests.here import Here, request
 
-from leaselab.lab import lease
-from leaselab.lab.lease import COMMAND_S, command_file, leased, read_hold, write_hold
-from leaselab.lab.lock import BenchInUseError, NoLockError, ask, new_hold
-from leaselab.lab.lock import status as status_of
+from leaselab.lab.bench import lease
+from leaselab.lab.bench.lease import COMMAND_S, command_file, leased, read_hold, write_hold
+from leaselab.lab.bench.lock import BenchInUseError, NoLockError, ask, new_hold
+from leaselab.lab.bench.lock import status as status_of
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, Outcome
 

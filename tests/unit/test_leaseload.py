@@ -16,7 +16,7 @@ from msgspec import structs
 from tests.bench_document import DOCUMENT
 from tests.dns import Host, dns_bench, sums_up
 
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dhcp_load import (

@@ -25,7 +25,7 @@ from leaselab.cli.followed import RunningSource, find_source
 from leaselab.cli.main import main
 from leaselab.cli.watch import Sparkline, picture
 from leaselab.cli.watch_page import _server
-from leaselab.lab.bench_file import parse_measured
+from leaselab.lab.deploy.bench_file import parse_measured
 from leaselab.model.journal import (
     Begun,
     BuildStep,

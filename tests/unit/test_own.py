@@ -9,8 +9,8 @@ from tests.mutations import with_other_bytes, with_other_values
 from tests.own import DATA, refusals_of
 from tests.own_kea import WITHOUT, kinds, of, own
 
-from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios
-from leaselab.lab.own import read_own, write_own
+from leaselab.catalog.catalogue import find_procedure, find_scenario, match_scenarios
+from leaselab.inputs.own import read_own, write_own
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.own import DATA, catalogue_in, measurable
 from tests.own_dhcpd import made_of, of, refusal, reported_of
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.own import read_own
 from leaselab.model.errors import LeaselabError
 
 

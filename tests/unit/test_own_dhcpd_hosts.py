@@ -6,7 +6,7 @@ import pytest
 from tests.own import DATA
 from tests.own_dhcpd import made_of, of, reported_of
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.own import read_own
 
 
 def test_clients_come_from_the_subnets_with_pools_for_them():

@@ -3,7 +3,7 @@
 import pytest
 from tests.own import DATA, catalogue_in, measurable, refusals_of
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.own import read_own
 from leaselab.model.errors import LeaselabError
 
 RANGE = "dhcp-range=10.0.0.10,10.0.0.209,255.255.255.0,1h"

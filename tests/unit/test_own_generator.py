@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.build_record import ANSWER
 
-from leaselab.lab import artifacts
-from leaselab.lab.artifacts import KEY, built_key, is_built_for, pack, source_hash, version
+from leaselab.builds import artifacts
+from leaselab.builds.artifacts import KEY, built_key, is_built_for, pack, source_hash, version
 
 FILES = {
     "Cargo.toml": '[workspace.package]\nversion = "1.2.3"\n',

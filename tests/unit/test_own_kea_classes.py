@@ -6,7 +6,8 @@ import re
 import pytest
 from tests.own_kea import clients, in_class, kinds, of, own
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.kea import expressions
+from leaselab.inputs.own import read_own
 from leaselab.model.errors import LeaselabError, Outcome
 
 
@@ -495,7 +496,6 @@ def test_a_class_by_a_value_is_found_by_it_however_many_there_are(tmp_path, monk
     }
     file = tmp_path / "many.conf"
     file.write_text(json.dumps({"Dhcp4": content}))
-    from leaselab_own_kea import expressions  # noqa: PLC0415  # a package of the role, once loaded
 
     tried = []
     holds = expressions.Classes._holds

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from tests.own_kea import GLOBAL, clients, hosts, kinds, of, own
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.own import read_own
 from leaselab.model.errors import LeaselabError
 
 MAC = "0x00005e005301"

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.own import DATA, catalogue_in, measurable, refusals_of
 
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.own import read_own, write_own
-from leaselab.lab.queries.file import read_queries
-from leaselab.lab.queries.load import Asked, with_queries
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.inputs.own import read_own, write_own
+from leaselab.inputs.queries.file import read_queries
+from leaselab.inputs.queries.load import Asked, with_queries
 from leaselab.model.errors import LeaselabError
 
 ZONE = 'zone "example.net" { type primary; file "db.net"; MORE };'

@@ -5,7 +5,7 @@ import re
 import pytest
 from tests.own import refusals_of
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.own import read_own
 
 OF_KEA = """
 { "DhcpF": { "subnetF": [ { "id": 1, "subnet": "PREFIX", "pools": [ { "pool": "PREFIX" } ] } ],

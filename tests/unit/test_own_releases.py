@@ -9,9 +9,9 @@ from tests.examples import built, example_result
 from tests.inventories import local_lab
 from tests.own import catalogue_in, refusals_of
 
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.own import read_own, write_own
-from leaselab.lab.releases import bounds, of_apt
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.releases import bounds, of_apt
+from leaselab.inputs.own import read_own, write_own
 from leaselab.run.task import Task
 from leaselab.run.workplace import Workplace
 

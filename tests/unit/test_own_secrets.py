@@ -13,10 +13,10 @@ from tests.own import catalogue_in
 
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
+from leaselab.catalog.catalogue import find_scenario
 from leaselab.cli.main import main
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.own import read_own, write_own
+from leaselab.inputs.own import read_own, write_own
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.errors import Outcome, server_broken
 from leaselab.report.export.markdown import markdown
 from leaselab.report.site.site import write_site

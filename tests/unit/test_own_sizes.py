@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.own import read_own
 from leaselab.model.errors import LeaselabError
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as change
 from tests.bench_document import DOCUMENT
 
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import check_fits, perfdhcp, perfdhcp_output
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dhcp_load import REJECTED

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tests.bench_document import DOCUMENT
 
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import adapter, dhcp_load, perfdhcp_reading
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.perfdhcp_output import Output, Stage

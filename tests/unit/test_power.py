@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.inventories import parsed
 
-from leaselab.lab import boot, power
-from leaselab.lab.inventory import InventoryHost, read_inventory
-from leaselab.lab.power import CommandPower, IpmiPower, RedfishPower, parse_power, steps
-from leaselab.lab.transport import Completed, NoAnswerError
+from leaselab.lab.hosts import boot, power
+from leaselab.lab.hosts.inventory import InventoryHost, read_inventory
+from leaselab.lab.hosts.power import CommandPower, IpmiPower, RedfishPower, parse_power, steps
+from leaselab.lab.hosts.transport import Completed, NoAnswerError
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 

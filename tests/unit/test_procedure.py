@@ -10,8 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.examples import trial_of
 
-from leaselab.lab import catalog
-from leaselab.lab.catalog import Family, find_procedure
+from leaselab.catalog import catalogue
+from leaselab.catalog.catalogue import Family, find_procedure
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedure import MEDIAN, PAUSE_LIMIT_S, SPOILED_LIMIT, STALLED_LIMIT
 from leaselab.model.procedures import PROCEDURES, procedure_of
@@ -206,7 +206,7 @@ def a_family(monkeypatch, varied=(), **procedure):
         {"v4-memfile": procedure},
         {"v4-memfile": frozenset(varied)},
     )
-    monkeypatch.setattr(catalog, "load_families", lambda _: {"v4": of})
+    monkeypatch.setattr(catalogue, "load_families", lambda _: {"v4": of})
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from tests.hostile import CODES
 from leaselab.cli import progress as module
 from leaselab.cli.progress import LiveProgress, PlainProgress, TurnsProgress, progress
 from leaselab.cli.terminal import guarded_streams
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.journal import Phase, RoundDone, RunBegun, TrialBegun, TrialMade
 from leaselab.model.procedures.burst import Burst
 from leaselab.model.procedures.duel import Duel

@@ -18,7 +18,7 @@ from leaselab.archive.published import by_role, public_word, published, publishe
 from leaselab.archive.running import access_path
 from leaselab.archive.schema import document_of, encode
 from leaselab.archive.store import Store
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.bench import HostAccess, public_names
 from leaselab.model.errors import invalid_measurement, lab_broken, server_broken
 from leaselab.model.source import public_address

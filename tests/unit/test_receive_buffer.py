@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.formula import Zones, formula_bench, formula_point
 
-from leaselab.lab.roles import read_yaml
+from leaselab.catalog.roles import read_yaml
 from leaselab.model.record import Provenance
 from leaselab.run.record import KeptConfig, record_of
 

@@ -9,8 +9,8 @@ from tests.lab_archive import COST, IN_TURN, RELEASED, RELEASES, release_archive
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.releases import Release, matches_of, releases_of
 from leaselab.archive.store import Store
+from leaselab.catalog.catalogue import load_families
 from leaselab.cli.main import main
-from leaselab.lab.catalog import load_families
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 OLDEST, OLD, NEW = RELEASES

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from tests.examples import trial_of
 from tests.formula import Zones, formula_bench, formula_point
 
-from leaselab.lab.clients.arrivals import Arrivals, busiest, scaled
-from leaselab.lab.clients.file import Traffic
+from leaselab.inputs.clients.arrivals import Arrivals, busiest, scaled
+from leaselab.inputs.clients.file import Traffic
 from leaselab.measure.procedures.replay import figures
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of

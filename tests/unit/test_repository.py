@@ -9,7 +9,7 @@ import pytest
 from tests.hostile import NAME, hostile_repository
 from tests.repositories import commit, git, make_repository
 
-from leaselab.lab.repository import open_repository
+from leaselab.builds.repository import open_repository
 from leaselab.model.errors import LeaselabError, Outcome
 
 

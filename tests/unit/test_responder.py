@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.load_programs import load_programs
 
-from leaselab.lab.catalog import load_families
-from leaselab.lab.roles import options_of
+from leaselab.catalog.catalogue import load_families
+from leaselab.catalog.roles import options_of
 
 ROOT = Path(__file__).parents[2]
 ROLES = ROOT / "roles"

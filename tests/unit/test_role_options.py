@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from leaselab.lab.catalog import find_scenario, load_scenarios
-from leaselab.lab.roles import ROLES, apart, lab_roles, options_of, resolved, roles_of
+from leaselab.catalog.catalogue import find_scenario, load_scenarios
+from leaselab.catalog.roles import ROLES, apart, lab_roles, options_of, resolved, roles_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.scenario import ServerOptions
 

@@ -13,7 +13,7 @@ from benchmarks._packets import perfdhcp_text
 from tests.bench_document import DOCUMENT
 from tests.dns import PROOF, dns_bench, left
 
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dns_answers import Expected
 from leaselab.measure.generators.dnsperf import DnsperfReading

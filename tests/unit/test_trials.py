@@ -8,7 +8,7 @@ import pytest
 from tests.bench_document import DOCUMENT
 from tests.examples import trial_of
 
-from leaselab.lab.bench_file import parse_bench
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators.adapter import Seen
 from leaselab.measure.trials import (
     FOREIGN_REPLY,

@@ -22,7 +22,7 @@ from leaselab.analysis.truth import (
     shares_of,
     truth_of,
 )
-from leaselab.lab.roles import options_of
+from leaselab.catalog.roles import options_of
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp

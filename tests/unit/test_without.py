@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 from tests.advising import CASES, POOL, QUIET, named, reserved, subnets
 
-from leaselab.lab import advice
-from leaselab.lab.advice import Given, advise
-from leaselab.lab.known_costs import Rewriting, known_costs
-from leaselab.lab.own import read_own
+from leaselab.inputs import advice
+from leaselab.inputs.advice import Given, advise
+from leaselab.inputs.known_costs import Rewriting, known_costs
+from leaselab.inputs.own import read_own
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.run.own_costs import own_without
 

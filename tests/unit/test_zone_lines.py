@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-from leaselab.lab.queries import of_zones
-from leaselab.lab.queries.of_zones import queries_of
-from leaselab.lab.queries.zone_lines import text_in_full
-from leaselab.lab.queries.zones import keep_zones, kept_zones, read_zone, zone_of
+from leaselab.inputs.queries import of_zones
+from leaselab.inputs.queries.of_zones import queries_of
+from leaselab.inputs.queries.zone_lines import text_in_full
+from leaselab.inputs.queries.zones import keep_zones, kept_zones, read_zone, zone_of
 from leaselab.model.errors import LeaselabError
 
 HEAD = "$TTL 60\n@ SOA a. b. 1 2 3 4 5\n@ NS a.\n"

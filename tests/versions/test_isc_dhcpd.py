@@ -13,8 +13,8 @@ from tests.own import clients_of
 from tests.rooted import LOADS, cabled, offered, render, template
 from tests.tools import run, unpacked
 
-from leaselab.lab.leases import read_leases
-from leaselab.lab.own import read_own
+from leaselab.inputs.leases import read_leases
+from leaselab.inputs.own import read_own
 
 ROLE = ROLES / "isc_dhcpd"
 SHAPES = {

@@ -10,8 +10,8 @@ import yaml
 from tests.contracts import ROLES, contract_module
 from tests.tools import AS_ROOT, run, unpacked_root
 
-from leaselab.lab.leases import read_leases
-from leaselab.lab.own import read_own
+from leaselab.inputs.leases import read_leases
+from leaselab.inputs.own import read_own
 
 FILES = ROLES.parent / "tests/data/own"
 PACKAGES = ("mariadb-server", "postgresql", "kea-admin")

@@ -14,17 +14,17 @@ from tests.foreign import load_file
 from tests.mutations import tries, with_other_bytes
 from tests.tools import AS_ROOT, kea_examples, run, unpacked_kea
 
-from leaselab.lab.advice import Given, advise
-from leaselab.lab.commented_json import read_commented_json
-from leaselab.lab.known_costs import known_costs
-from leaselab.lab.own import read_own
-from leaselab.lab.releases import numbers
-from leaselab.lab.roles import read_yaml
+from leaselab.catalog.releases import numbers
+from leaselab.catalog.roles import read_yaml
+from leaselab.inputs.advice import Given, advise
+from leaselab.inputs.commented_json import read_commented_json
+from leaselab.inputs.kea import grammar
+from leaselab.inputs.known_costs import known_costs
+from leaselab.inputs.own import read_own
 from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
-FILTERS = load_file("kea_advice", ROOT / "roles/kea/filter_plugins/kea_advice.py")
 RELEASES_OF = load_file("kea_filters", ROOT / "roles/kea/filter_plugins/kea.py")
 ADVICE = read_yaml(ROOT / "roles/kea/vars/advice.yml")["kea_advice"]
 VERSIONS = {"bookworm": (2, 2), "trixie": (2, 6, 3), "sid": (3, 0, 4)}
@@ -176,9 +176,9 @@ def test_an_expression_that_a_release_takes_is_one(tmp_path, suite):
         item for item, words in zip(expressions, answers, strict=True) if "refused" not in words
     ]
     assert len(taken) > 20
-    assert [item for item in taken if not FILTERS.kea_readable(item)] == []
+    assert [item for item in taken if not grammar.kea_readable(item)] == []
     refused = set(expressions) - set(taken)
-    assert sum(not FILTERS.kea_readable(item) for item in refused) > 0.8 * len(refused)
+    assert sum(not grammar.kea_readable(item) for item in refused) > 0.8 * len(refused)
 
 
 @pytest.mark.parametrize(("suite", "version"), VERSIONS.items())

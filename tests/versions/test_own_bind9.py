@@ -7,8 +7,8 @@ import pytest
 from tests.own import DATA, catalogue_in
 from tests.rooted import Rooted, cabled, offered
 
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.own import read_own, write_own
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.inputs.own import read_own, write_own
 
 KEY = 'key "leaselab" { algorithm hmac-sha256; secret "bGVhc2VsYWI="; };\n'
 ZONES = "/var/lib/leaselab-dns/own"

@@ -17,10 +17,10 @@ from tests.plays import ansible
 from tests.tools import AS_ROOT, run, unpacked_kea, unpacked_root
 from tests.versions.test_kea_configurations import ROLE, VERSIONS, known_words
 
-from leaselab.lab.advice import Given
-from leaselab.lab.keama import read_with_keama
-from leaselab.lab.leases import read_leases
-from leaselab.lab.own import read_own
+from leaselab.inputs.advice import Given
+from leaselab.inputs.keama import read_with_keama
+from leaselab.inputs.leases import read_leases
+from leaselab.inputs.own import read_own
 from leaselab.run.own_costs import own_without
 
 FILES = Path(__file__).parents[1] / "data/own"

@@ -8,7 +8,7 @@ import pytest
 from tests.own import DATA, clients_of
 from tests.rooted import LOADS, Rooted, cabled, offered
 
-from leaselab.lab.own import read_own
+from leaselab.inputs.own import read_own
 
 FILES = {
     "own4": "school",

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from tests.plays import play_here
 from tests.tools import AS_ROOT, run, unpacked_root
 
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.releases import numbers, reaches, releases_of
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.releases import numbers, reaches, releases_of
 
 ROOT = Path(__file__).parents[2]
 RELEASES = {

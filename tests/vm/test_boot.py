@@ -9,8 +9,8 @@ import pytest
 from tests.lab.commands import ENVIRONMENT, ROOT, leaselab
 from tests.sources import SourceLists, repository_of
 
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
-from leaselab.lab.transport import connect
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
+from leaselab.lab.hosts.transport import connect
 from leaselab.model.errors import LeaselabError
 
 INVENTORY = ROOT / "inventory" / "vm"

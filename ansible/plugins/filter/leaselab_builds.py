@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from leaselab.lab.artifacts import check_answer, read_record
+from leaselab.builds.artifacts import check_answer, read_record
 from leaselab.model.errors import LeaselabError
 
 

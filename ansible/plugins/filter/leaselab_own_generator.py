@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from leaselab.lab.artifacts import INSTALLED_BY, built_key, is_built_for, pack
+from leaselab.builds.artifacts import INSTALLED_BY, built_key, is_built_for, pack
 
 
 def own_source(folder: str) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from leaselab.lab.releases import check_release, of_apt, releases_of
-from leaselab.lab.roles import lab_roles
+from leaselab.catalog.releases import check_release, of_apt, releases_of
+from leaselab.catalog.roles import lab_roles
 from leaselab.model.errors import LeaselabError
 
 

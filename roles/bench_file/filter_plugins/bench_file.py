@@ -8,7 +8,7 @@ from typing import Any
 
 from ansible.errors import AnsibleFilterError
 
-from leaselab.lab.access import host_access
+from leaselab.lab.hosts.access import host_access
 from leaselab.model.errors import LeaselabError
 
 

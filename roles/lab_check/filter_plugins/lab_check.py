@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from leaselab.lab.roles import lab_roles
+from leaselab.catalog.roles import lab_roles
 
 
 def lab_check_networks(names, hostvars, check_mode, generators, link_mbps):

@@ -1,7 +1,7 @@
 #!/usr/bin/python
 """Ansible module: read the state of a host, and change nothing on it.
 
-It does not judge these facts: `leaselab.lab.findings` does.
+It does not judge these facts: `leaselab.lab.checks.findings` does.
 """
 
 from __future__ import annotations

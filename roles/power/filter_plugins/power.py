@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leaselab.lab.power import (
+from leaselab.lab.hosts.power import (
     CommandPower,
     is_final,
     parse_power,

@@ -13,6 +13,8 @@ from leaselab.analysis.basis import ratio_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import ratio_word
 from leaselab.archive.store import Store
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import check_tasks, inventory_of
 from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
 from leaselab.cli.options import (
@@ -27,11 +29,9 @@ from leaselab.cli.options import (
 from leaselab.cli.own import add_also, add_without, write_and_print
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.lab.advice import Given, advise
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.known_costs import kinds_of_objects, known_costs
-from leaselab.lab.own import Own, read_own
+from leaselab.inputs.advice import Given, advise
+from leaselab.inputs.known_costs import kinds_of_objects, known_costs
+from leaselab.inputs.own import Own, read_own
 from leaselab.model.advice import Advice, Cost, MeasuredCost
 from leaselab.model.errors import LeaselabError, Outcome, regression, usage_error
 from leaselab.model.server import server_name

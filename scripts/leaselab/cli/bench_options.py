@@ -6,12 +6,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from leaselab.catalog.catalogue import find_procedure, find_scenario
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.procedure_options import procedure_overrides
-from leaselab.lab.benches import bench_named, free_bench, read_benches
-from leaselab.lab.catalog import find_procedure, find_scenario
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import PARTNER_GROUP, Inventory
-from leaselab.lab.lease import read_hold
+from leaselab.lab.bench.benches import bench_named, free_bench, read_benches
+from leaselab.lab.bench.lease import read_hold
+from leaselab.lab.hosts.inventory import PARTNER_GROUP, Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario

@@ -6,6 +6,8 @@ import argparse
 import sys
 
 from leaselab.analysis.bisect import Limits
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import check, inventory_of
 from leaselab.cli.duel import add_duel, add_metric, plan_of
 from leaselab.cli.options import (
@@ -26,8 +28,6 @@ from leaselab.cli.outcome import ended, print_next
 from leaselab.cli.own import add_clients, add_config, add_queries, named_scenario
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.checkout import checkout_root
 from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import (
     LeaselabError,

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 
 from leaselab.analysis.error_budget import ErrorBudget
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import check_tasks, inventory_of
 from leaselab.cli.duel import (
     BRANCH_POINT,
@@ -29,8 +31,6 @@ from leaselab.cli.options import (
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.cli.source import PACKAGE
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Record

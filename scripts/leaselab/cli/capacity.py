@@ -44,7 +44,7 @@ from leaselab.cli.own import (
 )
 from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.cli.report import FOLDER
-from leaselab.lab.clients.file import Clients, read_clients
+from leaselab.inputs.clients.file import Clients, read_clients
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.record import Record
 from leaselab.report.capacity import capacity_document, print_capacity

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from leaselab.cli.options import STDOUT, expecting, whole, write_output
-from leaselab.lab.clients.file import Clients
-from leaselab.lab.clients.sources import SHARED, Reader, read_source
-from leaselab.lab.queries.capture import Counted, Names, Read
-from leaselab.lab.queries.names import labels_of
+from leaselab.inputs.clients.file import Clients
+from leaselab.inputs.clients.sources import SHARED, Reader, read_source
+from leaselab.inputs.queries.capture import Counted, Names, Read
+from leaselab.inputs.queries.names import labels_of
 from leaselab.model.errors import Outcome, usage_error
 
 _MOST_TYPES = 6

@@ -9,15 +9,15 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from leaselab.archive.bench_notes import CHECK, write_note
+from leaselab.catalog.catalogue import find_scenario, load_scenarios
+from leaselab.catalog.checkout import checkout_root, usual_results
 from leaselab.cli.bench_options import add_inventory, inventory_of
 from leaselab.cli.options import add_json, add_recover, print_json, read_json
-from leaselab.lab.catalog import find_scenario, load_scenarios
-from leaselab.lab.checkout import checkout_root, usual_results
-from leaselab.lab.contact import contact_all
-from leaselab.lab.inspection import document, judge, judge_networks
-from leaselab.lab.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
-from leaselab.lab.playbook import run_playbook
-from leaselab.lab.status import role_of
+from leaselab.lab.checks.contact import contact_all
+from leaselab.lab.checks.inspection import document, judge, judge_networks
+from leaselab.lab.checks.status import role_of
+from leaselab.lab.deploy.playbook import run_playbook
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP, Inventory
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.moment import now
 from leaselab.model.scenario import Scenario

@@ -166,9 +166,9 @@ def _unknown(words: Sequence[str]) -> LeaselabError:
 
 def _scenario_meant(word: str) -> str:
     """A scenario that a word names, or that is of the server it names; empty for none."""
+    from leaselab.catalog.catalogue import load_scenarios, of_server  # noqa: PLC0415
+    from leaselab.catalog.checkout import checkout_root  # noqa: PLC0415
     from leaselab.cli.run import DEFAULT_SCENARIO  # noqa: PLC0415  # slow, rarely needed
-    from leaselab.lab.catalog import load_scenarios, of_server  # noqa: PLC0415
-    from leaselab.lab.checkout import checkout_root  # noqa: PLC0415
 
     scenarios = load_scenarios(checkout_root() / "scenarios")
     names = [word] if word in scenarios else of_server(word, scenarios)

@@ -12,6 +12,8 @@ from leaselab.analysis.layouts import Cause, OverLayouts
 from leaselab.analysis.profile import ProfileDifference
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
 from leaselab.archive.store import Store
+from leaselab.catalog.catalogue import match_scenarios
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
 from leaselab.cli.options import (
     add_json,
@@ -35,8 +37,6 @@ from leaselab.cli.own import (
     scenarios_with_load,
 )
 from leaselab.cli.source import LISTING, add_listing, list_commits
-from leaselab.lab.catalog import match_scenarios
-from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,

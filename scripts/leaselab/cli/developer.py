@@ -11,10 +11,10 @@ from shlex import quote
 from typing import NoReturn
 
 from leaselab import __version__
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.commands import COMMANDS, INTERRUPTED, Command, below
 from leaselab.cli.options import add_json, add_result, add_results, open_store, print_answer
 from leaselab.cli.parser import help_of, written
-from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, internal_fault, unknown, usage_error
 
 

@@ -12,16 +12,16 @@ from typing import Any
 from leaselab.analysis.layouts import OverLayouts
 from leaselab.analysis.verdict import Comparison
 from leaselab.archive.store import Store
+from leaselab.builds.repository import Repository
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import add_full, add_inventory, check_tasks, inventory_of
 from leaselab.cli.options import add_id_file, add_layouts, number, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.cli.source import PACKAGE
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import Inventory
-from leaselab.lab.repository import Repository
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
 from leaselab.model.procedure import COMPLETED, CPU

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from leaselab.analysis.truth import Judged, Truth, judge, not_measured, truth_of
+from leaselab.catalog.catalogue import find_scenario, match_scenarios, measured_by
+from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.roles import OWN_GENERATOR
 from leaselab.cli.bench_options import add_full, add_inventory, check_tasks, inventory_of
 from leaselab.cli.options import (
     add_json,
@@ -21,9 +24,6 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.lab.catalog import find_scenario, match_scenarios, measured_by
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.roles import OWN_GENERATOR
 from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.dns_answers import is_dns
 from leaselab.model.errors import LeaselabError, Outcome, unknown, usage_error

@@ -7,13 +7,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import add_inventory, add_place, benches_of, inventory_of
 from leaselab.cli.check import inspect
 from leaselab.cli.options import add_json, print_answer, whole
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import GENERATOR_GROUP, Inventory
-from leaselab.lab.lease import forget_hold, read_hold, write_hold
-from leaselab.lab.lock import (
+from leaselab.lab.bench.lease import forget_hold, read_hold, write_hold
+from leaselab.lab.bench.lock import (
     BenchInUseError,
     Hold,
     LockStatus,
@@ -22,7 +21,8 @@ from leaselab.lab.lock import (
     owner_name,
     status,
 )
-from leaselab.lab.transport import Connection, connect
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP, Inventory
+from leaselab.lab.hosts.transport import Connection, connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.run.preparation import bring_up, install_lock, leased
 from leaselab.run.recovery import recover, stop_leftovers

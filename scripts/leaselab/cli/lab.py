@@ -7,16 +7,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import add_inventory, add_place, benches_of, inventory_of
 from leaselab.cli.options import add_json, print_answer
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import GENERATOR_GROUP, Inventory, InventoryHost
-from leaselab.lab.lease import Lease, leased
-from leaselab.lab.lock import BenchInUseError
-from leaselab.lab.made_here import making
-from leaselab.lab.playbook import run_playbook
-from leaselab.lab.power import POWER, VERBS
-from leaselab.lab.transport import NoAnswerError
+from leaselab.lab.bench.lease import Lease, leased
+from leaselab.lab.bench.lock import BenchInUseError
+from leaselab.lab.bench.made_here import making
+from leaselab.lab.deploy.playbook import run_playbook
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP, Inventory, InventoryHost
+from leaselab.lab.hosts.power import POWER, VERBS
+from leaselab.lab.hosts.transport import NoAnswerError
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, unknown, usage_error
 from leaselab.run.preparation import bring_up
 from leaselab.run.recovery import alone, last_maintenance, switch, wait

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from leaselab import __version__
 from leaselab.cli.commands import INTERRUPTED, below, find, overview, verbs
 from leaselab.cli.terminal import guarded_streams
-from leaselab.lab.interrupts import INTERRUPTS, interrupter
+from leaselab.lab.hosts.interrupts import INTERRUPTS, interrupter
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.model.procedure import WHERE
 

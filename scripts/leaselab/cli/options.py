@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from leaselab.archive.disk import write_whole, writing
 from leaselab.archive.store import Store
-from leaselab.lab.checkout import checkout_root, usual_results
-from leaselab.lab.documents import parse_json
-from leaselab.lab.plain_file import content_of, not_read, stdin_of
+from leaselab.catalog.checkout import checkout_root, usual_results
+from leaselab.catalog.documents import parse_json
+from leaselab.catalog.plain_file import content_of, not_read, stdin_of
 from leaselab.model.errors import usage_error
 from leaselab.model.text import escaped_json
 
@@ -189,12 +189,12 @@ def check_patterns(store: Store, patterns: Iterable[str]) -> None:
     for pattern in patterns:
         if fnmatch.filter(measured, pattern):
             continue
-        from leaselab.lab import catalog  # noqa: PLC0415  # slow, and rarely needed
+        from leaselab.catalog import catalogue  # noqa: PLC0415  # slow, and rarely needed
 
-        families = catalog.known_families(checkout_root() / "scenarios")
+        families = catalogue.known_families(checkout_root() / "scenarios")
         known = measured.union(*(family.scenarios for family in families.values()))
         if not fnmatch.filter(known, pattern):
-            raise catalog.unknown_scenario(pattern, families, measured)
+            raise catalogue.unknown_scenario(pattern, families, measured)
 
 
 def print_json(value: object) -> None:

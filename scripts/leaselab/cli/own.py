@@ -8,20 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from leaselab.catalog.catalogue import match_scenarios
+from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.kept_scenarios import Made, kept_beside
 from leaselab.cli.options import number, only_with, whole, without_effect
 from leaselab.cli.parser import ANY, Choosing, hidden
-from leaselab.lab.catalog import match_scenarios
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.clients.arrivals import Arrivals
-from leaselab.lab.clients.file import Clients, read_clients
-from leaselab.lab.clients.load import with_clients
-from leaselab.lab.keama import read_with_keama
-from leaselab.lab.kept_scenarios import Made, kept_beside
-from leaselab.lab.leases import read_leases
-from leaselab.lab.own import Own, read_own, write_own
-from leaselab.lab.queries.file import read_queries
-from leaselab.lab.queries.load import ORDERS, Asked, with_queries
-from leaselab.lab.queries.zones import read_zone
+from leaselab.inputs.clients.arrivals import Arrivals
+from leaselab.inputs.clients.file import Clients, read_clients
+from leaselab.inputs.clients.load import with_clients
+from leaselab.inputs.keama import read_with_keama
+from leaselab.inputs.leases import read_leases
+from leaselab.inputs.own import Own, read_own, write_own
+from leaselab.inputs.queries.file import read_queries
+from leaselab.inputs.queries.load import ORDERS, Asked, with_queries
+from leaselab.inputs.queries.zones import read_zone
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.replay import MOST_MINUTES, REPLAY
 

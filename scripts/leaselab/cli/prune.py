@@ -25,12 +25,12 @@ from leaselab.archive.prune import (
 )
 from leaselab.archive.row import UNREADABLE
 from leaselab.archive.store import Store
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import add_place, benches_of
 from leaselab.cli.options import add_json, add_results, open_store, print_answer, whole
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import BUILDER_GROUP, Inventory
-from leaselab.lab.playbook import run_playbook
-from leaselab.lab.transport import connect
+from leaselab.lab.deploy.playbook import run_playbook
+from leaselab.lab.hosts.inventory import BUILDER_GROUP, Inventory
+from leaselab.lab.hosts.transport import connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.report.listing import aligned
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from leaselab.analysis.releases import Release
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
+from leaselab.catalog.catalogue import known_families, load_families
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.options import (
     add_json,
     add_results,
@@ -19,8 +21,6 @@ from leaselab.cli.options import (
     without_effect,
     write_output,
 )
-from leaselab.lab.catalog import known_families, load_families
-from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.run.pair import PREVIOUS, load_previous
 from leaselab.run.task import open_source

@@ -13,13 +13,13 @@ import msgspec
 
 from leaselab.archive.running import BENCH_FILE
 from leaselab.archive.store import Store
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import add_inventory, inventory_of
 from leaselab.cli.options import add_json, add_result, add_results, open_store
 from leaselab.cli.progress import progress
 from leaselab.cli.run import measure_shown
-from leaselab.lab.bench_file import parse_measured
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.checkout import checkout_root
+from leaselab.lab.deploy.bench_file import parse_measured
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.identity import Subject

@@ -6,14 +6,14 @@ import argparse
 import sys
 from contextlib import ExitStack
 
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.options import add_json, add_recover, add_results, open_store
 from leaselab.cli.outcome import show_sealed
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.lab.benches import bench_named, read_benches
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import Inventory
-from leaselab.lab.lease import Lease, leased
+from leaselab.lab.bench.benches import bench_named, read_benches
+from leaselab.lab.bench.lease import Lease, leased
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.record import GENERATOR

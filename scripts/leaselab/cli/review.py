@@ -29,7 +29,7 @@ from leaselab.cli.options import (
     stdout_is_taken,
     write_output,
 )
-from leaselab.lab.inventory import Inventory
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model import moment
 from leaselab.model.changes import Acceptance
 from leaselab.model.errors import LeaselabError, Outcome, usage_error

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leaselab.analysis.matrix import cell_of
+from leaselab.catalog.catalogue import match_scenarios
+from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.roles import debian_releases
 from leaselab.cli.bench_options import add_full, add_inventory, check_tasks, inventory_of
 from leaselab.cli.options import (
     add_id_file,
@@ -44,10 +47,7 @@ from leaselab.cli.source import (
     same_source,
     source_of,
 )
-from leaselab.lab.catalog import match_scenarios
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import Inventory
-from leaselab.lab.roles import debian_releases
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.errors import Outcome, unknown, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
+from leaselab.catalog.catalogue import find_procedure, find_scenario, match_scenarios, of_server
+from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.documents import parse_json
+from leaselab.catalog.roles import options_of
 from leaselab.cli.options import print_json
-from leaselab.lab.catalog import find_procedure, find_scenario, match_scenarios, of_server
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.documents import parse_json
-from leaselab.lab.roles import options_of
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, unknown, usage_error
 from leaselab.model.procedure import WHERE

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from leaselab.archive.schema import document_of
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.options import (
     add_json,
     add_result,
@@ -15,7 +16,6 @@ from leaselab.cli.options import (
     without_effect,
 )
 from leaselab.cli.procedure_options import add_generator
-from leaselab.lab.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> Outcome:
     try:
         record = store.load(ref)
     except LeaselabError as error:
-        from leaselab.lab.catalog import load_scenarios  # noqa: PLC0415  # slow, rarely needed
+        from leaselab.catalog.catalogue import load_scenarios  # noqa: PLC0415  # slow, rarely needed
 
         if ref in load_scenarios(checkout_root() / "scenarios"):
             error.what, made = f"no result of {ref} yet", f"`leaselab run {ref}` makes one"

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from leaselab.builds.repository import Repository
+from leaselab.catalog.roles import built_generators
 from leaselab.cli.options import print_answer, whole, without_effect
 from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.cli.procedure_options import add_generator
-from leaselab.lab.repository import Repository
-from leaselab.lab.roles import built_generators
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit

@@ -13,8 +13,14 @@ from leaselab.archive.store import Store
 from leaselab.cli.bench_options import add_inventory, benches_of
 from leaselab.cli.options import add_json, add_results, open_store, print_json
 from leaselab.cli.report import FOLDER
-from leaselab.lab.inventory import GENERATOR_GROUP
-from leaselab.lab.status import BenchStatus, HostStatus, bench_statuses, role_of, state_of
+from leaselab.lab.checks.status import (
+    BenchStatus,
+    HostStatus,
+    bench_statuses,
+    role_of,
+    state_of,
+)
+from leaselab.lab.hosts.inventory import GENERATOR_GROUP
 from leaselab.model.errors import Outcome
 from leaselab.model.moment import now
 from leaselab.report.benches import bench_table, check_words, recovery_words, result_words

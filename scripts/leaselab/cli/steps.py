@@ -8,6 +8,7 @@ from pathlib import Path
 
 from leaselab.archive.disk import writing
 from leaselab.archive.running import BENCH_FILE
+from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import add_full, add_inventory, asked, inventory_of
 from leaselab.cli.options import (
     add_id_file,
@@ -23,10 +24,9 @@ from leaselab.cli.outcome import show_failure, show_sealed
 from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.source import add_commit, one_commit, source_of
-from leaselab.lab import lease
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.checkout import checkout_root
-from leaselab.lab.inventory import Inventory
+from leaselab.lab.bench import lease
+from leaselab.lab.deploy.bench_file import parse_bench
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import GENERATOR

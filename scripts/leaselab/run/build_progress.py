@@ -12,9 +12,9 @@ from typing import TextIO
 import msgspec
 
 from leaselab.archive.live import LiveFeed
-from leaselab.lab.checkout import announce
-from leaselab.lab.playbook import Event
-from leaselab.lab.transport import connect
+from leaselab.catalog.checkout import announce
+from leaselab.lab.deploy.playbook import Event
+from leaselab.lab.hosts.transport import connect
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError
 from leaselab.model.journal import BuildStep, live_entry_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaselab.lab.catalog import find_procedure, load_scenarios, measured_by
-from leaselab.lab.checkout import checkout_root
+from leaselab.catalog.catalogue import find_procedure, load_scenarios, measured_by
+from leaselab.catalog.checkout import checkout_root
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario

@@ -14,7 +14,7 @@ from leaselab.analysis.profile import ProfileDifference, difference, spent_of
 from leaselab.analysis.verdict import Comparison, compare, one_duel
 from leaselab.archive.calibration import calibrating
 from leaselab.archive.store import Store
-from leaselab.lab.checkout import announce, say
+from leaselab.catalog.checkout import announce, say
 from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
 from leaselab.model.identity import Conditions

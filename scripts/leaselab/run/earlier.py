@@ -11,7 +11,7 @@ import msgspec
 from leaselab.analysis.error_budget import ErrorBudget, error_budget
 from leaselab.archive.calibration import calibrating
 from leaselab.archive.store import Store
-from leaselab.lab.checkout import say
+from leaselab.catalog.checkout import say
 from leaselab.model.bench import Bench
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.identity import Conditions, Subject

@@ -17,9 +17,9 @@ from pathlib import Path, PurePosixPath
 from leaselab.archive.published import published, published_bench
 from leaselab.archive.running import BENCH_FILE, RunningSweep, keep_access, with_access
 from leaselab.archive.store import Store
-from leaselab.lab.inventory import Inventory
-from leaselab.lab.servers import apart
-from leaselab.lab.transport import Connection
+from leaselab.lab.contract.servers import apart
+from leaselab.lab.hosts.inventory import Inventory
+from leaselab.lab.hosts.transport import Connection
 from leaselab.measure.generators import check_fits
 from leaselab.measure.point import Point
 from leaselab.model import moment

@@ -12,8 +12,8 @@ from leaselab.analysis.culprits import Gap
 from leaselab.analysis.layouts import OverLayouts
 from leaselab.analysis.verdict import Comparison
 from leaselab.archive.changes import note_search
-from leaselab.lab.checkout import say
-from leaselab.lab.repository import Repository
+from leaselab.builds.repository import Repository
+from leaselab.catalog.checkout import say
 from leaselab.model import changes, moment
 from leaselab.model.bounds import clipped
 from leaselab.model.errors import BELIEVED, Outcome, invalid_measurement

@@ -13,15 +13,15 @@ from leaselab.archive.live import LiveFeed
 from leaselab.archive.published import by_role, published
 from leaselab.archive.running import RunningSweep
 from leaselab.archive.store import Store
-from leaselab.lab.deployment import distrust_deployment
-from leaselab.lab.lease import Lease
-from leaselab.lab.lock import BenchLock, lease_s
-from leaselab.lab.place import placed, sending
-from leaselab.lab.remote import RemoteGenerator, RemoteHost, check_tuned, watching
-from leaselab.lab.roles import hears_anybody
-from leaselab.lab.server import ContractServer
-from leaselab.lab.servers import Servers
-from leaselab.lab.transport import Connection, connect
+from leaselab.catalog.roles import hears_anybody
+from leaselab.lab.bench.lease import Lease
+from leaselab.lab.bench.lock import BenchLock, lease_s
+from leaselab.lab.contract.remote import RemoteGenerator, RemoteHost, check_tuned, watching
+from leaselab.lab.contract.server import ContractServer
+from leaselab.lab.contract.servers import Servers
+from leaselab.lab.deploy.deployment import distrust_deployment
+from leaselab.lab.hosts.place import placed, sending
+from leaselab.lab.hosts.transport import Connection, connect
 from leaselab.measure.generators import adapter_of
 from leaselab.measure.point import Point, journaled
 from leaselab.measure.ports import Listener, Watch

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from leaselab.analysis.duel import Answer
 from leaselab.analysis.verdict import Comparison, Limit
-from leaselab.lab.advice import Given, Judge, judges
-from leaselab.lab.catalog import find_scenario
-from leaselab.lab.checkout import announce, checkout_root
-from leaselab.lab.commented_json import Array, Document, as_document
-from leaselab.lab.configuration import Match
-from leaselab.lab.known_costs import Rewriting
-from leaselab.lab.own import Own, own_of, write_own
+from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.checkout import announce, checkout_root
+from leaselab.inputs.advice import Given, Judge, judges
+from leaselab.inputs.commented_json import Array, Document, as_document
+from leaselab.inputs.configuration import Match
+from leaselab.inputs.known_costs import Rewriting
+from leaselab.inputs.own import Own, own_of, write_own
 from leaselab.measure.generators import adapter_of
 from leaselab.model.advice import Advice, OwnCost
 from leaselab.model.errors import LeaselabError, Outcome, usage_error

@@ -12,7 +12,7 @@ from leaselab.analysis.ratio import runs_of
 from leaselab.analysis.verdict import compare, proven_rate
 from leaselab.archive.row import Row
 from leaselab.archive.store import Store
-from leaselab.lab.repository import Repository
+from leaselab.builds.repository import Repository
 from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
 from leaselab.model.identity import Conditions, build_of
 from leaselab.model.procedures.profile import PROFILE

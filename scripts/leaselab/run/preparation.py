@@ -15,10 +15,13 @@ from typing import Any
 from leaselab.archive.ident import is_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.store import Store
-from leaselab.lab import lease as locked
-from leaselab.lab.artifacts import built_key, read_record
-from leaselab.lab.checkout import announce, checkout_root, kept_folder, say
-from leaselab.lab.deployment import (
+from leaselab.builds.artifacts import built_key, read_record
+from leaselab.catalog.checkout import announce, checkout_root, kept_folder, say
+from leaselab.lab.bench import lease as locked
+from leaselab.lab.bench.lease import Lease
+from leaselab.lab.bench.lock import BenchInUseError, NoLockError
+from leaselab.lab.bench.made_here import making
+from leaselab.lab.deploy.deployment import (
     Deployment,
     forget_deployment,
     host_states,
@@ -27,11 +30,8 @@ from leaselab.lab.deployment import (
     stands,
     write_deployment,
 )
-from leaselab.lab.inventory import BUILDER_GROUP, GENERATOR_GROUP, Inventory
-from leaselab.lab.lease import Lease
-from leaselab.lab.lock import BenchInUseError, NoLockError
-from leaselab.lab.made_here import making
-from leaselab.lab.playbook import Event, PlaybookStats, run_playbook
+from leaselab.lab.deploy.playbook import Event, PlaybookStats, run_playbook
+from leaselab.lab.hosts.inventory import BUILDER_GROUP, GENERATOR_GROUP, Inventory
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.source import Commit
 from leaselab.model.text import CLEAR, Control

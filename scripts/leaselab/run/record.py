@@ -20,7 +20,7 @@ from leaselab.analysis.steadiness import UNSTEADY, unsteady
 from leaselab.analysis.summary import at_least, metrics_of
 from leaselab.archive.published import public_word
 from leaselab.archive.running import BENCH_FILE
-from leaselab.lab.inventory import Inventory
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.point import Point
 from leaselab.model import moment, record
 from leaselab.model.bench import Bench, GeneratorTool, ServerUnderTest

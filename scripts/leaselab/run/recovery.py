@@ -12,22 +12,22 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
-from leaselab.lab.boot import boot_of, silent, wait_for_boot
-from leaselab.lab.checkout import announce, checkout_root, usual_results
-from leaselab.lab.inventory import (
+from leaselab.catalog.checkout import announce, checkout_root, usual_results
+from leaselab.catalog.roles import lab_roles, roles_of
+from leaselab.lab.bench.lease import Lease, leased
+from leaselab.lab.bench.lock import NoLockError
+from leaselab.lab.checks.status import role_of
+from leaselab.lab.contract.server import STOP_TIMEOUT_S
+from leaselab.lab.deploy.playbook import run_playbook
+from leaselab.lab.hosts.boot import boot_of, silent, wait_for_boot
+from leaselab.lab.hosts.inventory import (
     GENERATOR_GROUP,
     PARTNER_GROUP,
     SERVER_GROUP,
     Inventory,
     InventoryHost,
 )
-from leaselab.lab.lease import Lease, leased
-from leaselab.lab.lock import NoLockError
-from leaselab.lab.playbook import run_playbook
-from leaselab.lab.roles import lab_roles, roles_of
-from leaselab.lab.server import STOP_TIMEOUT_S
-from leaselab.lab.status import role_of
-from leaselab.lab.transport import Connection, connect
+from leaselab.lab.hosts.transport import Connection, connect
 from leaselab.model.errors import lab_broken
 from leaselab.model.moment import now
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaselab.lab.checkout import announce, say
+from leaselab.catalog.checkout import announce, say
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.record import Record
 from leaselab.run.experiment import Ended

@@ -9,7 +9,7 @@ import msgspec
 
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.running import RunningSweep
-from leaselab.lab.checkout import checkout_root, say
+from leaselab.catalog.checkout import checkout_root, say
 from leaselab.measure.ports import RELOAD
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, usage_error

@@ -13,11 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from leaselab.lab.catalog import find_procedure
-from leaselab.lab.checkout import checkout_root, kept_folder
-from leaselab.lab.releases import check_release, tagged
-from leaselab.lab.repository import Repository, open_repository
-from leaselab.lab.roles import ROLES, apart
+from leaselab.builds.repository import Repository, open_repository
+from leaselab.catalog.catalogue import find_procedure
+from leaselab.catalog.checkout import checkout_root, kept_folder
+from leaselab.catalog.releases import check_release, tagged
+from leaselab.catalog.roles import ROLES, apart
 from leaselab.model.errors import usage_error
 from leaselab.model.identity import Subject
 from leaselab.model.procedures import AnyProcedure

@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 
 from leaselab.archive.running import BENCH_FILE
-from leaselab.lab.bench_file import parse_bench
-from leaselab.lab.checkout import checkout_root, say
-from leaselab.lab.deployment import (
+from leaselab.catalog.checkout import checkout_root, say
+from leaselab.lab.contract.servers import can_have_company
+from leaselab.lab.deploy.bench_file import parse_bench
+from leaselab.lab.deploy.deployment import (
     digest,
     forget_deployment,
     host_states,
@@ -22,8 +23,7 @@ from leaselab.lab.deployment import (
     variants_there,
     write_deployment,
 )
-from leaselab.lab.inventory import Inventory
-from leaselab.lab.servers import can_have_company
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import AnyProcedure
@@ -52,7 +52,7 @@ def deploy(
     the version of the inventory or, on a requested `distribution`, in its own version.
     `generator_build` is the build of the generator; without it, the packaged or installed one
     is used.  `places` on the test network are the first, or both `PLACES`: the second is left
-    out where the server cannot be up at both at once (`leaselab.lab.servers.can_have_company`).
+    out where the server cannot be up at both at once (`servers.can_have_company`).
     Deployed variants to `keep` are never removed for others.  Unless `full`, playbooks are
     skipped for an address where the last deployment was the same and is still valid.
     """

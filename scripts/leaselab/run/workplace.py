@@ -11,9 +11,9 @@ from typing import Any
 from leaselab.analysis.credibility import beyond_quota
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.store import Store
-from leaselab.lab.checkout import announce, checkout_root
-from leaselab.lab.inventory import Inventory
-from leaselab.lab.releases import check_release, of_source, of_suite
+from leaselab.catalog.checkout import announce, checkout_root
+from leaselab.catalog.releases import check_release, of_source, of_suite
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken

@@ -6,12 +6,12 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, leaselab
 
-from leaselab.lab.catalog import find_procedure, find_scenario
-from leaselab.lab.inventory import read_inventory
-from leaselab.lab.remote import RemoteGenerator, watching
-from leaselab.lab.server import ContractServer
-from leaselab.lab.servers import Servers, apart
-from leaselab.lab.transport import connect
+from leaselab.catalog.catalogue import find_procedure, find_scenario
+from leaselab.lab.contract.remote import RemoteGenerator, watching
+from leaselab.lab.contract.server import ContractServer
+from leaselab.lab.contract.servers import Servers, apart
+from leaselab.lab.hosts.inventory import read_inventory
+from leaselab.lab.hosts.transport import connect
 from leaselab.measure.generators import adapter_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.trial import Load

@@ -6,9 +6,9 @@ import pytest
 from tests.inventories import local_lab
 from tests.lab_reading import GENERATOR, MANAGEMENT, RECORDED, ROOT, SERVER
 
-from leaselab.lab.catalog import load_scenarios, measured_by
-from leaselab.lab.contact import Contact
-from leaselab.lab.inspection import judge
+from leaselab.catalog.catalogue import load_scenarios, measured_by
+from leaselab.lab.checks.contact import Contact
+from leaselab.lab.checks.inspection import judge
 
 DNS = {"bind9", "knot", "nsd", "pdns_recursor", "powerdns", "responder", "unbound"}
 

@@ -12,9 +12,9 @@ from tests.lab_reading import (
     only_fault,
 )
 
-from leaselab.lab.contact import Contact
-from leaselab.lab.findings import CONTROLLER, Finding, Level
-from leaselab.lab.inspection import document, judge
+from leaselab.lab.checks.contact import Contact
+from leaselab.lab.checks.findings import CONTROLLER, Finding, Level
+from leaselab.lab.checks.inspection import document, judge
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 

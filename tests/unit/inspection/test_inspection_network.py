@@ -8,10 +8,10 @@ import pytest
 from tests.inventories import parsed
 from tests.lab_reading import GENERATOR, PARTNER, SERVER, faults, interface, only_fault
 
-from leaselab.lab.contact import Contact
-from leaselab.lab.findings import CONTROLLER, Level
-from leaselab.lab.inspection import judge
-from leaselab.lab.inventory import BUILDER_GROUP
+from leaselab.lab.checks.contact import Contact
+from leaselab.lab.checks.findings import CONTROLLER, Level
+from leaselab.lab.checks.inspection import judge
+from leaselab.lab.hosts.inventory import BUILDER_GROUP
 
 MORE = re.compile(r" of \S+ and \d+ more")
 """The scenarios of a pool, of which there are more with each experiment."""

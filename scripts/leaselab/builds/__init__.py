@@ -1,0 +1,1 @@
+"""What is built: repositories of servers, and artifacts of their commits."""

@@ -1,0 +1,1 @@
+"""What can be measured: scenarios, what roles declare, and where both are kept."""

@@ -1,0 +1,1 @@
+"""Users' configurations, leases, captures and queries, read into scenarios and loads."""

@@ -1,0 +1,162 @@
+"""The classes of a dnsmasq.conf: what a client's message has for a tag to be set."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from leaselab.inputs.dnsmasq.lines import tag_of
+
+_TEXTS = {
+    "dhcp-vendorclass": {4: ("options", 60), 6: ("options", 16)},
+    "dhcp-userclass": {4: ("options", 77), 6: ("options", 15)},
+    "dhcp-circuitid": {4: ("agent", 1), 6: ("agent", 18)},
+    "dhcp-remoteid": {4: ("agent", 2), 6: ("agent", 37)},
+    "dhcp-subscrid": {4: ("agent", 6), 6: ("agent", 38)},
+}
+"""Where what a class tests is, by the family."""
+_ARCHITECTURE, _VENDOR_IDENT, _CLIENT_ID = 93, 124, 61
+_MATCHED = {"client-arch": _ARCHITECTURE, "vendor-class": 60, "user-class": 77, "hostname": 12}
+_PATTERN = re.compile(
+    r"(?:[0-9a-f]{1,2}-)?((?:(?:[0-9a-f]{1,2}|\*):){5}(?:[0-9a-f]{1,2}|\*))", re.IGNORECASE
+)
+"""A hardware address, of which octets may be ``*``."""
+MACS = ("macs", 0)
+"""Where a class tests the hardware address."""
+ANY = "*:*:*:*:*:*"
+
+
+class Class(NamedTuple):
+    """What sets a tag: a field of a client's message and its value."""
+
+    tag: str
+    where: tuple[str, int]
+    """``options`` or ``agent`` and a code, or `MACS`."""
+    value: bytes | str
+    name: str
+
+    @property
+    def is_part(self):
+        """Whether a packet has it whose option has its value anywhere."""
+        return self.name.startswith(("dhcp-vendorclass", "dhcp-userclass", "dhcp-match"))
+
+    @property
+    def packet(self):
+        """What a client sends that has it."""
+        return {self.where: self.value}
+
+
+def covers(pattern, mac):
+    """Whether a pattern has all hardware addresses of another."""
+    parts = zip(pattern.split(":"), mac.split(":"), strict=True)
+    return all(part in ("*", other) for part, other in parts)
+
+
+def pattern_of(word):
+    """The pattern of hardware addresses that a word is, in one form; empty for another."""
+    match = _PATTERN.fullmatch(word)
+    parts = match[1].lower().split(":") if match else []
+    return ":".join(part if part == "*" else part.zfill(2) for part in parts)
+
+
+def tags_of(words):
+    """The tags that a rule wants."""
+    return [tag_of(word, ("tag:", "net:")) or word for word in words if word]
+
+
+def match(wanted, tags):
+    """Whether all wanted tags are there, and none that is not to be."""
+    return all(
+        (tag[1:] not in tags) if tag[:1] in ("!", "#") else tag in tags for tag in wanted
+    )
+
+
+def class_of(line, family):
+    """Return the class that a line defines, or its tag where its test is not worked out.
+
+    None for a line that defines none.
+    """
+    words = line.words
+    tag = tag_of(words[0], ("set:",)) or words[0] if words else ""
+    where, value = None, None
+    if line.name in _TEXTS and len(words) > 1:
+        where = _TEXTS[line.name][family]
+        value = _value(line.name, words[1:], family)
+    elif line.name == "dhcp-mac" and len(words) > 1 and family == 4:
+        where, value = MACS, pattern_of(words[1]) or None
+    elif line.name == "dhcp-match" and family == 4 and len(words) > 1:
+        where, value = _matched(words[1], words[2:])
+    elif line.name == "dhcp-name-match" and family == 4 and len(words) > 1:
+        where, value = ("options", 12), words[1].rstrip("*").encode()
+    elif line.name not in ("dhcp-match", "dhcp-name-match", "dhcp-mac", *_TEXTS):
+        return None
+    if where is None or value is None:
+        return tag
+    return Class(tag, where, value, f"{line.name} {tag}")
+
+
+def _value(name, words, family):
+    """The bytes that a class tests; None where they are not worked out."""
+    enterprise = 0
+    if words[0].startswith("enterprise:"):
+        number = words[0].removeprefix("enterprise:")
+        enterprise = int(number) if re.fullmatch("[0-9]{1,9}", number) else 0
+        words = words[1:]
+    text = ",".join(words)
+    is_text = name in ("dhcp-vendorclass", "dhcp-userclass")
+    value = text.encode() if is_text else digits_of(text) or text.encode()
+    if not 0 < len(value) < 256:
+        return None
+    if family == 6 and is_text:
+        value = len(value).to_bytes(2, "big") + value
+    if family == 6 and name == "dhcp-vendorclass":
+        value = enterprise.to_bytes(4, "big") + value
+    if family == 6 and name == "dhcp-remoteid":
+        value = enterprise.to_bytes(4, "big") + value
+    return value
+
+
+def _matched(option, words):
+    """The option that a dhcp-match tests, and its bytes; None where not worked out."""
+    if option.startswith("vi-encap:"):
+        number = option.removeprefix("vi-encap:")
+        data = _tested(words)
+        if data is None or not re.fullmatch("[0-9]{1,9}", number):
+            return None, None
+        sizes = bytes([len(data) + 1, len(data)])  # of all data, and of the first
+        return ("options", _VENDOR_IDENT), int(number).to_bytes(4, "big") + sizes + data
+    name = option.removeprefix("option:")
+    code = _MATCHED.get(name, int(name) if re.fullmatch("[0-9]{1,3}", name) else 0)
+    if not 0 < code < 255 or code == _CLIENT_ID or (code == _ARCHITECTURE and not words):
+        return None, None
+    if code == _ARCHITECTURE and re.fullmatch("[0-9]{1,5}", words[0]):
+        return ("options", code), (int(words[0]) % 65536).to_bytes(2, "big")
+    return ("options", code), _tested(words)
+
+
+def _tested(words):
+    """The bytes of a value: hexadecimal digits, of which some do not matter, or a text."""
+    if len(words) > 1:
+        return None
+    word = words[0] if words else "leaselab"
+    if re.fullmatch(r"([0-9a-f]{1,2}|\*)(:([0-9a-f]{1,2}|\*))+", word, re.IGNORECASE):
+        return bytes(int(part.replace("*", "0"), 16) for part in word.split(":"))
+    if re.fullmatch("[0-9.]*", word) or not word.isascii() or len(word) > 200:
+        return None  # a number or an address
+    return word.encode()
+
+
+def digits_of(word):
+    """The bytes of hexadecimal digits, with colons or without; None for another word."""
+    if not re.fullmatch("[0-9a-fA-F:]+", word):
+        return None
+    parts = word.split(":") if ":" in word else [word]
+    try:
+        return bytes.fromhex("".join(part.zfill(len(part) + len(part) % 2) for part in parts))
+    except ValueError:
+        return None
+
+
+def hex_of(value):
+    """Bytes as leaseload reads them."""
+    return f"hex:{value.hex()}"

@@ -1,0 +1,340 @@
+"""The clients that a dnsmasq.conf is made for: ranges, classes, reservations."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import math
+import re
+from collections import defaultdict
+from heapq import heapify, heapreplace
+from itertools import islice
+
+from leaselab.inputs.dnsmasq.classes import MACS, Class, class_of, hex_of, match, tags_of
+from leaselab.inputs.dnsmasq.hosts import Host, Makers
+from leaselab.inputs.dnsmasq.lines import tag_of
+from leaselab.inputs.dnsmasq.tags import Tags, by_tag
+from leaselab.inputs.own_kinds import INFORMING, Kinds, relay_in
+from leaselab.model.pool import POOL_USE_LIMIT
+
+MOST_KINDS = 4096
+_LEASE_MAX = 1000
+"""Leases that dnsmasq holds where its file does not say how many."""
+
+
+class Place:
+    """A range with its subnet, and a relay in it."""
+
+    def __init__(self, held, order):
+        self.held, self.prefix, self.order = held, held.prefix, order
+        self.relay = relay_in(held.prefix, ())
+        self._reserved, self.part = set(), 1.0
+        """Addresses that only one client gets, and the part of its addresses that is its own
+        where ranges overlap."""
+        self.room = self.taken = 0
+        """Clients that may get its free addresses, and those of them with a dhcp-host."""
+
+    def reserve(self, address):
+        """Note an address that only one client gets."""
+        low, high = self.held.ends
+        if self.held.size and low <= int(address) <= high:
+            self._reserved.add(address)
+
+    @property
+    def free(self):
+        """How many addresses any client may get."""
+        return round((self.held.size - len(self._reserved)) * self.part)
+
+    @property
+    def left(self):
+        """Clients that may get its addresses, but those with a dhcp-host."""
+        return self.room - self.taken
+
+
+class Near:
+    """Ranges by their subnets."""
+
+    def __init__(self, places):
+        self._by_length = {}
+        for place in places:
+            version, length = place.prefix.version, place.prefix.prefixlen
+            key = (version, length, int(place.prefix.netmask))
+            of_length = self._by_length.setdefault(key, {})
+            of_length.setdefault(int(place.prefix.network_address), []).append(place)
+
+    def of(self, address):
+        """The ranges in whose subnets an address is."""
+        return [
+            place
+            for (version, _, mask), of_length in self._by_length.items()
+            if version == address.version
+            for place in of_length.get(int(address) & mask, ())
+        ]
+
+
+class Rooms:
+    """Ranges by the tags that they want, and which of them has the most room."""
+
+    def __init__(self, places):
+        self._groups = {}
+        for place in places:
+            self._groups.setdefault(tuple(place.held.filter), []).append(place)
+        self._filters = list(self._groups)
+        self._numbers = by_tag(self._filters)
+
+    def of(self, tags):
+        """The groups of ranges for clients with some tags."""
+        numbers = {at for tag in (*tags, "") for at in self._numbers[tag]}
+        wanted = (self._filters[at] for at in numbers)
+        return [self._groups[one] for one in wanted if match(one, tags)]
+
+    def fill(self):
+        """Note the room that each range has."""
+        for places in self._groups.values():
+            places[:] = [(-place.left, place.order, place) for place in places]
+            heapify(places)
+
+    def take(self, tags):
+        """Have a client with some tags take room; return its range, None where none has any."""
+        most = min(self.of(tags), key=lambda places: places[0][:2])
+        *_, place = most[0]
+        if not place.left:
+            return None
+        place.taken += 1
+        heapreplace(most, (-place.left, place.order, place))
+        return place
+
+
+class Clients(Kinds):
+    """Kinds of clients that dnsmasq answers, and clients that it would not answer."""
+
+    def __init__(self, form, most):
+        """At most `most` clients take half of the free addresses, by the sizes of ranges."""
+        lines, hosts, family = form.lines, form.hosts, form.family
+        super().__init__(family)
+        routers = [
+            word
+            for line in lines
+            if line.name in ("dhcp-option", "dhcp-option-force")
+            and {"3", "option:router"}.intersection(line.words)
+            for word in line.words
+        ]
+        self._places = [Place(held, at) for at, held in enumerate(form.ranges)]
+        self._near = Near(self._places)
+        for word in reversed(routers):
+            with contextlib.suppress(ValueError):
+                for place in self._near.of(ipaddress.ip_address(word)):
+                    place.relay = relay_in(place.prefix, [word])
+        _share([place for place in self._places if place.held.size])
+        classes = [made for line in lines for made in self._class(line)]
+        of_hosts = [Host(line, family) for line in hosts]
+        self._makers = Makers(of_hosts if family == 4 else [])
+        self._tags = Tags(
+            classes,
+            [_rule(line.words) for line in lines if line.name == "tag-if"],
+            [tags_of(line.words) for line in lines if line.name == "dhcp-ignore"],
+            self._makers,
+        )
+        self._rooms = Rooms([place for place in self._places if place.held.size])
+        self._filters = {
+            tag.lstrip("!#") for place in self._places for tag in place.held.filter
+        }
+        self._ways = classes + [
+            Class((*host.tags[1:], *host.tags)[0], MACS, host.maker, host.line.name)
+            for host in of_hosts
+            if host.maker
+        ]
+        self._plain = self._seen({})
+        self._ways = [(one, self._seen(one.packet)) for one in self._ways]
+        self._ways = [(one, tags) for one, tags in self._ways if tags is not None]
+        self._by_tag, self._turn = defaultdict(list), 0
+        for one, tags in self._ways:
+            for tag in tags:
+                self._by_tag[tag].append((one, tags))
+        self._macs = {}
+        """The hardware addresses that are left of each pattern."""
+        leases = _lease_max(lines)
+        without, reserved = self._of_hosts(of_hosts, leases)
+        wanted = sum(place.free for place in self._places)
+        held = min(wanted, leases - reserved)
+        share = min(POOL_USE_LIMIT * held, most) / wanted if wanted else 0
+        clients = math.ceil(share) and (math.floor(share * wanted) or 1)
+        for place in self._places:
+            if place.free:
+                place.room = min(clients, math.floor(place.free * share) or 1)
+                clients -= place.room
+        self._of_hosts_without(without)
+        is_leasing = reserved or any(place.held.size for place in self._places)
+        self.informs = family == 6 and not is_leasing
+        """Whether all clients ask for options alone, as no range has a lease."""
+        for place in self._places:
+            if self.informs and place.held.is_static:
+                place.room = max(1, min(INFORMING, most // len(self._places)))
+            self._of_range(place)
+        self.add_reserved()
+        self.size = self.addresses(held)
+
+    def _of_hosts(self, hosts, leases):
+        """Note clients with a reserved address, at most as many as there are leases.
+
+        Return those without an address, each with the ranges that may give it one, and the
+        number of the others.
+        """
+        without, reserved, left_out = [], 0, 0
+        come, again = set(), []
+        for host in hosts:
+            placed = self._placed(host)
+            for place, address in placed:
+                place.reserve(address)
+            if not host.has_client:
+                continue
+            places = self._served(host, [place for place, _ in placed])
+            if host.identity is None or not places:
+                known = host.identity is not None
+                why = "in no range" if known else "no client is known to have it"
+                self.say(f"{host.line.where}: {host.line.name} {host.line.value[:60]}: {why}")
+            elif str(host.identity) in come:
+                again.append(host.line)
+            elif not host.addresses:
+                without.append((host, self._seen({}, host)))
+            elif reserved == leases:
+                left_out += 1
+            else:
+                reserved += 1
+                self.reserve(places[0], *host.identity, {})
+            if places and self.family == 4:
+                come.add(str(host.identity))
+        for line in again[:1]:
+            count = f"the first of {len(again)} whose clients have an earlier one, too"
+            why = "dnsmasq keeps one lease for each"
+            self.say(f"{line.where}: {line.name} {line.value[:60]}: {count}: {why}")
+        if left_out:
+            self.say(f"dhcp-lease-max {leases}: no lease for {left_out} more reservations")
+        return without, reserved
+
+    def _placed(self, host):
+        """Yield the ranges in whose subnets a host has an address, each with that."""
+        if any(one.version == 6 and not int(one) >> 64 for one in host.addresses):
+            near = self._places
+        else:
+            near = {place for one in host.addresses for place in self._near.of(one)}
+        placed = [(place, host.address(place.prefix)) for place in near]
+        placed = [(place, address) for place, address in placed if address is not None]
+        return sorted(placed, key=lambda one: one[0].order)
+
+    def _served(self, host, places):
+        """Those of some ranges that give a host its address; of all without an address."""
+        tags = self._seen({}, host)
+        if tags is None:
+            return []
+        if host.addresses:
+            return [place for place in places if match(place.held.filter, tags)]
+        return self._rooms.of(tags)
+
+    def _seen(self, packet, host=None):
+        """The tags of a packet that ranges ask for; None where it is ignored."""
+        tags = self._tags.of(packet, host)
+        return None if tags is None else frozenset(tags & self._filters)
+
+    def _of_hosts_without(self, hosts):
+        """Have clients with a reservation and no address take room of ranges."""
+        left_out = []
+        self._rooms.fill()
+        for host, tags in hosts:
+            place = self._rooms.take(tags)
+            if place is not None:
+                self.reserve(place, *host.identity, {})
+            else:
+                left_out.append(host.line.where)
+        if left_out:
+            more = f" and {len(left_out) - 1} more" if left_out[1:] else ""
+            self.say(f"{left_out[0]}{more}: no room in half of the ranges' free addresses")
+
+    def _of_range(self, place):
+        """Half of a range's clients are in no class, unless it wants one."""
+        held, clients = place.held, place.left
+        if not place.room and not held.is_static:
+            self.say(f"{held.line.where}: {held.prefix}: {_why_not(place)}")
+        if not clients:
+            return
+        plain = self._plain is not None and match(held.filter, self._plain)
+        ways = [one for one, tags in self._next(held.filter) if match(held.filter, tags)]
+        if not (plain or ways):
+            needed = " and ".join(held.filter)
+            needed = needed or "a tag that is not ignored, or a dhcp-host of its own"
+            self.say(f"{held.line.where}: {held.prefix}: a client of it needs {needed}")
+            return
+        alone = clients if not ways else (clients + 1) // 2 if plain else 0
+        if alone:
+            self.add(place, {"clients": alone})
+        ways = ways[: clients - alone]
+        for number, one in enumerate(ways):
+            each = (clients - alone) // len(ways) + (number < (clients - alone) % len(ways))
+            if own := self._own(one, each):
+                self.add(place, own, one.tag)
+
+    def _own(self, one, clients):
+        """What so many clients of a class have; None where none is left of it."""
+        if one.where != MACS:
+            kind, code = one.where
+            return {"clients": clients, kind: [[code, hex_of(one.value)]]}
+        left = self._macs.setdefault(one.value, self._makers.within(one.value))
+        macs = list(islice(left, clients))
+        return {"clients": len(macs), "macs": macs} if macs else None
+
+    def _next(self, wanted):
+        """The classes that clients of a range may be in; others where there are many."""
+        asked = [tag for tag in wanted if tag[:1] not in ("!", "#")]
+        ways = min((self._by_tag[tag] for tag in asked), key=len, default=self._ways)
+        most = max(1, MOST_KINDS // max(1, len(self._places)))
+        if len(ways) <= most:
+            return ways
+        self._turn += most
+        turn = self._turn % len(ways)
+        return [*ways[turn : turn + most], *ways[: max(0, turn + most - len(ways))]]
+
+    def _class(self, line):
+        """Yield the class that a line defines; note one whose test is not worked out."""
+        made = class_of(line, self.family)
+        if isinstance(made, Class):
+            yield made
+        elif made is not None:
+            self.say(f"{line.where}: {line.name} {made}: no client was worked out for its test")
+
+
+def _share(places):
+    """Give each of some places that overlap a part of their addresses, by their sizes."""
+    groups, end = [], -1
+    for place in sorted(places, key=lambda place: place.held.ends):
+        low, high = place.held.ends
+        if low > end:
+            groups.append([])
+        groups[-1].append(place)
+        end = max(end, high)
+    for group in groups:
+        first, last = group[0].held.ends[0], max(place.held.ends[1] for place in group)
+        part = (last - first + 1) / sum(place.held.size for place in group)
+        for place in group:
+            place.part = part
+
+
+def _lease_max(lines):
+    """How many leases there may be."""
+    given = [line.value for line in lines if line.name == "dhcp-lease-max"]
+    return int(given[-1]) if given and re.fullmatch("[0-9]{1,9}", given[-1]) else _LEASE_MAX
+
+
+def _rule(words):
+    """The tags that a tag-if wants, and those that it sets."""
+    sets = {tag for word in words if (tag := tag_of(word, ("set:",)))}
+    return [tag for word in words if (tag := tag_of(word, ("tag:",)))], sets
+
+
+def _why_not(place):
+    """Why no client gets an address of a range."""
+    if place.free:
+        return "other clients have all leases (dhcp-lease-max)"
+    if place.held.size:
+        return "clients with reservations have all its addresses"
+    is_proxy = "proxy" in place.held.others
+    return "another server gives its addresses (proxy)" if is_proxy else "it gives no addresses"

@@ -1,0 +1,115 @@
+"""The dhcp-hosts of a dnsmasq.conf: whose each is, and what it gives."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+
+from leaselab.inputs.dnsmasq.classes import covers, digits_of, hex_of, match, pattern_of
+from leaselab.inputs.dnsmasq.lines import tag_of
+from leaselab.inputs.dnsmasq.tags import Patterns
+
+_SETS = ("set:", "net:")
+"""What a tag has before it that a dhcp-host sets."""
+_MOST_MACS = 1 << 18
+"""Hardware addresses of one pattern that are tried."""
+_LIFETIME = re.compile(r"[0-9]+[smhdw]?|infinite", re.IGNORECASE)
+
+
+class Host:
+    """A dhcp-host."""
+
+    def __init__(self, line, family):
+        self.line, self.family = line, family
+        self.tags, self.filter = ["known"], []
+        self.macs, self.is_ignored = [], False
+        self._ids, addresses, names, others = [], [], [], 0
+        for word in line.words:
+            others += 1
+            if tag := tag_of(word, _SETS):
+                self.tags.append(tag)
+                others -= 1
+            elif tag := tag_of(word):
+                self.filter.append(tag)
+            elif word.startswith("id:"):
+                self._ids.append(word.removeprefix("id:"))
+            elif mac := pattern_of(word):
+                self.macs.append(mac)
+                others -= 1
+            elif word == "ignore":
+                self.is_ignored = True
+            else:
+                try:
+                    addresses.append(ipaddress.ip_address(word.strip("[]")))
+                except ValueError:
+                    names += [] if _LIFETIME.fullmatch(word) or "*" in word else [word]
+        self.addresses = [one for one in addresses if one.version == family]
+        self.maker = ""
+        """The pattern of its clients, where it says nothing but their tags."""
+        if family == 4 and not others and len(self.macs) == 1 and "*" in self.macs[0]:
+            [self.maker] = self.macs
+        of_other_family = addresses and not self.addresses
+        self.has_client = not (self.is_ignored or self.maker or of_other_family)
+        self.identity = self._identity(names)
+        """What its client has, as leaseload reads it; None where that is not known."""
+
+    def _identity(self, names):
+        given = [made for word in self._ids if (made := self._by_id(word))]
+        if self.family == 4:
+            given += [("macs", mac) for mac in self.macs if "*" not in mac]
+            given += [("options", [12, hex_of(name.encode())]) for name in names[:1]]
+        return given[0] if given else None
+
+    def address(self, prefix):
+        """Its address in a subnet; None where it has none there.
+
+        One of IPv6 with a host part alone is in each subnet of 64 bits.
+        """
+        for one in self.addresses:
+            if one in prefix:
+                return one
+            if one.version == 6 and not int(one) >> 64 and prefix.prefixlen == 64:
+                return prefix[int(one)]
+        return None
+
+    def _by_id(self, word):
+        if word == "*":
+            return None
+        digits = digits_of(word)
+        if self.family == 6:
+            return ("duids", digits.hex()) if digits else None
+        return "options", [61, hex_of(digits or word.encode())]
+
+
+class Makers:
+    """The dhcp-hosts by hardware addresses, of which a client has the closest one."""
+
+    def __init__(self, hosts):
+        self._hosts = Patterns()
+        for number, host in enumerate(hosts):
+            for mac in host.macs:
+                self._hosts.add(mac, (mac, number, host))
+
+    def host(self, mac, tags):
+        """The dhcp-host of a client with some tags; None without one.
+
+        One for a tag comes before others, then that with the fewest ``*``, then the last.
+        """
+        found = [
+            (bool(host.filter), -pattern.count("*"), number, host)
+            for pattern, number, host in self._hosts.of(mac)
+            if match(host.filter, tags)
+        ]
+        return max(found, key=lambda one: one[:-1])[-1] if found else None
+
+    def within(self, pattern):
+        """Yield hardware addresses of a pattern that have no closer dhcp-host."""
+        free = pattern.count("*")
+        for number in range(min(256**free, _MOST_MACS)):
+            digits = iter(number.to_bytes(4, "little"))  # the first octets differ first
+            mac = ":".join(
+                f"{next(digits, 0):02x}" if part == "*" else part for part in pattern.split(":")
+            )
+            others = (held for held, *_ in self._hosts.of(mac) if held != pattern)
+            if not any(covers(pattern, held) for held in others):
+                yield mac

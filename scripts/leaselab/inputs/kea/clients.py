@@ -1,0 +1,488 @@
+"""The clients that a configuration is made for: relays, classes, reservations, prefixes."""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+from contextlib import suppress
+from functools import partial
+from itertools import islice, product
+
+from leaselab.inputs.configuration import refused
+from leaselab.inputs.kea import grammar
+from leaselab.inputs.kea.expressions import Classes, Unknown
+from leaselab.inputs.kea.hosts import Hosts
+from leaselab.inputs.kea.identities import FlexibleId, identity_of, named_by
+from leaselab.inputs.kea.kinds import Kinds
+from leaselab.inputs.kea.limits import Limits
+from leaselab.inputs.kea.subnets import Near, Place, reserved_of
+from leaselab.inputs.kea.templates import SPAWNED, tests_of
+from leaselab.inputs.own_kinds import (
+    INFORMING,
+    MOST_LISTED,
+    RESERVED,
+    divided,
+    kind_name,
+    leases_of,
+    pool_share,
+)
+from leaselab.model.pool import POOL_USE_LIMIT
+
+MOST_KINDS = 4096
+_MOST_ALONE = MOST_KINDS // 4
+"""Clients of one subnet that have a kind each."""
+_TRIED = 64
+"""Combinations of classes of one pool that are tried."""
+_RESERVED = ((RESERVED,),)
+_OF_MOST = {("UNKNOWN",), ("ALL",)}
+"""Classes of Kea's own in which all clients without a reservation are."""
+_NO_ROOM = "no pool has room for it"
+_LATER = ("only-if-required", "only-in-additional-list")
+
+
+class Clients:
+    """Kinds of clients that a server answers, and clients that it would not answer."""
+
+    def __init__(self, configuration, form, most, filling=None):
+        """At most `most` clients take half of the free addresses, by the sizes of pools.
+
+        `filling` has the leases that there are, None without any.
+        """
+        self.family, self._said = form.family, {}
+        self._configuration, self._used, self._filling = configuration, 0, filling
+        self._most_clients = most
+        self._unworked, self._named, self._served, self._beyond = {}, set(), set(), {}
+        self._come = set()
+        self.informs = False
+        """Whether all clients ask for options alone, as no subnet has a lease."""
+        classes = list(configuration.at("client-classes[*]"))
+        held = {True: [], False: []}
+        for one in form.server.get("client-classes", []):
+            held[any(one.get(key) for key in _LATER)].append(one)
+        self._later = {one.get("name", "") for one in held[True]}
+        self._spots = {one.value.get("name", ""): one.spot for one in classes}
+        named = grammar.named(held[False], form.server) | set(self._spots)
+        tests, spawned = tests_of(held[False], named)
+        self._spots = {name: self._spots[by] for name, by in spawned.items()} | self._spots
+        self._places = list(self._of_file())
+        if self.family == 6 and not (self._places or form.left_out):
+            # It gives options to clients of any link.
+            whole = configuration.whole
+            held = {"subnet": "::/0", "reservations-global": False}
+            self._places = [Place(whole._replace(value=held), 6, ())]
+        has_leases = any(place.pools or place.reservations for place in self._places)
+        self._is_stateless = self.family == 6 and bool(self._places) and not has_leases
+        hosts = Hosts(configuration, self.family, self._say)
+        self._hosts = {place.spot: hosts.of(place) for place in self._places}
+        self._global, self._of_global = hosts.of_all(self._places)
+        self._anywhere = {host.reserved for host in self._global}
+        every = [*self._global, *(host for own in self._hosts.values() for host in own)]
+        given = {name for host in every for name in host.reserved.classes}
+        self._classes = Classes(tests.items(), self.family, given)
+        self._flexible = FlexibleId(configuration, self._classes)
+        self._limits = Limits(configuration, form.server)
+        self._near = Near(self._places, self.family)
+        pools = [pool for place in self._places for pool in place.pools]
+        self._share = pool_share(sum(pool.size for pool in pools), most)
+        self._most = max(1, MOST_KINDS // max(1, len(pools)))
+        owns = (identity_of(host.value, self.family) for host in every)
+        reserved = {value for own in owns for value in named_by(own, self.family).values()}
+        self._kinds = Kinds(self.family, self._flexible, reserved)
+        self.kinds = self._all()
+        self._unreadable()
+        for reason in self._limits.reasons():
+            self._say(reason)
+        # Where reservations are served, or a pool of one address, no free one is looked for.
+        # Kea counts addresses and prefixes together.
+        offered = sum(leases_of({"clients": pool.size, "want": pool.want}) for pool in pools)
+        self.addresses = max(offered, 2 * sum(map(leases_of, self.kinds)))
+
+    @property
+    def unserved(self):
+        """Why parts of the file have no client that is served, each once."""
+        return list(self._said)
+
+    def _of_file(self):
+        word = f"subnet{self.family}"
+        reserved = list(reserved_of(self._configuration.whole.value))
+        for match in self._configuration.at(f"{word}[*]", f"shared-networks[*].{word}[*]"):
+            try:
+                yield Place(match, self.family, reserved, self._filling)
+            except (KeyError, ValueError) as error:
+                wrong = refused(match)
+                if isinstance(error, KeyError):
+                    wrong.found = f"no {error.args[0]}"
+                raise wrong from error
+
+    def _all(self):
+        """The kinds of clients of all pools, and of all reservations."""
+        for place in self._places:
+            for pool in place.pools:
+                pool.ways = self._alternatives(place, pool)
+        # Clients with a reservation are part of a pool's half, and of its limits.
+        for place, hosts in self._placed():
+            self._reserved(place, hosts)
+        reserved, self._kinds.every = self._kinds.every, []
+        self._count()
+        self._spread = self._classes_to_spread()
+        for place in self._places:
+            self._of_pools(place)
+        if self._is_stateless and not (self._kinds.every or reserved):
+            self._informing()
+        return [*self._kinds.every, *reserved]
+
+    def _informing(self):
+        """Add clients of each subnet that ask for options alone."""
+        self.informs = True
+        clients = max(1, min(INFORMING, self._most_clients // len(self._places)))
+        for place in self._places:
+            try:
+                way = next(self._ways(place, place.guards, "options"))
+            except Unknown:
+                self._not_served(place, "its clients are in no class", place.guards)
+                continue
+            self._add(place, way, {"clients": clients, "want": "options"}, place.guards)
+
+    def _alternatives(self, place, pool):
+        try:
+            return list(islice(self._ways(place, pool.guards, pool.want), self._most))
+        except Unknown:
+            return []
+
+    def _count(self):
+        """Note how many clients come for each pool: fewer where those of others come there.
+
+        Kea gives a client any lease that its classes admit, also the last one of a pool for
+        others, and those of a shared network's other subnets.
+        """
+        around = {}
+        for place in self._places:
+            for pool in place.pools:
+                if pool.ways and pool.size:
+                    own = math.floor(pool.size * self._share) - pool.hosts
+                    pool.clients = max(1, own)
+                    alike = around.setdefault(place.network or place.spot, {})
+                    alike.setdefault((pool.guards, pool.want), []).append(pool)
+        for alike in around.values():
+            if len(alike) > 1:
+                _leave_room(list(alike.values()))
+
+    def _classes_to_spread(self):
+        """Classes that no pool asks for, and whether they come where pools ask for others.
+
+        They do where pools for all clients have no room for all of them, as far as they do
+        not come there anyway.
+        """
+        pools = [pool for place in self._places for pool in place.pools]
+        other = {name for place in self._places for name in place.asked} | {"DROP"}
+        tests = self._classes.tests.items()
+        names = [name for name, test in tests if test and name not in other]
+        room = sum(pool.clients // 2 for pool in pools if _is_for_all(pool))
+        everywhere = room < max(1, len(names))
+        if everywhere:
+            other |= {name for pool in pools for way in pool.ways for name in way[2]}
+        return [name for name in names if name not in other], everywhere
+
+    def _of_pools(self, place):
+        if not (place.pools or place.reservations) and not self._is_stateless:
+            self._not_served(place, "it has no pool")
+        for pool in place.pools:
+            if not pool.ways and ("KNOWN",) in pool.guards:
+                if not (self._hosts[place.spot] or self._global):
+                    self._not_served(place, "its pool is for clients with reservations")
+            elif not pool.size:
+                self._not_served(place, "its pool has no free address")
+            elif pool.clients:
+                self._of_pool(place, pool)
+            elif pool.ways:
+                self._not_served(place, "clients of other pools may have all of its pool")
+            elif not any(self._admits(place, pool, own) for own in self._reserved_at(place)):
+                needed = " and ".join(" or ".join(guard) for guard in pool.guards)
+                if not pool.guards:
+                    needed = "another relay, or a class that is not dropped"
+                self._not_served(place, f"a client of its pool needs {needed}", pool.guards)
+
+    def _of_pool(self, place, pool):
+        """Divide a pool's clients among its alternatives, and half of them among classes."""
+        clients = self._limits.take((place.spot,), pool.want, pool.clients)
+        open_, (names, everywhere) = _is_for_all(pool), self._spread
+        room = min(self._most, clients // 2) if open_ or everywhere else 0
+        ways = self._in_classes(place, pool, names, room)
+        each = max(1, clients // 2 // len(ways)) if ways else 0
+        plain = pool.ways[: clients - each * len(ways)]
+        for at, way in enumerate(plain):
+            own = (clients - each * len(ways) - at - 1) // len(plain) + 1
+            self._add(place, way, {"clients": own, "want": pool.want}, pool.guards)
+        guards = () if open_ else pool.guards
+        for name, way in ways:
+            own = {"clients": each, "want": pool.want}
+            self._add(place, way, own, (*guards, (name,)))
+
+    def _in_classes(self, place, pool, names, room):
+        """What a pool's clients send that are in the next classes, each pool's in others."""
+        ways = []
+        chosen = [names[(self._used + at) % len(names)] for at in range(len(names))]
+        for name in chosen:
+            if len(ways) == room:
+                break
+            self._used += 1
+            try:
+                guards = (*pool.guards, (name,))
+                ways.append((name, next(self._ways(place, guards, pool.want))))
+            except Unknown:
+                self._unworked.setdefault(name, None)
+        return ways
+
+    def _ways(self, place, guards, want, reserved=None, named=None):
+        """Yield the packets of a place's clients that are in classes, as `Classes.ways` does.
+
+        `guards` are the classes, of each list one; `named` is what names a client that is
+        known.
+        """
+        last, sent, named = Unknown("no class"), [], named or {}
+        usual = {**place.packet(want), **self._flexible.usual, **named}
+        for names in islice(product(*guards), _TRIED):
+            every, fits = tuple(dict.fromkeys(names)), partial(self._hits, place)
+            try:
+                for way in self._classes.ways(every, usual, fits, reserved):
+                    if way[0] not in sent and named.items() <= way[0].items():
+                        sent.append(way[0])
+                        yield way
+            except Unknown as why:
+                last = why
+        if not sent:
+            raise last
+
+    def _hits(self, place, packet, before, found):
+        """Whether a place serves its client that has some classes before and after lookup."""
+        relay = ipaddress.ip_address(packet["relay"])
+        if not place.stands(relay):
+            self._beyond |= dict.fromkeys(found, "its clients come by another relay")
+            return False
+        dropped = "DROP" in before | found
+        chosen = None if dropped else self._selected(place, relay, before)
+        hits = chosen is place or (
+            chosen is not None
+            and chosen.network is not None
+            and chosen.network == place.network
+        )
+        if not hits:
+            late = place.admits(found) and not place.admits(before)
+            why = "of no subnet that serves them"
+            why = "known only after Kea has chosen the subnet" if late else why
+            why = "dropped" if dropped else why
+            self._beyond |= dict.fromkeys(found, f"its clients are {why}")
+        return hits
+
+    def _selected(self, place, relay, found):
+        """The subnet that Kea takes for a relay's client, as its `selectSubnet` does."""
+        return next((one for one in self._near.of(place, relay) if one.admits(found)), None)
+
+    def _admits(self, place, pool, reserved):
+        """Whether clients with a reservation may have what a pool has."""
+        try:
+            return bool(next(self._ways(place, pool.guards, pool.want, reserved)))
+        except Unknown:
+            return False
+
+    def _reserved_at(self, place):
+        """What Kea knows of clients with reservations that may come at a place, by these."""
+        own = {host.reserved for host in self._hosts[place.spot]}
+        return own | self._anywhere if place in self._of_global else own
+
+    def _placed(self):
+        """Yield places and their reservations, each with the pool of its lease or None.
+
+        Those of no subnet are where their address is, or in pools for them, by their sizes.
+        """
+        placed, wanting = {place: [] for place in self._places}, {}
+        for place in self._places:
+            for host in self._hosts[place.spot]:
+                if host.want:
+                    placed[place].append((host, None))
+                else:
+                    wanting.setdefault((place, host.reserved), []).append(host)
+        for host in self._global:
+            homes = (place for place in self._of_global if host.address in place.prefix)
+            home = next(homes, None) if host.address else None
+            if home or host.want == "prefix":
+                placed[home or self._of_global[0]].append((host, None))
+            else:
+                wanting.setdefault((None, host.reserved), []).append(host)
+        for (place, reserved), hosts in wanting.items():
+            rooms = self._rooms([place] if place else self._of_global, reserved)
+            chosen = divided(len(hosts), [room for *_, room in rooms])
+            for number, host in zip(chosen, hosts, strict=False):
+                at, pool, _ = rooms[number]
+                pool.hosts += 1
+                placed[at].append((host, pool))
+            if more := hosts[len(chosen) :]:
+                of = "without an address" if place else "of no subnet"
+                why = "beyond half of the pools that admit them" if rooms else "in no pool"
+                self._say(f"{more[0].spot}: {len(more)} reservations {of} are {why}")
+        return placed.items()
+
+    def _rooms(self, places, reserved):
+        """Pools for clients with a reservation, each with its place and how many may come.
+
+        Where pools ask for a class that the reservation gives, they are these.
+        """
+        rooms = {True: [], False: []}
+        for place in places:
+            for pool in place.pools:
+                if self._admits(place, pool, reserved):
+                    own = any(reserved.classes & set(guard) for guard in pool.guards)
+                    rooms[own].append((place, pool, _room(pool)))
+        return rooms[any(room for *_, room in rooms[True])]
+
+    def _of_one_address_each(self, hosts):
+        """The reservations without those of an address that an earlier one has."""
+        firsts, again = {}, []
+        for host, pool in hosts:
+            own = host.value
+            has = own.get("ip-address") or own.get("ip-addresses") or own.get("prefixes")
+            if firsts.setdefault(str(has or host.spot), (host, pool))[0] is not host:
+                again.append(host)
+        for host in again[:1]:
+            self._say(
+                f"{host.spot}: {len(again)} reservations have the address of an earlier one, "
+                "and one client at a time may have it"
+            )
+        return firsts.values()
+
+    def _reserved(self, place, hosts):
+        """Add the clients that have reservations of a place."""
+        groups, left, more, again = {}, _MOST_ALONE, 0, []
+        for host, pool in self._of_one_address_each(hosts):
+            own = identity_of(host.value, self.family) or self._flexible.of(host.value, place)
+            key = (place.network, str(own))
+            if own and place.network and key in self._come:
+                again.append(host)
+            elif own:
+                self._come.add(key)
+                of = (pool.guards, pool.want) if pool else (tuple(place.guards), host.want)
+                seen = self._classes.seen(named_by(own, self.family))
+                groups.setdefault((host.reserved, *of, seen), []).append(own)
+            else:
+                known = sorted(set(host.value) & {"flex-id", "hw-address"})
+                by = known[0] if known else "no identifier"
+                self._say(f"{host.spot}: no client has this reservation, by {by}")
+        for host in again[:1]:
+            self._say(
+                f"{host.spot}: {len(again)} reservations are of a client that has an earlier "
+                "one in the shared network, and Kea gives it one address there"
+            )
+        for (reserved, guards, want, _), owns in groups.items():
+            named = named_by(owns[0], self.family)
+            try:
+                way = next(self._ways(place, guards, want, reserved, named))
+            except Unknown:
+                why = "of its reserved clients are in no class that it serves"
+                self._not_served(place, f"{len(owns)} {why}")
+                continue
+            count = self._limits.take((place.spot,), want, len(owns))
+            alone = [own for own in owns[:count] if not isinstance(own, tuple)]
+            listed = [own for own in owns[:count] if isinstance(own, tuple)]
+            for word in ("macs", "duids"):
+                values = [value for of, value in listed if of == word]
+                more += len(values[MOST_LISTED:])
+                if values := values[:MOST_LISTED]:
+                    own = {"clients": len(values), word: values, "want": want}
+                    self._add(place, way, own, _RESERVED)
+            for own in alone[:left]:
+                self._add(place, way, {"clients": 1, "want": want, **own}, _RESERVED)
+            more, left = more + len(alone[left:]), left - len(alone[:left])
+        if more:
+            self._say(f"{place.spot}: {place.prefix}: {more} more reservations have no client")
+
+    def _add(self, place, way, own, guards):
+        """Add a kind of clients as `Kinds.add` does, as far as its classes are not limited."""
+        clients = self._limits.take(way[2], own["want"], own["clients"])
+        if clients:
+            self._served |= way[2]
+            listed = {key: own[key][:clients] for key in ("macs", "duids") if key in own}
+            own = {**own, **listed, "clients": clients}
+            if not self._kinds.add(place, way, own, guards):
+                name = kind_name(place, *map(" or ".join, guards))
+                self._say(f"{place.spot}: {name}: its clients have reservations")
+
+    def _not_served(self, place, why, guards=()):
+        reason = f"{place.spot}: {place.prefix}: {why}"
+        for name in sorted({name for guard in guards for name in guard}):
+            self._named.add(name)
+            at = f", {self._spots[name]}" if name in self._spots else ""
+            reason += f" ({name}{at}: {self._why_not(name, 'no client is in it here')})"
+        self._say(reason)
+
+    def _unreadable(self):
+        known = self._named | self._served
+        for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
+            if name not in known:
+                self._say(f"{self._spots[name]}: class {name}: {self._why_not(name, _NO_ROOM)}")
+        said = self._named | self._served | {*self._unworked, *self._classes.unread}
+        pools = (pool for place in self._places for pool in place.pools)
+        if any(pool.ways and pool.size for pool in pools):
+            for name in self._spread[0]:
+                if name not in said:
+                    self._say(f"{self._spots[name]}: class {name}: {_NO_ROOM}")
+
+    def _why_not(self, name, elsewhere):
+        """Why no client is in a class; `elsewhere` for a class that others exclude."""
+        if name not in self._spots:
+            of = "it is of clients with reservations" if name == "KNOWN" else ""
+            of = "no template class spawns it" if name.startswith(SPAWNED) else of
+            return self._beyond.get(name) or of or "it is not defined"
+        if name in self._later:
+            return "it is worked out only after the subnet and the pool"
+        why = self._classes.why_not(name) or self._beyond.get(name)
+        return why or (elsewhere if self._comes(name) else "its test cannot be worked out")
+
+    def _comes(self, name):
+        """Whether a client may be in a class, whatever subnets and pools ask for."""
+        for place in self._places[:_TRIED]:
+            with suppress(Unknown):
+                return bool(next(self._classes.ways((name,), place.packet(), _anyhow)))
+        return False
+
+    def _say(self, reason):
+        self._said.setdefault(reason)
+
+
+def _anyhow(*_classes):
+    return True
+
+
+def _leave_room(groups):
+    """Have fewer clients for pools whose leases those of other pools may all have.
+
+    Each group has pools of the same classes; the client of one may be one of another, too.
+    """
+    firsts = [pools[0] for pools in groups]
+    sizes = [sum(pool.size - pool.hosts for pool in pools) for pools in groups]
+    counts = [sum(pool.clients for pool in pools) for pools in groups]
+    for at, (first, pools) in enumerate(zip(firsts, groups, strict=True)):
+        own = [
+            (other, size)
+            for other, size in zip(firsts, sizes, strict=True)
+            if other.has(first.want) and all(map(other.admits, first.ways))
+        ]
+        taken = sum(
+            min(count, sum(size for one, size in own if any(map(one.admits, other.ways))))
+            for other, count in zip(firsts, counts, strict=True)
+            if other is not first
+        )
+        left = sum(size for _, size in own) - taken
+        if left < counts[at]:
+            for pool in pools:
+                pool.clients = math.floor(pool.clients * max(0, left) / counts[at])
+
+
+def _is_for_all(pool):
+    """Whether a pool is for all clients without a reservation."""
+    return set(pool.guards) <= _OF_MOST
+
+
+def _room(pool):
+    """How many clients with a reservation may come for a pool: half, with one of the others."""
+    others = 1 if pool.ways else 0
+    return max(0, math.ceil(pool.size * POOL_USE_LIMIT) - pool.hosts - others)

@@ -1,0 +1,403 @@
+"""Works out what a client sends so that it falls into a class, and which it falls into.
+
+A packet is what is known of it: bytes by the names of fields, such as ``option[60]``, ``mac``
+or ``agent[1]``.  What cannot be worked out raises `Unknown`, and is never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import cache
+from itertools import islice, product
+from typing import NamedTuple
+
+from leaselab.inputs.kea import grammar
+from leaselab.inputs.kea.packets import ANY, code_of, packet_of
+from leaselab.inputs.kea.texts import Unknown, constant, part_of, sent_for, worked_out
+from leaselab.inputs.kea.vendor import field_of, vendor_class, vendor_class_field
+from leaselab.inputs.own_kinds import joined
+
+_EXCHANGE = {4: {50, 53, 54, 82, 118}, 6: {2, 4, 8, 9, 13}}
+"""Options that are not a client's to choose: its exchange or its relay has them."""
+_DEEPEST = 32
+"""Classes that ask for each other, one for the next, of which a client is worked out."""
+_ALTERNATIVES = 32
+"""Ways to fall into a class that are tried."""
+_NAMES = {
+    4: {
+        "host-name": 12, "vendor-encapsulated-options": 43, "dhcp-parameter-request-list": 55,
+        "vendor-class-identifier": 60, "dhcp-client-identifier": 61, "user-class": 77,
+        "dhcp-agent-options": 82, "client-system": 93, "client-ndi": 94, "uuid-guid": 97,
+        "vivco-suboptions": 124, "vivso-suboptions": 125,
+        "circuit-id": 1, "remote-id": 2, "subscriber-id": 6,
+    },
+    6: {
+        "clientid": 1, "user-class": 15, "vendor-class": 16, "vendor-opts": 17,
+        "interface-id": 18, "remote-id": 37, "subscriber-id": 38, "client-fqdn": 39,
+        "client-arch-type": 61,
+    },
+}  # fmt: skip
+_TEXTS = {
+    4: {12, 14, 15, 17, 18, 40, 47, 56, 60, 62, 64, 66, 67, 86, 87, 98, 100, 101, 113, 114},
+    6: {41, 42, 59, 103},
+}
+"""Options that are texts to Kea."""
+_TEXTS_OF_RELAYS = {6}
+_OWN_CODES = 224
+"""First code of DHCPv4 that a site may give a type of its own (RFC 3942)."""
+_VENDOR_CLASS = "VENDOR_CLASS_"
+_BY_LOOKUP = {"KNOWN", "UNKNOWN"}
+"""Classes that Kea itself puts clients in when it has looked for their reservation."""
+
+
+class Reserved(NamedTuple):
+    """What Kea knows of a client by its reservation before it chooses a pool."""
+
+    classes: frozenset = frozenset()
+    early: bool = False
+    """Whether it knows that before it chooses the subnet, too."""
+
+
+class Classes:
+    """The classes of a server, in their order."""
+
+    def __init__(self, classes, family, given=()):
+        """`given` are names of those that reservations give."""
+        self.family, self._given = family, set(given)
+        self.tests, self.unread, self._refused, self._late = {}, {}, {}, set()
+        self._naming, self._equal, self._others = {}, {}, []
+        for name, test in classes:
+            try:
+                self.tests[name] = grammar.kea_condition(test) if test else None
+            except ValueError:
+                self.unread[name] = test
+                continue
+            for text, value in self._naming_below(self.tests[name] or ()):
+                self._naming.setdefault(text, set()).add(value)
+            if not {*_members(self.tests[name])}.isdisjoint(_BY_LOOKUP | self._late):
+                self._late.add(name)
+            self._index(name, self.tests[name])
+
+    def _index(self, name, test):
+        """Note a class by the value of the one field that its test compares."""
+        for field, other in (test[1:], test[:0:-1]) if test and test[0] == "==" else ():
+            with suppress(Unknown):
+                value = constant(other)
+                if field[0] == "field" and value is not None and not self._is_log(*field[1:]):
+                    by_value = self._equal.setdefault(self._field(field[1]), {})
+                    by_value.setdefault(value, []).append(name)
+                    return
+        if test is not None:
+            self._others.append(name)
+
+    def of(self, packet, reserved=None):
+        """Return the classes by which Kea chooses a pool for a packet.
+
+        `reserved` is what it knows by a reservation, None without one.  Classes whose test
+        cannot be worked out are left out, and kept in `unread`.
+        """
+        if reserved is None:
+            return self._found(packet, {"ALL", "UNKNOWN"}, ())
+        return self._found(packet, {"ALL", "KNOWN", *reserved.classes}, ())
+
+    def before(self, packet, reserved=None):
+        """Those by which it chooses the subnet: most reservations are looked up afterwards."""
+        if reserved is not None and reserved.early:
+            return self.of(packet, reserved)
+        return self._found(packet, {"ALL"}, self._late)
+
+    def _found(self, packet, found, without):
+        if vendor := vendor_class(packet, self.family):
+            found.add(_VENDOR_CLASS + vendor.decode("latin-1"))
+        # There may be thousands that compare one option with a value each.
+        for field, by_value in self._equal.items():
+            found.update(by_value.get(packet.get(field, b""), ()))
+        for name in self._others:
+            try:
+                if name not in without and self._holds(self.tests[name], packet, found):
+                    found.add(name)
+            except Unknown:
+                self.unread.setdefault(name, self.tests[name])
+        return found
+
+    def ways(self, names, place, fits, reserved=None):
+        """Yield packets of clients at a place that are in all of some classes.
+
+        With each come what it was asked to have, pieces of fields (each its place, its bytes,
+        and whether they are all of it), and its classes.  `fits` says of it, and of its classes
+        before and after the lookup, whether they will do.  Raises Unknown where there is no
+        packet.
+        """
+        given = reserved.classes if reserved else ()
+        every = [self._of_class(name, ()) for name in names if name not in given]
+        held = set()
+        for parts in islice(product(*every), _ALTERNATIVES):
+            try:
+                asked = joined(parts)
+                packet = packet_of(asked, place, self.family)
+                found = self.of(packet, reserved)
+                before = self.before(packet, reserved)
+                if set(names) <= found and fits(packet, before, found):
+                    # Of packets for which the same comparisons hold, one is enough.
+                    holding = frozenset(self._holding(names, packet, found, ()))
+                    if holding not in held:
+                        held.add(holding)
+                        yield packet, asked, found
+            except Unknown as why:
+                self._refused[names[-1]] = str(why)
+        if not held:
+            raise Unknown(" and ".join(names))
+
+    def _holding(self, names, packet, found, within):
+        """Yield the comparisons of some classes that hold for a packet."""
+        if len(within) > _DEEPEST:
+            return
+        nodes = [self.tests.get(name) for name in names if name not in within]
+        for node in filter(None, nodes):
+            yield from self._holding_below(node, packet, found, (*within, *names))
+
+    def _holding_below(self, node, packet, found, within):
+        kind, *parts = node
+        if kind in ("not", "and", "or"):
+            for part in parts:
+                yield from self._holding_below(part, packet, found, within)
+        elif kind == "member":
+            yield from self._holding(parts, packet, found, within)
+        else:
+            with suppress(Unknown):
+                if self._holds(node, packet, found):
+                    yield repr(node)
+
+    def sent(self, expression, value, place):
+        """What a client at a place sends so that an expression has a value; None if unknown."""
+        try:
+            _, text, _ = grammar.kea_condition(f"{expression} == ''")
+            asked = next(self._sent(text, value, ()), None)
+            packet = None if asked is None else packet_of(asked, place, self.family)
+            return packet and (packet if self._value(text, packet, ()) == value else None)
+        except (ValueError, Unknown):
+            return None
+
+    def fields(self, expression):
+        """The fields of a packet that an expression reads; none if it cannot be worked out."""
+        try:
+            return list(
+                dict.fromkeys(self._fields(grammar.kea_condition(f"{expression} == ''")))
+            )
+        except (ValueError, Unknown):
+            return []
+
+    def _fields(self, node):
+        if node[0] == "field":
+            yield self._field(node[1])
+            return
+        for part in node[1:]:
+            if isinstance(part, tuple | list):
+                yield from self._fields(part)
+
+    def seen(self, own):
+        """What tests compare of that by which a client names itself, whatever else it sends."""
+        texts = self._naming.items() if own else ()
+        values = ((self._value(text, own, ()), known) for text, known in texts)
+        return tuple(value if value in known else None for value, known in values)
+
+    def _naming_below(self, node):
+        """Yield texts that are of a client's name alone, with what a test compares them."""
+        if node[:1] == ("==",):
+            for text, other in (node[1:], node[:0:-1]):
+                with suppress(Unknown):
+                    fields = {*self._fields(text)}
+                    if len(fields) == 1 and fields <= {"mac", "duid"} and constant(other):
+                        self._value(text, dict.fromkeys(fields, b""), ())
+                        yield text, constant(other)
+            return
+        for part in node[1:]:
+            if isinstance(part, tuple):
+                yield from self._naming_below(part)
+
+    def why_not(self, name):
+        """Why no client is known that would be in a class; empty where one is."""
+        if name not in self.tests:
+            return "its test is not an expression"
+        if self.tests[name] is None:
+            return "it has no test: a hook or a reservation sets it"
+        try:
+            self._of_class(name, ())
+        except Unknown as why:
+            return f"its test cannot be worked out: {why}"
+        if name in self._refused:
+            return f"its test cannot be worked out: {self._refused[name]}"
+        return ""
+
+    def _of_class(self, name, within):
+        if name in within or len(within) == _DEEPEST:
+            raise Unknown(name)
+        if name in _BY_LOOKUP | {"ALL"}:
+            return [{}]
+        if name.startswith(_VENDOR_CLASS):
+            value = name.removeprefix(_VENDOR_CLASS).encode()
+            return [{vendor_class_field(self.family): [(0, value, True)]}]
+        test = self.tests.get(name)
+        if test is None and name in self._given:
+            return [{}]  # whether its reservation gives it is looked at then
+        if test is None:
+            raise Unknown(name)
+        return list(islice(self._ways(test, True, (*within, name)), _ALTERNATIVES))
+
+    def _ways(self, test, holds, within):
+        """Yield what a client has to send for a condition to hold, or not to."""
+        kind, *parts = test
+        if kind == "not":
+            yield from self._ways(parts[0], not holds, within)
+        elif kind in ("and", "or"):
+            if (kind == "and") == holds:
+                every = [
+                    list(islice(self._ways(part, holds, within), _ALTERNATIVES))
+                    for part in parts
+                ]
+                for combined in product(*every):
+                    yield joined(combined)
+            else:
+                for part in parts:
+                    yield from self._ways(part, holds, within)
+        elif not holds:
+            yield {}  # most clients do not send it; whether that is so is looked at then
+        elif kind == "exists":
+            yield {self._field(parts[0]): [ANY]}
+        elif kind == "member":
+            yield from self._of_class(parts[0], within)
+        elif kind == "==":
+            for one, other in (parts, parts[::-1]):
+                value = constant(other)
+                if value is not None:
+                    yield from self._sent(one, value, within)
+
+    def _sent(self, text, value, within):
+        """Yield what a client sends so that a text has a value."""
+        kind, *parts = text
+        if constant(text) is not None:
+            yield from [{}] if constant(text) == value else []
+        elif kind == "field":
+            if not self._is_log(*parts):
+                yield {self._field(parts[0]): [(0, value, True)]}
+        elif kind.endswith("ifelse"):
+            for branch, holds in ((parts[1], True), (parts[2], False)):
+                ways = list(islice(self._ways(parts[0], holds, within), _ALTERNATIVES))
+                for both in product(self._sent(branch, value, within), ways):
+                    yield joined(both)
+        elif kind == "concat":
+            yield from self._sent_in_two(parts, value, within)
+        elif kind == "split":
+            between, number = self._value(parts[1], {}, ())[:1], int(parts[2][1])
+            if between and between not in value and 0 < number <= _ALTERNATIVES:
+                whole = between.join([*[b"x"] * (number - 1), value])
+                yield from self._sent(parts[0], whole, within)
+        elif kind == "substring":
+            yield from self._sent_within(parts, value, within)
+        elif (inner := sent_for(kind, value)) is not None:
+            yield from self._sent(parts[0], inner, within)
+
+    def _sent_in_two(self, parts, value, within):
+        """As `_sent`, of two texts that are joined: each has a part of the value."""
+        for at in range(1, len(value)):
+            ways = (
+                list(islice(self._sent(part, held, within), _ALTERNATIVES))
+                for part, held in zip(parts, (value[:at], value[at:]), strict=True)
+            )
+            yield from (joined(both) for both in product(*ways))
+
+    def _sent_within(self, parts, value, within):
+        """As `_sent`, of a substring."""
+        start, length = int(parts[1][1]), parts[2][1]
+        if start < 0:
+            size = {"mac": 6, "pkt4.mac": 6}.get(parts[0][1], -start)
+            start = max(0, size + start)
+        if length != "all" and int(length) < len(value):
+            return
+        for asked in self._sent(parts[0], value, within):
+            yield {
+                name: [(at + start, piece, False) for at, piece, _ in pieces]
+                for name, pieces in asked.items()
+            }
+
+    def _holds(self, test, packet, found):
+        kind, *parts = test
+        if kind == "not":
+            return not self._holds(parts[0], packet, found)
+        if kind in ("and", "or"):
+            each = (self._holds(part, packet, found) for part in parts)
+            return all(each) if kind == "and" else any(each)
+        if kind == "member":
+            return parts[0] in found
+        if kind == "exists":
+            return self._field(parts[0]) in packet
+        if kind == "==":
+            return self._value(parts[0], packet, found) == self._value(parts[1], packet, found)
+        raise Unknown(kind)
+
+    def _value(self, text, packet, found):
+        kind, *parts = text
+        if (value := constant(text)) is not None:
+            return value
+        if kind == "field":
+            value = packet.get(self._field(parts[0]), b"")
+            if value and self._is_log(*parts):
+                raise Unknown(".".join(parts))
+            return value
+        if kind == "concat":
+            return b"".join(self._value(part, packet, found) for part in parts)
+        if kind.endswith("ifelse"):
+            chosen = parts[1] if self._holds(parts[0], packet, found) else parts[2]
+            return self._value(chosen, packet, found)
+        inner = self._value(parts[0], packet, found)
+        if kind == "substring":
+            return part_of(inner, int(parts[1][1]), parts[2][1])
+        between = self._value(parts[1], packet, found) if parts[1:] else b""
+        return worked_out(kind, inner, between, *parts[2:])
+
+    @cache  # noqa: B019  # as long as one file is read
+    def _is_log(self, field, form=""):
+        """Whether what a test reads of an option is how Kea's log shows it.
+
+        That is the text of an option to which Kea gives another type.
+        """
+        field = self._field(field) if form == "text" else ""
+        kind, _, code = field.removesuffix("]").partition("[")
+        if kind == "agent":
+            return int(code) not in _TEXTS_OF_RELAYS
+        known = _TEXTS[self.family]
+        return kind == "option" and int(code) not in known and int(code) < _OWN_CODES
+
+    @cache  # noqa: B019  # as long as one file is read
+    def _field(self, field):
+        """The name of a field of a packet; raises Unknown for one that nothing is known of."""
+        known = _NAMES[self.family]
+        codes = []
+        for step in field.split("."):
+            name, _, index = step.partition("[")
+            index = index.removesuffix("]")
+            codes.append((name, known.get(index, index)))
+        plain = ".".join(f"{name}[{code}]" if code != "" else name for name, code in codes)
+        of_six = self.family == 6
+        if match := re.fullmatch(r"(?:relay4|option\[82\]\.option)\[(\d+)\]", plain):
+            return f"agent[{match[1]}]"
+        if match := re.fullmatch(r"relay6\[(?:0|-1)\]\.option\[(\d+)\]", plain):
+            return f"agent[{match[1]}]"
+        if plain == ("option[1]" if of_six else "pkt4.mac"):
+            return "duid" if of_six else "mac"
+        if plain in ("pkt4.giaddr", "relay6[0].linkaddr", "relay6[-1].linkaddr"):
+            return "relay"
+        if (code := code_of(plain)) and code not in _EXCHANGE[self.family]:
+            return plain
+        return field_of(plain, self.family)
+
+
+def _members(node):
+    """Yield the classes that a test names."""
+    if node and node[0] == "member":
+        yield node[1]
+        return
+    for part in node or ():
+        if isinstance(part, tuple | list):
+            yield from _members(part)

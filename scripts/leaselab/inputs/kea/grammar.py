@@ -1,0 +1,353 @@
+"""Kea's own language: expressions of classes, names of loggers; for clients and for advice.
+
+The grammar is that of Kea's `src/lib/eval`.  Two facts make it small: only conditions stand in
+parentheses, and each comparison is of two texts.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+TOKEN = re.compile(
+    r"""[ \t\n]*+(?:
+        (?P<constant> '[^'\n]*' | 0[xX][0-9a-fA-F]+ | [0-9]+\.[0-9]+\.[0-9]+\.[0-9]+
+                    | [0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]* )
+      | (?P<integer>  -?[0-9]+ )
+      | (?P<word>     [A-Za-z][-_A-Za-z0-9]* )
+      | (?P<mark>     == | [][().,*+] )
+      | (?P<end>      \Z )
+    )""",
+    re.VERBOSE,
+)
+CALLS = {
+    *("concat", "ifelse", "sifelse", "substring", "split", "lcase", "ucase", "hexstring"),
+    *("addrtotext", "int8totext", "int16totext", "int32totext"),
+    *("uint8totext", "uint16totext", "uint32totext"),
+}
+FIELDS = {"option", "relay4", "relay6", "vendor", "vendor-class", "pkt", "pkt4", "pkt6"}
+DEEPEST = 100
+WHOLE = (0, 2**16, 2**16)
+"""Of an identifier whose parts have no known place: only all of it names a client."""
+HARDWARE = [(0, 6, 6)]
+CLIENT_ID = [WHOLE, (1, 7, 7)]
+DUID = [WHOLE, (8, 14, 14), (4, 10, 10)]
+IDENTITIES = {
+    "Dhcp4": {
+        "pkt4.mac": HARDWARE,
+        "option[61]": CLIENT_ID,
+        "option[dhcp-client-identifier]": CLIENT_ID,
+        "relay4[1]": [WHOLE],
+        "relay4[circuit-id]": [WHOLE],
+        "option[82].option[1]": [WHOLE],
+        "option[dhcp-agent-options].option[circuit-id]": [WHOLE],
+    },
+    "Dhcp6": {"option[1]": DUID, "option[clientid]": DUID},
+}
+"""What names one client, so that a reservation can: operands, and which of their bytes do
+(first, end, and how many there are then), such as the hardware address in a DUID."""
+LOCAL = {"localhost", "localhost.localdomain", "localhost6", "localhost6.localdomain6"}
+LOCAL |= {"localhost4", "localhost4.localdomain4", "ip6-localhost", "ip6-loopback"}
+"""Names that hosts files give to a host itself."""
+LONGEST_PREFIX = 128
+NAMING = {
+    *("client-class", "client-classes"),
+    *("evaluate-additional-classes", "require-client-classes"),
+}
+"""Keywords whose values are names of classes."""
+MEMBER = re.compile(r"member[ \t\n]*\([ \t\n]*'([^'\n]*)'")
+NO_PACKETS = {"auth", "commands", "http", "tcp"}
+"""Child loggers that write nothing of packets."""
+
+
+def kea_clients(expression, server):
+    """Count comparisons with what names one client; 0 for what is no expression."""
+    comparisons = _comparisons(expression) or []
+    return sum(
+        any(
+            _names_client(one, IDENTITIES[server]) and _is_constant(other)
+            for one, other in (sides, sides[::-1])
+        )
+        for sides in comparisons
+    )
+
+
+def kea_readable(expression):
+    """Whether it is an expression of a class."""
+    return _comparisons(expression) is not None
+
+
+def kea_free(classes, server):
+    """Return the names of classes that neither subnets, pools, reservations nor tests name."""
+    return {one["name"] for one in classes if "name" in one} - named(classes, server)
+
+
+def named(classes, server):
+    """Return the names of classes that subnets, pools, reservations and tests name."""
+    names = {"DROP"}
+    for one in classes:
+        tests = f"{one.get('test', '')} {one.get('template-test', '')}"
+        names.update(MEMBER.findall(tests))
+    _add_named(server, names)
+    return names
+
+
+def _add_named(value, names, key=""):
+    """Add the names of classes that a part of a configuration asks for."""
+    if isinstance(value, str):
+        names.update([value] if key in NAMING else [])
+    elif isinstance(value, list):
+        for inner in value:
+            _add_named(inner, names, key)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            _add_named(inner, names, name)
+
+
+def kea_idle(classes, levels):
+    """Return the names of classes that Kea does not work out for the packet that pays most.
+
+    `levels` are subnets and pools, with what is around them.  A class that is worked out only
+    where it is required is not idle if a level of the packet requires it.
+    """
+    flags = ("only-in-additional-list", "only-if-required")
+    only = {one.get("name") for one in classes if any(one.get(flag) for flag in flags)}
+    return only - max((only & _required(level) for level in levels), key=len, default=set())
+
+
+def kea_local(host):
+    """Whether the host of a database is the server's own: a name, an address, a socket."""
+    host = host.strip().lower().removeprefix("[").removesuffix("]").rstrip(".")
+    own = socket.gethostname().lower()
+    if host.startswith("/") or host in {"", own, own.partition(".")[0], *LOCAL}:
+        return True
+    try:
+        address = ipaddress.ip_address(socket.inet_aton(host) if host[:1].isdigit() else host)
+    except (OSError, ValueError):
+        return host.endswith(".localhost")
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
+
+
+def kea_prefixes(pool):
+    """Return how many prefixes a pool of them has.  Raises ValueError for what is none."""
+    bits = int(pool["delegated-len"]) - int(pool["prefix-len"])
+    if not 0 <= bits <= LONGEST_PREFIX:
+        raise ValueError(bits)
+    return 2**bits
+
+
+def kea_without(classes, names):
+    """Return the classes of other names."""
+    return [one for one in classes if one.get("name") not in names]
+
+
+def kea_logger(name, server):
+    """Return a logger's name below that of its server: "" for the server's own.
+
+    None for a logger of another program, and for one that writes nothing of packets.
+    """
+    program = f"kea-{server.lower()}"
+    if name in ("", program):
+        return ""
+    child = name.removeprefix(f"{program}.")
+    other = child.startswith("kea-") or child in NO_PACKETS or child.endswith("cmds-hooks")
+    return None if other else child
+
+
+def _required(level):
+    keys = ("evaluate-additional-classes", "require-client-classes")
+    return {name for key in keys for names in level.every(key) for name in names}
+
+
+def kea_condition(expression):
+    """Return the condition of a class as a tree; raises ValueError for what is none.
+
+    Its nodes are ("and" or "or", condition, ...), ("not", condition), ("==", text, text),
+    ("exists", field), ("member", class) and ("match", pattern, text).
+    """
+    return _Expression(expression).tree(_Expression.condition)
+
+
+@lru_cache(maxsize=10_000)
+def _comparisons(expression):
+    """Return the two texts of each comparison; None for what is no expression.
+
+    That of a class is a condition, and of a template a text.
+    """
+    for kind in (_Expression.condition, _Expression.text):
+        try:
+            return _Expression(expression).read(kind)
+        except ValueError:
+            continue
+    return None
+
+
+def _is_constant(text):
+    kind, *parts = text
+    return kind in ("constant", "integer") or (kind in CALLS and all(map(_is_constant, parts)))
+
+
+def _names_client(text, identities):
+    kind, *parts = text
+    if kind == "field":
+        return parts[0] in identities
+    if kind in ("concat", "lcase", "ucase", "hexstring"):
+        return any(_names_client(part, identities) for part in parts)
+    if kind != "substring" or not _names_client(parts[0], identities):
+        return False
+    start, length = parts[1][1], parts[2][1]
+    bytes_of = identities.get(parts[0][1], [WHOLE]) if parts[0][0] == "field" else [WHOLE]
+    return any(_covers(int(start), length, *layout) for layout in bytes_of)
+
+
+def _covers(start, length, first, end, size):
+    """Whether a part of an identifier of this size has all bytes from the first to the end."""
+    begin = start if start >= 0 else size + start
+    if length == "all":
+        return 0 <= begin <= first
+    stop = begin + int(length)
+    return max(0, min(begin, stop)) <= first and max(begin, stop) >= end
+
+
+class _Expression:
+    """Reads an expression; holds its tokens and the comparisons so far."""
+
+    def __init__(self, expression):
+        self.comparisons, self._tokens, at = [], [], 0
+        while not self._tokens or self._tokens[-1][0] != "end":
+            match = TOKEN.match(expression, at)
+            if match is None:
+                raise ValueError(f"no token at {at}")
+            self._tokens.append((match.lastgroup, match[match.lastgroup]))
+            at = match.end()
+        self._tokens.reverse()
+
+    def read(self, kind):
+        """Return the comparisons of an expression that is a condition or a text."""
+        self.tree(kind)
+        return self.comparisons
+
+    def tree(self, kind):
+        """Return an expression that is a condition or a text."""
+        read = kind(self, 0)
+        self._take("end")
+        return read
+
+    def _next(self):
+        return self._tokens[-1][1]
+
+    def _take(self, *wanted):
+        """Take a token of a kind, or a mark, or the word all; return its text."""
+        kind, text = self._tokens[-1]
+        if kind not in wanted and ((kind != "mark" and text != "all") or text not in wanted):
+            raise ValueError(f"{kind} instead of {wanted}")
+        if kind != "end":
+            self._tokens.pop()
+        return text
+
+    def condition(self, depth):
+        either = [[self._comparison(depth)]]
+        while self._next() in ("and", "or", "sand", "sor"):
+            if self._take("word").endswith("or"):  # binds less than and
+                either.append([])
+            either[-1].append(self._comparison(depth))
+        parts = [("and", *both) if both[1:] else both[0] for both in either]
+        return ("or", *parts) if parts[1:] else parts[0]
+
+    def _comparison(self, depth):
+        if depth > DEEPEST:
+            raise ValueError("nested too deeply")
+        if self._next() == "not":
+            self._take("word")
+            return ("not", self._comparison(depth + 1))
+        if self._next() == "(":
+            self._take("(")
+            inside = self.condition(depth + 1)
+            self._take(")")
+            return inside
+        if self._next() in ("member", "match"):
+            return self._call(self._take("word"), depth)
+        left = self.text(depth)
+        if left[0] == "exists":
+            return left
+        self._take("==")
+        self.comparisons.append((left, self.text(depth)))
+        return ("==", *self.comparisons[-1])
+
+    def _call(self, name, depth):
+        self._take("(")
+        parts = [self._take("constant")[1:-1]]
+        if name == "match":
+            self._take(",")
+            parts.append(self.text(depth))
+        self._take(")")
+        return (name, *parts)
+
+    def text(self, depth):
+        text = self._operand(depth)
+        while self._next() == "+":
+            self._take("+")
+            text = ("concat", text, self._operand(depth))
+        return text
+
+    def _operand(self, depth):
+        if depth > DEEPEST:
+            raise ValueError("nested too deeply")
+        kind = self._tokens[-1][0]
+        if kind in ("constant", "integer"):
+            return (kind, self._take(kind))
+        name = self._take("word")
+        if name in FIELDS:
+            return self._field(name)
+        if name not in CALLS:
+            raise ValueError(f"no operand {name}")
+        self._take("(")
+        parts = [self.condition(depth + 1) if "ifelse" in name else self.text(depth + 1)]
+        while self._take(",", ")") == ",":
+            parts.append(self._part(depth + 1))
+        if name == "substring" and [part[0] for part in parts[1:]] != ["integer"] * 2:
+            raise ValueError("a substring without its place")
+        return (name, *(part for part in parts if part is not None))
+
+    def _part(self, depth):
+        return ("integer", self._take("all")) if self._next() == "all" else self.text(depth)
+
+    def _field(self, name):
+        """Return a field of the packet, such as ``option[61]``, or that it is asked for."""
+        steps = [name + self._index()]
+        while self._next() == ".":
+            self._take(".")
+            steps.append(self._take("word") + self._index())
+        if steps[-1] == "exists":
+            return ("exists", ".".join(steps[:-1]))
+        if steps[-1] == "text":
+            return ("field", ".".join(steps[:-1]), "text")
+        if steps[-1] == "hex":
+            steps.pop()
+        return ("field", ".".join(steps))
+
+    def _index(self):
+        if self._next() != "[":
+            return ""
+        self._take("[")
+        index = self._take("integer", "word", "*")
+        self._take("]")
+        return f"[{index}]"
+
+
+FILTERS: Mapping[str, Callable[..., Any]] = {
+    "kea_clients": kea_clients,
+    "kea_free": kea_free,
+    "kea_idle": kea_idle,
+    "kea_local": kea_local,
+    "kea_logger": kea_logger,
+    "kea_prefixes": kea_prefixes,
+    "kea_readable": kea_readable,
+    "kea_without": kea_without,
+}
+"""Of Jinja, for the conditions of known costs."""

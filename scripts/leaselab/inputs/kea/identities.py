@@ -1,0 +1,107 @@
+"""How clients are known: by reservations, and by a flexible identifier in their stead."""
+
+from __future__ import annotations
+
+from leaselab.inputs.kea.subnets import ASKED_FOR, BY_MAC
+
+_BY_DUID = b"\xff\0\0\0\1"
+"""How a client identifier with a DUID begins: its type, and a number of the interface."""
+_USUAL = b"leaselab-"
+"""Begin of what identifies a client; its number follows."""
+
+
+class FlexibleId:
+    """The flexible identifiers of a configuration (hook flex_id)."""
+
+    def __init__(self, configuration, classes):
+        """Note the fields that name a client where one replaces its own identifier."""
+        self._classes, self._expressions, self.usual = classes, [], {}
+        """`usual` has what clients without a class have in these fields."""
+        for match in configuration.at("hooks-libraries[*].parameters"):
+            expression = match.value.get("identifier-expression", "")
+            if expression:
+                self._expressions.append(expression)
+            if expression and match.value.get("replace-client-id", False):
+                fields = classes.fields(expression)
+                self.usual |= {field: _USUAL for field in fields if field[-1:] == "]"}
+
+    def of(self, host, place):
+        """What a client sends that has a host's flexible identifier; None if unknown."""
+        for expression in self._expressions if "flex-id" in host else ():
+            usual = place.packet()
+            packet = self._classes.sent(expression, bytes_of(host["flex-id"]), usual)
+            if packet and all(packet[field] == usual[field] for field in usual):
+                return {key: codes_of(packet, key.removesuffix("s")) for key in _KEYS}
+        return None
+
+    def differ(self, codes, asked, own):
+        """Have clients of a kind differ in one of the fields; return whether they can.
+
+        `codes` are the options of the kind, `asked` what its class wants of fields, `own` what
+        its clients have instead.
+        """
+        for field in self.usual:
+            of, _, code = field.removesuffix("]").partition("[")
+            key = "options" if of == "option" else of
+            if int(code) in dict(own.get(key, ())):
+                return True
+            value = bytes.fromhex(codes[key][int(code)].removeprefix("hex:"))
+            if not any(piece != "any" and piece[2] for piece in asked.get(field, ())) and (
+                value.isascii() and value.decode("latin-1").isprintable()
+            ):
+                codes[key][int(code)] = f"text:{value.decode()}{{client}}"
+                return True
+        return not self.usual
+
+
+_KEYS = ("agent", "options")
+
+
+def identity_of(host, family):
+    """A list and its entry for a host, or what it alone sends; None where unknown."""
+    if "hw-address" in host and len(mac := bytes_of(host["hw-address"])) == 6:
+        return "macs", mac.hex(":")
+    if "duid" in host and family == 6:
+        return "duids", bytes_of(host["duid"]).hex()
+    if "duid" in host:  # RFC 4361
+        return {"options": [[61, hex_of(_BY_DUID + bytes_of(host["duid"]))]]}
+    if "client-id" in host and family == 4:
+        return {"options": [[61, hex_of(bytes_of(host["client-id"]))]]}
+    if "circuit-id" in host and family == 4:
+        return {"agent": [[1, hex_of(bytes_of(host["circuit-id"]))]]}
+    return None
+
+
+def named_by(own, family):
+    """What a client sends as its name, by field, that is of `identity_of`; else nothing."""
+    if not isinstance(own, tuple):
+        return {}
+    word, value = own
+    sent = bytes.fromhex(value.replace(":", ""))
+    if family == 4:
+        return {"mac": sent}
+    return {"duid": BY_MAC + sent if word == "macs" else sent}
+
+
+def bytes_of(value):
+    """The bytes of an identifier: text, or hexadecimal digits."""
+    if value.startswith("'") or not set(value.lower()) <= set("0123456789abcdefx:- "):
+        return value.strip("'").encode()
+    parts = [part for part in value.removeprefix("0x").replace("-", ":").split(":") if part]
+    digits = "".join(part.zfill(len(part) + len(part) % 2) for part in parts)
+    return bytes.fromhex(digits)
+
+
+def codes_of(packet, of):
+    """What a packet has of options or of the relay's, by code."""
+    fields = {
+        field.removesuffix("]").partition("[")[2]: value
+        for field, value in packet.items()
+        if field.startswith(f"{of}[") and field not in ASKED_FOR["both"]
+    }
+    return {int(code): hex_of(value) for code, value in fields.items()}
+
+
+def hex_of(value):
+    """Bytes as leaseload reads them."""
+    return "hex:" + value.hex()

@@ -1,0 +1,86 @@
+"""Kinds of clients as leaseload reads them, of packets that were worked out."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from leaselab.inputs.kea.identities import codes_of, hex_of
+from leaselab.inputs.own_kinds import MOST_LISTED, kind_name, numbered
+
+_ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}
+"""Options that clients ask for unless a class wants others: mask, routers, DNS and the like."""
+
+
+class Kinds:
+    """Kinds of clients, whose identities differ."""
+
+    def __init__(self, family, flexible, reserved):
+        """Begin without any; `flexible` has them differ in a flexible identifier.
+
+        `reserved` are the hardware addresses, or DUIDs, that only reservations have.
+        """
+        self.family, self.every, self._reserved = family, [], reserved
+        self._flexible, self._issued = flexible, 0
+
+    def add(self, place, way, own, guards=()):
+        """Add a kind of clients: `way` is their packet, what that was asked for, its classes.
+
+        `own` is what its clients have instead of what the packet says.  Returns whether there
+        is a client that has no reservation, or comes for it.
+        """
+        packet, asked, _ = way
+        code, value = _ASKED[self.family]
+        sent = {**packet, code: packet.get(code, value)}
+        kind = {
+            "name": kind_name(place, *map(" or ".join, guards)),
+            "clients": own["clients"],
+            "relay": str(ipaddress.ip_address(packet["relay"])),
+        }
+        if "macs" not in own and "duids" not in own:
+            kind |= self._identities(asked, packet, own["clients"])
+            if not kind["clients"]:
+                return False
+        codes = {"agent": codes_of(sent, "agent"), "options": codes_of(sent, "option")}
+        if "option[61]" in asked and self.family == 4:
+            kind, codes["options"][61] = self._by_client_id(
+                kind, packet["option[61]"], asked["option[61]"]
+            )
+        if not self._flexible.differ(codes, asked, own):
+            kind["clients"] = 1
+        for key, every in codes.items():
+            every |= dict(own.get(key, ()))
+            if every:
+                kind[key] = [[code, value] for code, value in every.items()]
+        kind |= {key: own[key] for key in ("macs", "duids") if key in own}
+        if own["want"] not in ("address", "options"):
+            kind["want"] = own["want"]
+        self.every.append(kind)
+        return True
+
+    def _identities(self, asked, packet, clients):
+        """Who the clients of a kind are, and how many, where its class asks for that."""
+        field = "mac" if self.family == 4 else "duid"
+        if field not in asked:
+            return {}
+        pieces = [piece for piece in asked[field] if piece != "any"]
+        known = {at + one for at, value, _ in pieces for one in range(len(value))}
+        size = len(packet[field])
+        # A DUID begins with its type, a hardware address with whose it is.
+        first = size if any(whole for *_, whole in pieces) else 1 if field == "mac" else 4
+        free = [at for at in reversed(range(first, size)) if at not in known][:4]
+        count = min(clients, 256 ** len(free), MOST_LISTED)
+        numbers = range(self._issued, self._issued + count)
+        every = numbered(packet[field], free, numbers)
+        values = [value for value in every if value not in self._reserved]
+        self._issued, count = self._issued + count, len(values)
+        if field == "mac":
+            return {"clients": count, "macs": [value.hex(":") for value in values]}
+        return {"clients": count, "duids": [value.hex() for value in values]}
+
+    @staticmethod
+    def _by_client_id(kind, value, pieces):
+        """A kind whose class tests the client identifier, with that of its clients."""
+        whole = any(piece != "any" and piece[2] for piece in pieces)
+        if not whole and value.isascii() and value.decode("latin-1").isprintable():
+            return kind, f"text:{value.decode()}{{client}}"
+        return {**kind, "clients": 1}, hex_of(value)

@@ -1,0 +1,33 @@
+"""The releases of Kea that take a configuration, by what not all of them have."""
+
+from __future__ import annotations
+
+from leaselab.catalog.releases import bounds, releases_of
+from leaselab.inputs.known_costs import known_costs
+
+
+def releases(configuration, server):
+    """Return which releases take what the lab keeps of a configuration, as `bounds`.
+
+    `server` is what the lab keeps.
+    """
+    family, kept = configuration.name.removeprefix("Dhcp"), set(_keys(server))
+    needs = []
+    for match, since, until in known_costs()["kea"].released(configuration):
+        word = match.path.rpartition(".")[2]
+        if word in kept:
+            needs.append((since, until, f"{word} ({match.spot})"))
+    word = f"subnet{family}[*]"
+    for match in configuration.at(word, f"shared-networks[*].{word}"):
+        if "id" not in match.value:
+            needs += releases_of("kea").known({"a subnet without id": match.spot})
+    return bounds("kea", needs)
+
+
+def _keys(value):
+    """All keys of objects in a value."""
+    if isinstance(value, dict):
+        yield from value
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict | list):
+            yield from _keys(inner)

@@ -1,0 +1,215 @@
+"""The subnets of a configuration: where their clients come from, and what they have."""
+
+from __future__ import annotations
+
+import ipaddress
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+
+from leaselab.inputs.configuration import Level, ends_of
+from leaselab.inputs.known_costs import known_costs
+from leaselab.inputs.own_kinds import MOST_ADDRESSES
+
+ASKED_FOR = {
+    "address": ("option[3]",),
+    "prefix": ("option[25]",),
+    "both": ("option[3]", "option[25]"),
+    "options": (),
+}
+"""Options of DHCPv6 by which a client asks for something."""
+BY_MAC = b"\0\3\0\1"
+"""How a DUID of a hardware address begins."""
+_MAC = bytes.fromhex("000c01000000")
+
+
+@dataclass
+class Pool:
+    """Pools of a subnet that ask for the same classes and have the same kind of lease."""
+
+    guards: tuple
+    """The classes that it asks for, of each list one; those of its subnet first."""
+    size: int
+    """How many leases are free, at most `MOST_ADDRESSES`."""
+    want: str
+    ways: list = field(default_factory=list)
+    """What clients without a reservation send for one, by alternatives; none where nothing."""
+    hosts: int = 0
+    """How many clients with a reservation have one."""
+    clients: int = 0
+    """How many clients without a reservation come for one."""
+
+    def has(self, want):
+        """Whether it has some of what clients ask for."""
+        return want == self.want or "both" in (want, self.want)
+
+    def admits(self, way):
+        """Whether a client that sends something may have one."""
+        return admits(self.guards, way[2])
+
+
+class Place:
+    """A subnet: where its clients come from, and what it has for them."""
+
+    def __init__(self, match, family, reserved, filling=None):
+        """Raises KeyError and ValueError for what no server takes.
+
+        `reserved` are the numbers of addresses that reservations of no subnet have; `filling`
+        has the leases that there are, None without any.
+        """
+        around, in_network = match.around, len(match.around) > 1
+        self.spot, self.ident = match.spot, match.value.get("id", 0)
+        self.prefix = ipaddress.ip_network(match.value["subnet"], strict=False)
+        if self.prefix.version != family:
+            raise ValueError("a subnet of the other family")
+        self.network = around[0].path if in_network else None
+        levels = [match, *(around[:1] if in_network else ())]
+        self.relays = [
+            ipaddress.ip_address(address)
+            for level in levels
+            for address in _relays(level.value.get("relay", {}))
+        ]
+        # Kea takes it literally, digits of `0x...` and quotes too.
+        named = (level.value.get("interface-id", "") for level in levels)
+        self.interface_id = next(filter(None, named), "").encode()
+        self.guards = [guard for level in levels for guard in _guards(level.value)]
+        level = Level(match, known_costs()["kea"].replaced)
+        self.in_subnet = level.get("reservations-in-subnet", True)
+        self.in_global = level.get("reservations-global", False)
+        self.relay = self.relays[0] if self.relays else self._inside(match.value)
+        hosts = match.value.get("reservations", [])
+        self.reservations = [
+            match._replace(value=host, spot=spot)
+            for host, spot in zip(hosts, getattr(hosts, "spots", ()), strict=True)
+        ]
+        in_pools = self.in_subnet and not level.get("reservations-out-of-pool", False)
+        held = {*(reserved_of(match.value) if in_pools else ())}
+        self._reserved = sorted(held.union(reserved if self.in_global else ()))
+        self._filling = filling
+        self.pools = list(self._pools(match.value, family))
+        self.asked = {name for pool in self.pools for guard in pool.guards for name in guard}
+
+    def _inside(self, subnet):
+        """Address of a relay that stands in the subnet: its router's, or the first."""
+        for option in subnet.get("option-data", []):
+            if option.get("name") == "routers" or option.get("code") == 3:
+                first = str(option.get("data", "")).split(",")[0].strip()
+                try:
+                    router = ipaddress.ip_address(first)
+                except ValueError:
+                    continue
+                if router in self.prefix:
+                    return router
+        return self.prefix[1] if self.prefix.num_addresses > 1 else self.prefix[0]
+
+    def _pools(self, subnet, family):
+        """Yield the pools, those of the same guards as one."""
+        sizes = {}
+        for pool in subnet.get("pools", []):
+            key = ("address", tuple(map(tuple, [*self.guards, *_guards(pool)])))
+            first, last = ends_of(pool["pool"])
+            sizes[key] = sizes.get(key, 0) + self._free(last - first + 1, first, last)
+        for pool in subnet.get("pd-pools", []) if family == 6 else ():
+            key = ("prefix", tuple(map(tuple, [*self.guards, *_guards(pool)])))
+            length = int(pool["delegated-len"]) - int(pool["prefix-len"])
+            if not 0 <= length <= 128:
+                raise ValueError("a prefix that is longer than what is delegated of it")
+            first, last = ends_of(f"{pool['prefix']}/{pool['prefix-len']}")
+            free = self._free(2**length, first, last)
+            sizes[key] = sizes.get(key, 0) + free
+        for (want, guards), size in sizes.items():
+            both = sizes.get(("prefix", guards)) if want == "address" else None
+            if want == "prefix" and ("address", guards) in sizes:
+                continue
+            if both is not None:
+                yield Pool(guards, min(size, both, MOST_ADDRESSES), "both")
+            else:
+                yield Pool(guards, min(size, MOST_ADDRESSES), want)
+
+    def _free(self, size, first, last):
+        reserved = bisect_right(self._reserved, last) - bisect_left(self._reserved, first)
+        leased = self._filling.within(first, last) if self._filling else 0
+        return max(0, size - reserved - leased)
+
+    def stands(self, relay):
+        """Whether an address may be that of a relay of its clients."""
+        return relay in self.relays or (not self.relays and relay in self.prefix)
+
+    def admits(self, found):
+        """Whether a client with these classes may be of this subnet."""
+        return admits(self.guards, found)
+
+    def packet(self, want="address"):
+        """What its relay says of every client, what names one, and what it asks for."""
+        packet = {"relay": self.relay.packed}
+        if self.relay.version == 6:
+            packet["duid"] = BY_MAC + _MAC
+            packet |= dict.fromkeys(ASKED_FOR[want], b"")
+            if self.interface_id:
+                packet["agent[18]"] = self.interface_id
+            return packet
+        return {**packet, "mac": _MAC}
+
+
+class Near:
+    """The subnets that a relay's clients may be of, in the order in which Kea looks at them."""
+
+    def __init__(self, places, family):
+        """Index subnets by their relays, prefixes and interfaces: there may be thousands."""
+        self._family, self._relays, self._prefixes, self._named = family, {}, {}, {}
+        for place in sorted(places, key=lambda place: place.ident or 2**32):
+            for relay in place.relays:
+                self._relays.setdefault(relay, []).append(place)
+            self._prefixes.setdefault(place.prefix, []).append(place)
+            if place.interface_id:
+                self._named.setdefault(place.interface_id, []).append(place)
+        self._lengths = sorted({prefix.prefixlen for prefix in self._prefixes})
+
+    def of(self, place, relay):
+        """Those of a subnet's own relay, itself among them if they are what Kea makes of it.
+
+        `relay` is its address.
+        """
+        named = self._named.get(place.interface_id, []) if self._family == 6 else []
+        around = [
+            one
+            for length in self._lengths
+            for one in self._prefixes.get(
+                ipaddress.ip_network((relay, length), strict=False), ()
+            )
+        ]
+        around.sort(key=lambda one: one.ident or 2**32)
+        relayed = self._relays.get(relay, [])
+        if self._family == 4:
+            return [*relayed, *(one for one in around if not one.relays), *around]
+        return [*named, *relayed, *around]
+
+
+def admits(guards, found):
+    """Whether a client with some classes has those that something asks for."""
+    return all(set(guard) & found for guard in guards)
+
+
+def reserved_of(level):
+    """The numbers of the first addresses of what reservations have; raises ValueError."""
+    for word in reserved_words(level):
+        yield int(ipaddress.ip_network(word, strict=False).network_address)
+
+
+def reserved_words(level):
+    """The addresses and prefixes that reservations have."""
+    for host in level.get("reservations", []):
+        alone = [host["ip-address"]] if "ip-address" in host else []
+        yield from [*alone, *host.get("ip-addresses", []), *host.get("prefixes", [])]
+
+
+def _relays(relay):
+    given = relay.get("ip-addresses", [])
+    return [*given, *([relay["ip-address"]] if "ip-address" in relay else [])]
+
+
+def _guards(value):
+    """The classes that something asks for: of each list one."""
+    single, several = value.get("client-class"), tuple(value.get("client-classes", []))
+    guards = [*([(single,)] if single else []), *([several] if several else [])]
+    # Those of a pair are left out with it.
+    return [guard for guard in guards if not any(name.startswith("HA_") for name in guard)]

@@ -1,0 +1,105 @@
+"""Vendor options as expressions name them: their numbers and parts, in options of a packet."""
+
+from __future__ import annotations
+
+import re
+
+from leaselab.inputs.kea.texts import Unknown
+
+_CODES = {
+    ("vendor", 4): 125,
+    ("vendor", 6): 17,
+    ("vendor-class", 4): 124,
+    ("vendor-class", 6): 16,
+}
+_FIELD = re.compile(
+    r"vendor(?:\.enterprise|\[(?:\d{1,9}|\*)\](?:\.option\[\d{1,5}\])?)"
+    r"|vendor-class(?:\.enterprise|\[(?:\d{1,9}|\*)\](?:\.data(?:\[0\])?)?)"
+)
+ANYBODY = 32473
+"""Number of an enterprise in examples (RFC 5612)."""
+
+
+def field_of(name, family):
+    """The name of a part of a vendor option in a packet; raises Unknown for what is none."""
+    # By the option's own number Kea finds the parts of any enterprise, too.
+    name = re.sub(rf"^option\[{_CODES['vendor', family]}\](?=\.option)", "vendor[*]", name)
+    if not _FIELD.fullmatch(name):
+        raise Unknown(name)
+    # Without an index data are the first; enterprise 0 is any, as * is.
+    first = re.sub(r"\.data\[0\]$", ".data", name)
+    return re.sub(r"^(vendor|vendor-class)\[0\]", r"\1[*]", first)
+
+
+def vendor_class(packet, family):
+    """The value by which Kea makes a class ``VENDOR_CLASS_...``; empty without one.
+
+    It is the first data of DHCPv6's vendor class.
+    """
+    if family == 4:
+        return packet.get("option[60]", b"")
+    value = packet.get("option[16]", b"")
+    return value[6 : 6 + int.from_bytes(value[4:6], "big")]
+
+
+def vendor_class_field(family):
+    """The field that is such a value."""
+    return "option[60]" if family == 4 else "vendor-class[*].data"
+
+
+def with_vendor_options(packet, family):
+    """Return a packet with the vendor options of which it has parts.
+
+    Raises Unknown for parts that cannot be those of one option.
+    """
+    made = dict(packet)
+    for (name, of), code in _CODES.items():
+        own = [field for field in packet if re.match(rf"{name}[.[]", field)]
+        if of == family and own:
+            try:
+                made |= _option(packet, own, name, family, code)
+            except (ValueError, OverflowError):
+                raise Unknown(f"{name} of two enterprises, or too long") from None
+    return made
+
+
+def _option(packet, own, name, family, code):
+    number, parts = _parts(packet, own, name)
+    body = (_body if name == "vendor" else _data)(parts, family)
+    enterprise = number.to_bytes(4, "big")
+    length = len(body).to_bytes(1, "big") if family == 4 else b""
+    made = {f"option[{code}]": enterprise + length + body, f"{name}.enterprise": enterprise}
+    for of in (f"{name}[{number}]", f"{name}[*]"):
+        made[of] = body
+        for part, value in parts.items():
+            made[of + (".data" if name == "vendor-class" else f".option[{part}]")] = value
+    return made
+
+
+def _parts(packet, own, name):
+    """The one enterprise of a vendor option, and the values of its parts by their codes."""
+    numbers, parts = set(), {}
+    for field in own:
+        number = re.match(rf"{name}\[(\d+)\]", field)
+        code = re.search(r"\.option\[(\d+)\]$", field)
+        if field == f"{name}.enterprise":
+            numbers.add(int.from_bytes(packet[field], "big"))
+        elif number:
+            numbers.add(int(number[1]))
+        if code or field.endswith(".data"):
+            parts[int(code[1]) if code else 0] = packet[field]
+    [number] = numbers or {ANYBODY}
+    return number, parts
+
+
+def _body(parts, family):
+    size = 1 if family == 4 else 2
+    return b"".join(
+        code.to_bytes(size, "big") + len(value).to_bytes(size, "big") + value
+        for code, value in sorted(parts.items())
+    )
+
+
+def _data(parts, family):
+    data = parts.get(0, b"leaselab")
+    return data if family == 4 else len(data).to_bytes(2, "big") + data

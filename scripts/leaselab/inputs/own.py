@@ -1,0 +1,404 @@
+"""A user's own configuration as a scenario: the lab's form of the file, and the load that fits.
+
+What a server's language means is its role's to say: package ``own`` of the role reads a
+configuration that has been parsed.  What is made of it is kept by its content beside the
+checkout's builds, so that a result names the very file that was measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import signature
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from leaselab.catalog.catalogue import LOADS
+from leaselab.catalog.decoding import build
+from leaselab.catalog.kept_scenarios import keep, keep_bytes, kept_beside, write_family
+from leaselab.inputs import dhcpd, dnsmasq, kea, named
+from leaselab.inputs.commented_json import Document, read_commented_json
+from leaselab.inputs.configuration import Configuration, refused, servers
+from leaselab.inputs.known_costs import kinds_of_objects, known_costs
+from leaselab.inputs.leases import Filling, Leases
+from leaselab.inputs.own_files import OwnFiles, UnreadError
+from leaselab.inputs.own_form import with_others
+from leaselab.inputs.own_kinds import MOST_CLIENTS
+from leaselab.inputs.queries.load import OF_DATA
+from leaselab.inputs.queries.of_zones import queries_of
+from leaselab.inputs.queries.zones import Zone, keep_zones, zone_of
+from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.procedure import AT_START
+
+READERS: Mapping[str, ModuleType] = {
+    "kea": kea,
+    "bind9": named,
+    "dnsmasq": dnsmasq,
+    "isc_dhcpd": dhcpd,
+}
+"""What reads a server's own configurations, by its kind."""
+_OTHER_ROLES = (
+    "name the primary's file; for a resolver see leaselab list --scenarios '*-recursive*'"
+)
+_OF_DNS = {"loss_ratio": 0.005, "late_s": 1.0, "wait_s": 2.0}
+"""Parameters of the procedure, as those of other scenarios of DNS servers."""
+_LIKE = ("generator", "transaction", "family", "informs")
+"""What clients' load has of the one that it is like."""
+_INFORMING = {
+    "name": "DHCPv6 exchange for options",
+    "plural": "exchanges",
+    "stages": ["INFORMATION-REQUEST-REPLY"],
+}
+_SERVED_RATE, _LONGEST_S = 500, 20
+"""Rate at which each client of DHCP is served once, after each start (exchanges/s), and the
+longest time for that (s)."""
+_OTHERS = re.compile("[^a-z0-9]+")
+"""What the name of a file may have and that of a scenario not."""
+_JSON = re.compile(r'(?:\s|(?:#|//)[^\n]*|/\*.*?\*/)*+[{\[<]|.*"Dhcp[46]"', re.DOTALL)
+"""How the text of a configuration in commented JSON begins, or what it has."""
+_MARKS = ("\ufeff", "\xff\xfe", "\xfe\xff")
+"""How a text begins that has a byte-order mark, or UTF-16's."""
+_WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
+"""What is raised where a configuration has a value of another type than its server's."""
+
+
+class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a role makes of a configuration."""
+
+    kind: str
+    """Kind of server: the role."""
+    holder: str = ""
+    """Name of the object that holds the configuration; empty for a language without it."""
+    server: dict[str, Any]
+    """The server's object in the form in which the lab runs it."""
+    options: dict[str, Any] = {}
+    """Options of the role that the file decides."""
+    beside: dict[str, dict[str, Any]] = {}
+    """Roles that serve beside it."""
+    changes: list[str]
+    """What was changed, each with its path."""
+    left_out: list[str]
+    """What was left out as that was asked for."""
+    load: str
+    """The load of the catalogue that it is like."""
+    kinds: list[dict[str, Any]] = []
+    """Kinds of clients, as leaseload reads them."""
+    addresses: int = 0
+    """Addresses that its pools have for them."""
+    informs: bool = False
+    """Whether the clients ask for options alone, as the server has no leases for them."""
+    refuses: bool = False
+    """Whether the server refuses some clients by chance: each counts as a loss."""
+    zones: dict[str, str] = {}
+    """Files of the zones that it serves, by their names with a last dot."""
+    zones_beside: list[tuple[str, str]] = []
+    """Zones that it has and nobody asks for, each with its file."""
+    within: list[str] = []
+    """Folders that files which its zones include may lie in."""
+    unserved: list[str] = []
+    """Parts whose clients would get no answer, and why, each with its place in the file."""
+    releases: list[str] = []
+    """Which releases of its server take it, each with what not all of them have."""
+    filling: Filling | None = None
+    """The leases with which the server begins; None for none."""
+
+    @property
+    def clients(self) -> int:
+        """How many clients there are."""
+        return sum(int(kind["clients"]) for kind in self.kinds)
+
+
+def read_own(
+    file: Path,
+    without: Sequence[str] = (),
+    *,
+    leases: Leases | None = None,
+    view: str = "",
+    root: Path | None = None,
+    also: Sequence[Path] = (),
+) -> Own:
+    """Read a user's configuration; `without` are the words for what to leave out of it.
+
+    `file` may also be a folder that has it and the files that it names.  `leases` are those
+    that it has at its start, `view` is the name of the one to measure where it has several.
+    `root` is where absolute names of included files are looked for; `also` are files and
+    folders that it may name although they are outside of its own.
+    Raises a usage error for a file that is no configuration, that the lab cannot run, or that
+    answers no client.
+    """
+    files = OwnFiles(file, _names(), also, root)
+    own = _of_text(files, without, leases, view)
+    if own is None:
+        own = own_of(read_commented_json(files.file, files.place), without, leases)
+        _with_view(own.kind, view)
+    if leases is not None:
+        _check_filled(own, files.file)
+    if not own.kinds and not own.zones:
+        raise _without_clients(own, files.file)
+    return own
+
+
+def _without_clients(own: Own, file: Path) -> LeaselabError:
+    """Return the error for a configuration whose server nobody can ask for anything."""
+    dns = own.load == "dns-zones"
+    nothing = "no primary zone for other hosts" if dns else "no subnet"
+    left_out = f" (left out: {', '.join(own.left_out)})" if own.left_out else ""
+    return usage_error(
+        "the server would answer no client",
+        where=str(file),
+        found=("; ".join(own.unserved[:3]) or nothing) + left_out,
+        wanted="a primary zone" if dns else "a subnet with a pool or with reservations",
+        todo=_OTHER_ROLES if dns else "",
+    )
+
+
+def _check_filled(own: Own, file: Path) -> None:
+    """Refuse leases that are not those of the configuration, or that its server cannot have."""
+    if own.filling is None:
+        raise usage_error(
+            f"the lab fills no {own.kind} with leases",
+            where="--leases",
+            found=str(file),
+            wanted="a configuration of Kea or ISC dhcpd",
+            todo="leave out --leases",
+        )
+    if not own.filling.lines:
+        raise usage_error(
+            "no lease belongs to this configuration",
+            where="--leases",
+            found=str(own.filling),
+            wanted=f"leases of subnets of {file}",
+        )
+
+
+def _of_text(
+    files: OwnFiles, without: Sequence[str], leases: Leases | None, view: str
+) -> Own | None:
+    """Read a file in the language of a role that recognises its text; None where none does."""
+    file = files.file
+    try:
+        text = files.decoded(file)
+    except OSError:
+        return None  # the reader of JSON says why
+    if _JSON.match(text.lstrip("".join(_MARKS))):
+        return None
+    if text.startswith(_MARKS):
+        raise usage_error(
+            "begins with a byte-order mark, which its server does not take",
+            where=f"{file}:1",
+            todo="save it as UTF-8 without one",
+        )
+    of_text = {
+        kind: package for kind, package in READERS.items() if hasattr(package, "RECOGNISED")
+    }
+    named = [kind for kind, package in of_text.items() if file.name in package.FILES]
+    seen = [kind for kind, package in of_text.items() if package.RECOGNISED.search(text)]
+    for kind in [*named, *seen][:1]:
+        words = _with_view(kind, view)
+        read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases, **words)
+        encoding = "a file: UTF-8 instead of Windows-1252 or Latin-1"
+        changes = [*read["changes"], *([encoding] if files.recoded else [])]
+        within = [str(folder) for folder in files.within]
+        made = {"kind": kind, **read, "changes": changes, "within": within}
+        return build(Own, made, str(file))
+    raise usage_error(
+        "not a configuration of a server that Leaselab knows",
+        where=str(file),
+        wanted=f"a file as {', '.join(sorted(_names()))}",
+        todo="name the main file of the server, or give it that name",
+    )
+
+
+def _with_view(kind: str, view: str) -> dict[str, str]:
+    """The argument for a view; refuses it where a server has none."""
+    if not view:
+        return {}
+    if "view" not in signature(_reader(kind).read).parameters:
+        raise usage_error(
+            "its server has no views",
+            where=f"--view {view}",
+            found=kind,
+            wanted="a named.conf, or no --view",
+        )
+    return {"view": view}
+
+
+def own_of(
+    document: Document, without: Sequence[str] = (), leases: Leases | None = None
+) -> Own:
+    """What a role makes of a configuration that has been parsed; errors as of `read_own`."""
+    kinds = kinds_of_objects()
+    held = list(servers(document.top, kinds))
+    unread = [
+        UnreadError(
+            f"included file not read: {one.why}",
+            str(one.spot),
+            found=one.name,
+            todo="bring the file along, in the place where it is included from",
+        )
+        for one in document.unread
+    ]
+    if unread and not held:
+        raise unread[0]
+    if len(held) != 1:
+        raise usage_error(
+            "not the configuration of one server",
+            where=str(document.spot),
+            found=f"{len(held)} servers",
+            wanted=" or ".join(kinds),
+            todo="name the file that the server itself reads",
+        )
+    [configuration] = held
+    kind = kinds[configuration.name]
+    configuration.check({"": "an object"})
+    configuration.check(known_costs()[kind].values)
+    read = _read(_reader(kind), configuration, without, leases, unread)
+    made = {"kind": kind, "holder": configuration.name, **read}
+    return build(Own, made, str(document.spot))
+
+
+def write_own(own: Own, file: Path, scenarios: Path) -> str:
+    """Keep what was made of a file as a scenario of its own; return the scenario's name.
+
+    `scenarios` is the folder of the catalogue, beside which it is kept.
+    """
+    folder = kept_beside(scenarios)
+    server = keep(folder, own.server)
+    stem = _OTHERS.sub("-", file.stem.lower()).strip("-")[:24] or "file"
+    filled, changes = "", own.changes
+    if own.filling is not None:
+        filled = keep_bytes(folder, "\n".join([*own.filling.lines, ""]).encode(), "csv")
+        changes = [*changes, f"leases: {own.filling}"]
+    like = yaml.safe_load((scenarios / LOADS / f"{own.load}.yml").read_text(encoding="utf-8"))
+    asked, load = (_of_zones if own.zones else _of_clients)(own, folder, like)
+    whole = hashlib.sha256(f"{server}{asked}{filled}".encode()).hexdigest()
+    name = f"own-{stem}-{whole[:8]}"
+    without = f", without {', '.join(own.left_out)}" if own.left_out else ""
+    family = {
+        "description": f"{file.name}{without}, for {'names' if own.zones else 'clients'} that "
+        "fit it",
+        "server": {
+            "kind": own.kind,
+            "options": {
+                **own.options,
+                "configuration": server,
+                "changed": changes,
+                "left_out": own.left_out,
+                **({"leases": filled} if filled else {}),
+            },
+        },
+        "beside": own.beside,
+        "load": name,
+        "procedure": _OF_DNS if own.zones else _served_before(own),
+        # Two files have figures of their own, in a list by factors, too.
+        "factors": {
+            "protocol": "DNS" if own.zones else f"DHCPv{like['family']}",
+            "configuration": name.removeprefix("own-"),
+        },
+    }
+    write_family(folder, name, family, load)
+    return name
+
+
+def _served_before(own: Own) -> dict[str, Any]:
+    """The parameters by which each client has its lease as the search begins, and keeps it.
+
+    Otherwise the share of new clients depends on the load.  A server that begins with leases
+    goes back to them.
+    """
+    if own.filling is not None or own.informs:
+        return {}
+    seconds = max(1, min(_LONGEST_S, math.ceil(own.clients / _SERVED_RATE)))
+    rate = math.ceil(own.clients / seconds)
+    return {"reset": AT_START, "warm_up_s": seconds, "warm_up_rate": rate}
+
+
+def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Keep the clients of DHCP; return what identifies them, and their load."""
+    population = keep(folder, {"kinds": own.kinds})
+    if own.informs:
+        like = {**like, "transaction": _INFORMING, "informs": 1.0}
+    return population, {
+        **{key: like[key] for key in _LIKE if key in like},
+        "clients": own.clients,
+        "addresses": own.addresses,
+        "population": population,
+        **({"refuses": True} if own.refuses else {}),
+        **({"relayed": True} if like["family"] == 6 else {}),
+    }
+
+
+def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Keep the zones, and queries for their names; return as `_of_clients`."""
+    within = tuple(map(Path, own.within))
+    zones, beside = _read_zones(within, own.zones.items(), own.zones_beside)
+    files, lines = keep_zones(folder, zones, beside), queries_of(zones)
+    query_file = keep_bytes(folder, "".join(f"{line}\n" for line in lines).encode(), "lines")
+    return f"{files}{query_file}", {
+        **{key: value for key, value in like.items() if key not in OF_DATA},
+        "data": "own",
+        "size": sum(zone.records for zone in [*zones, *beside]),
+        "zone_files": files,
+        "query_file": query_file,
+        "queries_file": {
+            "sha256": query_file,
+            "queries": len(lines),
+            "distinct": len(lines),
+            "escaped": sum("\\" in line for line in lines),
+        },
+    }
+
+
+def _read_zones(
+    within: tuple[Path, ...], *named: Iterable[tuple[str, str]]
+) -> list[list[Zone]]:
+    """Read zones by their names and files; raises one usage error for all that are none."""
+    read: list[list[Zone]] = [[] for _ in named]
+    wrong = []
+    for zones, each in zip(read, named, strict=True):
+        for name, file in each:
+            try:
+                zones.append(zone_of(name, Path(file), file, within))
+            except LeaselabError as error:
+                wrong.append(error)
+    if wrong:
+        raise with_others(wrong, "what")
+    return read
+
+
+def _read(
+    package: ModuleType,
+    configuration: Configuration,
+    without: Sequence[str],
+    leases: Leases | None,
+    unread: Sequence[UnreadError],
+) -> dict[str, Any]:
+    try:
+        read: dict[str, Any] = package.read(
+            configuration, without, MOST_CLIENTS, leases, unread
+        )
+    except _WRONG as error:
+        raise refused(configuration.whole) from error
+    return read
+
+
+def _names() -> list[str]:
+    """Names that configurations have, of all servers."""
+    return [name for reader in READERS.values() for name in reader.FILES]
+
+
+def _reader(kind: str) -> ModuleType:
+    """What reads the configurations of a kind of server."""
+    if kind not in READERS:
+        raise usage_error(
+            "no configurations of this server are read",
+            where=kind,
+            wanted=" or ".join(READERS),
+        )
+    return READERS[kind]

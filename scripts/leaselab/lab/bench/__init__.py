@@ -1,0 +1,1 @@
+"""A bench as a whole: its lock, its lease, and those of this machine."""

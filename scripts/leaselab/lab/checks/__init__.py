@@ -1,0 +1,1 @@
+"""Whether a bench is fit to measure, and why not."""

@@ -1,0 +1,1 @@
+"""The contract of a server under test, called on its host."""

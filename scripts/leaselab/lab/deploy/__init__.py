@@ -1,0 +1,1 @@
+"""Playbooks and what they leave: deployments, and the description of a bench."""
