@@ -209,17 +209,23 @@ def test_longer_trials_are_fewer_rounds_and_not_more_time(lab, place):
     }
 
 
-def test_a_duel_that_was_interrupted_is_resumed_to_the_same_verdict(lab, place, capsys):
+@pytest.mark.parametrize(("rate", "code"), [(1, 0), (0.95, 1)])
+def test_a_duel_that_was_interrupted_is_resumed_to_the_same_end(lab, place, capsys, rate, code):
+    """Its verdict, exit code and next commands are those that it has uninterrupted."""
+    lab.rates[of(place, "main")] = rate * RATE
     lab.interrupted_at = 5
-    assert live(place, "v1.0", "main") == 130
+    assert live(place, "v1.0", "main", "--no-profile") == 130
     assert "go on with: ./leaselab resume" in capsys.readouterr().err
     lab.interrupted_at = None
-    assert main(["resume"]) == 0
-    results = [row["id"] for row in lab.store.index.every()]
-    assert len(results) == 2
-    first = lab.store.load(results[0]).experiment.points
-    assert main(["compare", *first]) == 0
-    assert "Equal: no change bigger than" in capsys.readouterr().out
+    assert main(["resume"]) == code
+    resumed = capsys.readouterr()
+    assert ("Equal: ", "Slower: ")[code] in resumed.out
+    assert ("./leaselab bisect v4-memfile" in resumed.err) == (code == 1)
+    points = lab.store.load("last").experiment.points
+    assert f"./leaselab show --all {points[-1]}" in resumed.err
+    assert main(["compare", *points]) == code
+    assert capsys.readouterr().out == resumed.out
+    assert main(["rerun", "last"]) == code
 
 
 @pytest.mark.parametrize("places", [1, 2])

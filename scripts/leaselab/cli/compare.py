@@ -27,7 +27,7 @@ from leaselab.cli.options import (
     without_effect,
     write_output,
 )
-from leaselab.cli.outcome import ended, print_next
+from leaselab.cli.outcome import ended, show_comparison
 from leaselab.cli.own import (
     add_clients,
     add_config,
@@ -45,9 +45,6 @@ from leaselab.model.errors import (
     usage_error,
 )
 from leaselab.report.closing import closing
-from leaselab.report.profile import profile_document
-from leaselab.report.steps import after_comparison
-from leaselab.report.verdict import comparison_document, print_comparison
 from leaselab.report.verdicts import (
     comparisons_document,
     layouts_document,
@@ -165,24 +162,8 @@ def _print_comparison(
     comparison = with_budget(store, comparison)
     profiles = profiles_of(store, comparison.base, comparison.other)
     _write_files(args, [comparison], profiles)
-    if args.json:
-        profiled = {"profile": profile_document(profiles)} if profiles else {}
-        print_json({**comparison_document(comparison), **profiled})
-    elif not stdout_is_taken(args):
-        print_comparison(comparison, profiles=profiles)
-        if args.live or sys.stderr.isatty():
-            print_next(after_comparison(comparison))
-    sys.stdout.flush()
-    if comparison.error is not None:
-        return ended(args, comparison.error)
-    if comparison.outcome is Outcome.REGRESSION:
-        where = comparison.other.scenario.name
-        return ended(args, regression(closing(comparison), where=where))
-    if comparison.outcome is Outcome.INVALID:
-        return ended(args, invalid_measurement(closing(comparison)))
-    if comparison.verdict is None and not sys.stdout.isatty():
-        print(f"leaselab: {closing(comparison)}", file=sys.stderr)
-    return Outcome.OK
+    steps = args.live or sys.stderr.isatty()
+    return show_comparison(args, comparison, profiles, steps=steps)
 
 
 def _print_layouts(

@@ -1,4 +1,4 @@
-"""How a finished sweep is shown: its result, then the reason where there is one."""
+"""How a finished measurement is shown: its results or its verdict, the reason, what is next."""
 
 from __future__ import annotations
 
@@ -7,15 +7,66 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from leaselab.analysis.profile import ProfileDifference
+from leaselab.analysis.verdict import Comparison, compare, one_duel
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.cli.options import print_json, stdout_is_taken, write_ids
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, regression
 from leaselab.model.record import Record
-from leaselab.report.steps import Step, after_sweep, step_lines
+from leaselab.report.closing import closing
+from leaselab.report.profile import profile_document
+from leaselab.report.steps import Step, after_comparison, after_sweep, step_lines
 from leaselab.report.text import print_result
+from leaselab.report.verdict import comparison_document, print_comparison
 from leaselab.report.width import columns
+from leaselab.run.contest import profiles_of, with_budget
 from leaselab.run.experiment import Ended
+
+
+def show_measured(args: argparse.Namespace, store: Store, *sealed: Ended) -> Outcome:
+    """Show what a command measured: of a duel the verdict, else the results.
+
+    Both end with what can be done next, and an outcome other than ok with its reason.
+    """
+    if len(sealed) == 2:
+        base, other = (store.load(str(point.place)) for point in sealed)
+        if one_duel(base, other):
+            comparison = with_budget(store, compare(base, other))
+            profiles = profiles_of(store, base, other)
+            return show_comparison(args, comparison, profiles, steps=True)
+    return show_sealed(store, *sealed, as_json=args.json)
+
+
+def show_comparison(
+    args: argparse.Namespace,
+    comparison: Comparison,
+    profiles: ProfileDifference | None = None,
+    *,
+    steps: bool,
+) -> Outcome:
+    """Print a verdict, and what can be done next if `steps`; end by its outcome.
+
+    One other than ok is raised as an error, as `ended` does.
+    """
+    if args.json:
+        profiled = {"profile": profile_document(profiles)} if profiles else {}
+        print_json({**comparison_document(comparison), **profiled})
+    elif not stdout_is_taken(args):
+        print_comparison(comparison, profiles=profiles)
+        if steps:
+            print_next(after_comparison(comparison))
+    sys.stdout.flush()
+    if comparison.error is not None:
+        return ended(args, comparison.error)
+    if comparison.outcome is Outcome.REGRESSION:
+        where = comparison.other.scenario.name
+        return ended(args, regression(closing(comparison), where=where))
+    if comparison.outcome is Outcome.INVALID:
+        return ended(args, invalid_measurement(closing(comparison)))
+    if comparison.verdict is None and not sys.stdout.isatty():
+        print(f"leaselab: {closing(comparison)}", file=sys.stderr)
+    return Outcome.OK
 
 
 def show_sealed(store: Store, *ended: Ended, as_json: bool) -> Outcome:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.options import add_json, add_recover, add_results, open_store
-from leaselab.cli.outcome import show_sealed
+from leaselab.cli.outcome import show_measured
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.lab.bench.benches import bench_named, read_benches
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> Outcome:
     """Measure the rest, seal, show; with ``--recover``, dead hosts are power-cycled first.
 
     Every unfinished point of an experiment is resumed; the outcome is that of the first that is
-    not ok.
+    not ok, of a duel that of its verdict.
     """
     store, root = open_store(args, existing=True), checkout_root()
     with ExitStack() as stack:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> Outcome:
         if any(bench.scenario.hosts for bench in benches):
             _give_back(benches[0], points[0].id, lease)
     report_after(store)
-    return show_sealed(store, *ended, as_json=args.json)
+    return show_measured(args, store, *ended)
 
 
 def _give_back(bench: Bench, begun: str, lease: Lease) -> None:

@@ -20,7 +20,7 @@ from leaselab.cli.options import (
     without_effect,
     write_ids,
 )
-from leaselab.cli.outcome import show_sealed
+from leaselab.cli.outcome import show_measured
 from leaselab.cli.own import (
     add_arrivals,
     add_clients,
@@ -168,7 +168,7 @@ def measure_shown(
     last = sealed[-len(tasks) :]
     write_ids(args, *(ended.place.name for ended in last))
     report_after(session.store)
-    return show_sealed(session.store, *last, as_json=args.json)
+    return show_measured(args, session.store, *last)
 
 
 def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:
