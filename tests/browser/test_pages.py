@@ -490,6 +490,29 @@ def test_on_a_phone_an_axis_has_one_word_and_a_legend_is_text(report, look):
         assert page.locator(".chart .role-legend").count() == 0
 
 
+PLACES = """texts => texts.map(text => {
+    const box = text.getBoundingClientRect();
+    return [box.top, box.bottom];
+})"""
+"""Upper and lower ends of texts of drawings (px)."""
+
+
+def test_on_a_phone_a_time_axis_has_both_ends_and_commits_lie_above_their_title(made, look):
+    page = look(java_script_enabled=False)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"file://{made}/history/v4-memfile-mt.html")
+    dates = page.locator("#time [aria-label*='utc scale'] .role-axis-label text")
+    known = dates.all_text_contents()
+    assert len(known) > 2
+    assert page.locator(
+        "#time [aria-label*='utc scale'] .role-axis-label text:visible"
+    ).all_text_contents() == [known[0], known[-1]]
+    axis = page.locator(".chart [aria-label^='X-axis'][aria-label*='commits']").first
+    names = axis.locator(".role-axis-label text:visible").evaluate_all(PLACES)
+    ((top, _),) = axis.locator(".role-axis-title text").evaluate_all(PLACES)
+    assert max(bottom for _, bottom in names) <= top
+
+
 LINES = """() => {
     for (const fold of document.querySelectorAll('main details')) fold.open = true;
     const cell = document.querySelector('.records td[data-unit]:not([data-label="-"])');
@@ -571,6 +594,10 @@ def test_the_live_page_draws_what_runs_and_keeps_what_it_knew_until_the_next_swe
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             if width == 1920:  # a wall scrolls no more than it clicks
                 page.wait_for_function("document.documentElement.scrollHeight <= innerHeight")
+        page.wait_for_function(
+            "document.querySelector('#chart svg.marks').viewBox.baseVal.width <= innerWidth"
+        )
+        assert page.evaluate(OVERLAPS, "DejaVu Sans")[0] == []
         assert page.complaints == []
         answered = page.locator("#facts").inner_text()
         assert answered.index("estimate so far\n6015/s") < answered.index("time left")

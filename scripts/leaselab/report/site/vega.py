@@ -109,7 +109,14 @@ _CONFIG = {
         "titleY": -9,
         "titleX": 0,
     },
-    "legend": {"labelFontSize": 12, "titleFontSize": 12, "orient": "top", "title": None},
+    # above the title of the vertical axis
+    "legend": {
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "orient": "top",
+        "offset": 26,
+        "title": None,
+    },
     "text": {"fontSize": 12},
     "concat": {"spacing": 12},
 }

@@ -13,7 +13,7 @@ function showFacts(facts) {
 }
 
 const NARROW = 640; // px, below which legends stand above their panels
-const AXIS = 90; // px that the axis of a panel takes
+const AXIS = 70; // px that the axis of a panel takes
 const LEGEND = 170; // px that a legend beside it takes
 const LOWER = 30; // px by which a panel is lower on a wall, which does not scroll
 
