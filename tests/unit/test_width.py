@@ -76,6 +76,15 @@ def test_a_terminal_gets_sentences_that_are_folded_between_words(terminal):
     )
 
 
+def test_a_number_stays_with_its_percent_sign(terminal):
+    for columns in range(14, 30):
+        stream = terminal(columns)
+        write_lines(stream, ["the ratio is 0.95 (-5.0 %, in 95 % of duels)"])
+        lines = stream.getvalue().splitlines()
+        assert not [line for line in lines if line.lstrip().startswith("%")]
+        assert "-5.0 %," in stream.getvalue()
+
+
 def test_an_id_is_never_cut_so_that_it_can_be_copied(terminal):
     stream = terminal(20)
     write_lines(stream, [f"see {RESULT}"])

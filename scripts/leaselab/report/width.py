@@ -11,6 +11,8 @@ from typing import TextIO
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned
 
+_WITH_NUMBER = "\N{NO-BREAK SPACE}%"
+
 
 def write_lines(stream: TextIO, lines: Iterable[str]) -> None:
     """Write sentences, a line each; a terminal has them folded between words."""
@@ -73,7 +75,7 @@ def _blocks(
 
 
 def folded(line: str, width: int, indent: int | None = None) -> str:
-    """The line with breaks between words; an id or a path stays whole.
+    """The line with breaks between words; an id, a path, and a number with its % stay whole.
 
     Further lines are indented by 2 more, or by `indent`.
     """
@@ -81,10 +83,11 @@ def folded(line: str, width: int, indent: int | None = None) -> str:
         return line
     if indent is None:
         indent = len(line) - len(line.lstrip()) + 2
-    return textwrap.fill(
-        line,
+    filled = textwrap.fill(
+        line.replace(" %", _WITH_NUMBER),
         width,
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return filled.replace(_WITH_NUMBER, " %")
