@@ -2,7 +2,7 @@
 
 A sample is a block of text below a comment ``<!-- N: FROM ... TO -->``: of the output of the
 Nth command of the page, the lines from the first that begins with FROM to the next that begins
-with TO (or to the end); of many lines both ends.
+with TO (or to the end), whole where a terminal has folded it; of many lines both ends.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 from tests.documents import ROOT, shell_lines
@@ -22,6 +23,8 @@ PAGE = "docs/tutorial.md"
 SAID = ROOT / "tests" / "data" / "tutorial"
 """What each command with a sample said, a file each, by its number on the page."""
 SAMPLE = re.compile(r"(<!-- (\d+): (.+?) \.\.\. (.*?) ?-->\n+```text\n)(.*?)(```\n)", re.S)
+_IS_FOLDED = re.compile(r" +\S")
+"""A line that continues the line before it."""
 _LONGEST, _ENDS = 12, 5
 """Lines of a sample at most, and those of each end that a longer one keeps."""
 _PLACE = "../dnsmasq"
@@ -81,7 +84,7 @@ def _chunk(terminal: int) -> bytes:
 def with_samples(page: str, said: dict[int, str]) -> str:
     """The page with what the commands said, by their numbers, as its samples.
 
-    A sample of another command is left as it is.
+    A sample of another command is left as it is.  Raises where a command did not say FROM.
     """
 
     def renewed(block: re.Match[str]) -> str:
@@ -89,9 +92,14 @@ def with_samples(page: str, said: dict[int, str]) -> str:
             return block[0]
         lines = said[int(block[2])].splitlines()
         starts = [place for place, line in enumerate(lines) if line.startswith(block[3])]
-        left = lines[starts[0] :] if starts else [f"nothing begins with {block[3]}"]
+        if not starts:
+            raise ValueError(f"{SAID / block[2]}.txt: no line begins with {block[3]}")
+        left = lines[starts[0] :]
         ends = [place for place, line in enumerate(left) if line.startswith(block[4])]
-        shown = left[: ends[0] + 1] if block[4] and ends else left
+        end = ends[0] + 1 if block[4] and ends else len(left)
+        if not block[4].startswith(" "):
+            end += len([*takewhile(_IS_FOLDED.match, left[end:])])
+        shown = left[:end]
         if len(shown) > _LONGEST:
             shown = [*shown[:_ENDS], "…", *shown[-_ENDS:]]
         text = "\n".join(line.rstrip() for line in shown).rstrip()
