@@ -12,7 +12,7 @@ from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.fixed_load import figures, latency_drift
-from leaselab.measure.search_error import MORE_CLIENTS
+from leaselab.measure.search_error import MORE_CLIENTS, SearchError, SearchReason
 from leaselab.measure.server_use import memory_drift
 from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
@@ -147,8 +147,9 @@ def test_a_load_for_which_there_are_too_few_clients_says_how_many_it_needs():
     few = made(
         valid=False, reason=TOO_FEW_CLIENTS, detail="9 clients; may need 99 (--scale 11)"
     )
-    with pytest.raises(LeaselabError, match=r"few-clients: 9 clients.*--scale 11") as caught:
+    with pytest.raises(SearchError, match=r"too few.*: 9 clients.*--scale 11") as caught:
         measured(Bench(few, few, few))
+    assert caught.value.reason is SearchReason.TOO_FEW_CLIENTS
     assert caught.value.todo == MORE_CLIENTS
 
 

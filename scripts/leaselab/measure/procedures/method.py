@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
-from leaselab.measure.search_error import MORE_CLIENTS
+from leaselab.measure.search_error import too_few_clients
 from leaselab.model.errors import LeaselabError, invalid_measurement
 from leaselab.model.procedure import STALLED_LIMIT, Procedure
 from leaselab.model.procedures.one_load import OneLoad
@@ -105,6 +105,8 @@ def is_to_repeat(made: Sequence[Trial]) -> bool:
 
 def none_counts(made: Sequence[Trial], where: str) -> LeaselabError:
     """Return the error of a round whose trials all say nothing; `where` is its load."""
+    if made[-1].reason == TOO_FEW_CLIENTS:
+        return too_few_clients(made[-1], made, where)
     return invalid_measurement(
         "no trial of the round counts",
         where=where,
@@ -118,7 +120,5 @@ def none_counts(made: Sequence[Trial], where: str) -> LeaselabError:
             )
         ),
         wanted="a valid trial",
-        todo=MORE_CLIENTS
-        if made[-1].reason == TOO_FEW_CLIENTS
-        else "read the trials' raw outputs, in raw/ of the result",
+        todo="read the trials' raw outputs, in raw/ of the result",
     )
