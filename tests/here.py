@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from leaselab.lab.bench import lock
 from leaselab.lab.hosts.transport import Completed, NoAnswerError
@@ -42,12 +43,14 @@ class Here:
         self.connections += 1
         if access.name in self.dead:
             raise NoAnswerError(Outcome.LAB, "cannot be reached", where=access.name)
-        return _Connection(access)
+        return ConnectionHere(access)
 
 
-class _Connection:
-    def __init__(self, access):
-        self.access = access
+class ConnectionHere:
+    """A connection to this machine."""
+
+    def __init__(self, access=None):
+        self.access = access or SimpleNamespace(name="here")
 
     def __enter__(self):
         return self

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.fake_host import FakeHost
 from tests.inventories import parsed
 
 from leaselab.lab.deploy import deployment
@@ -20,7 +21,6 @@ from leaselab.lab.deploy.deployment import (
     variants_there,
     write_deployment,
 )
-from leaselab.lab.hosts.transport import Completed
 from leaselab.model.errors import lab_broken
 
 ROOT = Path(__file__).parents[2]
@@ -89,24 +89,6 @@ def test_another_inventory_and_another_release_are_played_again(checkout):
     assert played_hash(checkout, inventory(), "bookworm") != before
 
 
-class Host:
-    """A host that answers with a text, or does not."""
-
-    def __init__(self, access, answer):
-        self.access, self.answer = access, answer
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def run(self, _argv, *, timeout_s):
-        assert timeout_s > 0
-        status = 0 if self.answer else 1
-        return Completed(status, self.answer.encode(), "" if self.answer else "no such file")
-
-
 @pytest.fixture
 def hosts(monkeypatch):
     """What each host reports of its state; a test may change it."""
@@ -115,7 +97,7 @@ def hosts(monkeypatch):
     def connect(access):
         if reported[access.name] is None:
             raise lab_broken("cannot be reached", where=access.name)
-        return Host(access, reported[access.name])
+        return FakeHost(access.name, others=reported[access.name] or (1, "no such file"))
 
     monkeypatch.setattr(deployment, "connect", connect)
     return reported

@@ -8,21 +8,11 @@ from pathlib import Path
 
 import pytest
 from tests.dns import dns_bench
+from tests.here import ConnectionHere
 
 from leaselab.lab.contract.remote import TURN, RemoteGenerator
-from leaselab.lab.hosts.transport import Completed
 from leaselab.measure.generators.printed import printed
 from leaselab.model.errors import LeaselabError, Outcome
-
-
-class Here:
-    """A connection to this machine."""
-
-    def run(self, argv, *, timeout_s, stdin=b""):
-        done = subprocess.run(
-            argv, input=stdin, capture_output=True, check=False, timeout=timeout_s
-        )
-        return Completed(done.returncode, done.stdout, done.stderr.decode())
 
 
 @pytest.fixture
@@ -31,7 +21,7 @@ def turn(tmp_path):
 
 
 def generate(turn, *argv, timeout_s=60):
-    host = RemoteGenerator(Here(), "lo", ["127.0.0.1"], str(turn))
+    host = RemoteGenerator(ConnectionHere(), "lo", ["127.0.0.1"], str(turn))
     return host.generate(argv, {"WORD": "seven"}, timeout_s)
 
 
@@ -104,7 +94,7 @@ def test_no_name_that_others_can_foretell_is_opened_where_they_may_write(turn):
 
 
 def test_one_that_is_not_on_the_test_network_is_not_started_and_says_what_to_do(turn, tmp_path):
-    host = RemoteGenerator(Here(), "lo", ["127.0.0.1", "198.51.100.1"], str(turn))
+    host = RemoteGenerator(ConnectionHere(), "lo", ["127.0.0.1", "198.51.100.1"], str(turn))
     done = host.generate(["touch", str(tmp_path / "generated")], {}, 60)
     assert not (tmp_path / "generated").exists()
     with pytest.raises(LeaselabError) as caught:

@@ -1,19 +1,11 @@
 """What a killed command left running is stopped: generators by their roles, then servers."""
 
-from contextlib import contextmanager
-from dataclasses import dataclass
-
 import pytest
+from tests.fake_host import FakeHost
 from tests.inventories import local_lab
 
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.run import recovery
-
-
-@dataclass
-class Done:
-    status: int
-    stderr: str = ""
 
 
 @pytest.fixture
@@ -21,19 +13,12 @@ def asked(monkeypatch):
     """(host, script) of each command, in their order; `failing` is the host where one fails."""
     result = {"commands": [], "failing": ""}
 
-    @contextmanager
     def connect(access):
-        class Connection:
-            access = None
+        def act(argv):
+            result["commands"].append((access.name, argv[-1]))
+            return (1, "no such thing") if access.name == result["failing"] else ""
 
-            def run(self, argv, timeout_s):
-                assert timeout_s > 0
-                result["commands"].append((access.name, argv[-1]))
-                failed = access.name == result["failing"]
-                return Done(1, "no such thing") if failed else Done(0)
-
-        Connection.access = access
-        yield Connection()
+        return FakeHost(access.name, others=act)
 
     monkeypatch.setattr(recovery, "connect", connect)
     return result
@@ -51,8 +36,6 @@ def test_traffic_is_stopped_before_the_servers(asked):
 
 def test_what_cannot_be_stopped_is_a_broken_lab(asked):
     asked["failing"] = "leaselab-server"
-    with pytest.raises(
-        LeaselabError, match="cannot stop leftover processes: no such thing"
-    ) as caught:
+    with pytest.raises(LeaselabError, match="no such thing") as caught:
         recovery.stop_leftovers(local_lab())
     assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "leaselab-server")
