@@ -1,0 +1,533 @@
+"""Findings on hosts and networks: facts that were recorded, and copies with one fault each."""
+
+import copy
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tests.inventories import local_lab, parsed
+from tests.lab_reading import (
+    BUILDER,
+    GENERATOR,
+    HOLDER,
+    MANAGEMENT,
+    PARTNER,
+    RECORDED,
+    ROOT,
+    SERVER,
+    faults,
+    interface,
+    only_fault,
+)
+
+from leaselab.catalog.catalogue import load_scenarios, measured_by
+from leaselab.lab.checks.contact import Contact
+from leaselab.lab.checks.findings import CONTROLLER, Finding, Level
+from leaselab.lab.checks.inspection import document, judge
+from leaselab.lab.hosts.inventory import BUILDER_GROUP
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken
+
+OK, WARNING, ERROR = Level.OK, Level.WARNING, Level.ERROR
+DNS = {"bind9", "knot", "nsd", "pdns_recursor", "powerdns", "responder", "unbound"}
+SUBNETS = {"leaselab_test_subnet": "198.18.0.0/24", "leaselab_test_subnet6": "2001:2:0:1::/64"}
+RELEASES = {"debian 12": "2.2.0-6", "debian 13": "2.6.3-1", "ubuntu 24.04": "2.4.1-3build3"}
+SHM = "/dev/shm"  # noqa: S108  # a name to compare with, no file
+
+
+@cache
+def scenarios():
+    """Those of DHCP by perfdhcp: a generator that is a package, as servers are."""
+    return {
+        name: measured_by(scenario, None if scenario.server.kind in DNS else "perfdhcp")
+        for name, scenario in load_scenarios(ROOT / "scenarios").items()
+    }
+
+
+class Lab:
+    """A recorded reading of the local lab, to be altered."""
+
+    def __init__(self):
+        self.inventory, self.reading = local_lab(), copy.deepcopy(RECORDED)
+        self.hosts = {name: host.get("probe") for name, host in self.reading["hosts"].items()}
+        self.server, self.generator = self.hosts[SERVER], self.hosts[GENERATOR]
+        self.here = self.reading["controller"]["probe"]
+        self.wanted = self.reading["wanted"]
+        self.contacts = {}
+        for name in MANAGEMENT:
+            self.contact(name, clock_offset_s=0.02, clock_uncertainty_s=0.03)
+
+    def contact(self, name, **facts):
+        address = facts.pop("management_address", MANAGEMENT[name])
+        self.contacts[name] = Contact(**{"management_address": address, **facts})
+
+    def kea(self, package="kea-dhcp6-server", **versions):
+        self.server["versions"][package] = {"installed": "", "candidate": "", **versions}
+
+    def route(self, destination, device="eth1", host=None):
+        row = {"destination": destination, "interface": device}
+        (host or self.server)["routes"].append(row)
+
+    def address(self, address, prefix, device="eth1", host=None):
+        row = {"interface": device, "address": address, "prefix": prefix}
+        (host or self.server)["addresses"].append(row)
+
+    def no_routes(self, device):
+        self.server["routes"] = [r for r in self.server["routes"] if r["interface"] != device]
+
+    def without(self, address):
+        rows = self.server["addresses"]
+        self.server["addresses"] = [row for row in rows if row["address"] != address]
+
+    def second(self, *devices):
+        for row, device in zip(interface(self.server, "leaselab2"), devices, strict=True):
+            row["interface"] = device
+        self.no_routes("leaselab2")
+
+    def variables(self, **changes):
+        """Change, or take away by None, variables of all hosts."""
+        hosts = []
+        for host in self.inventory.hosts:
+            merged = {**host.variables, **changes}
+            known = {name: value for name, value in merged.items() if value is not None}
+            hosts.append(replace(host, variables=known))
+        self.inventory = replace(self.inventory, hosts=tuple(hosts))
+
+    def running(self, *, deployed):
+        self.server["processes"] = [{"pid": 619, "name": "kea-dhcp4"}]
+        where = {"port": 67, "address": "198.18.0.10"}
+        self.server["listeners"] = [{**where, "pid": 619, "name": "kea-dhcp4"}]
+        if not deployed:
+            self.server["deployed"] = []
+
+    def confined(self, **changes):
+        """As where the profiles of Kea's packages are enforced, and the lab's is deployed."""
+        enforced = ["chronyd", "kea-dhcp4", "kea-dhcp6"]
+        known = {"enforced": enforced, "parser": True, "added": ["kea-dhcp4", "kea-lfc"]}
+        self.server["apparmor"] = {**known, **changes}
+        self.server["deployed"][0]["program"] = "/usr/sbin/kea-dhcp4"
+
+    def judge(self, only=None):
+        asked = {only: scenarios()[only]} if only else scenarios()
+        return judge(self.inventory, self.reading, self.contacts, asked)
+
+    def finding(self, check, host=SERVER):
+        return next(f for f in self.judge() if (f.host, f.check) == (host, check))
+
+
+@pytest.fixture
+def lab():
+    return Lab()
+
+
+def unreached(what):
+    error = lab_broken(what, where=SERVER, found="F", wanted="W", todo="T")
+    return lambda lab: lab.contact(SERVER, error=error)
+
+
+def field(name, value, host="server"):
+    return lambda lab: getattr(lab, host).update({name: value})
+
+
+FAULTS = {
+    "no answer": (unreached("cannot be reached at x: refused"), "ssh", "127.0.0.1:22041"),
+    "no login": (unreached("login as x refused: no"), "ssh", "login as x"),
+    "host key": (unreached("host key is not known"), "host key", "not known"),
+    "another key": (unreached("host key has changed"), "host key", "has changed"),
+    "key of a jump host": (unreached("jump host gate: host key has"), "host key", "gate"),
+    "sudo": (unreached("sudo refuses operator: a password"), "sudo", "operator"),
+    "no root": (lambda lab: lab.contact(SERVER, uid=1000), "login", "uid 1000"),
+    "modules without root": (field("uid", 1000), "ansible", "uid 1000"),
+    "old Python": (field("python", "3.7.3"), "python", "3.7.3"),
+    "another Kea": (lambda lab: lab.kea(installed="2.2.0-6"), "kea", "server 2.2.0-6"),
+    "another Kea to come": (lambda lab: lab.kea(candidate="2.2.0-6"), "kea", "server 2.2.0-6"),
+    "little memory": (field("memory_mib", 1023), "memory", "1023"),
+    "no iproute2": (
+        lambda lab: (
+            lab.server["tools"].update(ip=False) or lab.server.update(addresses=[], routes=[])
+        ),
+        *("test interface", ""),
+    ),
+    "a server": (lambda lab: lab.running(deployed=False), "leftovers", "kea-dhcp4 (pid 619)"),
+    "a parser for AppArmor": (
+        lambda lab: lab.confined(parser=False),
+        *("apparmor", "no apparmor_parser"),
+    ),
+    "no IPv4 address": (
+        lambda lab: lab.without("198.18.0.10"),
+        *("test interface", "2001:2:0:1::10 on eth1"),
+    ),
+    "no IPv6 address": (
+        lambda lab: lab.without("2001:2:0:1::10"),
+        *("test interface", "172.31.87.4 on eth0, 198.18.0.10 on eth1"),
+    ),
+    "addresses apart": (
+        lambda lab: interface(lab.server, "eth1")[1].update(interface="eth2"),
+        *("test interface", "2001:2:0:1::10 on eth2"),
+    ),
+    **{
+        f"second place on {devices}": (
+            lambda lab, devices=devices: lab.second(*devices),
+            *("test interface", f"2001:2:0:1::11 on {on}"),
+        )
+        for devices, on in (
+            (("eth1", "eth1"), "eth1"),
+            (("leaselab2", "eth1"), "leaselab2 and eth1"),
+            (("eth2", "eth3"), "eth2 and eth3"),
+        )
+    },
+    "default route": (
+        lambda lab: lab.route("default"),
+        *("test interface", "eth1 carries the default route"),
+    ),
+    "management": (
+        lambda lab: lab.contact(SERVER, management_address="198.18.0.10"),
+        *("test interface", "management address 198.18.0.10"),
+    ),
+    "management of the reading": (
+        field("management", "2001:2:0:1::10"),
+        *("test interface", "management address 2001:2:0:1::10"),
+    ),
+    "a tunnel": (
+        lambda lab: lab.route("198.18.0.0/15", "tun0"),
+        *("test interface", "route 198.18.0.0/15 over tun0"),
+    ),
+    "a route in a pool": (
+        lambda lab: lab.route("10.9.8.7", "wg0"),
+        *("pool", "route 10.9.8.7 over wg0"),
+    ),
+    "half of everything": (lambda lab: lab.route("0.0.0.0/1", "tun0"), "pool", "over tun0"),
+}
+"""What is altered at the server, the check that fails, and a fact that it names."""
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_one_fault_is_one_finding_at_its_host(lab, fault):
+    alter, check, fact = FAULTS[fault]
+    alter(lab)
+    found = only_fault(lab.judge())
+    assert (found.host, found.check) == (SERVER, check)
+    assert fact in found.found
+
+
+CARRIED = {
+    "both halves": (["0.0.0.0/1", "128.0.0.0/1"], "route 0.0.0.0/1, the route 128.0.0.0/1"),
+    **{
+        route: ([route], f"route {route}")
+        for route in ("172.20.0.0/16", "172.20.1.7", "198.18.0.0/15", "2000::/3")
+    },
+}
+
+
+@pytest.mark.parametrize("device", ["eth1", "leaselab2"])
+@pytest.mark.parametrize("case", CARRIED)
+def test_a_route_beyond_the_test_network_is_refused(lab, device, case):
+    routes, fact = CARRIED[case]
+    for route in routes:
+        lab.route(route, device)
+    found = next(fault for fault in faults(lab.judge()) if fault.check == "test interface")
+    assert found.found.endswith(f"{device} carries the {fact}")
+
+
+@pytest.mark.parametrize(
+    "address", ["172.20.1.7/16", "198.18.0.12/16", "2001:db8::7/64", "fe80::7/64"]
+)
+def test_an_address_beyond_the_test_network_is_refused(lab, address):
+    """But what every link has is no fault."""
+    lab.address(*address.split("/"))
+    lab.address("169.254.7.7", 16)
+    for route in ("169.254.0.0/16", "fe80::/64", "ff00::/8", "224.0.0.0/4", "198.18.0.9"):
+        lab.route(route)
+    for row in lab.server["addresses"]:
+        row["prefix"] = int(row["prefix"])
+    found = [fault for fault in faults(lab.judge()) if fault.check == "test interface"]
+    wanted = [] if address.startswith("fe80") else [f"eth1 carries the address {address}"]
+    assert [fault.found for fault in found] == wanted
+
+
+LEVELS = {
+    **{
+        release: (
+            lambda lab, release=release, apt=apt: (
+                lab.server.update(
+                    os=dict(
+                        zip(("id", "version"), release.split(" "), strict=True), name=release
+                    )
+                )
+                or lab.server["tools"].update(apt=apt)
+            ),
+            *("system", level),
+        )
+        for release, apt, level in (
+            *((name, True, OK) for name in RELEASES),
+            *((name, True, WARNING) for name in ("debian 11", "debian 14", "debian ")),
+            *(("ubuntu 24.10", True, WARNING), ("fedora 43", False, ERROR)),
+        )
+    },
+    **{
+        f"link {change}": (
+            lambda lab, change=change: lab.server["links"]["eth1"].update(change),
+            *("link", level),
+        )
+        for change, level in (
+            *(({"state": word}, ERROR) for word in ("down", "lowerlayerdown")),
+            *(({"state": "unknown"}, OK), ({"mtu": 1400}, WARNING)),
+            *(({"speed_mbps": 100}, ERROR), ({"speed_mbps": 1000}, OK)),
+            ({"speed_mbps": None}, WARNING),
+        )
+    },
+    **{
+        f"governors {governors}": (field("governors", governors), "governor", level)
+        for governors, level in (
+            ({"0": "performance"}, OK),
+            ({"0": "performance", "1": "powersave"}, WARNING),
+            ({"0": None, "1": None}, WARNING),
+        )
+    },
+    **{
+        f"a container {container}, a hypervisor {hypervisor}": (
+            lambda lab, one=container, other=hypervisor: lab.server.update(
+                container=one, hypervisor=other
+            ),
+            *("machine", WARNING if container or hypervisor else OK),
+        )
+        for container, hypervisor in ((True, True), (False, True), (False, False))
+    },
+    "confines others": (lambda lab: lab.confined(enforced=["chronyd"]), "apparmor", OK),
+    "with additions": (lambda lab: lab.confined(), "apparmor", OK),
+    "without additions": (lambda lab: lab.confined(added=[]), "apparmor", WARNING),
+    "nothing deployed": (
+        lambda lab: lab.confined(added=[]) or lab.server.update(deployed=[]),
+        *("apparmor", OK),
+    ),
+    "a commit is deployed": (
+        lambda lab: (
+            lab.confined(added=[])
+            or lab.server["deployed"][0].update(program="/opt/leaselab/builds/0a/kea-dhcp4")
+        ),
+        *("apparmor", OK),
+    ),
+    "a database of nothing": (
+        lambda lab: lab.confined(enforced=["/usr/sbin/mysqld"]),
+        *("apparmor", OK),
+    ),
+    "a database": (
+        lambda lab: (
+            lab.confined(enforced=["/usr/sbin/mysqld"])
+            or lab.server["deployed"][0].update(tuning={"backend": "mysql"})
+        ),
+        *("apparmor", WARNING),
+    ),
+}
+"""What is altered at the server, a check, and how much what it finds matters."""
+
+
+@pytest.mark.parametrize("case", LEVELS)
+def test_what_matters_less_is_a_warning(lab, case):
+    alter, check, level = LEVELS[case]
+    alter(lab)
+    found = lab.finding(check)
+    assert (found.level, bool(found.todo)) == (level, level is not OK)
+
+
+def test_the_local_lab_has_no_errors_and_is_warned_of_for_what_it_is(lab):
+    findings = lab.judge()
+    assert faults(findings) == []
+    measuring = [SERVER, PARTNER, GENERATOR]
+    assert {(f.host, f.check) for f in faults(findings, WARNING)} == {
+        (host, check) for host in measuring for check in ("governor", "machine")
+    }
+    assert list(dict.fromkeys(f.host for f in findings)) == [*measuring, BUILDER, CONTROLLER]
+    assert "apparmor" not in {f.check for f in findings}
+    named = {f.check: f.found for f in findings}
+    assert named["relay address"].startswith("198.18.0.30, in 198.18.0.0/24")
+    pools = [f.found.split(" ")[0] for f in findings if f.check == "pool"]
+    assert pools == ["10.0.0.0/8", "2001:2:0:100::/64"], "each once for all its scenarios"
+    there = [f.found for f in findings if f.check == "test interface"]
+    assert [text.count(" with ") for text in there[:2]] == [2, 1]
+    for rows in ("addresses", "routes"):  # a second place may have no device yet
+        lab.server[rows] = [r for r in lab.server[rows] if r["interface"] != "leaselab2"]
+    assert faults(lab.judge()) == []
+
+
+def test_what_a_host_without_connection_reported_does_not_count(lab):
+    """Ansible may still have read it over a connection that it kept open."""
+    lab.server["free_mib"]["/var"] = 0
+    unreached("cannot be reached: refused")(lab)
+    findings = lab.judge()
+    fault = only_fault(findings)
+    assert (fault.wanted, fault.todo) == ("W", "T")
+    assert [f for f in findings if f.host == SERVER] == [fault]
+    assert len([f for f in findings if f.host == PARTNER]) > 10
+
+
+def test_faults_of_other_hosts_are_at_those(lab):
+    lab.reading["hosts"][PARTNER] = {"failed": True, "msg": "/usr/bin/python3:\n not found"}
+    fault = only_fault(lab.judge())
+    assert (fault.host, fault.check, fault.found) == (
+        *(PARTNER, "ansible"),
+        "/usr/bin/python3: not found",
+    )
+    lab = Lab()
+    lab.generator["listeners"] = [{"port": 547, "address": "::", "pid": None, "name": ""}]
+    assert only_fault(lab.judge()).found.endswith("on UDP :: port 547")
+    lab = Lab()
+    lab.generator["versions"]["kea-admin"]["installed"] = "2.60.1-1"
+    assert only_fault(lab.judge()).check == "perfdhcp", "by its parts, not its letters"
+    lab = Lab()
+    interface(lab.server, "eth1")[0]["prefix"] = 28
+    lab.no_routes("eth1")
+    fault = only_fault(lab.judge())
+    assert (fault.host, fault.check) == (GENERATOR, "relay address")
+    lab = Lab()
+    lab.address("2001:2:0:100::2", 48, "eth0", lab.here)
+    fault = only_fault(lab.judge())
+    assert (fault.host, fault.check) == (CONTROLLER, "pool")
+    assert "2001:2:0:100::2/48 on eth0" in fault.found
+
+
+@pytest.mark.parametrize("folder", ["/var", "/opt", SHM])
+def test_a_full_disk_is_refused_where_it_is_needed(lab, folder):
+    """The server writes nothing to /dev/shm."""
+    for probe in (lab.server, lab.generator):
+        probe["free_mib"][folder] = 10
+    hosts = [fault.host for fault in faults(lab.judge())]
+    assert hosts == ([GENERATOR] if folder == SHM else [SERVER, GENERATOR])
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_what_a_supported_release_has_is_what_is_wanted_there(lab, release):
+    """Accepted by `check` is accepted by the roles."""
+    system, _, number = release.partition(" ")
+    for probe in (lab.server, lab.generator):
+        probe["os"] = {"id": system, "version": number, "name": release}
+        for version in probe["versions"].values():
+            version |= {"installed": "", "candidate": RELEASES[release]}
+    assert faults(lab.judge()) == []
+    lab.kea("kea-dhcp4-server", installed="1.9.0-1")
+    assert only_fault(lab.judge()).wanted == f"version {RELEASES[release][:3]}"
+
+
+def test_the_inventory_says_which_kea_is_wanted(lab):
+    lab.server["os"] = {"id": "debian", "version": "14", "name": "Debian 14"}
+    assert {(f.host, f.check) for f in faults(lab.judge())} == {(SERVER, "kea")}
+    lab.wanted[SERVER]["packages"]["kea"]["version"] = "2.6"
+    assert faults(lab.judge()) == []
+    lab.wanted[SERVER]["packages"]["kea"]["version"] = "2.9"
+    assert {(f.host, f.wanted) for f in faults(lab.judge())} == {(SERVER, "version 2.9")}
+    lab.wanted[SERVER]["memory_mib"] = "much"
+    with pytest.raises(LeaselabError, match="memory_mib") as caught:
+        lab.judge()
+    assert caught.value.outcome is Outcome.USAGE
+
+
+def test_packages_are_looked_for_where_a_scenario_asks_for_their_server(lab):
+    """Also where it is not there: another server needs none of them."""
+
+    def tools(name):
+        found = {(f.host, f.check) for f in lab.judge(name)}
+        return found & {
+            (host, to) for host in (SERVER, GENERATOR) for to in ("kea", "perfdhcp")
+        }
+
+    assert tools("v4-memfile") == {(SERVER, "kea"), (GENERATOR, "perfdhcp")}
+    assert tools("v4-dnsmasq") == {(GENERATOR, "perfdhcp")}
+    lab.wanted[SERVER]["packages"]["kea"]["whose"] = "isc"
+    named = {f.found.split(" ")[0] for f in lab.judge() if (f.host, f.check) == (SERVER, "kea")}
+    assert named == {"isc-kea-dhcp4", "isc-kea-dhcp6"}
+    lab.kea("isc-kea-dhcp4", candidate="2.6.4-isc20250728")
+    assert only_fault(lab.judge()).wanted == "version 3.0"
+    lab.generator["versions"] = {}
+    (warning,) = [f for f in faults(lab.judge(), WARNING) if f.check == "perfdhcp"]
+    assert warning.found.startswith("kea-admin ")
+
+
+@pytest.mark.parametrize(
+    ("offset", "doubt", "refused"),
+    [(1.02, 0.03, False), (1.2, 0.03, True), (-1.2, 0.03, True), (-3.0, 2.5, False)],
+)
+def test_a_clock_is_refused_only_when_surely_off(lab, offset, doubt, refused):
+    lab.contact(PARTNER, clock_offset_s=offset, clock_uncertainty_s=doubt)
+    results = [(f.host, f.check) for f in faults(lab.judge())]
+    assert results == ([(PARTNER, "clock")] if refused else [])
+
+
+def test_a_running_server_is_the_sweeps_own_while_one_holds_the_bench(lab):
+    lab.running(deployed=True)
+    assert only_fault(lab.judge()).todo.startswith("/opt/leaselab/server stop; ")
+    lab.contact(GENERATOR, holder=HOLDER)
+    findings = lab.judge()
+    assert faults(findings) == []
+    (lock,) = [f for f in findings if f.check == "lock"]
+    assert lock.level is WARNING
+    assert "ana@laptop" in lock.found
+
+
+@pytest.mark.parametrize(
+    ("change", "fact"),
+    [
+        ({"leaselab_test_subnet": "198.0.0.0/8"}, "198.0.0.0/8"),
+        (dict.fromkeys(SUBNETS), "leaselab_test_subnet or leaselab_test_subnet6 not"),
+    ],
+)
+def test_a_test_network_that_is_none_or_somebodys_is_refused(lab, change, fact):
+    lab.variables(**change)
+    (said,) = {fault.found for fault in faults(lab.judge())}
+    assert fact in said
+
+
+def test_a_bench_without_test_addresses_is_refused_and_a_builder_needs_none(lab):
+    def addresses(last):
+        return {
+            **SUBNETS,
+            "leaselab_test_address": f"198.18.0.{last}",
+            "leaselab_test_address6": f"2001:2:0:1::{last}",
+        }
+
+    second = {
+        "leaselab_test_address_2": "198.18.0.11",
+        "leaselab_test_address6_2": "2001:2:0:1::11",
+    }
+    known = {SERVER: {**addresses(10), **second}, GENERATOR: addresses(30)}
+    listing = {
+        "_meta": {"hostvars": known},
+        "dhcp_server": {"hosts": [SERVER]},
+        "dhcp_generator": {"hosts": [GENERATOR]},
+        BUILDER_GROUP: {"hosts": [PARTNER]},
+    }
+    lab.inventory = parsed(Path("/site/rack.yml"), listing)
+    findings = lab.judge()
+    assert faults(findings) == []
+    assert "link" not in {f.check for f in findings if f.host == PARTNER}
+    listing["_meta"]["hostvars"] = {GENERATOR: {"leaselab_test_address": "none"}}
+    lab.inventory = parsed(Path("/site/rack.yml"), listing)
+    assert {f.found.split(" and ")[0] for f in faults(lab.judge())} == {
+        "leaselab_test_address is none",
+        "leaselab_test_address is not set",
+    }
+
+
+def test_routes_of_this_machine_that_cannot_be_read_are_a_warning(lab):
+    lab.reading["controller"] = {"failed": True, "msg": "no"}
+    findings = lab.judge()
+    assert faults(findings) == []
+    (warning,) = [f for f in faults(findings, WARNING) if f.host == CONTROLLER]
+    assert "iproute2" in warning.todo
+
+
+def test_the_document_counts_and_only_errors_make_it_not_ok():
+    warning = Finding("a", "link", WARNING, "f", "w", "t")
+    error = Finding("b", "clock", ERROR, "f", "w", "t")
+    report = document("rack1", [warning])
+    assert (report["ok"], report["errors"], report["warnings"]) == (True, 0, 1)
+    report = document("rack1", [warning, error])
+    assert (report["ok"], report["errors"], report["warnings"]) == (False, 1, 1)
+    assert report["findings"][1] == {
+        "host": "b",
+        "check": "clock",
+        "level": "error",
+        "found": "f",
+        "wanted": "w",
+        "todo": "t",
+        "text": "b: clock: error: f; wanted w; t",
+    }
