@@ -1,22 +1,13 @@
 """Foreign DHCP, as frames; and the program that finds it, as a module."""
 
-import importlib.machinery
-import importlib.util
 import ipaddress
-from pathlib import Path
 
-PROGRAM = Path(__file__).parents[1] / "roles" / "isolation" / "files" / "foreign-dhcp"
+from tests.role_modules import ROLES, load
 
-
-def load_file(name, path):
-    """A file as a module, whatever its name ends in."""
-    loader = importlib.machinery.SourceFileLoader(name, str(path))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
-    loader.exec_module(module)
-    return module
+PROGRAM = ROLES / "isolation/files/foreign-dhcp"
 
 
-foreign_dhcp = load_file("foreign_dhcp", PROGRAM)
+foreign_dhcp = load("isolation", "foreign-dhcp")
 
 
 def reply4(mac, address="198.18.0.10", server="198.18.0.10", kind=2):

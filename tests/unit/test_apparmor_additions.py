@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from tests.role_modules import load
+from tests.role_modules import ended, load
 
 MODULE = load("apparmor", "apparmor_additions")
 PROGRAM = "/usr/sbin/kea-dhcp4"
@@ -29,10 +29,6 @@ echo "kea-dhcp4 (enforce)" > {folder}/profiles
 """
 
 
-class Ended(Exception):  # noqa: N818  # how a module ends
-    """What a module says as it ends."""
-
-
 @pytest.fixture
 def host(tmp_path, monkeypatch):
     """A host whose kernel has AppArmor and whose parser loads kea-dhcp4."""
@@ -49,24 +45,8 @@ def host(tmp_path, monkeypatch):
     monkeypatch.setattr(MODULE, "LOADED", tmp_path / "profiles")
     monkeypatch.setattr(MODULE, "PARSER_PATH", str(parser.parent))
 
-    def play(programs=None, *, check_mode=False):
-        class Module:
-            def __init__(self, argument_spec, supports_check_mode):
-                assert supports_check_mode
-                assert set(argument_spec) == {"programs"}
-                self.check_mode = check_mode
-                self.params = {"programs": programs or {PROGRAM: RULES}}
-
-            def exit_json(self, **said):
-                raise Ended(said)
-
-            def fail_json(self, **said):
-                raise Ended({"failed": True, **said})
-
-        monkeypatch.setattr(MODULE, "AnsibleModule", Module)
-        with pytest.raises(Ended) as ended:
-            MODULE.main()
-        return ended.value.args[0]
+    def play(programs=None, **how):
+        return ended(MODULE, programs=programs or {PROGRAM: RULES}, **how)
 
     return SimpleNamespace(
         folder=tmp_path,

@@ -2,32 +2,18 @@
 
 import gzip
 import hashlib
-import importlib.util
 import io
 import subprocess
 import tarfile
-from pathlib import Path
 
-import ansible.module_utils
 import pytest
 import yaml
+from tests.role_modules import ROLES, load
 
-ROLE = Path(__file__).parents[2] / "roles/artifact"
-
-
-def loaded():
-    """The module, with the role's own part of ansible.module_utils, as Ansible packs it."""
-    with pytest.MonkeyPatch.context() as patch:
-        places = [*ansible.module_utils.__path__, str(ROLE / "module_utils")]
-        patch.setattr(ansible.module_utils, "__path__", places)
-        path = ROLE / "library/artifact_install.py"
-        specification = importlib.util.spec_from_file_location(path.stem, path)
-        module = importlib.util.module_from_spec(specification)
-        specification.loader.exec_module(module)
-    return module
+ROLE = ROLES / "artifact"
 
 
-MODULE = loaded()
+MODULE = load("artifact", "artifact_install")
 LIMITS = (1000, 20)
 """Bytes and files."""
 
@@ -138,7 +124,10 @@ HOSTILE = {
     "hard-link": lambda host: host.add("x", type=tarfile.LNKTYPE, linkname="etc/shadow"),
     "link-out": lambda host: host.link("x", "../../etc"),
     "absolute-link-out": lambda host: host.link("x", "/etc/shadow"),
-    "link-by-a-link": lambda host: (host.link("a", "."), host.link("b", "a/../../etc")),
+    "link-by-a-link": lambda host: (
+        host.link("sbin/up", ".."),
+        host.link("b", "sbin/up/../../etc"),
+    ),
     "below-a-link": lambda host: (host.link("a", "sbin"), host.add("a/x", "x")),
     "large": lambda host: host.add("x", "x" * 1001),
     "large-together": lambda host: [host.add(name, "x" * 600) for name in "ab"],

@@ -1,24 +1,11 @@
 """The module that has a contract's files on a host."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
+from tests.role_modules import ended, load
 
-ROLE = Path(__file__).parents[2] / "roles/contract"
-
-
-def loaded(path):
-    """A file of the role as a module: nothing of a role is on Python's path."""
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-MODULE = loaded(ROLE / "library/contract_files.py")
-FILTERS = loaded(ROLE / "filter_plugins/contract.py")
+MODULE, FILTERS = load("contract", "contract_files"), load("contract", "contract")
 
 
 @pytest.fixture
@@ -26,27 +13,8 @@ def install(tmp_path, monkeypatch):
     """Run the module as Ansible would; return what it says."""
     monkeypatch.setattr(MODULE.os, "chown", lambda *_: None)
 
-    def run(programs, files, *, check_mode=False):
-        said = {}
-
-        class Ended(Exception):  # noqa: N818  # how a module ends
-            pass
-
-        class Module:
-            def __init__(self, argument_spec, supports_check_mode):
-                assert supports_check_mode
-                assert set(argument_spec) == {"folder", "programs", "files"}
-                self.check_mode = check_mode
-                self.params = {"folder": str(tmp_path), "programs": programs, "files": files}
-
-            def exit_json(self, **result):
-                said.update(result)
-                raise Ended
-
-        monkeypatch.setattr(MODULE, "AnsibleModule", Module)
-        with pytest.raises(Ended):
-            MODULE.main()
-        return said
+    def run(programs, files, **how):
+        return ended(MODULE, folder=str(tmp_path), programs=programs, files=files, **how)
 
     return run
 

@@ -1,16 +1,10 @@
 """Filter of role disk_space: which disk a folder is on."""
 
-import importlib.util
-
 import pytest
 from ansible.errors import AnsibleFilterError
-from tests.role_modules import ROLES
+from tests.role_modules import load
 
-_PATH = ROLES / "disk_space/filter_plugins/disk_space.py"
-_SPEC = importlib.util.spec_from_file_location("disk_space", _PATH)
-_MODULE = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(_MODULE)
-free_mib = _MODULE.FilterModule().filters()["disk_space_free_mib"]
+free_mib = load("disk_space", "disk_space").FilterModule().filters()["disk_space_free_mib"]
 
 MOUNTS = {
     "/": {"size_available": 100 << 20, "fstype": "overlay"},

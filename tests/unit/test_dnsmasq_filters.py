@@ -1,14 +1,9 @@
 """Filters of role dnsmasq."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
+from tests.role_modules import load
 
-FILE = Path(__file__).parents[2] / "roles/dnsmasq/filter_plugins/dnsmasq.py"
-SPEC = importlib.util.spec_from_file_location("dnsmasq_filters", FILE)
-dnsmasq = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(dnsmasq)
+dnsmasq = load("dnsmasq", "dnsmasq")
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,12 @@
 """What role docker_lab computes: free subnets and who gets which processors."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 from ansible.errors import AnsibleFilterError
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.role_modules import load
 
-FILE = Path(__file__).parents[2] / "roles/docker_lab/filter_plugins/docker_lab.py"
-_SPEC = importlib.util.spec_from_file_location("docker_lab_filters", FILE)
-filters = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(filters)
+filters = load("docker_lab", "docker_lab")
 
 ROUTES = [
     {"dst": "default", "gateway": "192.0.2.1", "dev": "eth0"},

@@ -5,15 +5,12 @@ import json
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from tests.foreign import PROGRAM, foreign_dhcp, load_file, reply4
+from tests.foreign import PROGRAM, foreign_dhcp, reply4
+from tests.role_modules import load
 
-ROLE = Path(__file__).parents[2] / "roles" / "isolation"
-
-
-filters = load_file("isolation_filters", ROLE / "filter_plugins" / "isolation.py")
+filters = load("isolation", "isolation")
 
 NOBODY = str(ipaddress.IPv4Address(0))
 MAC, OTHER = bytes.fromhex("020000000007"), bytes.fromhex("020000000008")

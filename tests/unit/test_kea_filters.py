@@ -1,16 +1,12 @@
 """Filters of role kea."""
 
-import importlib.util
 import ipaddress
 import itertools
-from pathlib import Path
 
 import pytest
+from tests.role_modules import load
 
-FILE = Path(__file__).parents[2] / "roles/kea/filter_plugins/kea.py"
-SPEC = importlib.util.spec_from_file_location("kea_filters", FILE)
-kea = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(kea)
+kea = load("kea", "kea")
 
 
 @pytest.mark.parametrize(

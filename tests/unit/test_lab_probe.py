@@ -1,6 +1,5 @@
 """Module lab_probe of role lab_check: reading what programs and /proc print."""
 
-import importlib.util
 import json
 import os
 import socket
@@ -8,13 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.role_modules import ended, load
 
 ROOT = Path(__file__).parents[2]
-_SPEC = importlib.util.spec_from_file_location(
-    "lab_probe", ROOT / "roles/lab_check/library/lab_probe.py"
-)
-lab_probe = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(lab_probe)
+lab_probe = load("lab_check", "lab_probe")
 
 
 def test_addresses_are_those_that_links_have():
@@ -142,27 +138,10 @@ def test_a_program_that_is_missing_or_fails_prints_nothing():
     assert lab_probe.output("sh", "-c", "echo words; exit 1") == ""
 
 
-def test_the_documented_options_are_the_real_ones(monkeypatch):
-    """The module takes what its DOCUMENTATION names, and works in check mode."""
-    given = {}
-
-    class Module:
-        def __init__(self, **arguments):
-            given.update(arguments)
-            self.params = {name: [] for name in arguments["argument_spec"]}
-
-        def exit_json(self, **result):
-            given["result"] = result
-
-    monkeypatch.setattr(lab_probe, "AnsibleModule", Module)
-    lab_probe.main()
+def test_the_documented_options_are_those_that_it_takes():
+    """And what it reads is what was recorded."""
     documented = yaml.safe_load(lab_probe.DOCUMENTATION)["options"]
-    assert set(given["argument_spec"]) == set(documented)
-    for name, option in given["argument_spec"].items():
-        assert {key: documented[name][key] for key in option if key != "required"} == option
-    assert given["supports_check_mode"] is True
-    assert given["result"]["changed"] is False
-    recorded = json.loads(
-        (ROOT / "tests/data/lab_check/reading.json").read_text(encoding="utf-8")
-    )
-    assert set(given["result"]["probe"]) == set(recorded["controller"]["probe"])
+    said = ended(lab_probe, **{name: [] for name in documented})
+    recorded = json.loads((ROOT / "tests/data/lab_check/reading.json").read_text("utf-8"))
+    assert said["changed"] is False
+    assert set(said["probe"]) == set(recorded["controller"]["probe"])

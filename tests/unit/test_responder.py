@@ -1,6 +1,5 @@
 """The server contract of the responder, with the real program on addresses of this machine."""
 
-import importlib.util
 import json
 import os
 import shutil
@@ -10,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from tests.load_programs import load_programs
+from tests.role_modules import ROLES, load
 
 from leaselab.catalog.catalogue import load_families
 from leaselab.catalog.roles import options_of
 
 ROOT = Path(__file__).parents[2]
-ROLES = ROOT / "roles"
 NET = f"127.{64 + os.getpid() % 64}.{os.getpid() // 64 % 250}"
 SERVER, RELAY = f"{NET}.1", f"{NET}.2"
 """Of this process: tests run side by side."""
@@ -25,11 +24,7 @@ DEFAULTS = {
 }
 FAMILIES = load_families(ROOT / "scenarios")
 FAMILY = FAMILIES["responder"].scenarios | FAMILIES["responder-transport"].scenarios
-FILE = ROLES / "responder/filter_plugins/responder.py"
-SPEC = importlib.util.spec_from_file_location("responder_filters", FILE)
-filters = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(filters)
-arguments = filters.responder_arguments
+arguments = load("responder", "responder").responder_arguments
 
 
 class Contract:

@@ -1,7 +1,5 @@
 """What role vm_lab computes, and what its program writes for a machine."""
 
-import importlib.machinery
-import importlib.util
 import io
 import json
 import subprocess
@@ -10,19 +8,10 @@ from pathlib import Path
 
 import pytest
 from ansible.errors import AnsibleFilterError
+from tests.role_modules import ROLES, load, load_file
 
-ROLE = Path(__file__).parents[2] / "roles" / "vm_lab"
-
-
-def module(path):
-    loader = importlib.machinery.SourceFileLoader(f"vm_lab_{path.stem}", str(path))
-    made = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(made)
-    return made
-
-
-filters = module(ROLE / "filter_plugins" / "vm_lab.py")
-program = module(ROLE / "files" / "vm_lab")
+filters = load("vm_lab", "vm_lab")
+program = load_file("vm_lab_program", ROLES / "vm_lab/files/vm_lab")
 
 
 def host(name, part, **variables):

@@ -8,8 +8,8 @@ from functools import cache
 
 import pytest
 from tests.contracts import ROLES
-from tests.foreign import load_file
 from tests.own import clients_of
+from tests.role_modules import load
 from tests.rooted import LOADS, cabled, offered, render, template
 from tests.tools import run, unpacked
 
@@ -231,6 +231,6 @@ def test_a_refusal_has_the_line_that_dhcpd_does_not_take(tmp_path, inner, wrong)
     program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
     status, said = run(program, "-4", "-t", "-cf", file)
     assert status != 0
-    filters = load_file("isc_dhcpd_filters", ROLE / "filter_plugins/isc_dhcpd.py")
+    filters = load("isc_dhcpd", "isc_dhcpd")
     assert filters.isc_dhcpd_refusal(said).startswith(wrong)
     assert "Internet Systems" not in filters.isc_dhcpd_refusal(said)

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tests.foreign import load_file
 from tests.mutations import tries, with_other_bytes
+from tests.role_modules import load
 from tests.tools import AS_ROOT, kea_examples, run, unpacked_kea
 
 from leaselab.catalog.releases import numbers
@@ -25,7 +25,7 @@ from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
-RELEASES_OF = load_file("kea_filters", ROOT / "roles/kea/filter_plugins/kea.py")
+RELEASES_OF = load("kea", "kea")
 ADVICE = read_yaml(ROOT / "roles/kea/vars/advice.yml")["kea_advice"]
 VERSIONS = {"bookworm": (2, 2), "trixie": (2, 6, 3), "sid": (3, 0, 4)}
 RELEASES = tuple(VERSIONS)
