@@ -16,18 +16,8 @@ BUSY = [sys.executable, "-c", "while True: pass"]
 def host(tmp_path):
     """A host with a variant that is always busy."""
     host = Host(tmp_path)
-    own = f"{host.files}/leaselab-busy_"
-    host.deploy(
-        "busy",
-        process={
-            "argv": BUSY,
-            "pid_file": f"{own}pid",
-            "output_file": f"{own}out",
-            "log_files": [],
-            "user": None,
-            "stop_signal": "SIGTERM",
-        },
-    )
+    host.deploy("busy")
+    host.change("busy", argv=BUSY)
     yield host
     host.do("stop", "busy")
 

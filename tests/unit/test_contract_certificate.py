@@ -24,15 +24,15 @@ def test_key_and_certificate_belong_together_and_are_made_for_each_start(certifi
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("settings", [{}, {"tls_file": None}])
-def test_a_server_that_is_not_asked_over_tls_needs_no_openssl(
-    certificate, monkeypatch, settings
+@pytest.mark.parametrize("path", ["tls.pem", None])
+def test_only_a_server_that_is_asked_over_tls_needs_openssl(
+    certificate, monkeypatch, tmp_path, path
 ):
-    monkeypatch.setattr(certificate, "_MAKE", ("/no/openssl",))
-    certificate.make(settings)
-
-
-def test_a_host_without_openssl_is_to_blame(certificate, monkeypatch, tmp_path):
-    monkeypatch.setattr(certificate, "_MAKE", ("/no/openssl",))
-    with pytest.raises(certificate.LabError, match="openssl is missing; install it"):
-        certificate.make({"tls_file": str(tmp_path / "tls.pem")})
+    """A host that lacks it is to blame."""
+    monkeypatch.setitem(certificate.program.ENVIRONMENT, "PATH", "/nowhere")
+    if path is None:
+        certificate.make({})
+        certificate.make({"tls_file": None})
+        return
+    with pytest.raises(certificate.LabError, match="openssl is missing"):
+        certificate.make({"tls_file": str(tmp_path / path)})

@@ -10,9 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.contracts import contract_module
+from tests.contracts import ROLES, contract_module
 
-ROLES = Path(__file__).parents[2] / "roles"
 KIND = """
 from leaselab_contract import server
 from leaselab_contract.errors import ContractError
@@ -69,6 +68,13 @@ class Host:
         folder.mkdir(parents=True)
         (folder / "server.json").write_text(json.dumps(settings), encoding="utf-8")
         Path(f"{own}leases").touch()
+
+    def change(self, variant, **process):
+        """Change the settings of a variant's process."""
+        path = self.root / "variants" / variant / "server.json"
+        settings = json.loads(path.read_text("utf-8"))
+        settings["process"] |= process
+        path.write_text(json.dumps(settings), encoding="utf-8")
 
     def do(self, *arguments):
         """Status, and the answer or the line of a failure."""
