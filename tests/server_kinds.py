@@ -337,10 +337,7 @@ def isc_dhcpd():
     return Kind(
         *("isc_dhcpd", "4.4.3"),
         lambda folder: {"lease_file": str(folder / "leases"), "port": port},
-        lambda _: {
-            "says": "Internet Systems Consortium DHCP Server 4.4.3\n",
-            "ports": [port],
-        },
+        lambda _: {"says": "Internet Systems Consortium DHCP Server 4.4.3\n", "ports": [port]},
         port="port",
         was=2,
         mute={},

@@ -82,8 +82,7 @@ def test_a_serial_number_is_that_of_the_zone(dns, server, owner):
 
 
 @pytest.mark.parametrize(
-    ("count", "record"),
-    [(0, b""), (1, soa(b"\xc0\x0c", kind=2)), (1, soa(b"\xc0\x0c")[:-1])],
+    ("count", "record"), [(0, b""), (1, soa(b"\xc0\x0c", kind=2)), (1, soa(b"\xc0\x0c")[:-1])]
 )
 def test_an_answer_without_a_serial_number_has_none(dns, server, count, record):
     def answer(query):

@@ -107,10 +107,7 @@ def test_dnsmasq_ends_with_its_bus(variant):
 
 @pytest.mark.parametrize(
     ("variant", "commands", "files"),
-    [
-        ("kea with its hook", ["lease4-wipe 50"] * 2, 3),
-        ("kea", ["config-reload"] * 2, 0),
-    ],
+    [("kea with its hook", ["lease4-wipe 50"] * 2, 3), ("kea", ["config-reload"] * 2, 0)],
     indirect=["variant"],
 )
 def test_kea_wipes_its_subnet_or_reads_its_configuration_again(variant, commands, files):
