@@ -9,7 +9,8 @@ It is run, and not imported, by the name of what it plays, from the folder `bin`
 - serial_files: its serial number is the sum of the numbers in them
 - log, says: what it logs and prints as it starts; columns: those of its file of leases
 - dies: its last words, with which it ends as it starts
-- reloads: what it logs on SIGHUP, by file; mute: nothing that controls it is answered
+- replies: what Kea answers, by command; reloads: what it logs on SIGHUP, by file
+- mute: nothing that controls it is answered
 
 What it is asked is in the file `asked`.
 """
@@ -17,6 +18,7 @@ What it is asked is in the file `asked`.
 import contextlib
 import fcntl
 import json
+import os
 import signal
 import socket
 import struct
@@ -124,8 +126,10 @@ def of_text(command):
 def of_kea(command):
     asked = json.loads(command)
     verb, arguments = asked["command"], asked.get("arguments", {})
-    note(verb, *map(str, arguments.values()))
+    note(verb, *(json.dumps(value) for value in arguments.values()))
     now = state()
+    if verb in now["replies"]:
+        return json.dumps(now["replies"][verb])
     known = {**now["answers"], "subnet[50].assigned-addresses": now["held"]}
     if verb.endswith("-wipe") or (verb == "config-reload" and not lines(HERE / "leases.csv")):
         empty()
@@ -174,7 +178,12 @@ def server():
             with Path(path).open("a") as file:
                 file.write(text)
 
+    def end(how):
+        sys.excepthook(how.exc_type, how.exc_value, how.exc_traceback)
+        os._exit(1)
+
     signal.signal(signal.SIGHUP, reload)
+    threading.excepthook = end
     for function, *arguments in work:
         threading.Thread(target=function, args=arguments, daemon=True).start()
     while True:

@@ -35,6 +35,7 @@ STATE = {
     "serial_files": [],
     "log": {},
     "reloads": {},
+    "replies": {},
 }
 
 

@@ -4,13 +4,13 @@ import hashlib
 import itertools
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from tests.contracts import contract_module
 from tests.processes import await_end
 from tests.server_kinds import KINDS, RCODES, deployed
+from tests.waiting import until
 
 OF_ZONES = {name: kind for name, kind in KINDS.items() if kind.dns}
 HOLDING = {name: kind for name, kind in KINDS.items() if kind.fill}
@@ -33,14 +33,6 @@ def failure(act):
     with pytest.raises(Exception) as caught:  # noqa: PT011  # of a module that is loaded later
         act()
     return caught.value
-
-
-def until(act, done):
-    """What an act returns once it is done: it may come too late on a busy machine."""
-    deadline = time.monotonic() + 120
-    while not done(result := act()):
-        assert time.monotonic() < deadline, result
-    return result
 
 
 def sampled(variant):

@@ -102,62 +102,6 @@ def test_dnsmasq_ends_with_its_bus(variant):
     assert not (variant.folder / "bus").exists()
 
 
-# --- Kea ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("variant", "commands", "files"),
-    [("kea with its hook", ["lease4-wipe 50"] * 2, 3), ("kea", ["config-reload"] * 2, 0)],
-    indirect=["variant"],
-)
-def test_kea_wipes_its_subnet_or_reads_its_configuration_again(variant, commands, files):
-    variant.server().start()
-    variant.do(variant.kind.fill)
-    variant.server().reset()
-    emptied = [
-        line for line in variant.asked() if not line.startswith(("statistic", "version"))
-    ]
-    assert emptied[-2:] == commands
-    assert len(list(variant.folder.glob("leases.csv*"))) == files
-
-
-@of("kea with its hook")
-def test_kea_that_begins_with_leases_goes_back_to_them(variant):
-    """The hook would wipe those as well; its columns are those that this release wrote."""
-    (variant.folder / "filled").write_text("10.0.0.1,32,0,7\n")
-    leases = variant.folder / "leases.csv"
-    variant.be(columns="address,subnet_id,new\n")
-    server = variant.server(filled_file=str(variant.folder / "filled"))
-    assert server.start()["pid"] in variant.running()
-    variant.be(held=3)
-    leases.write_text(leases.read_text() + "10.0.0.9,7,\n10.0.0.8,7,\n")
-    assert server.reset() == {"held": 0, "was": 2}
-    assert not any("wipe" in line for line in variant.asked())
-    assert leases.read_text() == "address,subnet_id,new\n10.0.0.1,7,\n"
-
-
-@of("kea")
-def test_what_keas_lease_cache_saved_was_not_written(variant):
-    variant.server().start()
-    assert variant.server().take()["written"] == 2
-    written = importlib.import_module("kea_contract.server").written
-    assert written({"pkt4-ack-sent": 5}, "pkt4-ack-sent", "v4-lease-reuses") is None
-    assert written({"v4-lease-reuses": 5}, "pkt4-ack-sent", "v4-lease-reuses") is None
-
-
-@of("kea")
-def test_the_hash_of_keas_configuration_is_of_no_password(variant):
-    def configuration(password, name):
-        databases = [{"password": password, "name": name}]
-        return {"Dhcp4": {"lease-database": databases[0], "hosts-databases": databases}}
-
-    hashes = []
-    for password, name in (("one", "kea"), ("two", "kea"), ("two", "other")):
-        variant.be(configuration={**configuration(password, name), "hash": password})
-        hashes.append(variant.server().start()["config_sha256"])
-    assert hashes[0] == hashes[1] != hashes[2]
-
-
 # --- PowerDNS -------------------------------------------------------------------------
 
 
