@@ -198,8 +198,8 @@ def bind9(version, role="authoritative", **more):
         "port": "udp_port",
         "log_failed": "zone a/IN: not loaded due to errors",
     }
-    found = json.loads(Path(answers).read_text())["version"].partition("-")[0]
-    return Kind("bind9", found, settings, state, **known, **more)
+    release = json.loads(Path(answers).read_text())["version"].partition("-")[0]
+    return Kind("bind9", release, settings, state, **known, **more)
 
 
 def recorded(role, version, **more):

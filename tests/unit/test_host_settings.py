@@ -107,9 +107,9 @@ def test_what_is_asked_for_is_set_read_back_and_restored(machine):
         **{f"{cpu}/cpuidle/state3/disable": "1" for cpu in EACH},
         **{f"proc/irq/4{number}/smp_affinity_list": str(number) for number in range(3)},
     }
-    found = {**ALL, "idle_latency_us": 10, "interrupts": ["0", "1", "2"]}
+    there = {**ALL, "idle_latency_us": 10, "interrupts": ["0", "1", "2"]}
     record = machine.record(**ALL)
-    assert {name: item["found"] for name, item in record.items()} == found
+    assert {name: item["found"] for name, item in record.items()} == there
     assert {item["why"] for item in record.values()} == {None}
     machine.play(**{**ALL, "governor": "schedutil"})  # what was there first is what counts
     machine.play(smt="off", idle_latency_us=200)
@@ -176,11 +176,11 @@ READ = {
 
 @pytest.mark.parametrize("case", READ)
 def test_a_setting_is_recorded_as_it_is(machine, case):
-    files, asked, found, why = READ[case]
+    files, asked, there, why = READ[case]
     machine.put(files)
     said = machine.play("read", **asked)
     (record,) = said["record"].values()
-    assert (record["found"], bool(record["why"])) == (found, bool(why))
+    assert (record["found"], bool(record["why"])) == (there, bool(why))
     assert why in (record["why"] or "")
     assert said["missed"] == (["governor"] if case == "processors that differ" else [])
     lacking = machine.play(required=list(asked), **asked)["lacking"]
@@ -246,9 +246,9 @@ def test_what_the_host_has_and_does_not_keep_is_missed(machine):
 def test_units_that_run_are_stopped_once_and_started_again(machine):
     machine.put({"units/a.timer": "active", "units/b.timer": "failed"})
     asked = {"timers": ["a.timer", "b.timer"], "services": ["c.service"]}
-    found = machine.record(**asked)
-    assert found["timers"]["found"] == {"a.timer": "running", "b.timer": "stopped"}
-    assert found["services"]["found"] == {"c.service": None}
+    read = machine.record(**asked)
+    assert read["timers"]["found"] == {"a.timer": "running", "b.timer": "stopped"}
+    assert read["services"]["found"] == {"c.service": None}
     assert machine.play("read", **asked)["missed"] == ["timers"]
     assert machine.play(**asked)["changed"]
     assert not machine.play(**asked)["changed"]

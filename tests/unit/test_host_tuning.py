@@ -30,7 +30,7 @@ OTHERWISE = {"governor": {"asked": "powersave", "found": "powersave", "why": Non
 
 
 @pytest.mark.parametrize(
-    ("noted", "found", "wanted"),
+    ("noted", "actual", "wanted"),
     [
         (None, "", ""),  # it was booted since
         (OTHERWISE, "governor powersave", "governor performance"),
@@ -38,12 +38,12 @@ OTHERWISE = {"governor": {"asked": "powersave", "found": "powersave", "why": Non
         *(([], "", ""), ({"governor": "performance"}, "", "")),  # of another release
     ],
 )
-def test_a_host_that_is_not_tuned_as_it_was_is_not_measured(noted, found, wanted):
+def test_a_host_that_is_not_tuned_as_it_was_is_not_measured(noted, actual, wanted):
     with pytest.raises(LeaselabError) as caught:
         check_tuned(bench_host(**TUNED), host(noted))
     error = caught.value
     assert (error.outcome, error.where) == (Outcome.LAB, "leaselab-server")
-    assert found in str(error.found)
+    assert actual in str(error.found)
     assert wanted in str(error.wanted)
 
 

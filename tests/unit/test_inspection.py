@@ -205,9 +205,9 @@ FAULTS = {
 def test_one_fault_is_one_finding_at_its_host(lab, fault):
     alter, check, fact = FAULTS[fault]
     alter(lab)
-    found = only_fault(lab.judge())
-    assert (found.host, found.check) == (SERVER, check)
-    assert fact in found.found
+    finding = only_fault(lab.judge())
+    assert (finding.host, finding.check) == (SERVER, check)
+    assert fact in finding.found
 
 
 CARRIED = {
@@ -225,8 +225,8 @@ def test_a_route_beyond_the_test_network_is_refused(lab, device, case):
     routes, fact = CARRIED[case]
     for route in routes:
         lab.route(route, device)
-    found = next(fault for fault in faults(lab.judge()) if fault.check == "test interface")
-    assert found.found.endswith(f"{device} carries the {fact}")
+    finding = next(fault for fault in faults(lab.judge()) if fault.check == "test interface")
+    assert finding.found.endswith(f"{device} carries the {fact}")
 
 
 @pytest.mark.parametrize(
@@ -240,9 +240,9 @@ def test_an_address_beyond_the_test_network_is_refused(lab, address):
         lab.route(route)
     for row in lab.server["addresses"]:
         row["prefix"] = int(row["prefix"])
-    found = [fault for fault in faults(lab.judge()) if fault.check == "test interface"]
+    finding = [fault for fault in faults(lab.judge()) if fault.check == "test interface"]
     wanted = [] if address.startswith("fe80") else [f"eth1 carries the address {address}"]
-    assert [fault.found for fault in found] == wanted
+    assert [fault.found for fault in finding] == wanted
 
 
 LEVELS = {
@@ -286,8 +286,8 @@ LEVELS = {
     },
     **{
         f"a container {container}, a hypervisor {hypervisor}": (
-            lambda lab, one=container, other=hypervisor: lab.server.update(
-                container=one, hypervisor=other
+            lambda lab, inside=container, below=hypervisor: lab.server.update(
+                container=inside, hypervisor=below
             ),
             *("machine", WARNING if container or hypervisor else OK),
         )
@@ -326,8 +326,8 @@ LEVELS = {
 def test_what_matters_less_is_a_warning(lab, case):
     alter, check, level = LEVELS[case]
     alter(lab)
-    found = lab.finding(check)
-    assert (found.level, bool(found.todo)) == (level, level is not OK)
+    finding = lab.finding(check)
+    assert (finding.level, bool(finding.todo)) == (level, level is not OK)
 
 
 def test_the_local_lab_has_no_errors_and_is_warned_of_for_what_it_is(lab):
@@ -425,8 +425,8 @@ def test_packages_are_looked_for_where_a_scenario_asks_for_their_server(lab):
     """Also where it is not there: another server needs none of them."""
 
     def tools(name):
-        found = {(f.host, f.check) for f in lab.judge(name)}
-        return found & {
+        finding = {(f.host, f.check) for f in lab.judge(name)}
+        return finding & {
             (host, to) for host in (SERVER, GENERATOR) for to in ("kea", "perfdhcp")
         }
 
