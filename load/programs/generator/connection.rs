@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::RawFd;
 
 use leaseload_net::clock::{self, SECOND};
 use leaseload_net::{Interest, Stream};
@@ -16,8 +15,10 @@ const BACK_OFF: u64 = SECOND / 10;
 const PATIENCE: u64 = 2 * SECOND;
 /// How often they are looked at meanwhile (ns).
 const LOOKED_AT: u64 = SECOND / 100;
-/// No descriptor, which is never ready.
-const NONE: RawFd = -1;
+/// Earlier channels that are waited for, at the most.
+const MOST_LEAVING: usize = 16;
+/// The error of a server that takes no more.
+const GONE: &str = "the server takes no more requests on it";
 
 /// Where connections go.
 #[derive(Clone, Debug)]
@@ -50,6 +51,10 @@ impl Road {
 pub struct Connection {
     road: Road,
     channel: Option<Channel>,
+    /// Earlier ones, whose server takes no more messages and has promised some answers.
+    leaving: Vec<Channel>,
+    /// Messages with their lengths that it has not taken.
+    refused: Vec<u8>,
     /// Messages have gone through the channel, or could have.
     was_open: bool,
     /// A message has come through it.
@@ -74,6 +79,8 @@ impl Connection {
         Self {
             road,
             channel: None,
+            leaving: Vec::new(),
+            refused: Vec::new(),
             was_open: false,
             was_useful: false,
             failure: None,
@@ -89,11 +96,9 @@ impl Connection {
         self.channel.as_ref().is_some_and(Channel::is_open)
     }
 
-    /// The event to wait for.
-    #[must_use]
-    pub fn interest(&self) -> Interest {
-        let none = Interest { fd: NONE, reads: false, writes: false };
-        self.channel.as_ref().map_or(none, Channel::interest)
+    /// The events to wait for.
+    pub fn interests(&self) -> impl Iterator<Item = Interest> {
+        self.channel.iter().chain(&self.leaving).map(Channel::interest)
     }
 
     /// Take a message to be sent by the next `flush`, unless nothing takes it.
@@ -105,6 +110,8 @@ impl Connection {
 
     /// Send waiting data, as far as the kernel accepts it.
     pub fn flush(&mut self) {
+        // What it says to an ended one is of no use.
+        self.leaving.iter_mut().for_each(|channel| _ = channel.flush());
         let Some(channel) = &mut self.channel else { return };
         if self.failure.is_none() {
             self.failure = channel.flush().err();
@@ -115,6 +122,27 @@ impl Connection {
     /// Receive available data, as `Channel::receive` does; open the connection where there is
     /// none.
     pub fn receive(&mut self, mut take: impl FnMut(&[u8], u64)) -> usize {
+        let count = self.receive_promised(&mut take);
+        count + self.receive_others(take)
+    }
+
+    /// What was promised to earlier channels, each until that has come or it ends.
+    fn receive_promised(&mut self, mut take: impl FnMut(&[u8], u64)) -> usize {
+        let mut all = 0;
+        let Self { leaving, refused, .. } = self;
+        leaving.retain_mut(|channel| {
+            let received = channel.receive(&mut take);
+            refused.extend(channel.take_refused().into_iter().flat_map(|(refused, _)| refused));
+            all += received.as_ref().map_or(0, |count| *count);
+            received.is_ok()
+        });
+        if let Some(channel) = &mut self.channel {
+            channel.put_refused(&std::mem::take(refused));
+        }
+        all
+    }
+
+    fn receive_others(&mut self, mut take: impl FnMut(&[u8], u64)) -> usize {
         let Some(channel) = &mut self.channel else {
             self.open();
             return 0;
@@ -129,6 +157,14 @@ impl Connection {
             take(bytes, at);
         });
         self.was_open |= channel.is_open();
+        if let Some((refused, is_awaited)) = channel.take_refused() {
+            self.refused.extend(refused);
+            let is_kept = is_awaited && received.is_ok();
+            self.leaving.extend(self.channel.take().filter(|_| is_kept));
+            self.leaving.drain(..self.leaving.len().saturating_sub(MOST_LEAVING));
+            self.close(Some(io::Error::other(GONE)));
+            return received.unwrap_or(0);
+        }
         match received {
             Ok(0) if self.failure.is_some() => {
                 let error = self.failure.take();
@@ -154,13 +190,24 @@ impl Connection {
             return;
         }
         match self.road.open(false) {
-            Ok(channel) => self.channel = Some(channel),
+            Ok(mut channel) => {
+                channel.put_refused(&std::mem::take(&mut self.refused));
+                self.channel = Some(channel);
+            }
             Err(error) => self.end(Some(error)),
         }
     }
 
     fn end(&mut self, error: Option<io::Error>) {
-        (self.channel, self.failure, self.has_ended) = (None, None, true);
+        self.has_ended = true;
+        self.leaving.clear();
+        self.refused.clear();
+        self.close(error);
+    }
+
+    /// Open another channel, at once if this one was of use.
+    fn close(&mut self, error: Option<io::Error>) {
+        (self.channel, self.failure) = (None, None);
         self.error = error.or(self.error.take());
         if std::mem::take(&mut self.was_open) {
             self.counts.closed += 1;
@@ -180,6 +227,8 @@ impl Connection {
             // Half of a query may be sent.
             (self.channel, self.failure, self.was_open) = (None, None, false);
         }
+        self.leaving.clear();
+        self.refused.clear();
         while self.receive(|_, _| ()) > 0 {}
         (self.counts, self.largest_backlog, self.error) = Default::default();
         self.again_at = 0;
@@ -213,7 +262,7 @@ pub fn settle(connections: &mut [&mut Connection]) -> io::Result<()> {
         if open == connections.len() || now > until || leaseload_net::thread::is_stopped() {
             break;
         }
-        let interests: Vec<_> = connections.iter().map(|one| one.interest()).collect();
+        let interests: Vec<_> = connections.iter().flat_map(|one| one.interests()).collect();
         leaseload_net::wait(&interests, LOOKED_AT)?;
     }
     for connection in connections {

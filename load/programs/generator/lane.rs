@@ -86,7 +86,7 @@ impl Lane {
             Carrier::Datagrams { sockets, .. } => {
                 to.extend(sockets.iter().map(|(socket, _)| Interest::reading(socket)));
             }
-            Carrier::Connection(connection) => to.push(connection.interest()),
+            Carrier::Connection(connection) => to.extend(connection.interests()),
             Carrier::Fresh(fresh) => to.extend(fresh.interests()),
         }
     }

@@ -91,6 +91,23 @@ impl Channel {
         has_room
     }
 
+    /// Of a server that takes no more messages by HTTP: those that it has not taken since the last
+    /// call, with their lengths, and whether it has promised answers to others.
+    pub fn take_refused(&mut self) -> Option<(Vec<u8>, bool)> {
+        let http = self.http.as_mut()?;
+        let mut refused = Vec::new();
+        for message in http.take_refused()? {
+            stream::put(&mut refused, |out| out.extend(message));
+        }
+        refused.append(&mut self.waiting);
+        Some((refused, http.is_awaited()))
+    }
+
+    /// Take messages with their lengths that another channel has not sent.
+    pub fn put_refused(&mut self, messages: &[u8]) {
+        self.waiting.extend(messages);
+    }
+
     /// Continue the connection, and send waiting data as far as the kernel accepts it.
     ///
     /// # Errors

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes before the payload of a frame.
 const HEAD: usize = 9;
+/// Bytes of a setting.
+const SETTING: usize = 6;
 /// Longest payload of a frame, as neither end allows more.
 const LONGEST: usize = 1 << 14;
 /// Longest message, which the window of a stream has room for from the beginning.
@@ -27,6 +29,10 @@ const LAST: u32 = (1 << 31) - 1;
 
 /// Status 200, of the static table.
 const OK: u8 = 0x88;
+/// The name of a status, in full and by Huffman's code.
+const STATUS: [&[u8]; 2] = [b"\x07:status", b"\x85\xb8\x84\x8d\x36\xa3"];
+/// 200, the same.
+const OK_VALUE: [&[u8]; 2] = [b"\x03200", b"\x82\x10\x01"];
 
 mod kind {
     pub const DATA: u8 = 0;
@@ -76,6 +82,10 @@ pub struct Http {
     unsaid: i64,
     /// Of a client requests without an answer, of a server those that are not whole yet.
     open: BTreeMap<u32, Open>,
+    /// The server takes no more requests.
+    is_leaving: bool,
+    /// Messages of requests that it has not taken.
+    refused: Vec<Vec<u8>>,
     /// Streams of a server's unanswered requests, by the ids of their messages.
     asked: BTreeMap<[u8; 2], u32>,
 }
@@ -83,8 +93,8 @@ pub struct Http {
 /// What is awaited on a stream.
 #[derive(Debug, Default)]
 struct Open {
-    /// Of a client: the id of the request's message, and whether the answer's status is 200.
-    id: [u8; 2],
+    /// Of a client: the request's message, and whether the answer's status is 200.
+    request: Vec<u8>,
     is_ok: bool,
     /// What has come of the body.
     body: Vec<u8>,
@@ -132,6 +142,8 @@ impl Http {
             room: ROOM[usize::from(is_client)],
             unsaid: 0,
             open: BTreeMap::new(),
+            is_leaving: false,
+            refused: Vec::new(),
             asked: BTreeMap::new(),
         }
     }
@@ -147,17 +159,16 @@ impl Http {
         if self.window < message.len() as i64 {
             return false;
         }
-        let id = *message.first_chunk().unwrap_or(&[0, 0]);
         let stream = if self.is_client {
-            if self.open.len() >= self.most || self.next > LAST {
+            if self.is_leaving || self.open.len() >= self.most || self.next > LAST {
                 return false;
             }
             let stream = self.next;
             self.next += 2;
-            self.open.insert(stream, Open { id, ..Open::default() });
+            self.open.insert(stream, Open { request: message.to_vec(), ..Open::default() });
             stream
         } else {
-            let Some(stream) = self.asked.remove(&id) else { return true };
+            let Some(stream) = self.asked.remove(&id(message)) else { return true };
             stream
         };
         self.window -= message.len() as i64;
@@ -176,11 +187,23 @@ impl Http {
         true
     }
 
+    /// Of a server that takes no more requests: the messages that it has not taken since the last
+    /// call. It has promised to answer the others.
+    pub fn take_refused(&mut self) -> Option<Vec<Vec<u8>>> {
+        self.is_leaving.then(|| std::mem::take(&mut self.refused))
+    }
+
+    /// Whether a request waits for its answer.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// Receive bytes; `take` gets each message that is whole, and of a request that has ended
     /// without an answer of status 200 the two bytes of its id. Return how many that were.
     ///
     /// # Errors
-    /// What the other end does wrong, or that it ends the connection.
+    /// What the other end does wrong, or that it has answered its last request.
     pub fn receive(
         &mut self,
         bytes: &[u8],
@@ -204,6 +227,9 @@ impl Http {
             rest = others;
         }
         self.received.extend(rest);
+        if self.is_leaving && self.open.is_empty() {
+            return Err("the other end ends HTTP");
+        }
         Ok(count)
     }
 
@@ -216,7 +242,24 @@ impl Http {
         take: &mut impl FnMut(&[u8]),
     ) -> Result<usize, &'static str> {
         let is_end = flags & flag::END != 0;
+        let has_its_length = match kind {
+            kind::SETTINGS if flags & flag::ACK != 0 => payload.is_empty(),
+            kind::SETTINGS => payload.len() % SETTING == 0,
+            kind::PING => payload.len() == 8,
+            kind::GO_AWAY => payload.len() >= 8,
+            kind::RESET | kind::WINDOW => payload.len() == 4,
+            _ => true,
+        };
+        if !has_its_length {
+            return Err("a frame of a wrong length");
+        }
         match kind {
+            kind::DATA | kind::HEADERS | kind::RESET if stream == 0 => {
+                return Err("a frame of no stream");
+            }
+            kind::SETTINGS | kind::PING | kind::GO_AWAY if stream != 0 => {
+                return Err("a stream's frame that is the connection's");
+            }
             kind::DATA => {
                 self.data(stream, flags, payload)?;
                 return Ok(if is_end { self.ended(stream, take) } else { 0 });
@@ -229,7 +272,13 @@ impl Http {
             kind::PING if flags & flag::ACK == 0 => {
                 self.put_frame(kind::PING, flag::ACK, 0, payload);
             }
-            kind::WINDOW if stream == 0 => self.window += i64::from(number(payload) & LAST),
+            kind::WINDOW if stream == 0 => {
+                let more = i64::from(number(payload) & LAST);
+                self.window += more;
+                if more == 0 || self.window > LAST.into() {
+                    return Err("a window that cannot be");
+                }
+            }
             kind::RESET if self.is_client => {
                 self.open.entry(stream).and_modify(|open| open.is_ok = false);
                 return Ok(self.ended(stream, take));
@@ -239,7 +288,14 @@ impl Http {
                 let open = self.open.remove(&stream).unwrap_or_default();
                 self.give_room(open.body.len());
             }
-            kind::GO_AWAY => return Err("the other end ends HTTP"),
+            kind::GO_AWAY if self.is_client => {
+                self.is_leaving = true;
+                let last = number(&payload[..4]) & LAST;
+                for open in self.open.split_off(&(last + 1)).into_values() {
+                    self.give_room(open.body.len());
+                    self.refused.push(open.request);
+                }
+            }
             // Also what is behind the first part of headers: the status was in that.
             _ => {}
         }
@@ -267,13 +323,16 @@ impl Http {
 
     /// A stream has ended; return whether that was a message, or a request without an answer.
     fn ended(&mut self, stream: u32, take: &mut impl FnMut(&[u8])) -> usize {
-        let Some(Open { id, is_ok, body }) = self.open.remove(&stream) else { return 0 };
+        let Some(Open { request, is_ok, body }) = self.open.remove(&stream) else { return 0 };
         self.give_room(body.len());
-        if !self.is_client {
-            let id = *body.first_chunk().unwrap_or(&[0, 0]);
-            self.asked.insert(id, stream);
+        if self.is_client && (body.is_empty() || !is_ok) {
+            take(&id(&request));
+            return 1;
         }
-        take(if self.is_client && (body.is_empty() || !is_ok) { &id } else { &body });
+        if !self.is_client {
+            self.asked.insert(id(&body), stream);
+        }
+        take(&body);
         1
     }
 
@@ -293,29 +352,18 @@ impl Http {
         if flags & flag::PRIORITY != 0 {
             block = block.get(5..).ok_or("headers that are cut short")?;
         }
-        // A table without entries may be announced before anything else.
-        while let [0x20, others @ ..] = block {
-            block = others;
-        }
         // Trailers have no status.
-        let is_ok = match block {
-            [OK, ..] => true,
-            // In full, or by Huffman's code.
-            [0x08 | 0x18 | 0x48, value @ ..] => {
-                value.starts_with(b"\x03200") || value.starts_with(&[0x82, 0x10, 0x01])
-            }
-            _ => false,
-        };
+        let is_ok = is_ok(block);
         self.open.entry(stream).and_modify(|open| open.is_ok |= is_ok);
         Ok(())
     }
 
     fn settings(&mut self, payload: &[u8]) -> Result<(), &'static str> {
-        for one in payload.chunks_exact(6) {
+        for one in payload.chunks_exact(SETTING) {
             match (number(&one[..2]) as u16, number(&one[2..])) {
                 (setting::STREAMS, most) => self.most = MOST_IDS.min(most as usize),
-                (setting::WINDOW, window) if (window as usize) < MOST_BODY => {
-                    return Err("a window that is smaller than a message may be");
+                (setting::WINDOW, window) if !(MOST_BODY as u32..=LAST).contains(&window) => {
+                    return Err("a window that is smaller than a message may be, or too large");
                 }
                 _ => {}
             }
@@ -358,14 +406,43 @@ const MESSAGE: &str = "application/dns-message";
 fn put_header(out: &mut Vec<u8>, name: u8, value: &str) {
     // A number of four bits, or 15 and the rest.
     out.extend(if name < 15 { vec![name] } else { vec![15, name - 15] });
-    // A number of seven bits.
-    let length = value.len();
-    out.extend(if length < 127 {
-        vec![length as u8]
+    // A number of seven bits, or 127 and the rest, seven bits at a time.
+    let mut rest = value.len();
+    if rest < 127 {
+        out.push(rest as u8);
     } else {
-        vec![127, (length - 127) as u8]
-    });
+        out.push(127);
+        rest -= 127;
+        while rest >= 128 {
+            out.push(128 | rest as u8);
+            rest >>= 7;
+        }
+        out.push(rest as u8);
+    }
     out.extend(value.as_bytes());
+}
+
+/// Whether a block of headers says status 200 first, as it has to be.
+fn is_ok(mut block: &[u8]) -> bool {
+    // A table without entries may be announced before anything else.
+    while let [0x20, others @ ..] = block {
+        block = others;
+    }
+    let value = match block {
+        [OK, ..] => return true,
+        // Literal, its name that of an entry of the static table.
+        [0x08..=0x0e | 0x18..=0x1e | 0x48..=0x4e, value @ ..] => value,
+        [0x00 | 0x10 | 0x40, name @ ..] => {
+            STATUS.iter().find_map(|known| name.strip_prefix(*known)).unwrap_or_default()
+        }
+        _ => return false,
+    };
+    OK_VALUE.iter().any(|known| value.starts_with(known))
+}
+
+/// The id of a message.
+fn id(message: &[u8]) -> [u8; 2] {
+    *message.first_chunk().unwrap_or(&[0, 0])
 }
 
 fn unpadded(flags: u8, payload: &[u8]) -> Result<&[u8], &'static str> {
@@ -440,15 +517,27 @@ mod tests {
 
     #[test]
     fn what_is_no_http_ends_the_connection() {
-        let frames: [(u8, &[u8], &str); 3] = [
-            (kind::GO_AWAY, &[0; 8], "ends"),
-            (kind::SETTINGS, &[0, 4, 0, 0, 0, 9], "window"),
-            (kind::DATA, &[9, 1], "padding"),
+        let frames: [(u8, u32, &[u8], &str); 15] = [
+            (kind::GO_AWAY, 0, &[0; 8], "ends"),
+            (kind::GO_AWAY, 0, &[0; 7], "length"),
+            (kind::GO_AWAY, 1, &[0; 8], "connection"),
+            (kind::SETTINGS, 0, &[0, 4, 0, 0, 0, 9], "window"),
+            (kind::SETTINGS, 0, &[0, 4, 0xff, 0, 0, 0], "window"),
+            (kind::SETTINGS, 0, &[0, 3, 0, 0, 0, 9, 0], "length"),
+            (kind::SETTINGS, 1, &[], "connection"),
+            (kind::WINDOW, 0, &[0; 3], "length"),
+            (kind::WINDOW, 1, &[0, 0, 0, 1, 0], "length"),
+            (kind::WINDOW, 0, &[0; 4], "window"),
+            (kind::WINDOW, 0, &[0x7f, 0xff, 0xff, 0xff], "window"),
+            (kind::PING, 0, &[0; 9], "length"),
+            (kind::PING, 1, &[0; 8], "connection"),
+            (kind::RESET, 1, &[0; 3], "length"),
+            (kind::DATA, 1, &[9, 1], "padding"),
         ];
-        for (kind, payload, word) in frames {
+        for (kind, stream, payload, word) in frames {
             let (mut client, mut server) = (Http::client("a"), Http::server(200));
             client.put(b"message");
-            server.put_frame(kind, flag::PADDED, 1, payload);
+            server.put_frame(kind, flag::PADDED, stream, payload);
             let error = client.receive(&server.take_out(), |_| panic!("a message"));
             assert!(error.unwrap_err().contains(word), "{word}");
         }
@@ -489,13 +578,31 @@ mod tests {
             assert_eq!(carried(&mut server, &mut client), [vec![0, 7], message(8, 40)]);
             assert!(client.open.is_empty());
         }
-        for status in [&b"\x48\x03200"[..], b"\x20\x08\x82\x10\x01"] {
+        // Literal: the names are of the static table (8 to 14), or in full.
+        for (status, is_ok) in [
+            (&b"\x48\x03200"[..], true),
+            (b"\x4e\x03200", true),
+            (b"\x20\x08\x82\x10\x01", true),
+            (b"\x1b\x03200", true),
+            (b"\x40\x07:status\x03200", true),
+            (b"\x00\x85\xb8\x84\x8d\x36\xa3\x03200", true),
+            (b"\x10\x07:status\x82\x10\x01", true),
+            (b"\x48\x032000", true),
+            (b"\x48\x042000", false),
+            (b"\x48\x03404", false),
+            (b"\x48\x02200", false),
+            (b"\x47\x03200", false),
+            (b"\x00\x07:statuz\x03200", false),
+            (b"\x00\x00\x03200", false),
+            (b"\x48", false),
+        ] {
             let (mut client, mut server) = (Http::client("a"), Http::server(0));
             client.put(&message(7, 12));
             carried(&mut client, &mut server);
             server.put_frame(kind::HEADERS, flag::END_HEADERS, 1, status);
             server.put(&message(7, 40));
-            assert_eq!(carried(&mut server, &mut client), [message(7, 40)], "{status:?}");
+            let expected = if is_ok { message(7, 40) } else { vec![0, 7] };
+            assert_eq!(carried(&mut server, &mut client), [expected], "{status:?}");
         }
         for status in [500, 0] {
             let (mut client, mut server) = (Http::client("a"), Http::server(status));
@@ -521,7 +628,7 @@ mod tests {
             &[(kind::HEADERS, flag::END_HEADERS, b""), (kind::DATA, 0, &piece)],
             &[(kind::HEADERS, flag::END_HEADERS, b""), (kind::DATA, 0, b"a")],
             &[(kind::HEADERS, 0, b""), (kind::DATA, flag::END, b"id")],
-            &[(kind::HEADERS, 0, b""), (kind::DATA, 0, &piece), (kind::RESET, 0, b"")],
+            &[(kind::HEADERS, 0, b""), (kind::DATA, 0, &piece), (kind::RESET, 0, &[0; 4])],
             &[(kind::HEADERS, 0, &piece), (9, 0, &piece), (9, 0, &piece)],
             &[(kind::DATA, flag::END, &piece)],
         ];
@@ -554,6 +661,46 @@ mod tests {
             assert_eq!(done.is_err(), stream >= 400, "{done:?}");
         }
         assert!(kept(&client).0 <= MOST * (1 << 16));
+    }
+
+    #[test]
+    fn what_a_server_that_goes_away_has_promised_is_answered() {
+        let (mut client, mut server) = (Http::client("a"), Http::server(200));
+        let sent: Vec<_> = (1..5).map(|id| message(id, 12)).collect();
+        assert!(sent.iter().all(|message| client.put(message)));
+        carried(&mut client, &mut server);
+        // First that it will go away, and then behind which stream.
+        for (last, refused) in [(LAST, 0), (5, 1)] {
+            let payload = [last.to_be_bytes(), [0; 4]].concat();
+            server.put_frame(kind::GO_AWAY, 0, 0, &payload);
+            assert!(carried(&mut server, &mut client).is_empty());
+            assert_eq!(client.take_refused(), Some(sent[4 - refused..].to_vec()));
+            assert!(client.is_awaited() && !client.put(&sent[0]));
+        }
+        server.put(&sent[0]);
+        server.put(&sent[2]);
+        assert_eq!(carried(&mut server, &mut client), [sent[0].clone(), sent[2].clone()]);
+        // With the last of them it is over.
+        server.put(&sent[1]);
+        let mut last = Vec::<u8>::new();
+        let over = client.receive(&server.take_out(), |message| last.extend(message));
+        assert!(over.is_err() && last == sent[1] && !client.is_awaited());
+    }
+
+    #[test]
+    fn a_header_of_any_length_has_its_length_before_it() {
+        for (length, expected) in [
+            (126, &[126][..]),
+            (127, &[127, 0]),
+            (254, &[127, 127]),
+            (255, &[127, 0x80, 1]),
+            (0x17f + 0x4000, &[127, 0x80, 0x82, 1]),
+        ] {
+            let mut header = Vec::new();
+            put_header(&mut header, 1, &"a".repeat(length));
+            assert_eq!(header[1..=expected.len()], *expected, "{length}");
+            assert_eq!(header.len(), 1 + expected.len() + length);
+        }
     }
 
     #[test]
