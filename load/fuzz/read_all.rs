@@ -39,7 +39,7 @@ pub fn read_all(bytes: &[u8]) -> u64 {
 
 /// Queries in a stream that arrives in pieces of a size.
 fn messages(bytes: &[u8], size: usize) -> u64 {
-    let (mut messages, mut read) = (stream::Messages::new(), 0);
+    let (mut messages, mut read) = (stream::Messages::default(), 0);
     for piece in bytes.chunks(size.clamp(1, 1 << 16)) {
         messages.room()[..piece.len()].copy_from_slice(piece);
         messages.fill(piece.len());

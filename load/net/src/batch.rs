@@ -24,7 +24,6 @@ pub struct Sender {
 impl Sender {
     /// A sender of at most `batch` packets at a time to a few destinations; of whole frames,
     /// which say themselves where they go, to none.
-    #[must_use]
     pub fn new(batch: usize, destinations: &[SocketAddr]) -> Self {
         Self {
             packets: (0..batch).map(|_| Vec::with_capacity(LONGEST)).collect(),
@@ -35,13 +34,11 @@ impl Sender {
     }
 
     /// Packets that wait to be sent.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.used
     }
 
     /// Whether another packet would be one too many.
-    #[must_use]
     pub fn is_full(&self) -> bool {
         self.used == self.packets.len()
     }
@@ -155,7 +152,6 @@ pub struct Receiver {
 
 impl Receiver {
     /// Room for at most `batch` packets at a time.
-    #[must_use]
     pub fn new(batch: usize) -> Self {
         // SAFETY: all zeros are valid values of these types.
         let (address, piece, header) = unsafe {

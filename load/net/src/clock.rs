@@ -4,13 +4,11 @@
 pub const SECOND: u64 = 1_000_000_000;
 
 /// The clock by which everything is scheduled and compared.
-#[must_use]
 pub fn monotonic() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
 /// The clock of the kernel's time stamps, and of people.
-#[must_use]
 pub fn realtime() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
@@ -25,55 +23,36 @@ fn read(clock: libc::clockid_t) -> u64 {
 /// Converts the kernel's time stamps to the monotonic clock.
 ///
 /// A clock that is set in between moves the difference of the two: it is read again every
-/// 100 ms, and what it moved by is kept.
+/// 100 ms.
 #[derive(Debug)]
 pub struct Converter {
     difference: i64,
     read_at: u64,
-    /// The largest step of the clock that was seen (ns).
-    pub largest_step: u64,
 }
 
 impl Converter {
     const AGAIN: u64 = SECOND / 10;
-    /// Largest time between two consecutive readings of clocks on a busy machine.
-    const NOISE: u64 = SECOND / 1000;
 
     /// Read both clocks.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { difference: difference(), read_at: monotonic(), largest_step: 0 }
+    pub fn read() -> Self {
+        Self { difference: difference(), read_at: monotonic() }
     }
 
     /// Read both clocks again if it is time to.
     pub fn refresh(&mut self, now: u64) {
-        if now.saturating_sub(self.read_at) < Self::AGAIN {
-            return;
+        if now.saturating_sub(self.read_at) >= Self::AGAIN {
+            (self.difference, self.read_at) = (difference(), now);
         }
-        let difference = difference();
-        let step = difference.abs_diff(self.difference);
-        if step > Self::NOISE {
-            self.largest_step = self.largest_step.max(step);
-        }
-        (self.difference, self.read_at) = (difference, now);
     }
 
     /// The monotonic time of a moment of the realtime clock.
-    #[must_use]
     pub fn to_monotonic(&self, realtime: u64) -> u64 {
         (realtime as i64 - self.difference) as u64
     }
 
     /// The realtime of a monotonic moment.
-    #[must_use]
     pub fn to_realtime(&self, monotonic: u64) -> u64 {
         (monotonic as i64 + self.difference) as u64
-    }
-}
-
-impl Default for Converter {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -96,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_moment_converts_to_itself() {
-        let converter = Converter::new();
+        let converter = Converter::read();
         let (real, now) = (realtime(), monotonic());
         assert!(converter.to_monotonic(real).abs_diff(now) < SECOND / 100);
         assert_eq!(converter.to_monotonic(converter.to_realtime(now)), now);
@@ -104,9 +83,9 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_is_noticed() {
-        let mut converter = Converter::new();
+        let (mut converter, now) = (Converter::read(), monotonic());
         converter.difference -= 3 * SECOND as i64;
-        converter.refresh(monotonic() + SECOND);
-        assert!(converter.largest_step.abs_diff(3 * SECOND) < SECOND / 100);
+        converter.refresh(now + SECOND);
+        assert!(converter.to_monotonic(realtime()).abs_diff(now) < SECOND);
     }
 }

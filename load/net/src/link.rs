@@ -129,9 +129,6 @@ impl Socket {
     }
 
     /// The hardware address of its interface, of a socket of whole frames.
-    ///
-    /// # Errors
-    /// An error of the kernel.
     pub fn mac(&self) -> io::Result<[u8; 6]> {
         // SAFETY: all zeros are a valid value, and its length is said.
         let mut local: libc::sockaddr_ll = unsafe { std::mem::zeroed() };

@@ -28,7 +28,6 @@ pub struct Options {
 
 impl Options {
     /// A socket at an address, with large buffers.
-    #[must_use]
     pub fn new(local: SocketAddr) -> Self {
         Self {
             local,
@@ -88,9 +87,6 @@ impl Socket {
     }
 
     /// Its own address, with the port that the kernel chose.
-    ///
-    /// # Errors
-    /// An error of the kernel.
     pub fn local(&self) -> io::Result<SocketAddr> {
         local_of(self.as_raw_fd())
     }
@@ -150,9 +146,6 @@ pub(crate) fn bind_to_interface(fd: RawFd, name: &str) -> io::Result<()> {
 }
 
 /// The number of an interface.
-///
-/// # Errors
-/// One that is not there.
 pub fn interface_index(name: &str) -> io::Result<libc::c_int> {
     let text = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     // SAFETY: a C string.
@@ -275,9 +268,6 @@ pub fn wait(interests: &[Interest], nanoseconds: u64) -> io::Result<()> {
 }
 
 /// Whether each of the sockets has its event, or an error, now.
-///
-/// # Errors
-/// The same.
 pub fn ready(interests: &[Interest]) -> io::Result<Vec<bool>> {
     let polled = poll(interests, 0)?;
     Ok(polled.iter().map(|one| one.revents != 0).collect())
@@ -305,9 +295,6 @@ fn poll(interests: &[Interest], nanoseconds: u64) -> io::Result<Vec<libc::pollfd
 }
 
 /// Raise the limit of open descriptors to what this process may have.
-///
-/// # Errors
-/// An error of the kernel.
 pub fn raise_descriptors() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the place is valid for writing.

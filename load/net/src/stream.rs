@@ -31,9 +31,6 @@ pub struct Read {
 
 impl Stream {
     /// Begin to connect; any interface where it is empty.
-    ///
-    /// # Errors
-    /// An error of the kernel.
     pub fn connect(to: SocketAddr, interface: &str) -> io::Result<Self> {
         let stream = Self::prepared(open(to, interface)?)?;
         let (storage, length) = to_storage(&to);
@@ -56,9 +53,6 @@ impl Stream {
 
     /// End the connection by a reset once it is closed: its port can be used again at once,
     /// and not only after a minute.
-    ///
-    /// # Errors
-    /// An error of the kernel.
     pub fn reset_at_close(&self) -> io::Result<()> {
         let none = libc::linger { l_onoff: 1, l_linger: 0 };
         set(self.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &none)
@@ -82,9 +76,6 @@ impl Stream {
     }
 
     /// Send as much of the bytes as the kernel takes now; return how much that is.
-    ///
-    /// # Errors
-    /// That the connection is over.
     pub fn send(&self, bytes: &[u8]) -> io::Result<usize> {
         // SAFETY: the bytes are valid for reading.
         let sent = unsafe {
@@ -137,9 +128,6 @@ pub struct Listener {
 
 impl Listener {
     /// Listen at an address; at any interface where it is empty.
-    ///
-    /// # Errors
-    /// An error of the kernel.
     pub fn open(local: SocketAddr, interface: &str) -> io::Result<Self> {
         let fd = open(local, interface)?;
         let on: libc::c_int = 1;

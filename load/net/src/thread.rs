@@ -20,7 +20,6 @@ pub fn pin(processor: usize) -> io::Result<()> {
 }
 
 /// The processors that this process may use.
-#[must_use]
 pub fn processors() -> Vec<usize> {
     // SAFETY: `set` is valid for writing, and its size is said.
     let set = unsafe {
@@ -44,7 +43,6 @@ pub fn exact_timers() {
 
 /// The most memory that this process has had at once (bytes); None where the kernel does not
 /// say. What `getrusage` says is also of the process that started this one.
-#[must_use]
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -86,13 +84,11 @@ pub fn forget_on_hangup() {
 }
 
 /// Whether SIGHUP came since the last call.
-#[must_use]
 pub fn takes_wish_to_forget() -> bool {
     FORGET.swap(false, Ordering::Relaxed)
 }
 
 /// Whether a signal requested a stop.
-#[must_use]
 pub fn is_stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }

@@ -22,14 +22,11 @@ const END: u8 = 255;
 /// Codes of the options that are read or written here.
 pub mod option {
     #![allow(missing_docs)]
-    pub const SUBNET_MASK: u8 = 1;
-    pub const ROUTERS: u8 = 3;
     pub const REQUESTED_ADDRESS: u8 = 50;
     pub const LEASE_TIME: u8 = 51;
     pub const OVERLOAD: u8 = 52;
     pub const MESSAGE_TYPE: u8 = 53;
     pub const SERVER_ID: u8 = 54;
-    pub const PARAMETER_LIST: u8 = 55;
     pub const RENEWAL_TIME: u8 = 58;
     pub const REBINDING_TIME: u8 = 59;
     pub const RAPID_COMMIT: u8 = 80;
@@ -66,7 +63,6 @@ impl Kind {
     }
 
     /// Whether servers send it.
-    #[must_use]
     pub fn is_reply(self) -> bool {
         matches!(self, Self::Offer | Self::Ack | Self::Nak)
     }
@@ -113,7 +109,6 @@ pub struct Message<'a> {
 
 impl Message<'_> {
     /// A message of a client, or of its relay, with only these fields.
-    #[must_use]
     pub fn new(kind: Kind, xid: u32, mac: Mac) -> Self {
         Message {
             kind,

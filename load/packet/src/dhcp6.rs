@@ -25,7 +25,6 @@ pub mod option {
     pub const SERVER_ID: u16 = 2;
     pub const IA_NA: u16 = 3;
     pub const IA_ADDRESS: u16 = 5;
-    pub const OPTION_REQUEST: u16 = 6;
     pub const ELAPSED_TIME: u16 = 8;
     pub const RELAY_MESSAGE: u16 = 9;
     pub const STATUS: u16 = 13;
@@ -76,12 +75,6 @@ impl Kind {
             _ => return Err(Malformed("unknown message type")),
         })
     }
-
-    /// Whether servers send it.
-    #[must_use]
-    pub fn is_reply(self) -> bool {
-        matches!(self, Self::Advertise | Self::Reply)
-    }
 }
 
 /// An address of an association.
@@ -125,7 +118,6 @@ pub struct Association<T> {
 
 impl<T> Association<T> {
     /// Associations that a client requests or has.
-    #[must_use]
     pub fn new(iaid: u32, value: Option<T>) -> Self {
         Self { iaid, renew_s: 0, rebind_s: 0, value, status: status::SUCCESS }
     }
@@ -158,7 +150,6 @@ pub struct Message<'a> {
 
 impl Message<'_> {
     /// A message with nothing but these.
-    #[must_use]
     pub fn new(kind: Kind, xid: u32) -> Self {
         Message {
             kind,
@@ -280,9 +271,6 @@ pub fn write_relayed(
 }
 
 /// Read a message, also one in the messages of relays, of which the innermost is returned.
-///
-/// # Errors
-/// If it is truncated or has another form.
 pub fn read(bytes: &[u8]) -> Result<(Message<'_>, Option<Relay<'_>>), Malformed> {
     let mut rest = bytes;
     let mut relay = None;

@@ -109,7 +109,6 @@ pub fn update(name: &str, zone: &str) -> Result<Vec<u8>, Malformed> {
 }
 
 /// Whether a message is an update, or the answer to one.
-#[must_use]
 pub fn is_update(bytes: &[u8]) -> bool {
     bytes.get(2).is_some_and(|flags| u16::from(*flags) << 8 & OPCODE == UPDATE)
 }
@@ -319,7 +318,6 @@ fn question(body: &[u8]) -> Result<&[u8], Malformed> {
 }
 
 /// Words of RCODEs.
-#[must_use]
 pub fn rcode_word(rcode: u8) -> &'static str {
     const WORDS: [&str; 16] = [
         "NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN",

@@ -18,7 +18,6 @@ pub fn put(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
 }
 
 /// How long the first message is with its length (bytes); None where it is not whole yet.
-#[must_use]
 pub fn whole(bytes: &[u8]) -> Option<usize> {
     let length = bytes.first_chunk::<LENGTH>()?;
     let end = LENGTH + usize::from(u16::from_be_bytes(*length));
@@ -37,12 +36,6 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Of a stream that begins.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { bytes: vec![0; ROOM], taken: 0, filled: 0 }
-    }
-
     /// Where the next bytes go: more than the longest message, once `next` has returned None.
     pub fn room(&mut self) -> &mut [u8] {
         self.bytes.copy_within(self.taken..self.filled, 0);
@@ -66,7 +59,7 @@ impl Messages {
 
 impl Default for Messages {
     fn default() -> Self {
-        Self::new()
+        Self { bytes: vec![0; ROOM], taken: 0, filled: 0 }
     }
 }
 
@@ -76,7 +69,7 @@ mod tests {
 
     /// The messages of a stream that arrives in these pieces.
     fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Vec<u8>> {
-        let (mut messages, mut all) = (Messages::new(), Vec::new());
+        let (mut messages, mut all) = (Messages::default(), Vec::new());
         for piece in pieces {
             messages.room()[..piece.len()].copy_from_slice(piece);
             messages.fill(piece.len());
@@ -119,7 +112,7 @@ mod tests {
         let bytes = stream(&[&longest, &longest, &longest]);
         // No piece is larger than the room that is left.
         assert_eq!(read(bytes.chunks(ROOM / 2 - 1)), vec![longest; 3]);
-        let mut messages = Messages::new();
+        let mut messages = Messages::default();
         let cut = usize::from(u16::MAX) + LENGTH - 1;
         messages.room()[..cut].copy_from_slice(&bytes[..cut]);
         messages.fill(cut);

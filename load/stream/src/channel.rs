@@ -36,7 +36,6 @@ pub struct Channel {
 impl Channel {
     /// Over a connection that was begun or accepted, by a session of TLS, perhaps with HTTP in
     /// it, or plain.
-    #[must_use]
     pub fn new(stream: Stream, tls: Option<Connection>, http: Option<Http>) -> Self {
         let tls = tls.map(|mut session| {
             // The bound is that of what waits in all.
@@ -49,7 +48,7 @@ impl Channel {
             sealed: vec![0; if tls.is_some() { PIECE } else { 0 }],
             tls,
             http: http.map(Box::new),
-            received: Messages::new(),
+            received: Messages::default(),
             waiting: Vec::new(),
             out: Vec::new(),
             taken: 0,
@@ -57,25 +56,21 @@ impl Channel {
     }
 
     /// Whether messages can go through it: it is connected, and has shaken hands.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.is_connected && self.tls.as_ref().is_none_or(|tls| !tls.is_handshaking())
     }
 
     /// Bytes that wait for the connection to be there, or for the other end to read.
-    #[must_use]
     pub fn backlog(&self) -> usize {
         self.waiting.len() + self.unread()
     }
 
     /// Bytes of the backlog that the other end would only have to read.
-    #[must_use]
     pub fn unread(&self) -> usize {
         self.out.len() - self.taken
     }
 
     /// The event to wait for before anything else.
-    #[must_use]
     pub fn interest(&self) -> Interest {
         let writes = !self.is_connected || self.unread() > 0;
         Interest { fd: self.stream.as_raw_fd(), reads: true, writes }
@@ -109,9 +104,6 @@ impl Channel {
     }
 
     /// Continue the connection, and send waiting data as far as the kernel accepts it.
-    ///
-    /// # Errors
-    /// Why the connection is over.
     pub fn flush(&mut self) -> io::Result<()> {
         if !self.is_connected {
             self.is_connected = self.stream.is_connected()?;

@@ -60,7 +60,6 @@ impl Client {
     }
 
     /// The same by HTTPS, of a server at a port.
-    #[must_use]
     pub fn with_https(mut self, port: u16) -> Self {
         Arc::make_mut(&mut self.config).alpn_protocols = vec![ALPN.to_vec()];
         let name = match &self.name {
@@ -74,15 +73,11 @@ impl Client {
     }
 
     /// HTTP that begins; None without HTTPS.
-    #[must_use]
     pub fn http(&self) -> Option<Http> {
         self.authority.as_deref().map(Http::client)
     }
 
     /// A session that begins.
-    ///
-    /// # Errors
-    /// None is known for a value of `new`.
     pub fn session(&self) -> Result<Connection, String> {
         let session = ClientConnection::new(Arc::clone(&self.config), self.name.clone());
         session.map(Into::into).map_err(said)
@@ -100,7 +95,6 @@ fn roots(path: &Path) -> Result<Arc<RootCertStore>, String> {
     Ok(Arc::new(roots))
 }
 
-#[allow(clippy::needless_pass_by_value)]
 fn said(error: impl ToString) -> String {
     error.to_string()
 }

@@ -86,8 +86,9 @@ pub struct Http {
     is_leaving: bool,
     /// Messages of requests that it has not taken.
     refused: Vec<Vec<u8>>,
-    /// Streams of a server's unanswered requests, by the ids of their messages.
-    asked: BTreeMap<[u8; 2], u32>,
+    /// Ids of a server's unanswered requests and their streams, the oldest first: those of a proxy's
+    /// clients may have the same id.
+    asked: Vec<([u8; 2], u32)>,
 }
 
 /// What is awaited on a stream.
@@ -102,7 +103,6 @@ struct Open {
 
 impl Http {
     /// A client of a server, by its address or name and perhaps its port.
-    #[must_use]
     pub fn client(authority: &str) -> Self {
         // Of the static table: POST and https are whole entries, the others only names.
         let mut headers = vec![0x83, 0x87];
@@ -117,7 +117,6 @@ impl Http {
     }
 
     /// A server whose answers have a status, 200 or 500, or with 0 no headers at all.
-    #[must_use]
     pub fn server(status: u16) -> Self {
         let mut headers = Vec::new();
         if status != 0 {
@@ -144,7 +143,7 @@ impl Http {
             open: BTreeMap::new(),
             is_leaving: false,
             refused: Vec::new(),
-            asked: BTreeMap::new(),
+            asked: Vec::new(),
         }
     }
 
@@ -168,8 +167,9 @@ impl Http {
             self.open.insert(stream, Open { request: message.to_vec(), ..Open::default() });
             stream
         } else {
-            let Some(stream) = self.asked.remove(&id(message)) else { return true };
-            stream
+            let place = self.asked.iter().position(|(asked, _)| *asked == id(message));
+            let Some(place) = place else { return true };
+            self.asked.remove(place).1
         };
         self.window -= message.len() as i64;
         if !self.headers.is_empty() {
@@ -194,7 +194,6 @@ impl Http {
     }
 
     /// Whether a request waits for its answer.
-    #[must_use]
     pub fn is_awaited(&self) -> bool {
         !self.open.is_empty()
     }
@@ -284,7 +283,7 @@ impl Http {
                 return Ok(self.ended(stream, take));
             }
             kind::RESET => {
-                self.asked.retain(|_, asked| *asked != stream);
+                self.asked.retain(|(_, asked)| *asked != stream);
                 let open = self.open.remove(&stream).unwrap_or_default();
                 self.give_room(open.body.len());
             }
@@ -330,7 +329,7 @@ impl Http {
             return 1;
         }
         if !self.is_client {
-            self.asked.insert(id(&body), stream);
+            self.asked.push((id(&body), stream));
         }
         take(&body);
         1
@@ -363,7 +362,9 @@ impl Http {
             match (number(&one[..2]) as u16, number(&one[2..])) {
                 (setting::STREAMS, most) => self.most = MOST_IDS.min(most as usize),
                 (setting::WINDOW, window) if !(MOST_BODY as u32..=LAST).contains(&window) => {
-                    return Err("a window that is smaller than a message may be, or too large");
+                    return Err(
+                        "a window that is smaller than a message may be, or too large",
+                    );
                 }
                 _ => {}
             }
@@ -485,14 +486,18 @@ mod tests {
         assert!(sent.iter().all(|message| client.put(message)));
         assert_eq!(carried(&mut client, &mut server), sent);
         assert!(sent.iter().rev().all(|message| server.put(message)));
-        // Of a second answer nothing is sent.
+        // Of a second answer nothing is sent, and two requests of an id are two.
         assert!(server.put(&sent[0]));
         let answers = carried(&mut server, &mut client);
         assert_eq!(answers, [sent[2].clone(), sent[1].clone(), sent[0].clone()]);
         assert!(client.open.is_empty() && server.asked.is_empty());
+        assert!(client.put(&sent[0]) && client.put(&sent[0]));
+        carried(&mut client, &mut server);
+        assert!(server.put(&sent[0]) && server.put(&sent[0]));
+        assert_eq!(carried(&mut server, &mut client), [sent[0].clone(), sent[0].clone()]);
         // Nor of one to a request that was given up.
         client.put(&sent[0]);
-        client.put_frame(kind::RESET, 0, 7, &[0; 4]);
+        client.put_frame(kind::RESET, 0, 11, &[0; 4]);
         carried(&mut client, &mut server);
         assert!(
             server.asked.is_empty() && server.put(&sent[0]) && server.take_out().is_empty()

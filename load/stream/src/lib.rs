@@ -3,6 +3,8 @@
 //!
 //! Every connection uses TLS 1.3 or no TLS, and begins with a full handshake.
 
+#![forbid(unsafe_code)]
+
 mod certificate;
 mod channel;
 mod client;

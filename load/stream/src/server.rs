@@ -22,9 +22,6 @@ pub struct Server {
 
 impl Server {
     /// At an address, with a key and a certificate that are made here.
-    ///
-    /// # Errors
-    /// That the machine has no random numbers.
     pub fn new(address: IpAddr) -> Result<Self, String> {
         let (key, certificate) = made(address).map_err(|error| error.to_string())?;
         let mut config = ServerConfig::builder_with_provider(provider())
@@ -41,7 +38,6 @@ impl Server {
     }
 
     /// The same, with the same key, by HTTPS, whose answers have a status, or with 0 none.
-    #[must_use]
     pub fn with_https(&self, status: u16) -> Self {
         let mut config = ServerConfig::clone(&self.config);
         config.alpn_protocols = vec![ALPN.to_vec()];
@@ -53,21 +49,16 @@ impl Server {
     }
 
     /// HTTP that begins; None without HTTPS.
-    #[must_use]
     pub fn http(&self) -> Option<Http> {
         self.status.map(Http::server)
     }
 
     /// Its certificate as text (PEM).
-    #[must_use]
     pub fn certificate(&self) -> String {
         certificate::to_text(&self.certificate)
     }
 
     /// A session that begins.
-    ///
-    /// # Errors
-    /// None is known for a value of `new`.
     pub fn session(&self) -> Result<Connection, String> {
         let session = ServerConnection::new(Arc::clone(&self.config));
         session.map(Into::into).map_err(|error| error.to_string())

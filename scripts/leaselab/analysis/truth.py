@@ -1,7 +1,7 @@
 """What is true of a server whose capacity and faults are set, and how near a figure is to it.
 
-The server is the responder (``load/programs/responder``), which works by a clock and not by a
-processor: its capacity is exact, its faults are shares of packets drawn at random.
+The server is the responder (``load/programs/src/responder``), which works by a clock and not
+by a processor: its capacity is exact, its faults are shares of packets drawn at random.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 //! Queries over TCP, TLS and HTTPS connections.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use leaseload_packet::{dns, stream};
 use serde_json::Value;
 
 use crate::bench::{Running, addresses, count, generator, listening, reported, sums_up, time};
@@ -333,48 +332,6 @@ fn a_server_that_closes_at_once_is_asked_ten_times_a_second() {
     let closed = count(&report, "/connections/closed");
     assert!((3..=12).contains(&closed), "{report}");
     assert!(count(&report, "/connections/no_room") > 50, "{report}");
-}
-
-/// Answer a connection's queries two at a time, the second first: in one piece, and then byte by
-/// byte.
-fn answer_in_pieces(mut peer: TcpStream) -> std::io::Result<()> {
-    peer.set_nodelay(true)?;
-    for number in 0.. {
-        let mut both = Vec::new();
-        for _ in 0..2 {
-            let mut length = [0; stream::LENGTH];
-            peer.read_exact(&mut length)?;
-            let mut bytes = vec![0; u16::from_be_bytes(length).into()];
-            peer.read_exact(&mut bytes)?;
-            let (id, question) = dns::read_query(&bytes).expect("a query");
-            let mut answer = Vec::new();
-            stream::put(&mut answer, |out| dns::put_answer(out, id, question, 0, None));
-            both.splice(..0, answer);
-        }
-        if number % 2 == 0 {
-            peer.write_all(&both)?;
-        } else {
-            both.iter().try_for_each(|byte| peer.write_all(&[*byte]))?;
-        }
-    }
-    Ok(())
-}
-
-#[test]
-fn answers_arrive_in_pieces_of_any_size() {
-    let addresses = addresses();
-    let listener = TcpListener::bind((addresses[0].as_str(), 53)).unwrap();
-    std::thread::spawn(move || {
-        for peer in listener.incoming() {
-            std::thread::spawn(|| answer_in_pieces(peer?));
-        }
-    });
-    let (generator, _queries) = asking(&addresses, "tcp");
-    let report = reported(generator, "--rate 400 --seconds 1 --sockets 2");
-    assert_eq!(count(&report, "/counts/completed"), 400, "{report}");
-    for name in ["malformed", "foreign", "repeated"] {
-        assert_eq!(count(&report, &format!("/{name}")), 0, "{name}");
-    }
 }
 
 #[test]
