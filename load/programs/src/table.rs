@@ -35,10 +35,8 @@ pub enum Row {
 /// An option.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// What it goes with.
     pub protocols: Protocols,
     pub has_value: bool,
-    /// It is one of a load.
     pub is_of_load: bool,
 }
 

@@ -8,8 +8,6 @@ use std::collections::BTreeMap;
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes before the payload of a frame.
 const HEAD: usize = 9;
-/// Bytes of a setting.
-const SETTING: usize = 6;
 /// Longest payload of a frame, as neither end allows more.
 const LONGEST: usize = 1 << 14;
 /// Longest message, which the window of a stream has room for from the beginning.
@@ -243,7 +241,7 @@ impl Http {
         let is_end = flags & flag::END != 0;
         let has_its_length = match kind {
             kind::SETTINGS if flags & flag::ACK != 0 => payload.is_empty(),
-            kind::SETTINGS => payload.len() % SETTING == 0,
+            kind::SETTINGS => payload.len() % 6 == 0,
             kind::PING => payload.len() == 8,
             kind::GO_AWAY => payload.len() >= 8,
             kind::RESET | kind::WINDOW => payload.len() == 4,
@@ -358,7 +356,7 @@ impl Http {
     }
 
     fn settings(&mut self, payload: &[u8]) -> Result<(), &'static str> {
-        for one in payload.chunks_exact(SETTING) {
+        for one in payload.chunks_exact(6) {
             match (number(&one[..2]) as u16, number(&one[2..])) {
                 (setting::STREAMS, most) => self.most = MOST_IDS.min(most as usize),
                 (setting::WINDOW, window) if !(MOST_BODY as u32..=LAST).contains(&window) => {

@@ -18,9 +18,7 @@ pub struct Faults {
     pub drop_first: f64,
     /// Second ones that are.
     pub drop_second: f64,
-    /// Refusals.
     pub refuse: f64,
-    /// Answers that come twice.
     pub duplicate: f64,
     /// Answers with another one behind that is cut short.
     pub malformed: f64,
