@@ -4,11 +4,10 @@ import os
 import stat
 
 import pytest
-from tests.own import DATA, catalogue_in, refusals_of
+from tests.own import DATA, catalogue_in, read_own, refusals_of, write_own
 
 from leaselab.catalog.catalogue import OWN, find_scenario, match_scenarios
 from leaselab.catalog.kept_scenarios import kept_beside, write_family
-from leaselab.inputs.own import read_own, write_own
 
 RECORDS = "@ SOA a. b. 1 1 1 1 1\n@ NS ns\nns A 192.0.2.1\n"
 ZONE = 'zone "example.net" { type primary; file "db"; };\n'

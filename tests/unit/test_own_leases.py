@@ -8,9 +8,9 @@ import pytest
 import yaml
 from tests.contracts import ROLES, contract_module
 from tests.mutations import with_other_bytes
+from tests.own import read_own
 
 from leaselab.inputs.leases import read_leases
-from leaselab.inputs.own import read_own
 from leaselab.model.errors import LeaselabError, Outcome
 
 DATA = Path(__file__).parents[1] / "data/own"

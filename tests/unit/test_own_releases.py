@@ -7,11 +7,10 @@ import tarfile
 import pytest
 from tests.examples import built, example_result
 from tests.inventories import local_lab
-from tests.own import catalogue_in, refusals_of
+from tests.own import catalogue_in, read_own, refusals_of, write_own
 
 from leaselab.catalog.catalogue import find_scenario
 from leaselab.catalog.releases import bounds, of_apt
-from leaselab.inputs.own import read_own, write_own
 from leaselab.run.task import Task
 from leaselab.run.workplace import Workplace
 

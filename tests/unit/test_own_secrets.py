@@ -9,13 +9,12 @@ from types import SimpleNamespace
 
 import pytest
 from tests.bench_document import DOCUMENT
-from tests.own import catalogue_in
+from tests.own import catalogue_in, read_own, write_own
 
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import find_scenario
 from leaselab.cli.main import main
-from leaselab.inputs.own import read_own, write_own
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.errors import Outcome, server_broken
 from leaselab.report.export.markdown import markdown
