@@ -1,41 +1,31 @@
-"""Configurations of Kea with and without known costs, and what is advised of them."""
+"""What is advised of configurations of Kea, as cases say it (`tests.cases`).
 
-import json
+`text` is a file, `file` the name of one in tests/data/advice, `given` what is known beside it.
+The facts are the names of its costs, then what is not judged (!).  `shows` adds to a cost its
+places (@), their lines, the numbers in what was seen, and the points to compare (>); to the
+whole the release.  `python -m tests.advising --renew` writes the facts as they are now.
+"""
+
+import re
+import sys
+from functools import cache
 from pathlib import Path
 
-import pytest
+from tests.cases import DATA, cases_of, filled, renew
+from tests.own_cases import refusal
 
 from leaselab.inputs.advice import Given, advise
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[1]
 SCENARIOS = ROOT / "scenarios"
-DATA = ROOT / "tests/data/advice"
-HA = {"mode": "hot-standby"}
-PAIR = [{"library": "/hooks/libdhcp_ha.so", "parameters": {"high-availability": [HA]}}]
-ALONE = [
-    {
-        "library": "libdhcp_ha.so",
-        "parameters": {
-            "high-availability": [{"mode": "hot-standby", "send-lease-updates": False}]
-        },
-    }
-]
-SINGLE = {"enable-multi-threading": False}
+CASES = "advice/kea"
 QUIET = {"loggers": [{"name": "kea-dhcp4", "severity": "WARN"}]}
+POOL = {"pools": [{"pool": "192.0.2.1 - 192.0.2.100"}]}
 
 
 def reserved(count):
     return [{"hw-address": "02:00:00:00:00:01", "ip-address": "192.0.2.1"}] * count
-
-
-def hook(name, **parameters):
-    return {"library": f"/hooks/libdhcp_{name}.so", "parameters": parameters}
-
-
-def network(**rest):
-    """A shared network, whose subnets say the rest."""
-    return {"shared-networks": [{"name": "n", "subnet4": subnets(1, **rest)}]}
 
 
 def named(count, **rest):
@@ -46,176 +36,56 @@ def subnets(count, **rest):
     return [{"id": number + 1, "subnet": "192.0.2.0/24", **rest} for number in range(count)]
 
 
-POOL = {"pools": [{"pool": "192.0.2.1 - 192.0.2.100"}]}
-CMDS = ("lease_cmds", "host_cmds", "stat_cmds", "subnet_cmds", "class_cmds", "mysql")
-MYSQL = {"type": "mysql", "host": "localhost"}
-OUT = {"reservations-out-of-pool": True}
-MAC = {"host-reservation-identifiers": ["hw-address"]}
-
-# Of each cost: a configuration that has it, one that nearly has it, and the options needed.
-CASES = {
-    "debug-logging": ({"loggers": [{"severity": "debug"}]}, QUIET),
-    "info-logging": ({"loggers": [{"severity": "INFO"}]}, QUIET),
-    "client-lists": (
-        {"client-classes": named(20, test="pkt4.mac == 0x1")},
-        {"client-classes": named(19, test="pkt4.mac == 0x1")},
-    ),
-    "many-expressions": (
-        {"client-classes": named(20, test="'a' == 'a'")},
-        {"client-classes": [*named(19, test="'a' == 'a'"), *named(20)]},
-    ),
-    "many-classes": ({"client-classes": named(50)}, {"client-classes": named(49)}),
-    "pair-without-threads": (
-        {"hooks-libraries": PAIR, "multi-threading": SINGLE},
-        {"hooks-libraries": PAIR},
-    ),
-    "one-thread": (
-        {"multi-threading": SINGLE},
-        {"multi-threading": SINGLE, "hooks-libraries": PAIR},
-    ),
-    "more-threads-than-processors": (
-        {"multi-threading": {"thread-pool-size": 5}},
-        {"multi-threading": {"thread-pool-size": 4}},
-        {"processors": 4},
-    ),
-    "threads-beyond-quota": (
-        {},
-        {"multi-threading": {"thread-pool-size": 2}},
-        {"processors": 2, "host_processors": 64},
-    ),
-    "long-queue": (
-        {"multi-threading": {"packet-queue-size": 256}},
-        {"multi-threading": {"packet-queue-size": 256, **SINGLE}},
-    ),
-    "short-queue": (
-        {"multi-threading": {"packet-queue-size": 15}},
-        {"multi-threading": {"packet-queue-size": 0}},  # no limit
-    ),
-    "run-script": (
-        {"hooks-libraries": [hook("run_script")]},
-        {"hooks-libraries": [hook("lease_cmds")]},
-    ),
-    "ping-check": (
-        {"hooks-libraries": [hook("ping_check")]},
-        {"hooks-libraries": [hook("ping_check", **{"enable-ping-check": False})]},
-    ),
-    "legal-log": (
-        {"hooks-libraries": [hook("legal_log")]},
-        {"hooks-libraries": [hook("host_cmds")]},
-    ),
-    "radius": (
-        {"hooks-libraries": [hook("radius")]},
-        {"hooks-libraries": [hook("host_cache")]},
-    ),
-    "limits": (
-        {
-            "hooks-libraries": [hook("limits")],
-            "client-classes": named(
-                1, **{"user-context": {"limits": {"rate-limit": "1 packet per second"}}}
-            ),
-        },
-        {"hooks-libraries": [hook("limits")], "client-classes": named(1)},
-    ),
-    "several-hooks": (
-        {"hooks-libraries": [hook(item) for item in ("bootp", "flex_id", "perfmon", "limits")]},
-        {"hooks-libraries": [hook(cmd) for cmd in ("bootp", "flex_id", "perfmon", *CMDS)]},
-    ),
-    "polling": (
-        {"hooks-libraries": [hook("stat_cmds")], "subnet4": subnets(100)},
-        {"hooks-libraries": [hook("stat_cmds")], "subnet4": subnets(99)},
-    ),
-    "pool-nearly-full": (
-        {"subnet4": subnets(2, **POOL)},
-        {"subnet4": subnets(3, **POOL)},
-        {"clients": 160},
-    ),
-    "pool-reserved": (
-        {"subnet4": subnets(1, **POOL, reservations=reserved(50))},
-        {"subnet4": subnets(1, pools=[{"pool": "192.0.2.8/29"}], reservations=reserved(50))},
-    ),
-    "iterative-allocator": (
-        {"subnet4": subnets(1, **POOL)},
-        {"subnet4": subnets(1, **POOL), "allocator": "flq"},
-        {"clients": 80},
-    ),
-    "reservations-in-pool": (
-        {"subnet4": subnets(1, reservations=reserved(1))},
-        {"subnet4": subnets(1, reservations=reserved(1), **OUT)},
-    ),
-    "global-reservations": (
-        {"reservations-global": True, "reservations": reserved(1), "subnet4": subnets(1)},
-        {
-            "reservations-global": True,
-            "reservations": reserved(1),
-            "subnet4": subnets(1, **{"reservations-in-subnet": False}),
-        },
-    ),
-    "many-reservations": (
-        {"reservations": reserved(5000), "subnet4": subnets(1, reservations=reserved(5000))},
-        {"reservations": reserved(5000), "subnet4": subnets(1, reservations=reserved(4999))},
-    ),
-    "reservations-in-database": ({"hosts-databases": [MYSQL]}, {"lease-database": MYSQL}),
-    "unused-identifiers": ({"hosts-database": MYSQL}, {"hosts-database": MYSQL, **MAC}),
-    "leases-in-database": (
-        {"lease-database": {"type": "postgresql"}},
-        {"lease-database": {"type": "memfile"}},
-    ),
-    "distant-database": (
-        {"lease-database": {"type": "mysql", "host": "db1"}},
-        {"lease-database": MYSQL},
-    ),
-    "no-persistence": (
-        {"lease-database": {"type": "memfile", "persist": False}},
-        {"lease-database": {"type": "memfile", "persist": True}},
-    ),
-    "frequent-cleaning": (
-        {"lease-database": {"type": "memfile", "lfc-interval": 299}},
-        {"lease-database": {"type": "memfile", "lfc-interval": 300}},
-    ),
-    "no-cleaning": (
-        {"lease-database": {"type": "memfile", "lfc-interval": 0}},
-        {"lease-database": {"type": "memfile", "lfc-interval": 0, "persist": False}},
-    ),
-    "no-lease-cache": (
-        {"valid-lifetime": 3600, "subnet4": subnets(1)},
-        {"valid-lifetime": 3600, "subnet4": subnets(1, **{"cache-threshold": 0.25})},
-        {"version": "2.6"},
-    ),
-    "many-subnets": (
-        {
-            "subnet4": subnets(999),
-            "shared-networks": [{"name": "n", "subnet4": subnets(1)}],
-        },
-        {"subnet4": subnets(999)},
-    ),
-    "large-shared-network": (
-        {"shared-networks": [{"name": "n", "subnet4": subnets(10)}]},
-        {"shared-networks": [{"name": "n", "subnet4": subnets(9)}], "subnet4": subnets(10)},
-    ),
-    "many-pools": (
-        {"subnet4": subnets(1, pools=[{"pool": "192.0.2.8/29"}] * 50)},
-        {"subnet4": subnets(2, pools=[{"pool": "192.0.2.8/29"}] * 49)},
-    ),
-}
+@cache
+def having():
+    """By the name of each cost: a configuration as text, and what is known beside it."""
+    held = {}
+    for row, places, _ in cases_of(CASES)[0].rows.values():
+        if name := row.partition("||")[0].strip():
+            held[name] = filled(places["text"], row), _given(places, row)
+    return held
 
 
-def advice(folder, content, name="Dhcp4", **options):
-    path = folder / "kea.conf"
-    path.write_text(json.dumps({name: content}, indent=1), encoding="utf-8")
-    return advise(path, SCENARIOS, Given(**options))
+def _given(places, row):
+    """What is known beside a configuration."""
+    words = re.findall(r"(\w+)=(\S*)", filled(places.get("given", ""), row, joint=""))
+    return Given(**{key: value if key == "version" else int(value) for key, value in words})
 
 
-def names(advised):
-    return [finding.name for finding in advised.findings]
+def facts_of(_case, row, places, folder):
+    """The facts of a row, whose file is written in an empty folder."""
+    file = folder / "kea.conf"
+    if "file" in places:
+        file = DATA / "advice" / places["file"]
+    else:
+        file.write_text(filled(places["text"], row), encoding="utf-8")
+    try:
+        advised = advise(file, SCENARIOS, _given(places, row))
+    except LeaselabError as error:
+        refused = error
+    else:
+        shows = places.get("shows", "").split()
+        parts = ["; ".join(_finding(each, shows) for each in advised.findings)]
+        parts += [f"! {each.what}: {_words(each.why)}" for each in advised.not_judged]
+        return " ".join(filter(None, [*parts, *([advised.version] * ("version" in shows))]))
+    assert refused.outcome is Outcome.USAGE
+    return refusal(str(refused).replace(f"{file.parent}/", ""))
 
 
-def costs_of(folder, content, name="Dhcp4", **options):
-    """Names of the costs of a configuration whose log costs nothing."""
-    return names(advice(folder, {**QUIET, **content}, name, **options))
+def _finding(each, shows):
+    places = [
+        f"@{place.path}" + f":{place.line}" * ("lines" in shows) for place in each.places[:4]
+    ]
+    parts = [each.name, *(places * ("places" in shows))]
+    parts += re.findall(r"\d+", each.found) * ("numbers" in shows)
+    return " ".join(
+        [*parts, *([f">{cost.point}" for cost in each.costs] * ("points" in shows))]
+    )
 
 
-def refusal(folder, content, name="Dhcp4", **options):
-    with pytest.raises(LeaselabError) as caught:
-        advice(folder, content, name, **options)
-    assert caught.value.outcome is Outcome.USAGE
-    return str(caught.value)
+def _words(text):
+    return " ".join(text.split()[:4])
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["--renew"]:
+    renew(CASES, facts_of)

@@ -1,13 +1,9 @@
-"""Cases of users' configurations: many small files in one, with what is made of each.
+"""What is made of users' configurations, as cases say it (`tests.cases`).
 
-A case begins with `# ` and what it proves.  Its lines `key: value` say what its files hold:
-`top`, `in` and `pool` are places of the language's base, `text` is a whole file, `file` the
-name of one in tests/data/own, `+name` another file beside it.  They hold until another line of
-the case says otherwise.  Each other line is a row: what stands for `@` (parted by `||`: for
-`@1`, `@2`), `=>`, and the facts.  An indented line goes on with the one before it, `\\n` is an
-end of line, `<<1..3 a%d>>` are a1, a2 and a3; `%a` is an address of each number, `%p` the one
-before.  `shows: text` compares words of the server's file, too: those that are gone (<) and new
-(>); `shows: options` those of the role (=), `shows: kinds` more than eight kinds.
+In a case `top`, `in` and `pool` are places of the language's base, `text` is a whole file,
+`file` the name of one in tests/data/own, `+name` another beside it.  `shows: text` compares
+words of the server's file, too: those that are gone (<) and new (>); `shows: options` those of
+the role (=), `shows: kinds` more than eight kinds.
 
 The facts are the kinds of clients, each with how many there are, its subnet and name, and what
 it sends (`a1` is sub-option 1 of its relay), or the zones; then parts without an answer (!) and
@@ -18,19 +14,17 @@ what was changed (~).  What is refused is read again with the words that the ref
 import json
 import re
 import sys
-import tempfile
-import textwrap
 from collections import Counter
-from dataclasses import dataclass, field
 from ipaddress import ip_network
 from itertools import pairwise
 from pathlib import Path
 
+from tests.cases import ROW, filled, renew
 from tests.own import DATA, read_own
 
 from leaselab.model.errors import LeaselabError, Outcome
 
-LANGUAGES = ("kea", "dhcpd", "dnsmasq", "named")
+LANGUAGES = ("own/kea", "own/dhcpd", "own/dnsmasq", "own/named")
 _KEA = (
     '{"DhcpF": {TOP "subnetF": [{"id": 1, "subnet": "%s", IN "pools": [{POOL "pool": "%s"}]}]}}'
 )
@@ -52,73 +46,13 @@ _WRITTEN = {
 }
 """Words that differ in each file."""
 _RECORDS = "@ 60 SOA a. b. 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n"
-_ROW = " => "
-
-
-@dataclass
-class Case:
-    """A clause, and the files and wanted facts that prove it."""
-
-    language: str
-    clause: str
-    rows: dict[int, tuple[str, dict, str]] = field(default_factory=dict)
-    """By its line: what stands for `@` in a row, the lines that hold, and the facts."""
-
-
-def cases_of(language):
-    """The cases of a language."""
-    cases, names, places = [], {}, {}
-    lines = _joined((DATA / f"{language}.cases").read_text("utf-8"))
-    for number, line in enumerate(lines):
-        if line.startswith("# "):
-            cases.append(Case(language, line[2:]))
-            places = {}
-        elif match := re.match(r"let (\w+) = ", line):
-            names[match[1]] = _with_names(line[match.end() :], names)
-        elif _ROW in f"{line} " or line.startswith("=>"):
-            row, _, facts = f" {line} ".partition(_ROW)
-            held = {key: _with_names(value, names) for key, value in places.items()}
-            cases[-1].rows[number] = (_with_names(row.strip(), names), held, facts.strip())
-        elif line:
-            key, _, value = line.partition(":")
-            places[key] = value[1:]
-    return cases
-
-
-def _joined(text):
-    """The lines of a text, each with those that go on with it."""
-    return re.sub(r"\n +(?=\S)", " ", text).splitlines()
-
-
-def _with_names(text, names):
-    return re.sub(r"\b[A-Z][A-Z0-9]+\b", lambda match: names.get(match[0], match[0]), text)
-
-
-def _filled(text, row, joint):
-    """A text with a row in the place of `@`, its ends of lines and repetitions."""
-    parts = [part.strip() for part in row.split("||")]
-    for number, part in enumerate(parts, 1):
-        text = text.replace(f"@{number}", part)
-    text = text.replace("@", row) if len(parts) == 1 else text
-    return re.sub(
-        r"<<(\d+)\.\.(\d+) (.*?)>>",
-        lambda match: joint.join(
-            match[3]
-            .replace("%a", f"10.8.{number // 256}.{number % 256}")
-            .replace("%p", str(number - 1))
-            % ((number,) * len(re.findall(r"%\d*[dx]", match[3])))
-            for number in range(int(match[1]), int(match[2]) + 1)
-        ),
-        re.sub(r"\\n ?", "\n", text),
-        flags=re.DOTALL,
-    )
 
 
 def written(case, places, folder):
     """Write the files of a row in a folder; return the one to read."""
     if "file" in places:
         return DATA / places["file"]
-    if case.language == "named":
+    if case.file.removeprefix("own/") == "named":
         (folder / "db.net").write_text(_RECORDS, "utf-8")
     for key, value in places.items():
         if key.startswith("+"):
@@ -128,7 +62,9 @@ def written(case, places, folder):
         return folder
     text = places.get("text")
     if text is None:
-        text = BASES[case.language + places.get("family", "").removeprefix("4")]
+        text = BASES[
+            case.file.removeprefix("own/") + places.get("family", "").removeprefix("4")
+        ]
         text = re.sub(
             r"\b(?:TOP|IN|POOL)\b", lambda match: places.get(match[0].lower(), ""), text
         )
@@ -139,8 +75,8 @@ def written(case, places, folder):
 
 def facts_of(case, row, places, folder):
     """The facts of a row, whose files are written in an empty folder."""
-    joint = ", " if case.language == "kea" else "\n"
-    places = {key: _filled(value, row, joint) for key, value in places.items()}
+    joint = ", " if case.file.removeprefix("own/") == "kea" else "\n"
+    places = {key: filled(value, row, joint) for key, value in places.items()}
     file = written(case, places, folder)
     shows, view = places.get("shows", ""), places.get("view", "")
     without = places.get("without", "").split()
@@ -148,16 +84,16 @@ def facts_of(case, row, places, folder):
     if not isinstance(made, str):
         return _facts(made, file, shows)
     words = re.findall(r"--without ([\w:-]+)", made)
-    refused = _refusal(_without_folder(made, file))
+    refused = refusal(_without_folder(made, file))
     if not words or without:
         return refused
     # What has been asked for is named, too.
     assert len(words) == 1 or _ends(_read(file, words[:1], view)) == _ends(made)
     left = _read(file, words, view)
     if isinstance(left, str):
-        return f"{refused}{_ROW}{_refusal(_without_folder(left, file))}"
+        return f"{refused}{ROW}{refusal(_without_folder(left, file))}"
     assert sorted(left.left_out) == sorted(words)
-    return f"{refused}{_ROW}{_facts(left, file, shows)}"
+    return f"{refused}{ROW}{_facts(left, file, shows)}"
 
 
 def _read(file, without, view):
@@ -262,7 +198,7 @@ def _words(made, file):
     return [f"{mark} {' '.join(words)}" for mark, words in held.items() if words]
 
 
-def _refusal(text):
+def refusal(text):
     """Why a configuration is refused: the lines, the first words, and what to name."""
     named = re.findall(r"--(?:without|view) [\w:-]+", text.partition(";")[2])
     text = re.sub(
@@ -298,29 +234,6 @@ def _brief(line):
     return " ".join(filter(None, [*parts, *words[:3], *more])).rstrip(",")
 
 
-def main():
-    """Write the facts of all cases as they are now."""
-    for language in LANGUAGES:
-        file = DATA / f"{language}.cases"
-        rows = {
-            at: (case, *row) for case in cases_of(language) for at, row in case.rows.items()
-        }
-        lines = []
-        for number, written_line in enumerate(_joined(file.read_text("utf-8"))):
-            line = written_line
-            if number in rows:
-                with tempfile.TemporaryDirectory() as folder:
-                    facts = facts_of(*rows[number][:3], Path(folder))
-                line = f" {line} ".partition(_ROW)[0].strip() + _ROW + facts
-            lines += textwrap.wrap(
-                line.strip(),
-                100,
-                subsequent_indent="  ",
-                break_long_words=False,
-                break_on_hyphens=False,
-            ) or [""]
-        file.write_text("\n".join([*lines, ""]), "utf-8")
-
-
 if __name__ == "__main__" and sys.argv[1:] == ["--renew"]:
-    main()
+    for each in LANGUAGES:
+        renew(each, facts_of)

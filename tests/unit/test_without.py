@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.advising import CASES, POOL, QUIET, named, reserved, subnets
+from tests.advising import POOL, having, named, reserved, subnets
+from tests.own import read_own
 
 from leaselab.inputs import advice
 from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.known_costs import Rewriting, known_costs
-from leaselab.inputs.own import read_own
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.run.own_costs import own_without
 
@@ -51,9 +51,11 @@ def own_of(folder, content, without=(), name="Dhcp4"):
 
 def case(folder, name):
     """What the lab makes of a configuration that has a cost, and what is known beside it."""
-    having, _, *rest = CASES[name]
-    content = served(json.loads(json.dumps({"valid-lifetime": 86400, **QUIET, **having})))
-    return own_of(folder, content, LEFT_OUT.get(name, ())), Given(**(rest[0] if rest else {}))
+    text, known = having()[name]
+    content = json.loads(text)["Dhcp4"]
+    return own_of(
+        folder, served({"valid-lifetime": 86400, **content}), LEFT_OUT.get(name, ())
+    ), known
 
 
 def places(value, path=""):
