@@ -98,5 +98,5 @@ def renew(name, facts_of):
                 facts = facts_of(*rows[number][:3], Path(folder))
             line = f" {before} ".partition(ROW)[0].strip() + ROW + facts
         width = {"break_long_words": False, "break_on_hyphens": False}
-        lines += textwrap.wrap(line.strip(), 100, subsequent_indent="  ", **width) or [""]
+        lines += textwrap.wrap(line.strip(), 120, subsequent_indent="  ", **width) or [""]
     file.write_text("\n".join([*lines, ""]), "utf-8")

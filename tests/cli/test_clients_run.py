@@ -25,79 +25,12 @@ def file(tmp_path):
     return str(tmp_path / "c.yml")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        ("clients: 40", f"clients: 1{'0' * 400}", "dhcpv4: clients: not a number of what was "),
-        ("clients: 40", f"clients: 0x{'f' * 9000}", "found a number of thousands of digits,"),
-        (
-            "clients: 40",
-            "clients: -1",
-            "dhcpv4: clients: not a number of what was counted (fou",
-        ),
-        ("clients: 40", "clients: true", "clients: value of another type (found bool True"),
-        (
-            "clients: 40",
-            "clients: 2026-11-28",
-            "(found date datetime.date(2026, 11, 28), wanted",
-        ),
-        ("clients: 40", "clients: 40\n  clients: 4", ":6: key 'clients' is there twice"),
-        ("clients: 40", f"clients: {'[' * 50_000}", ":5: nested too deeply (wanted 100 levels"),
-        ("clients: 40", f"clients: {'[' * 1000}", ":5: nested too deeply (wanted 100 levels"),
-        ("clients: 40", 'clients: !!int ""', "not YAML: "),
-        ("begins: '", "begins: 'x", "dhcpv4: begins: not a time of day (found 'x"),
-        (
-            "begins: '",
-            "begins: 8 #'",
-            "begins: value of another type (found int 8, wanted str)",
-        ),
-        ("  new: [40", "  on: [40", "dhcpv4: minutes: a key that is no text; put it in q"),
-        (
-            "per_s: ",
-            "per_s: .inf #",
-            "dhcpv4: peak: per_s: not a number of what was counted (f",
-        ),
-        (
-            "minute: ",
-            "minute: -1 #",
-            "dhcpv4: peak: minute: not a number of what was counted (",
-        ),
-        ("seconds: 1839.0", "seconds: .nan", "not a number of what was counted (found nan,"),
-        ("new: [40", "new: [-40", "not a number of what was counted (found -40,"),
-        ("new: [40", "new: [40, 1", "dhcpv4: minutes: not minutes of exchanges (found new 32,"),
-        ("resent: 0.0", "resent: '0'", "dhcpv4: resent: value of another type (found str '0',"),
-        ("clients: 20\n", "clients: 0\n", "dhcpv4: kinds[0].clients: not a number of clie"),
-        ("clients: 20\n", "clients: 20\n    colour: red\n", "kinds[0]: unknown key 'colour'"),
-        (
-            "[60, 'hex:64",
-            "[60, 'hex:6",
-            "dhcpv4: kinds[0].options[0]: not an option (found 60,",
-        ),
-        ("[60, 'hex:64", "[999, 'hex:64", "wanted a code from 1 to 254, and text:… or hex:…)"),
-        (
-            "'text:circuit-2-",
-            "'circuit-2-",
-            "dhcpv4: kinds[1].agent[0]: not an option (found 1,",
-        ),
-        ("[60, 'hex", "['60', 'hex", "kinds[0]: options[0][0]: value of another type"),
-        ("240.0.0.2", "240.0.0.999", "dhcpv4: kinds[1].relay: not a relay (found 240.0.0.999,"),
-        (
-            "240.0.0.1",
-            "2001:db8::1",
-            "not a relay (found 2001:db8::1, wanted an address of IPv4",
-        ),
-        ("want: both", "want: all", "dhcpv6: kinds[0]: want: "),
-    ],
-)
-def test_a_value_of_the_file_that_is_wrong_is_refused_with_its_place(  # noqa: PLR0917
-    old, new, said, lab, file, capsys
-):
+def test_a_wrong_file_of_clients_is_refused_before_anything_is_kept(lab, file, capsys):
     text = Path(file).read_text(encoding="utf-8")
-    assert old in text
-    Path(file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    Path(file).write_text(text.replace("clients: 40", "clients: -1", 1), encoding="utf-8")
     for family in ("v4", "v6"):
         assert main(["run", f"{family}-memfile", "--clients", file]) == 2
-        assert said in capsys.readouterr().err
+        assert "dhcpv4: clients: " in capsys.readouterr().err
     assert not list((lab.checkout / ".leaselab/own").glob("*.yml"))
 
 

@@ -251,38 +251,8 @@ TIMED = [SCENARIO, "--queries", "FILE", "--scale", "1"]
         ),
         (["run", *TIMED, "--names", "zipf"], TWO, "own order"),
         (["run", *TIMED, "--generator", "dnsperf"], TWO, "at even distances"),
-        (["run", *TIMED], f"{TWO}t.tld.test A\n", "q.txt:3: not a query: no time"),
-        (["run", *TIMED], f"{ONE}t.tld.test A @2\n", "q.txt:2: not a query: 3 words"),
-        (["run", *TIMED], f"{TWO}t.tld.test A @1.5\n", "q.txt:3: not a query: its time is"),
-        (["run", *TIMED], "t.tld.test A @nan\n", "q.txt:1: not a query: its time is"),
-        (["run", *TIMED], "t.tld.test A @x\n", "q.txt:1: not a query"),
-        (["run", SCENARIO, "--queries", "FILE"], "\n;\n", "in it (wanted a name"),
-        (["run", SCENARIO, "--queries", "FILE"], ONE + "a..b A\n", "q.txt:2: not a query"),
-        (["run", SCENARIO, "--queries", "FILE"], "tld.test\n", "1 words"),
-        (
-            ["run", SCENARIO, "--queries", "FILE"],
-            "t.test UPDATE test\n",
-            "scenarios *-updates-* alone",
-        ),
-        (
-            ["run", *TIMED],
-            f"{TWO}t.tld.test UPDATE tld.test @3\n",
-            "q.txt:3: not a query: an update",
-        ),
-        (["run", SCENARIO, "--queries", "FILE"], "a.tld.test 28\n", "number is TYPE28"),
-        (["run", SCENARIO, "--queries", "FILE"], "tld.test TYPE\xb2\n", "no type of records"),
-        (["run", SCENARIO, "--queries", "FILE"], "a\\300.test A\n", "\\000 to \\255"),
-        (["run", SCENARIO, "--queries", "FILE"], "a\\25.test A\n", "\\000 to \\255"),
-        (["run", SCENARIO, "--queries", "FILE"], "a.test CH A\n", "3 words"),
-        (["run", SCENARIO, "--queries", "FILE"], "\xff\xfea", "UTF-16; save it as UTF-8"),
-        (["run", SCENARIO, "--queries", "FILE"], "\x1f\x8b\x08", "unpack it: gunzip q.txt"),
-        (["run", SCENARIO, "--queries", "FILE"], "tld.test AXFR\n", "no type of records"),
-        (
-            ["run", SCENARIO, "--queries", "FILE"],
-            "t\xc3\xa4ld.test A\n",
-            "DDD (found 't\xe4ld.test A'",
-        ),
-        (["run", SCENARIO, "--queries", "FILE"], f"{'a' * 64}.test A\n", "64 bytes"),
+        (["run", SCENARIO, "--queries", "FILE"], "\x1f\x8b\x08", "gunzip q.txt"),
+        (["run", SCENARIO, "--queries", "FILE"], "a..b A\n", "q.txt:1: not a query"),
     ],
 )
 @pytest.mark.usefixtures("lab")
@@ -290,54 +260,6 @@ def test_what_cannot_be_asked_is_refused(words, text, said, file, capsys):
     asked = file("q.txt", text)
     words = [asked if word == "FILE" else word for word in words]
     assert main(words) == 2
-    assert said.replace("64 bytes", "63 bytes") in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "lines"),
-    [
-        ("a A ; the site\nb AAAA # and\r\n", ["a. A", "b. AAAA"]),
-        ("\xef\xbb\xbfa A\n", ["a. A"]),
-        ("a IN A\nb in aaaa\n", ["a. A", "b. AAAA"]),
-        ("a\\.b\\032c\\d A\n", ["a\\046b\\032cd. A"]),
-        ("a A6\na Hip\na dlv\n", ["a. TYPE38", "a. TYPE55", "a. TYPE32769"]),
-    ],
-)
-def test_what_tools_and_people_write_is_read(text, lines, file):
-    assert read_queries(Path(file("q.txt", text))).lines == lines
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (ZONE, "z.zone: the file does not say of which zone"),
-        (
-            f"$ORIGIN a.\n{ZONE}$INCLUDE b\n",
-            "z.zone:11: $INCLUDE is not read",
-        ),
-        (f"$ORIGIN a.\n{ZONE}$INCLUDE b\n", "named-compilezone -o FILE a. /"),
-        (f"$ORIGIN a.\n{ZONE}$generate 9-1 a$ A 1.2.3.4\n", "z.zone:11: $GENERATE"),
-        ("$ORIGIN a.\n@ NS b\n", "z.zone: no SOA record in it (found 1 records"),
-        (f"$ORIGIN a.\n{ZONE}b. SOA a b 1 1 1 1 1\n", "z.zone:11: its SOA record is that"),
-        (
-            "$ORIGIN a.\na. SOA b c 1 1 1 1 1\na SOA b c 1 1 1 1 1\n",
-            "(found a.a., wanted a.); end",
-        ),
-        (
-            "\x1f\x8b\x08",
-            "z.zone: no SOA record in it (found 1 records, wanted a zone file); unp",
-        ),
-        ("a. SOA ( b c 1 1 1 1\n", "z.zone:1: a parenthesis without an end"),
-        ("a. SOA b c 1 1 1 1 1 )\n", "z.zone:1: a closing parenthesis"),
-        ('a. SOA b c 1 1 1 1 1\nd TXT "x\n', "z.zone:2: a text without an end"),
-        ("a/b. SOA b c 1 1 1 1 1\n", "z.zone:1: not a name of a zone"),
-        ("; nothing\n", "z.zone: no SOA record in it (found 0 records"),
-    ],
-)
-@pytest.mark.usefixtures("lab")
-def test_what_is_no_zone_is_refused_with_its_line(text, said, file, capsys):
-    zone, asked = file("z.zone", text), file("q.txt", ONE)
-    assert main(["run", SCENARIO, "--queries", asked, "--zone", zone]) == 2
     assert said in capsys.readouterr().err
 
 
@@ -348,6 +270,7 @@ def test_a_zone_is_not_given_twice_and_not_under_another_name(file, capsys):
         (("--zone", zone, "--zone", zone), "zone tld.test. is named twice"),
         (("--zone", f"b.test={zone}"), "another zone (found tld.test., wanted b.test.)"),
         (("--zone", f"b..test={zone}"), "--zone: not a zone"),
+        (("--zone", file("y.zone", "\x1f\x8b\x08")), "y.zone: no SOA record"),
     ):
         assert main(["run", SCENARIO, "--queries", asked, *words]) == 2
         assert said in capsys.readouterr().err
