@@ -2,6 +2,8 @@
 
 import ipaddress
 import struct
+import subprocess
+import sys
 from dataclasses import dataclass, field
 
 import yaml
@@ -302,6 +304,23 @@ def wrong():
         deep = relayed6(deep, "::", hops=hops)
     capture.from_relay6(DAY, deep, "2001:db8::1")
     return capture
+
+
+def memory_of(words, limits):
+    """KiB by which memory grows as a command reads a capture, and what it says of it.
+
+    `limits` are statements that set bounds lower, to be reached sooner.
+    """
+    code = (
+        f"import sys, resource; from leaselab.cli.main import main; {limits}; "
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
+        "status = main(sys.argv[1:]); "
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before); sys.exit(status)"
+    )
+    argv = [sys.executable, "-c", code, *map(str, words)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout), done.stderr
 
 
 def counted(tmp_path, capture, *words):

@@ -2,10 +2,8 @@
 
 import json
 import re
-import signal
 import subprocess
 import sys
-from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,11 +11,9 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import MAX_RATES, START, archive_result, example_result
 from tests.made_up import RATE
-from tests.mutations import tries, with_other_bytes, with_other_values
 
 from leaselab.catalog.catalogue import find_scenario
 from leaselab.cli.main import main
-from leaselab.inputs.commented_json import read_commented_json
 from leaselab.inputs.own import read_own, write_own
 from leaselab.model.errors import lab_broken, server_broken
 from leaselab.model.procedures.max_rate import MaxRate
@@ -274,28 +270,6 @@ def test_of_many_places_three_are_reported_and_all_are_in_the_document(tmp_path,
 
 @pytest.mark.usefixtures("results")
 @pytest.mark.parametrize(
-    ("text", "parts"),
-    [
-        ("port=0\ndhcp-range=192.0.2.1,192.0.2.9\n", [":1:1", "not JSON", "found a word"]),
-        ("[3]", [":1:1", "found a list", "an answer to config-get"]),
-        (
-            '{"Control-agent": {}}',
-            ["found Control-agent", "wanted an object with Dhcp4 or Dhcp6"],
-        ),
-        ('{"Dhcp4": {"loggers": 3 4}}', [":1:25", "wanted a comma or }"]),
-    ],
-)
-def test_what_is_no_configuration_is_bad_input(tmp_path, capsys, text, parts):
-    path = tmp_path / "some.conf"
-    path.write_text(text, encoding="utf-8")
-    assert main(["advise", str(path)]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert [part for part in parts if part not in captured.err] == []
-
-
-@pytest.mark.usefixtures("results")
-@pytest.mark.parametrize(
     "words",
     [
         ["nowhere.conf"],
@@ -307,46 +281,15 @@ def test_what_is_no_configuration_is_bad_input(tmp_path, capsys, text, parts):
         [str(DATA / "kea-3.0-dhcp6.conf"), "--clients", "9" * 5000],
         [str(DATA / "kea-3.0-dhcp6.conf"), "--root", "nowhere"],
         ["/dev/zero"],
+        [str(Path(__file__))],
         [],
     ],
 )
 def test_bad_arguments_are_bad_input(words, capsys):
     assert main(["advise", *words]) == 2
-    assert capsys.readouterr().err.startswith("leaselab: ")
-
-
-@pytest.fixture
-def within():
-    """A time in which each input has to be judged or refused."""
-    number = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("hung"))
-    yield lambda: signal.alarm(60)
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, number)
-
-
-@pytest.mark.usefixtures("results")
-@pytest.mark.parametrize("name", ["kea-2.2-dhcp4", "kea-2.6-dhcp4", "kea-3.0-dhcp6"])
-@pytest.mark.parametrize("change", [with_other_bytes, with_other_values])
-def test_no_change_of_a_configuration_is_a_fault_of_the_command(
-    tmp_path, capsys, within, name, change
-):
-    whole = json.loads(json.dumps(read_commented_json(DATA / f"{name}.conf").top))
-    path, codes = tmp_path / "kea.conf", Counter()
-    for seed in range(tries(30)):
-        if change is with_other_bytes:
-            path.write_bytes(change((DATA / f"{name}.conf").read_bytes(), seed))
-        else:
-            path.write_text(json.dumps(change(whole, seed)), encoding="utf-8")
-        within()
-        code = main(["advise", str(path), "--json", "--clients", "65000"])
-        captured = capsys.readouterr()
-        assert code in (0, 2), f"seed {seed}: {captured.err}"
-        assert (captured.out == "") == (code == 2)
-        assert code == 2 or json.loads(captured.out)["file"] == str(path)
-        assert code == 0 or re.match(r"leaselab: [^\n]*:\d+", captured.err)
-        assert HIDDEN not in captured.err
-        codes[code] += 1
-    assert set(codes) == {0, 2}
+    captured = capsys.readouterr()
+    assert captured.err.startswith("leaselab: ")
+    assert captured.out == ""
 
 
 OWN = """{"Dhcp4": {"valid-lifetime": 86400,

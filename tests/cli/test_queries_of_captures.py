@@ -1,8 +1,6 @@
 """``leaselab queries``: what a file of queries has of a capture, and what it has not."""
 
 import struct
-import subprocess
-import sys
 
 import pytest
 from tests import captures
@@ -409,18 +407,9 @@ def test_a_large_capture_is_read_in_bounded_memory(tmp_path):
             for number in range(5000):
                 capture.ask(DAY, query(f"{'x' * 40}{5000 * part + number}.{'y' * 60}.example"))
             file.write(capture.pcap()[len(head) :] * 6)
-    code = (
-        "import sys, resource; from leaselab.cli.main import main; "
-        "from leaselab.inputs.queries import capture; capture.MOST_BYTES = 1 << 20; "
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss; "
-        "status = main(sys.argv[1:]); "
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before); sys.exit(status)"
-    )
-    words = ["queries", str(path), "-o", str(tmp_path / "q.txt")]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    words = ["queries", path, "-o", tmp_path / "q.txt"]
+    limit = "from leaselab.inputs.queries import capture; capture.MOST_BYTES = 1 << 20"
+    grown, said = captures.memory_of(words, limit)
     assert path.stat().st_size > 10e6
-    assert int(done.stdout) < 30_000  # KiB
-    assert "later ones are left out" in done.stderr
+    assert grown < 30_000  # KiB
+    assert "later ones are left out" in said

@@ -21,17 +21,18 @@ from tests.captures import LEASES, LOG, Capture
 from tests.cli.test_queries_of_captures import morning, resolved, streamed
 from tests.examples import example_result
 from tests.mutations import mutated, tries
+from tests.own import read_own
 
 from leaselab.archive import schema
 from leaselab.catalog import plain_file
 from leaselab.catalog.catalogue import load_families
 from leaselab.cli.options import read_json
+from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.clients.arrivals import Arrivals
 from leaselab.inputs.clients.file import read_clients
 from leaselab.inputs.clients.load import _scaled
 from leaselab.inputs.clients.sources import Reader, read_source
 from leaselab.inputs.leases import read_leases
-from leaselab.inputs.own import read_own
 from leaselab.inputs.queries.capture import Names, Read
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.of_zones import queries_of
@@ -101,6 +102,10 @@ def read_configuration(path):
     return queries_of(zones) if zones else own.kinds
 
 
+def read_advice(path):
+    return advise(path, DATA.parents[1] / "scenarios", Given(clients=65_000))
+
+
 def read_zone_whole(path):
     zones = [read_zone(f"example.com={path}")]
     keep_zones(path.parent, zones)
@@ -145,6 +150,7 @@ FILES = {
         "kea-dhcp4.conf",
         contents("own/campus.conf", "own/house.conf", "own/isp*.conf", "own/rooms.conf"),
     ),
+    "advice": Foreign(read_advice, "kea.conf", contents("advice/*.conf")),
     "dhcpd": Foreign(read_configuration, "dhcpd.conf", contents("own/dhcpd*.conf")),
     "dnsmasq": Foreign(read_configuration, "dnsmasq.conf", contents("own/dnsmasq6.conf")),
     "dnsmasq's folder": Foreign(

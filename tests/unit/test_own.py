@@ -13,6 +13,7 @@ from tests.mutations import with_other_values
 from tests.own import DATA, catalogue_in, measurable, read_own, refusals_of, write_own
 
 from leaselab.catalog.catalogue import find_procedure, find_scenario, match_scenarios
+from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.load import Asked, with_queries
 from leaselab.measure.generators import check_fits
@@ -21,6 +22,7 @@ from leaselab.model.errors import LeaselabError, Outcome
 ZONE = 'zone "example.net" { type primary; file "db.net"; };'
 RECORDS = "@ 60 SOA a. b. 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n"
 SUBNET = "subnet 10.0.0.0 netmask 255.255.255.0 { range 10.0.0.10 10.0.0.209; MORE }"
+SCENARIOS = DATA.parents[2] / "scenarios"
 refusal = refusals_of(read_own)
 
 
@@ -183,11 +185,15 @@ def test_whatever_values_a_file_has_it_is_read_or_refused(tmp_path, name):
     without = {"isp": ["hook:radius"], "pair": ["hook:ha"]}.get(name, ())
     for seed in range(20):
         file.write_text(json.dumps(with_other_values(plain, seed)), encoding="utf-8")
-        try:
-            assert read_own(file, without).clients > 0
-        except LeaselabError as error:
-            assert re.search(r"changed\.conf|--without", str(error))  # noqa: PT017  # either is right
-            outcomes.append(error.outcome)
+        for read in (
+            lambda: read_own(file, without).clients,
+            lambda: advise(file, SCENARIOS, Given()),
+        ):
+            try:
+                assert read()
+            except LeaselabError as error:
+                assert re.search(r"changed\.conf|--without", str(error))  # noqa: PT017  # either is right
+                outcomes.append(error.outcome)
     assert set(outcomes) == {Outcome.USAGE}
 
 
