@@ -254,12 +254,10 @@ def test_the_table_of_procedures_has_their_figures():
 
 
 def role_defaults():
-    """The declared default of each variable of a role."""
+    """The default of each variable of a role."""
     result = {}
-    for path in ROOT.glob("roles/*/meta/argument_specs.yml"):
-        for entry in yaml.safe_load(path.read_text("utf-8"))["argument_specs"].values():
-            for name, option in (entry.get("options") or {}).items():
-                result[name] = option.get("default")
+    for path in ROOT.glob("roles/*/defaults/main.yml"):
+        result |= yaml.safe_load(path.read_text("utf-8")) or {}
     return result
 
 

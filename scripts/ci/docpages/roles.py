@@ -36,7 +36,11 @@ def _section(name: str, path: Path) -> str:
     variables = dict(_variables(entries))
     parts = [f"## {name}\n", table(("entry point", "does"), points)]
     if variables:
-        rows = [(f"`{key}`", *_row(option)) for key, option in sorted(variables.items())]
+        defaults = _defaults(path.parents[1] / "defaults/main.yml")
+        rows = [
+            (f"`{key}`", *_row(option, defaults.get(key)))
+            for key, option in sorted(variables.items())
+        ]
         parts.append(table(("variable", "type", "default", "is"), rows))
     return "\n".join(parts)
 
@@ -46,11 +50,15 @@ def _variables(entries: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
         yield from (spec.get("options") or {}).items()
 
 
-def _row(option: Mapping[str, Any]) -> tuple[str, str, str]:
+def _defaults(path: Path) -> Mapping[str, Any]:
+    return (yaml.safe_load(path.read_text("utf-8")) or {}) if path.exists() else {}
+
+
+def _row(option: Mapping[str, Any], value: object) -> tuple[str, str, str]:
     kind = str(option.get("type", "str"))
     if "choices" in option:
         kind = " or ".join(f"`{choice}`" for choice in option["choices"])
-    default = f"`{option['default']}`" if option.get("default", "") != "" else ""
+    default = f"`{value}`" if value not in ("", None) else ""
     words = option.get("description", "")
     text = words if isinstance(words, str) else " ".join(words)
     return kind, "required" if option.get("required") else default, _MARKUP.sub(r"`\1`", text)

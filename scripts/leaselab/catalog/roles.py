@@ -2,8 +2,8 @@
 
 Each option is declared once, in its role's ``meta/argument_specs.yml``: those of a server that
 a scenario may set in the entry point ``scenario``, and so are those of a host; those of what
-serves beside it, such as a database, in ``tune``.  Scenarios and inventories name them without
-and with the role's name.
+serves beside it, such as a database, in ``tune``.  Its default is in ``defaults/main.yml``.
+Scenarios and inventories name options without and with the role's name.
 """
 
 from __future__ import annotations
@@ -99,8 +99,18 @@ def built_generators() -> list[str]:
 def options_of(role: str, entry_point: str) -> Options:
     """The options of a role's entry point; none where it has no such entry point."""
     specs = read_yaml(ROLES / role / "meta" / "argument_specs.yml")["argument_specs"]
-    declared = specs.get(entry_point, {}).get("options", {})
-    return {name.removeprefix(f"{role}_"): option for name, option in declared.items()}
+    defaults = _defaults(role)
+    return {
+        name.removeprefix(f"{role}_"): {**option, "default": defaults.get(name)}
+        for name, option in specs.get(entry_point, {}).get("options", {}).items()
+    }
+
+
+@cache
+def _defaults(role: str) -> Mapping[str, Any]:
+    """The default of each option of a role that is not required."""
+    path = ROLES / role / "defaults" / "main.yml"
+    return (read_yaml(path) or {}) if path.exists() else {}
 
 
 def debian_releases(role: str) -> list[str]:
