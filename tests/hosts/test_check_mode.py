@@ -113,8 +113,7 @@ def test_a_whole_way_is_foreseen_on_hosts_that_nothing_was_done_to(fresh, monkey
         leaselab_builds=fresh.with_name("builds"),
     )
     assert not fresh.with_name("ran").exists()
-    assert "TASK [leaseload_build : Install cargo and the Rust compiler]" in said
-    assert "TASK [dnsmasq_build : " in said or "TASK [build : Search the cache]" in said
+    assert said.count("TASK [build : Search the cache]") == 2
     assert re.search(r"^\+\+\+ after.*/bench-lock$", said, re.M), (
         "--diff shows what it would be"
     )

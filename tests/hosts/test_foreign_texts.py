@@ -162,7 +162,7 @@ def checkout(tmp_path_factory):
         "lab_host_test_interface": "eth1",
         "lab_host_of_environment": {},
         "lab_host_document": {},
-        "dnsmasq_build_packages": [],
+        "build_packages": {"dnsmasq": []},
     }
     text = yaml.safe_dump({"bench": {"children": groups, "vars": settings}})
     (folder / "hosts.yml").write_text(text, encoding="utf-8")

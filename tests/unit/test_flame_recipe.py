@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-RECIPE = Path(__file__).parents[2] / "roles/flame_build/files/recipe"
+RECIPE = Path(__file__).parents[2] / "roles/build/files/recipes/flame"
 MESON = "project(\n  'flamethrower',\n  'cpp', 'c',\n  version: '0.12',\n)\n"
 
 

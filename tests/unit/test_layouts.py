@@ -51,7 +51,7 @@ def test_builds_scatter_by_what_the_duels_themselves_do_not():
 
 @pytest.mark.parametrize("name", ["bind9", "dnsmasq", "kea", "powerdns"])
 def test_every_recipe_of_a_server_compiles_and_links_by_the_layout(name):
-    text = (ROLES / f"{name}_build/files/recipe").read_text(encoding="utf-8")
+    text = (ROLES / "build/files/recipes" / name).read_text(encoding="utf-8")
     assert "${LEASELAB_LAYOUT_CFLAGS-}" in text
     assert "${LEASELAB_LAYOUT_LDFLAGS-}" in text
 
@@ -66,7 +66,7 @@ def test_dnsmasq_is_made_with_the_flags_of_its_layout(tmp_path):
     ):
         environment = {f"LEASELAB_{key}": value for key, value in options.items()}
         made = subprocess.run(
-            [ROLES / "dnsmasq_build/files/recipe", "make", tmp_path, tmp_path],
+            [ROLES / "build/files/recipes/dnsmasq", "make", tmp_path, tmp_path],
             capture_output=True,
             text=True,
             check=True,

@@ -26,6 +26,8 @@ from leaselab.model.scenario import Scenario, ServerOptions
 
 ROLES = Path(__file__).resolve().parents[3] / "roles"
 """They belong to the code that reads them, so they lie in the same checkout."""
+RECIPES = ROLES / "build/files/recipes"
+"""Programs that build commits, each with the name of what it builds."""
 OWN_GENERATOR = "leaseload"
 """The generator whose source is a folder of the project (load/)."""
 _TYPES = {"bool": bool, "int": int, "float": float, "str": str, "list": list, "dict": dict}
@@ -84,14 +86,14 @@ def roles_of(part: str) -> list[str]:
 
 
 def built_generators() -> list[str]:
-    """Names of the generators that can be built from a commit, by a role NAME_build.
+    """Names of the generators that can be built from a commit: they have a recipe.
 
     The project's own is built of the project, not of a repository that is named.
     """
     return [
         name
         for name in roles_of("generator")
-        if name != OWN_GENERATOR and (ROLES / f"{name}_build").is_dir()
+        if name != OWN_GENERATOR and (RECIPES / name).is_file()
     ]
 
 

@@ -17,15 +17,13 @@ from leaselab.builds.repository import Repository, open_repository
 from leaselab.catalog.catalogue import find_procedure
 from leaselab.catalog.checkout import checkout_root, kept_folder
 from leaselab.catalog.releases import check_release, tagged
-from leaselab.catalog.roles import ROLES, apart
+from leaselab.catalog.roles import RECIPES, apart
 from leaselab.model.errors import usage_error
 from leaselab.model.identity import Subject
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import SHORT, Commit
 
-RECIPE = "files/recipe"
-"""Of a role that builds a server: the program that knows its source."""
 _LOOKED_AT = re.compile(r'"\$1/([\w./-]+)"')
 
 
@@ -56,10 +54,7 @@ def check_server(repository: Repository, commit: Commit, scenario: Scenario) -> 
     The recipes say of which one it is; what none of them knows may be the server's.
     """
     wanted = scenario.server.kind
-    recipes = {
-        path.parents[1].name.removesuffix("_build"): path
-        for path in ROLES.glob(f"*_build/{RECIPE}")
-    }
+    recipes = {path.name: path for path in RECIPES.iterdir()}
     if wanted in recipes and not _is_of(repository, commit, recipes.pop(wanted)):
         for kind, recipe in recipes.items():
             if _is_of(repository, commit, recipe):
