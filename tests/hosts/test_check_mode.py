@@ -126,11 +126,11 @@ def test_the_keys_of_a_lab_are_foreseen_where_there_are_none(tmp_path):
     lab = {"bench": {"hosts": {"one": {"leaselab_known_hosts": str(keys / "known_hosts")}}}}
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(yaml.safe_dump(lab), encoding="utf-8")
-    settings = {"lab_keys_dir": str(keys), "lab_keys_hosts": ["one"]}
+    settings = {"lab_host_key_folder": str(keys), "lab_host_key_hosts": ["one"]}
     done = subprocess.run(
         [
             *(Path(sys.executable).with_name("ansible"), "localhost", "-i", inventory),
-            *("-c", "local", "-m", "include_role", "-a", "name=lab_keys", "--check"),
+            *("-c", "local", "-m", "include_role", "-a", "name=lab_host tasks_from=keys", "--check"),
             *("-e", json.dumps(settings)),
         ],
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},

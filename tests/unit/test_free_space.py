@@ -1,10 +1,10 @@
-"""Filter of role disk_space: which disk a folder is on."""
+"""Filter of role lab_host: which disk a folder is on."""
 
 import pytest
 from ansible.errors import AnsibleFilterError
 from tests.role_modules import load
 
-free_mib = load("disk_space", "disk_space").FilterModule().filters()["disk_space_free_mib"]
+free_mib = load("lab_host", "free_space").FilterModule().filters()["lab_host_free_mib"]
 
 MOUNTS = {
     "/": {"size_available": 100 << 20, "fstype": "overlay"},

@@ -1,4 +1,4 @@
-"""Jinja filter of role disk_space."""
+"""Jinja filter of role lab_host."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ class FilterModule:
     """What Ansible loads."""
 
     def filters(self):
-        return {"disk_space_free_mib": free_mib}
+        return {"lab_host_free_mib": free_mib}
