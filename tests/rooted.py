@@ -104,9 +104,11 @@ def render(role, folder, variants):
             for file, content in contents.items()
         ],
         environment={"ANSIBLE_FILTER_PLUGINS": str(ROLES / role / "filter_plugins")},
+        vars={"server_kind": role, "server_settings": f"{{{{ {role}_contract_settings }}}}"},
         vars_files=[
-            *(str(ROLES / each / "defaults/main.yml") for each in ("server", role)),
-            str(ROLES / role / "vars/main.yml"),
+            str(ROLES / each / part / "main.yml")
+            for each in ("server", role)
+            for part in ("defaults", "vars")
         ],
     )
 
@@ -131,7 +133,7 @@ class Rooted:
             for name, value in values.items()
         }
         self.place = unpacked_root(suite, *packages)
-        self.settings, self.paths, self.texts = {}, {}, {}
+        self.settings, self.paths, self.texts, self.given = {}, {}, {}, {}
 
     def write(self, folder, templates, *named, **values):
         """Make what the role writes: templates, each for the file of a variable; settings.
@@ -141,8 +143,9 @@ class Rooted:
         contents = {name: template(self.role, name) for name in templates}
         paths = [f"{name!r}: {self.role}_{name}" for name in (*templates.values(), *named)]
         contents["paths"] = f"{{{{ {{{', '.join(paths)}}} | to_json }}}}"
-        contents["settings"] = f"{{{{ {self.role}_contract_settings | to_json }}}}"
-        render(self.role, folder, [({**self.values, **values}, contents)])
+        contents["settings"] = "{{ server_contract_settings | to_json }}"
+        self.given = {**self.values, **values}
+        render(self.role, folder, [(self.given, contents)])
         made = {name: (folder / name).read_text("utf-8") for name in contents}
         self.settings = json.loads(made["settings"])
         self.paths = json.loads(made["paths"])
@@ -170,16 +173,16 @@ class Rooted:
         """Where a path of the root is on this machine."""
         return self.place / path.lstrip("/")
 
-    def list_zones(self, zones, listed, *words):
-        """Have the role's own command list the zones of a folder for its server.
-
-        `words` are what the command takes beside them.
-        """
-        task = tasks_of(self.role)["Write the list of zones"]
-        script = task["ansible.builtin.command"]["argv"][2]
-        files = [self.inner(path) for path in (zones, listed)]
+    def list_zones(self, folder, zones, listed):
+        """List a folder's zones for its server, as its role does; `folder` is the test's."""
+        given = tasks_of(self.role)["Write the list of zones"]["vars"]
+        names = ("dns_data_list_head", "dns_data_list_line")
+        render(self.role, folder, [(self.given, {name: given[name] for name in names})])
+        words = [(folder / name).read_text("utf-8") for name in names]
+        files = [self.inner(path) for path in (f"{zones}/zones.tsv", listed)]
         run(*AS_ROOT, "mkdir", "-p", files[1].parent)
-        status, said = run(*AS_ROOT, "sh", "-c", script, "sh", *files, *words)
+        program = ROLES / "dns_data/files/zone_list"
+        status, said = run(*AS_ROOT, "python3", program, *files, "0644", *words)
         assert (status, said.strip()) == (0, "changed")
 
     def inside(self, *words):

@@ -95,7 +95,7 @@ def below_run(setting):
 def had(*processes):
     """What processes have made before they start."""
     return {
-        path: folder["user"]
+        path: folder.get("user")
         for process in processes
         for path, folder in process["folders"].items()
     }

@@ -130,7 +130,8 @@ def test_the_keys_of_a_lab_are_foreseen_where_there_are_none(tmp_path):
     done = subprocess.run(
         [
             *(Path(sys.executable).with_name("ansible"), "localhost", "-i", inventory),
-            *("-c", "local", "-m", "include_role", "-a", "name=lab_host tasks_from=keys", "--check"),
+            *("-c", "local", "--check", "-m", "include_role"),
+            *("-a", "name=lab_host tasks_from=keys"),
             *("-e", json.dumps(settings)),
         ],
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},

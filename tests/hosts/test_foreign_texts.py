@@ -63,10 +63,11 @@ PLAY = """
   gather_facts: true
   vars:
     variant: "{{ folder }}/variants/v4-foreign"
-    version: {version: "{{ kea_found }}"}
+    version: {version: "{{ artifact_version.stdout }}"}
   tasks:
     - ansible.builtin.include_tasks: tasks/load_scenario.yml
-    - ansible.builtin.include_role: {name: kea, tasks_from: install_build}
+    - ansible.builtin.include_role: {name: server, tasks_from: install}
+      vars: {server_version_argv: ["{{ server_build.prefix }}/sbin/kea-dhcp4", -v]}
     - ansible.builtin.file: {path: "{{ item }}", state: directory, mode: "0755"}
       loop: ["{{ variant }}", "{{ folder }}/generators"]
     - ansible.builtin.copy:
@@ -78,10 +79,12 @@ PLAY = """
         dest: "{{ folder }}/generators/leaseload.json"
         mode: "0644"
     - ansible.builtin.set_fact:
-        lab_host_document: {cpu_model: "{{ kea_found }}"}
-        lab_host_of_environment: {kernel: "{{ kea_found }}"}
+        lab_host_document: {cpu_model: "{{ artifact_version.stdout }}"}
+        lab_host_of_environment: {kernel: "{{ artifact_version.stdout }}"}
     - block:
-        - ansible.builtin.assert: {that: kea_found == '', fail_msg: "It is {{ kea_found }}"}
+        - ansible.builtin.assert:
+            that: artifact_version.stdout == ''
+            fail_msg: "It is {{ artifact_version.stdout }}"
       rescue:
         - ansible.builtin.set_stats: {data: {message: "{{ ansible_failed_result.msg }}"}}
     - ansible.builtin.include_role: {name: bench_file}

@@ -67,22 +67,26 @@ def played(tmp_path_factory):
                 "server_variant": f"{name}.{KEY[:10]}",
                 "server_test_interface": "eth1",
                 "server_build": "{{ leaselab_built }}",
+                "server_artifact": "{{ leaselab_artifact }}",
+                "server_kind": "responder",
+                "server_settings": "{{ responder_contract_settings }}",
             }
             reported = (
-                "{'built': leaselab_built, 'contract': responder_contract_settings,"
+                "{'built': leaselab_built, 'contract': server_contract_settings,"
                 " 'tuning': responder_options,"
                 " 'file': (responder_arguments | join('\n')) ~ '\n'}"
             )
-            tasks.append(
+            tasks += [
                 {
                     "ansible.builtin.include_role": {
-                        "name": "responder",
-                        "tasks_from": "scenario",
+                        "name": role,
+                        "tasks_from": entry_point,
                         "public": True,
                     },
-                    "vars": values,
+                    "vars": {**values, "server_title": "The responder"},
                 }
-            )
+                for role, entry_point in (("responder", "scenario"), ("server", "check"))
+            ]
         keep = {
             "content": f"{{{{ {reported} | to_json }}}}",
             "dest": str(folder / f"{name}.json"),

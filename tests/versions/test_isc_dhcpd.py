@@ -89,7 +89,7 @@ def deployed(tmp_path_factory):
                 **{f"isc_dhcpd_{name}": value for name, value in options.items()},
             },
             {
-                f"{shape}.json": "{{ isc_dhcpd_contract_settings | to_json }}",
+                f"{shape}.json": "{{ server_contract_settings | to_json }}",
                 f"{shape}_dhcpd.conf": template(
                     "isc_dhcpd",
                     f"dhcpd{'-own' if 'configuration' in options else ''}.conf.j2",

@@ -49,9 +49,8 @@ def authority(network, tmp_path_factory):
         **{"variant": "authority", "data": "hierarchy", "test_address": address, **ON_LOOPBACK},
     )
     zones = {"folder": "/zones", "zones": SIZE + 2, "sha256": "abc"}
-    host.write(
-        tmp_path_factory.mktemp("nsd"), {"nsd.conf.j2": "config_file"}, dns_data_zones=zones
-    )
+    folder = tmp_path_factory.mktemp("nsd")
+    host.write(folder, {"nsd.conf.j2": "config_file"}, dns_data_zones=zones)
     host.install()
     run(*AS_ROOT, "rm", "-rf", host.place / "zones")
     run(*AS_ROOT, "cp", "-rT", ROLES / "dns_data/files", host.place / "opt/leaselab")
@@ -59,7 +58,7 @@ def authority(network, tmp_path_factory):
     asked = ("--data=hierarchy", f"--size={SIZE}", f"--address={address}")
     assert host.inside(*made, *asked)[0] == 0
     run(*AS_ROOT, "rm", "-f", host.inner(host.settings["config_files"][1]))
-    host.list_zones("/zones", host.settings["config_files"][1])
+    host.list_zones(folder, "/zones", host.settings["config_files"][1])
     status, said = host.verb("start")
     assert status == 0, said
     yield host

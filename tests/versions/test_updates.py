@@ -65,8 +65,7 @@ def host(request, network, tmp_path_factory):
         host.put(host.settings["process"]["pid_file"], "")
     if "config_files" in host.settings:
         config, listed = host.settings["config_files"]
-        own = host.settings["zone_folder"], "text", host.paths.get("allowed", "")
-        host.list_zones(MADE, listed, *own)
+        host.list_zones(folder, MADE, listed)
     if role == "knot":
         assert host.inside("/usr/sbin/knotc", "-c", config, "conf-check")[0] == 0
     status, reported = host.verb("start")

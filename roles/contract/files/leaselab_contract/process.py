@@ -1,9 +1,9 @@
 """Processes that a contract starts, watches and ends.
 
 A process is a mapping: `argv` (program and arguments, by which it is known again),
-`pid_file`, `output_file`, `log_files` (where its reasons stand, best first),
-`error_words` (what marks an error there, worst first), `noise_words` (what marks one
-that says nothing), `user` (null: root), `stop_signal`, and perhaps `environment` and
+`pid_file`, `output_file`, `error_words` (what marks an error in its logs, worst first), and
+perhaps `log_files` (where its reasons stand, best first), `noise_words` (what marks an error
+that says nothing), `user` (else root), `stop_signal` (else SIGTERM), `environment` and
 `folders` (by path, `user` and octal `mode` of what it needs and a reboot empties or changes).
 """
 
@@ -53,12 +53,12 @@ def launch(process):
 
 def _launch(process):
     make_folders(process)
-    for path in {process["output_file"], *process["log_files"]}:
+    for path in {process["output_file"], *process.get("log_files", ())}:
         Path(path).unlink(missing_ok=True)
     # What a server logs and stores of its clients is not for all users of its host.
     who = {"umask": 0o027}
-    if process["user"]:
-        user = pwd.getpwnam(process["user"])
+    if name := process.get("user"):
+        user = pwd.getpwnam(name)
         who = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     handle = os.open(process["output_file"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640)
     with os.fdopen(handle, "wb") as output:
@@ -100,10 +100,10 @@ def make_folders(process):
     The distribution's unit gives some of them to its own user at each boot or start; a
     confined server may not bypass these permissions, even as root.
     """
-    for path in {process["pid_file"], process["output_file"], *process["log_files"]}:
+    for path in {process["pid_file"], process["output_file"], *process.get("log_files", ())}:
         Path(path).parent.mkdir(mode=0o750, parents=True, exist_ok=True)
     for path, wanted in process.get("folders", {}).items():
-        user = pwd.getpwnam(wanted["user"] or "root")
+        user = pwd.getpwnam(wanted.get("user") or "root")
         Path(path).mkdir(parents=True, exist_ok=True)
         os.chown(path, user.pw_uid, user.pw_gid)
         Path(path).chmod(int(wanted["mode"], 8))
@@ -170,7 +170,7 @@ def end(process, seconds=10.0):
     """Stop it, by force when it does not obey in time; return whether it was running."""
     pid = running_pid(process)
     if pid is not None:
-        os.kill(pid, getattr(signal, process["stop_signal"]))
+        os.kill(pid, getattr(signal, process.get("stop_signal", "SIGTERM")))
         deadline = time.monotonic() + seconds
         while alive(pid):
             if time.monotonic() > deadline:
@@ -195,13 +195,14 @@ def refuse_shutdown():
 
 def last_reason(process):
     """Return the last of the worst errors of its logs, or the last line of the first."""
-    for path in [*process["log_files"], process["output_file"]]:
+    for path in [*process.get("log_files", ()), process["output_file"]]:
         try:
             text = Path(path).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             continue
         lines = [line.strip() for line in text.splitlines() if line.strip()]
-        telling = [line for line in lines if not any(w in line for w in process["noise_words"])]
+        noise = process.get("noise_words", ())
+        telling = [line for line in lines if not any(word in line for word in noise)]
         for word in process["error_words"]:
             bad = [line for line in telling if word in line]
             if bad:
