@@ -29,7 +29,7 @@ from leaselab.lab.hosts.inventory import BUILDER_GROUP
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 
 OK, WARNING, ERROR = Level.OK, Level.WARNING, Level.ERROR
-DNS = {"bind9", "knot", "nsd", "pdns_recursor", "powerdns", "responder", "unbound"}
+DNS = {"bind9", "knot", "nsd", "pdns_recursor", "powerdns", "responder", "unbound", "yadifa"}
 SUBNETS = {"leaselab_test_subnet": "198.18.0.0/24", "leaselab_test_subnet6": "2001:2:0:1::/64"}
 RELEASES = {"debian 12": "2.2.0-6", "debian 13": "2.6.3-1", "ubuntu 24.04": "2.4.1-3build3"}
 SHM = "/dev/shm"  # noqa: S108  # a name to compare with, no file

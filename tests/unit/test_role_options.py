@@ -327,6 +327,7 @@ def test_every_role_of_a_server_declares_its_options_and_what_the_lab_must_know(
             "pdns_recursor",
             "powerdns",
             "responder",
+            "yadifa",
         )
     }
     assert set(roles_of("host")) == {"host_tuning"}

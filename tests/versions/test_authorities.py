@@ -13,6 +13,7 @@ SERVERS = [
     ("trixie", "knot", 4, "tcp"),
     ("trixie", "knot", 6, "dot"),
     ("bookworm", "nsd", 6, "dot"),
+    ("trixie", "yadifa", 4, "tcp"),
 ]
 """Release, role, family and transport of the queries; no other tests have the same root."""
 OPTIONS = {
@@ -42,7 +43,7 @@ def deployed(request, network, tmp_path_factory):
 
 
 @pytest.fixture
-def host(deployed):
+def host(deployed, tmp_path):
     """The root with the server, the contract, three zones, and the role's list of them."""
     host = deployed
     host.install()
@@ -53,21 +54,22 @@ def host(deployed):
     for name in names:
         host.put(f"/zones/{name}zone", f"$ORIGIN {name}\n{ZONE}")
     host.put("/zones/zones.tsv", "".join(f"{name}\t{name}zone\n" for name in names))
-    host.list_zones("/zones", listed)
+    host.list_zones(tmp_path, "/zones", listed)
     return host
 
 
 def test_an_authority_serves_the_zones_of_its_role(host, tmp_path):
-    check = tasks_of(host.role)["Render the configuration"]
-    check = check["ansible.builtin.template"]["validate"] % host.settings["config_files"][0]
+    check = tasks_of(host.role)["Render the configuration"]["ansible.builtin.template"]
     run(*AS_ROOT, "mkdir", "-p", host.place / "run/leaselab")
-    assert host.inside(*check.split())[0] == 0
+    if "validate" in check:
+        words = (check["validate"] % host.settings["config_files"][0]).split()
+        assert host.inside(*words)[0] == 0
     status, said = host.verb("start")
     try:
         assert status == 0, said
         started = json.loads(said)
-        assert started["version"][0] in "34"
-        assert Path(started["program"]).name in ("knotd", "nsd")
+        assert started["version"][0] in "234"
+        assert Path(started["program"]).name in ("knotd", "nsd", "yadifad")
         own = host.values[f"{host.role}_transport"]
         # Knot serves nobody while a connection over TLS has asked nothing.
         kept = [] if (host.role, own) == ("knot", "dot") else [[own]]

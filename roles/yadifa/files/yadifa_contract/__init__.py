@@ -1,0 +1,1 @@
+"""What YADIFA does for the server contract; `server.py` has its verbs."""
