@@ -4,7 +4,9 @@ import importlib
 import json
 import os
 import signal
+import socket
 import subprocess
+import threading
 
 import pytest
 from tests.contracts import contract_module
@@ -21,6 +23,13 @@ def variant(request, tmp_path, monkeypatch):
 
 def of(kind):
     return pytest.mark.parametrize("variant", [kind], indirect=True)
+
+
+def answered_by_nothing(listening):
+    """Read a command and close."""
+    connection, _ = listening.accept()
+    with connection:
+        connection.recv(100)
 
 
 def failure(act):
@@ -87,6 +96,21 @@ def test_a_command_that_is_refused_is_no_answer(variant):
     said = failure(lambda: control.ask(variant.settings["socket"], "NSDCT1", "nonsense", 60.0))
     assert "unknown command 'nonsense'" in said
     assert variant.asked()[-1] == "NSDCT1 nonsense"
+
+
+@of("nsd")
+@pytest.mark.usefixtures("variant")
+def test_a_control_socket_that_closes_without_an_answer_is_no_count_of_zero(tmp_path):
+    control = importlib.import_module("leaselab_contract.control")
+    path = str(tmp_path / "closes")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        closing = threading.Thread(target=lambda: answered_by_nothing(listening))
+        closing.start()
+        with pytest.raises(ConnectionResetError):
+            control.statistics(path, "NSDCT1", 60.0)
+        closing.join()
 
 
 # --- dnsmasq --------------------------------------------------------------------------

@@ -11,7 +11,8 @@ def ask(path, greeting, command, seconds):
     """Send a command; return the server's answer.
 
     `greeting` names the protocol and its version, such as ``NSDCT1``.  Raises OSError where no
-    answer comes in time, ValueError where the server refuses the command.
+    answer comes in time or the server closes without one, ValueError where it refuses the
+    command.
     """
     with socket.socket(socket.AF_UNIX) as asking:
         asking.settimeout(seconds)
@@ -22,6 +23,8 @@ def ask(path, greeting, command, seconds):
             parts.append(part)
             size += len(part)
     answer = b"".join(parts).decode("ascii", errors="replace")
+    if not answer:  # else the caller would count zeros
+        raise ConnectionResetError(f"{path} closed without an answer to {command}")
     if answer.startswith("error"):
         raise ValueError(f"{command}: {answer.strip()}")
     return answer
