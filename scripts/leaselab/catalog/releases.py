@@ -57,13 +57,6 @@ class Releases(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         gone = {word: release for release, held in self.until.items() for word in held}
         return {word: (first.get(word, ""), gone.get(word, "")) for word in (*first, *gone)}
 
-    def known(self, words: Mapping[str, str]) -> list[tuple[str, str, str]]:
-        """What is said of words: with the place of each, as `bounds` takes them."""
-        said = self.by_word()
-        return [
-            (*said[word], f"{word} ({where})") for word, where in words.items() if word in said
-        ]
-
 
 class Release(NamedTuple):
     """A release as far as it is known."""
@@ -81,6 +74,13 @@ def releases_of(kind: str) -> Releases | None:
     if not path.exists():
         return None
     return build(Releases, read_yaml(path)[f"{kind}_releases"], f"role {kind}: releases")
+
+
+def needs_of(kind: str, words: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """What a server's releases say of words: with the place of each, as `bounds` takes them."""
+    declared = releases_of(kind)
+    said = declared.by_word() if declared else {}
+    return [(*said[word], f"{word} ({at})") for word, at in words.items() if word in said]
 
 
 def numbers(release: str) -> Number:

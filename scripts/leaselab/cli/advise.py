@@ -31,7 +31,8 @@ from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.known_costs import kinds_of_objects, known_costs
-from leaselab.inputs.own import Own, read_own
+from leaselab.inputs.own import read_own
+from leaselab.inputs.reader import Own
 from leaselab.model.advice import Advice, Cost, MeasuredCost
 from leaselab.model.errors import LeaselabError, Outcome, regression, usage_error
 from leaselab.model.server import server_name

@@ -18,10 +18,11 @@ from leaselab.inputs.clients.file import Clients, read_clients
 from leaselab.inputs.clients.load import with_clients
 from leaselab.inputs.keama import read_with_keama
 from leaselab.inputs.leases import read_leases
-from leaselab.inputs.own import Own, read_own, write_own
+from leaselab.inputs.own import read_own, write_own
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.load import ORDERS, Asked, with_queries
 from leaselab.inputs.queries.zones import read_zone
+from leaselab.inputs.reader import Own
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.replay import MOST_MINUTES, REPLAY
 

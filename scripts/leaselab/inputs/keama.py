@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,9 @@ from leaselab.catalog.kept_scenarios import keep_bytes
 from leaselab.catalog.plain_file import content_of, not_read
 from leaselab.inputs.commented_json import read_commented_json
 from leaselab.inputs.leases import Leases
-from leaselab.inputs.own import Own, own_of
+from leaselab.inputs.own import own_of
 from leaselab.inputs.own_files import MOST_BYTES
+from leaselab.inputs.reader import Asked, Own
 from leaselab.model.errors import usage_error
 
 _FOLDERS = "/usr/local/sbin:/usr/sbin"
@@ -41,7 +42,7 @@ def read_with_keama(
     made, failed = _converted(file, family)
     document = read_commented_json(folder / f"{keep_bytes(folder, made, 'json')}.json")
     dropped = dict.fromkeys(_drop_nameless(document.top))
-    own = own_of(document, without, leases)
+    own = own_of(document, Asked(without=without, leases=leases))
     said = [f"keama: {failed} statements have no counterpart"] if failed else []
     return replace(own, changes=[*said, *dropped, *own.changes])
 
@@ -73,7 +74,7 @@ def _converted(file: Path, family: int) -> tuple[bytes, int]:
     return done.stdout, done.returncode
 
 
-def _drop_nameless(value: Any) -> Any:  # noqa: ANN401  # any JSON value
+def _drop_nameless(value: Any) -> Iterator[str]:  # noqa: ANN401  # any JSON value
     """Drop reservations without an identifier, which Kea refuses; yield what they were.
 
     keama makes them of hosts that are known by an option, such as a client identifier.

@@ -1,8 +1,7 @@
 """A user's own configuration as a scenario: the lab's form of the file, and the load that fits.
 
-What a server's language means is its role's to say: package ``own`` of the role reads a
-configuration that has been parsed.  What is made of it is kept by its content beside the
-checkout's builds, so that a result names the very file that was measured.
+What a server's language means is its reader's to say.  What is made of a file is kept by its
+content beside the checkout's builds, so that a result names the very file that was measured.
 """
 
 from __future__ import annotations
@@ -11,38 +10,36 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from inspect import signature
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import yaml
-from msgspec import Struct
+from msgspec.structs import replace
 
 from leaselab.catalog.catalogue import LOADS
-from leaselab.catalog.decoding import build
 from leaselab.catalog.kept_scenarios import keep, keep_bytes, kept_beside, write_family
 from leaselab.inputs import dhcpd, dnsmasq, kea, named
 from leaselab.inputs.commented_json import Document, read_commented_json
-from leaselab.inputs.configuration import Configuration, refused, servers
+from leaselab.inputs.configuration import refused, servers
 from leaselab.inputs.known_costs import kinds_of_objects, known_costs
-from leaselab.inputs.leases import Filling, Leases
+from leaselab.inputs.leases import Leases
 from leaselab.inputs.own_files import OwnFiles, UnreadError
 from leaselab.inputs.own_form import with_others
-from leaselab.inputs.own_kinds import MOST_CLIENTS
 from leaselab.inputs.queries.load import OF_DATA
 from leaselab.inputs.queries.of_zones import queries_of
 from leaselab.inputs.queries.zones import Zone, keep_zones, zone_of
+from leaselab.inputs.reader import Asked, Own, Reader, Text, TextReader, Tree
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedure import AT_START
 
-READERS: Mapping[str, ModuleType] = {
-    "kea": kea,
+TREE_READERS: Mapping[str, Reader[Tree]] = {"kea": kea}
+TEXT_READERS: Mapping[str, TextReader] = {
     "bind9": named,
     "dnsmasq": dnsmasq,
     "isc_dhcpd": dhcpd,
 }
-"""What reads a server's own configurations, by its kind."""
+READERS: Mapping[str, Reader[Tree] | TextReader] = {**TREE_READERS, **TEXT_READERS}
+"""What reads a server's configurations, by its kind: of trees, of texts, and all."""
 _OTHER_ROLES = (
     "name the primary's file; for a resolver see leaselab list --scenarios '*-recursive*'"
 )
@@ -68,52 +65,6 @@ _WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
 """What is raised where a configuration has a value of another type than its server's."""
 
 
-class Own(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a role makes of a configuration."""
-
-    kind: str
-    """Kind of server: the role."""
-    holder: str = ""
-    """Name of the object that holds the configuration; empty for a language without it."""
-    server: dict[str, Any]
-    """The server's object in the form in which the lab runs it."""
-    options: dict[str, Any] = {}
-    """Options of the role that the file decides."""
-    beside: dict[str, dict[str, Any]] = {}
-    """Roles that serve beside it."""
-    changes: list[str]
-    """What was changed, each with its path."""
-    left_out: list[str]
-    """What was left out as that was asked for."""
-    load: str
-    """The load of the catalogue that it is like."""
-    kinds: list[dict[str, Any]] = []
-    """Kinds of clients, as leaseload reads them."""
-    addresses: int = 0
-    """Addresses that its pools have for them."""
-    informs: bool = False
-    """Whether the clients ask for options alone, as the server has no leases for them."""
-    refuses: bool = False
-    """Whether the server refuses some clients by chance: each counts as a loss."""
-    zones: dict[str, str] = {}
-    """Files of the zones that it serves, by their names with a last dot."""
-    zones_beside: list[tuple[str, str]] = []
-    """Zones that it has and nobody asks for, each with its file."""
-    within: list[str] = []
-    """Folders that files which its zones include may lie in."""
-    unserved: list[str] = []
-    """Parts whose clients would get no answer, and why, each with its place in the file."""
-    releases: list[str] = []
-    """Which releases of its server take it, each with what not all of them have."""
-    filling: Filling | None = None
-    """The leases with which the server begins; None for none."""
-
-    @property
-    def clients(self) -> int:
-        """How many clients there are."""
-        return sum(int(kind["clients"]) for kind in self.kinds)
-
-
 def read_own(
     file: Path,
     without: Sequence[str] = (),
@@ -133,10 +84,10 @@ def read_own(
     answers no client.
     """
     files = OwnFiles(file, _names(), also, root)
-    own = _of_text(files, without, leases, view)
+    asked = Asked(without=without, leases=leases, view=view)
+    own = _of_text(files, asked)
     if own is None:
-        own = own_of(read_commented_json(files.file, files.place), without, leases)
-        _with_view(own.kind, view)
+        own = own_of(read_commented_json(files.file, files.place), asked)
     if leases is not None:
         _check_filled(own, files.file)
     if not own.kinds and not own.zones:
@@ -177,10 +128,8 @@ def _check_filled(own: Own, file: Path) -> None:
         )
 
 
-def _of_text(
-    files: OwnFiles, without: Sequence[str], leases: Leases | None, view: str
-) -> Own | None:
-    """Read a file in the language of a role that recognises its text; None where none does."""
+def _of_text(files: OwnFiles, asked: Asked) -> Own | None:
+    """Read a file in the language of a server; None where it is JSON."""
     file = files.file
     try:
         text = files.decoded(file)
@@ -194,19 +143,14 @@ def _of_text(
             where=f"{file}:1",
             todo="save it as UTF-8 without one",
         )
-    of_text = {
-        kind: package for kind, package in READERS.items() if hasattr(package, "RECOGNISED")
-    }
-    named = [kind for kind, package in of_text.items() if file.name in package.FILES]
-    seen = [kind for kind, package in of_text.items() if package.RECOGNISED.search(text)]
+    named = [kind for kind, reader in TEXT_READERS.items() if file.name in reader.FILES]
+    seen = [kind for kind, reader in TEXT_READERS.items() if reader.RECOGNISED.search(text)]
     for kind in [*named, *seen][:1]:
-        words = _with_view(kind, view)
-        read = of_text[kind].read(text, without, MOST_CLIENTS, files, leases, **words)
+        _check_views(kind, asked)
+        own = TEXT_READERS[kind].read(Text(text, files), asked)
         encoding = "a file: UTF-8 instead of Windows-1252 or Latin-1"
-        changes = [*read["changes"], *([encoding] if files.recoded else [])]
-        within = [str(folder) for folder in files.within]
-        made = {"kind": kind, **read, "changes": changes, "within": within}
-        return build(Own, made, str(file))
+        changes = [*own.changes, *([encoding] if files.recoded else [])]
+        return replace(own, changes=changes, within=[str(folder) for folder in files.within])
     raise usage_error(
         "not a configuration of a server that Leaselab knows",
         where=str(file),
@@ -215,24 +159,19 @@ def _of_text(
     )
 
 
-def _with_view(kind: str, view: str) -> dict[str, str]:
-    """The argument for a view; refuses it where a server has none."""
-    if not view:
-        return {}
-    if "view" not in signature(_reader(kind).read).parameters:
+def _check_views(kind: str, asked: Asked) -> None:
+    """Refuse the name of a view where a server has none."""
+    if asked.view and not READERS[kind].HAS_VIEWS:
         raise usage_error(
             "its server has no views",
-            where=f"--view {view}",
+            where=f"--view {asked.view}",
             found=kind,
             wanted="a named.conf, or no --view",
         )
-    return {"view": view}
 
 
-def own_of(
-    document: Document, without: Sequence[str] = (), leases: Leases | None = None
-) -> Own:
-    """What a role makes of a configuration that has been parsed; errors as of `read_own`."""
+def own_of(document: Document, asked: Asked) -> Own:
+    """What a reader makes of a configuration that has been parsed; errors as of `read_own`."""
     kinds = kinds_of_objects()
     held = list(servers(document.top, kinds))
     unread = [
@@ -256,11 +195,13 @@ def own_of(
         )
     [configuration] = held
     kind = kinds[configuration.name]
+    _check_views(kind, asked)
     configuration.check({"": "an object"})
     configuration.check(known_costs()[kind].values)
-    read = _read(_reader(kind), configuration, without, leases, unread)
-    made = {"kind": kind, "holder": configuration.name, **read}
-    return build(Own, made, str(document.spot))
+    try:
+        return TREE_READERS[kind].read(Tree(configuration, unread), asked)
+    except _WRONG as error:
+        raise refused(configuration.whole) from error
 
 
 def write_own(own: Own, file: Path, scenarios: Path) -> str:
@@ -372,33 +313,6 @@ def _read_zones(
     return read
 
 
-def _read(
-    package: ModuleType,
-    configuration: Configuration,
-    without: Sequence[str],
-    leases: Leases | None,
-    unread: Sequence[UnreadError],
-) -> dict[str, Any]:
-    try:
-        read: dict[str, Any] = package.read(
-            configuration, without, MOST_CLIENTS, leases, unread
-        )
-    except _WRONG as error:
-        raise refused(configuration.whole) from error
-    return read
-
-
 def _names() -> list[str]:
     """Names that configurations have, of all servers."""
     return [name for reader in READERS.values() for name in reader.FILES]
-
-
-def _reader(kind: str) -> ModuleType:
-    """What reads the configurations of a kind of server."""
-    if kind not in READERS:
-        raise usage_error(
-            "no configurations of this server are read",
-            where=kind,
-            wanted=" or ".join(READERS),
-        )
-    return READERS[kind]

@@ -6,9 +6,9 @@ import ipaddress
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Required, TypedDict, TypeVar
 
-from leaselab.model.pool import POOL_USE_LIMIT
+from leaselab.model.pool import POOL_USE_LIMIT, Address
 
 MOST_CLIENTS = 100_000
 """Clients that a configuration has of its own at the most; fewer where its pools are small."""
@@ -20,21 +20,78 @@ INFORMING = 1000
 """Clients of a subnet that ask for options alone, of a server that has no leases."""
 _ALONE = 1024
 """Clients of a subnet that have a kind each."""
-_ASKED = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}
+_ASKED: Mapping[int, Value] = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}
 """Options that clients ask for: mask, routers, DNS and the like."""
-_SENT = ("options", "agent")
-"""What clients send of their own, and their relay of them."""
 RESERVED = "reserved"
 """What clients with reservations are called in the names of their kinds."""
 _LINK_SELECTION = 5
 """Sub-option of option 82 that names the subnet (RFC 3527): the relay has the lab's address."""
 
 
+Field = TypeVar("Field")
+Piece = TypeVar("Piece")
+Prefix = ipaddress.IPv4Network | ipaddress.IPv6Network
+Listed = Literal["macs", "duids"]
+"""A list of the identities of clients."""
+LISTS: tuple[Listed, ...] = ("macs", "duids")
+Sent = Literal["options", "agent"]
+"""What clients send of their own, and their relay of them."""
+Value = tuple[int, str]
+"""A code of an option, and its value as leaseload reads it."""
+
+
+class InList(NamedTuple):
+    """A client that is listed by its identity."""
+
+    word: Listed
+    value: str
+
+
+class Telling(NamedTuple):
+    """A client that is known by what it, or its relay, sends."""
+
+    word: Sent
+    value: Value
+
+
+Identity = InList | Telling
+
+
+class Having(TypedDict, total=False):
+    """What clients of a kind have."""
+
+    clients: Required[int]
+    macs: list[str]
+    duids: list[str]
+    options: list[Value]
+    agent: list[Value]
+    want: str
+    """Kinds of leases that they ask for: address, prefix, both or options."""
+
+
+class ClientKind(TypedDict, total=False):
+    """A kind of clients as leaseload reads it."""
+
+    name: Required[str]
+    clients: Required[int]
+    macs: list[str]
+    duids: list[str]
+    options: list[list[int | str]]
+    agent: list[list[int | str]]
+    want: str
+    relay: str
+
+
 class Place(Protocol):
     """A subnet: its prefix, and the address of a relay in it."""
 
-    prefix: ipaddress.IPv4Network | ipaddress.IPv6Network
-    relay: ipaddress.IPv4Address | ipaddress.IPv6Address
+    @property
+    def prefix(self) -> Prefix:
+        """Where its clients have their addresses."""
+
+    @property
+    def relay(self) -> Address:
+        """The relay that they come through."""
 
 
 class Kinds:
@@ -43,46 +100,47 @@ class Kinds:
     def __init__(self, family: int) -> None:
         """Begin without any."""
         self.family = family
-        self.kinds: list[dict[str, Any]] = []
+        self.kinds: list[ClientKind] = []
         self._unserved: dict[str, None] = {}
-        self._reserved: dict[tuple[str, str, str], tuple[Place, list[Any], dict[str, Any]]] = {}
+        self._reserved: dict[tuple[str, str, str], tuple[Place, list[Identity]]] = {}
 
-    def add(self, place: Place, own: Mapping[str, Any], of: str = "") -> None:
+    def add(self, place: Place, own: Having, of: str = "") -> None:
         """Add a kind of clients of a subnet; `own` is what they have, `of` what they are."""
-        options = dict([_ASKED[self.family], *own.get("options", ())])
-        kind = {
+        kind: ClientKind = {
             "name": kind_name(place, *([of] if of else [])),
-            **own,
-            "options": [[code, value] for code, value in options.items()],
+            "clients": own["clients"],
+            "options": written(dict([_ASKED[self.family], *own.get("options", ())]).items()),
         }
+        for word in LISTS:
+            if word in own:
+                kind[word] = own[word]
         agent = list(own.get("agent", ()))
         if self.family == 4:
-            agent.insert(0, [_LINK_SELECTION, f"hex:{place.relay.packed.hex()}"])
+            agent.insert(0, (_LINK_SELECTION, f"hex:{place.relay.packed.hex()}"))
         else:
             kind["relay"] = str(place.relay)
         if agent:
-            kind["agent"] = agent
-        if kind.get("want") == "address":
-            del kind["want"]
+            kind["agent"] = written(agent)
+        if own.get("want", "address") != "address":
+            kind["want"] = own["want"]
         self.kinds.append(kind)
 
-    def reserve(self, place: Place, word: str, value: object, own: Mapping[str, Any]) -> None:
-        """Note a client with a reservation: `word` (macs, duids, _SENT) is what it has.
-
-        `own` is what clients of its kind have as well; `add_reserved` adds what was noted.
-        """
-        key = (str(place.relay), word, str(own))
-        self._reserved.setdefault(key, (place, [], dict(own)))[1].append(value)
+    def reserve(self, place: Place, client: Identity, want: str = "address") -> None:
+        """Note a client with a reservation; `add_reserved` adds what was noted."""
+        key = (str(place.relay), client.word, want)
+        self._reserved.setdefault(key, (place, []))[1].append(client)
 
     def add_reserved(self) -> None:
         """Add the kinds of clients that have the reservations."""
-        for (_, word, _), (place, values, own) in self._reserved.items():
-            more = len(values) - (_ALONE if word in _SENT else MOST_LISTED)
-            if more > 0:
+        for (_, _, want), (place, clients) in self._reserved.items():
+            most = _ALONE if isinstance(clients[0], Telling) else MOST_LISTED
+            if len(clients) > most:
+                more = len(clients) - most
                 self.say(f"{place.prefix}: {more} more reservations have no client")
-            for part in _parts(word, values):
-                has = [*own.get(word, ()), *part] if word in _SENT else part
-                self.add(place, {**own, "clients": len(part), word: has}, RESERVED)
+            # Those that differ in an option have a kind each.
+            each = 1 if isinstance(clients[0], Telling) else MOST_LISTED
+            for at in range(0, min(len(clients), most), each):
+                self.add(place, _having(clients[at : at + each], want), RESERVED)
 
     def say(self, reason: str) -> None:
         """Note a part of the file whose clients get no answer, once."""
@@ -96,6 +154,13 @@ class Kinds:
     def addresses(self, wanted: int) -> int:
         """Addresses that there are for the clients; `wanted` is the size of the pools."""
         return max(wanted, 2 * sum(int(kind["clients"]) for kind in self.kinds))
+
+
+def listing(own: Having, word: Listed, listed: list[str]) -> Having:
+    """The same for those clients alone whose identities are in a list."""
+    own = {**own, "clients": len(listed)}
+    own[word] = listed
+    return own
 
 
 def kind_name(place: Place, *of: str) -> str:
@@ -129,9 +194,9 @@ def divided(clients: int, rooms: Sequence[int]) -> list[int]:
     return [bisect_right(ends, number * ends[-1] // served) for number in range(served)]
 
 
-def joined(parts: Iterable[Mapping[Any, Sequence[Any]]]) -> dict[Any, list[Any]]:
+def joined(parts: Iterable[Mapping[Field, Sequence[Piece]]]) -> dict[Field, list[Piece]]:
     """Return what several parts of a test ask for, together: pieces by their fields."""
-    every: dict[Any, list[Any]] = {}
+    every: dict[Field, list[Piece]] = {}
     for part in parts:
         for field, pieces in part.items():
             every.setdefault(field, []).extend(pieces)
@@ -151,14 +216,23 @@ def numbered(base: bytes, free: Sequence[int], numbers: Iterable[int]) -> Iterat
         yield bytes(filled)
 
 
-def _parts(word: str, values: list[Any]) -> Iterable[list[Any]]:
-    """Clients of one kind: those that differ in an option have a kind each."""
-    if word in _SENT:
-        return ([value] for value in values[:_ALONE])
-    return [values[:MOST_LISTED]]
+def _having(clients: Sequence[Identity], want: str) -> Having:
+    """What some clients of one kind have."""
+    own: Having = {"clients": len(clients), "want": want}
+    for client in clients:
+        if isinstance(client, Telling):
+            own.setdefault(client.word, []).append(client.value)
+        else:
+            own.setdefault(client.word, []).append(client.value)
+    return own
 
 
-def relay_in(prefix: Any, routers: Iterable[str]) -> Any:  # noqa: ANN401  (of either family)
+def written(values: Iterable[Value]) -> list[list[int | str]]:
+    """Options as JSON has them."""
+    return [[code, value] for code, value in values]
+
+
+def relay_in(prefix: Prefix, routers: Iterable[str]) -> Address:
     """Address of a relay that is in a subnet: its router's, or the first."""
     for word in routers:
         try:

@@ -17,7 +17,8 @@ from leaselab.inputs.advice import Given, Judge, judges
 from leaselab.inputs.commented_json import Array, Document, as_document
 from leaselab.inputs.configuration import Match
 from leaselab.inputs.known_costs import Rewriting
-from leaselab.inputs.own import Own, own_of, write_own
+from leaselab.inputs.own import own_of, write_own
+from leaselab.inputs.reader import Asked, Own
 from leaselab.measure.generators import adapter_of
 from leaselab.model.advice import Advice, OwnCost
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
@@ -158,9 +159,9 @@ def own_without(own: Own, name: str, given: Given) -> tuple[Own, list[str]]:
     out, and where clients would get no answer then.
     """
     document = as_document({own.holder: own.server}, name)
-    before = own_of(document)
+    before = own_of(document, Asked())
     changes = _take_out(document, name, given)
-    after = own_of(as_document(document.top, name))
+    after = own_of(as_document(document.top, name), Asked())
     lost = [reason for reason in after.unserved if reason not in before.unserved]
     if lost:
         raise usage_error("without it, clients would get no answer", found=lost[0])

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
+from typing import NamedTuple
 
-from leaselab.inputs.dhcpd.classes import LISTED, SENT, Classes, members
+from leaselab.inputs import own_kinds
+from leaselab.inputs.dhcpd.classes import LISTED, SENT, Classes, Form, members
 from leaselab.inputs.dhcpd.places import (
+    Leased,
+    Place,
+    What,
     fixed,
     hosts_of,
     identity_of,
     places_of,
 )
-from leaselab.inputs.dhcpd.reserved import Hosts
-from leaselab.inputs.dhcpd.rules import Rules, member
+from leaselab.inputs.dhcpd.reserved import Hosts, Pool
+from leaselab.inputs.dhcpd.rules import Refusal, Rules, member
 from leaselab.inputs.dhcpd.shares import Shares
-from leaselab.inputs.dhcpd.statements import every
-from leaselab.inputs.leases import Filling
+from leaselab.inputs.dhcpd.statements import Statement, every
+from leaselab.inputs.leases import Filling, Leases
 from leaselab.inputs.own_kinds import (
     INFORMING,
     MOST_ADDRESSES,
     RESERVED,
+    Having,
     Kinds,
+    listing,
     pool_share,
 )
 
@@ -34,10 +42,20 @@ _MOST_ALONE = 1024
 """Clients of a class in one pool that have a kind each."""
 
 
+class _Ruled(NamedTuple):
+    """A pool: its ranges, whom it admits, and where it stands."""
+
+    ranges: Sequence[Leased]
+    rules: Rules
+    spot: str
+
+
 class Clients(Kinds):
     """Kinds of clients that dhcpd answers, and clients that it would not answer."""
 
-    def __init__(self, statements, family, most, leases):
+    def __init__(
+        self, statements: Sequence[Statement], family: int, most: int, leases: Leases | None
+    ) -> None:
         """At most `most` clients take half of the free addresses, by the sizes of pools.
 
         `leases` are those that there are, None without any.
@@ -47,28 +65,30 @@ class Clients(Kinds):
         self._places = list(places_of(statements, word))
         hosts = [(host, identity_of(host, family)) for host in hosts_of(statements)]
         pools = [ranges for place in self._places for ranges, *_ in place.pools]
-        self.filling = leases and Filling(
-            leases,
-            family,
-            [held for ranges in pools for _, held in ranges],
-            fixed(host for host, _ in hosts),
-        )
+        self.filling = None
+        if leases is not None:
+            every_range = [held for ranges in pools for _, held in ranges]
+            self.filling = Filling(leases, family, every_range, fixed(one for one, _ in hosts))
         wanted = sum(_most(self._free(ranges)) for ranges in pools)
         share = pool_share(wanted, most)
         self._classes = Classes(statements, family)
-        for place in self._places:
-            place.pools = [
-                (ranges, Rules(rules, self._classes), spot)
+        self._pools = {
+            place: [
+                _Ruled(ranges, Rules(rules, self._classes), spot)
                 for ranges, rules, spot in place.pools
             ]
+            for place in self._places
+        }
         self._forms = {name: _sorted(one.forms()) for name, one in self._classes.items()}
         asked = {member(rule) for rule in every(statements) if rule.name == "allow"}
         self._spread = [
             name for name, forms in self._forms.items() if any(forms) and name not in asked
         ]
-        self._used, self._refused, self._come, self._turn = 0, {}, set(), 0
+        self._used = self._turn = 0
+        self._refused: dict[str, Refusal] = {}
+        self._come: set[str] = set()
         self._shares = Shares(self._classes, family)
-        identities = [identity[1] for _, identity in hosts if identity]
+        identities = [identity.value for _, identity in hosts if identity]
         self._taken = {one if isinstance(one, str) else one[-1] for one in identities}
         self._hosts = Hosts(self, hosts, self._places, self._classes, self._shares)
         for place in self._places:
@@ -87,7 +107,7 @@ class Clients(Kinds):
                 self._of_none(name)
         self.size = self.addresses(wanted)
 
-    def _of_none(self, name):
+    def _of_none(self, name: str) -> None:
         """Note why a class has no clients."""
         one = self._classes[name]
         if name in self._refused:
@@ -104,21 +124,22 @@ class Clients(Kinds):
             why = "no client was worked out for its test"
         self.say(f"{one.statement.spot}: {' '.join(one.statement.words)}: {why}")
 
-    def _free(self, ranges):
+    def _free(self, ranges: Iterable[Leased]) -> dict[What, int]:
         """How many addresses and prefixes of some ranges are free."""
-        free = {"address": 0, "prefix": 0}
+        free: dict[What, int] = {"address": 0, "prefix": 0}
         for what, (first, last, _, length) in ranges:
             size = (last - first + 1) >> ((32 if self.family == 4 else 128) - length)
             free[what] += size - (self.filling.within(first, last) if self.filling else 0)
         return free
 
-    def _of_pools(self, place, share):
+    def _of_pools(self, place: Place, share: float) -> None:
         """Clients without a reservation, as many as a share of the pools that admit them.
 
         Half of those in a pool for all are in classes.
         """
-        clients, wants, open_ = 0, {"address": 0, "prefix": 0}, {}
-        for ranges, rules, spot in place.pools:
+        clients, wants = 0, self._free(())
+        open_: dict[tuple[tuple[str, ...], ...], Rules] = {}
+        for ranges, rules, spot in self._pools[place]:
             sizes = self._free(ranges)
             if not any(sizes.values()):
                 self.say(f"{spot}: {place.prefix}: its pool has no free address")
@@ -131,7 +152,9 @@ class Clients(Kinds):
                 open_[rules.said] = rules
             elif not (
                 self._in_classes(place, room, [rules], _wanted(sizes))
-                or self._outside(place, {"clients": room, **_wanted(sizes)}, rules, refusal)
+                or self._outside(
+                    place, {"clients": room, "want": _wanted(sizes)}, rules, refusal
+                )
                 or self._hosts.admits_roaming(rules)
             ):
                 why = refusal.said("its pool is for other clients")
@@ -141,9 +164,11 @@ class Clients(Kinds):
         clients -= self._in_classes(place, clients // 2, open_.values(), _wanted(wants))
         own = self._admitted({"clients": clients}, open_.values())[0] if clients else None
         if own is not None:
-            self.add(place, {**own, **_wanted(wants)})
+            self.add(place, {**own, "want": _wanted(wants)})
 
-    def _in_classes(self, place, clients, pools, want):
+    def _in_classes(
+        self, place: Place, clients: int, pools: Collection[Rules], want: str
+    ) -> int:
         """Divide clients among the classes that some pools admit; return how many there are.
 
         They are the classes that a pool names, and those that none names.
@@ -157,11 +182,12 @@ class Clients(Kinds):
         names.sort(key=lambda name: not self._forms[name][0])
         left = clients
         for number, name in enumerate(names):
-            part = {"clients": math.ceil(left / (len(names) - number)), **want}
+            each = math.ceil(left / (len(names) - number))
+            part: Having = {"clients": each, "want": want}
             left -= self._in_class(place, name, part, pools)
         return clients - left
 
-    def _next(self):
+    def _next(self) -> list[str]:
         """The classes that no pool names, for a pool: others for each where there are many."""
         most = max(1, MOST_KINDS // len(self._places))
         if len(self._spread) <= most:
@@ -170,7 +196,7 @@ class Clients(Kinds):
         turn = self._turn % len(self._spread)
         return [*self._spread[turn:], *self._spread[:turn]][:most]
 
-    def _outside(self, place, part, rules, refusal):
+    def _outside(self, place: Place, part: Having, rules: Rules, refusal: Refusal) -> int:
         """Add clients that are not in the class that refuses others; return how many."""
         name = member(refusal.statement) or "".join(refusal.statement.words[1:2]).strip('"')
         forms = self._classes[name].forms_outside() if name in self._classes else ()
@@ -181,22 +207,25 @@ class Clients(Kinds):
                 return own["clients"]
         return 0
 
-    def _fits(self, name, pools):
+    def _fits(self, name: str, pools: Collection[Rules]) -> bool:
         """Whether some pools admit a client of a class; notes why not."""
         for form in islice(chain(*self._forms.get(name, ())), _TRIED):
-            if form["identity"] in self._taken:
+            if form.identity in self._taken:
                 continue
             admitted, refusal = self._admitted(self._some(form), pools)
             if admitted:
                 return True
-            self._refused.setdefault(name, refusal)
+            if refusal is not None:
+                self._refused.setdefault(name, refusal)
         return False
 
-    def _some(self, form):
+    def _some(self, form: Form) -> Having:
         """What the first clients with a form have."""
-        return members(form, 1 if form["identity"] else 2, self._used * self._shares.is_limited)
+        return members(form, 1 if form.identity else 2, self._used * self._shares.is_limited)
 
-    def _admitted(self, own, pools):
+    def _admitted(
+        self, own: Having, pools: Collection[Rules]
+    ) -> tuple[Having | None, Refusal | None]:
         """What clients of a kind have without those that pools refuse, and why they do.
 
         None for no clients, and for no refusal.
@@ -210,7 +239,7 @@ class Clients(Kinds):
         if word in own:
             pairs = zip(own[word], refusals, strict=True)
             listed = [held for held, one in pairs if one is None]
-            own = own | {"clients": len(listed), word: listed}
+            own = listing(own, word, listed)
             if not listed:
                 return None, why
         elif why is not None:
@@ -218,13 +247,13 @@ class Clients(Kinds):
         served, *_, full = self._shares.charged(own)
         return served, why or full
 
-    def add(self, place, own, of=""):
+    def add(self, place: own_kinds.Place, own: Having, of: str = "") -> None:
         """Add a kind as `Kinds.add`, and note what leases of classes its clients share."""
         if of != RESERVED:
             self._shares.take(own)
         super().add(place, own, of)
 
-    def _in_class(self, place, name, part, pools):
+    def _in_class(self, place: Place, name: str, part: Having, pools: Collection[Rules]) -> int:
         """Add clients of a class, as many as a part has; return how many there are."""
         made = self._in_class_alone(place, name, part, pools)
         many, clients = self._forms[name][1], part["clients"]
@@ -244,53 +273,59 @@ class Clients(Kinds):
             self._come.add(name)
         return made
 
-    def _in_class_alone(self, place, name, part, pools):
+    def _in_class_alone(
+        self, place: Place, name: str, part: Having, pools: Collection[Rules]
+    ) -> int:
         """Add those clients of a class of which each has a form of its own, as `_in_class`."""
-        word, listed, made, clients = LISTED[self.family], [], 0, part["clients"]
+        word, made, clients = LISTED[self.family], 0, part["clients"]
+        listed: list[str] = []
         alone, _ = self._forms[name]
         for _ in range(min(len(alone), clients + _TRIED)):
             if made == clients or made - len(listed) == _MOST_ALONE:
                 break
             form = alone.popleft()
-            if form["identity"] in self._taken:
+            if form.identity in self._taken:
                 continue  # each of these is in one place at a time
             own, _ = self._admitted(members(form, 1, 0), pools)
             if own is None:
                 alone.append(form)
                 continue
-            self._taken.add(form["identity"])
+            self._taken.add(form.identity)
             made += 1
-            if own.keys() & SENT:
+            if any(key in own for key in SENT):
                 self.add(place, part | own, name)
             else:
                 listed += own[word]
         if listed:
-            self.add(place, part | {"clients": len(listed), word: listed}, name)
+            self.add(place, listing(part, word, listed), name)
         return made
 
-    def _of_many(self, forms, clients, pools):
+    def _of_many(
+        self, forms: Sequence[Form], clients: int, pools: Collection[Rules]
+    ) -> tuple[Having | None, Refusal | None, int]:
         """What clients have that take one of some forms, or of addresses each of them.
 
         None for no clients.  With it is why some are refused, as of `_admitted`, and the number
         of forms that were tried.
         """
         first = forms[0]
-        if "address" not in first:
+        if first.address is None:
             own = members(first, clients, self._used * self._shares.is_limited)
             self._used += clients * self._shares.is_limited
             return *self._admitted(own, pools), 1
-        same = {**first, "address": ()}
-        forms = [form for form in islice(forms, clients) if {**form, "address": ()} == same]
-        word, listed = LISTED[self.family], []
+        same = first._replace(address=None)
+        forms = [one for one in islice(forms, clients) if one._replace(address=None) == same]
+        word = LISTED[self.family]
+        listed: list[str] = []
         for number, form in enumerate(forms):
             each = clients // len(forms) + (number < clients % len(forms))
             listed += members(form, each, self._used)[word]
             self._used += each
         listed = [one for one in listed if one not in self._taken]
-        own = {**members(first, 1, 0), "clients": len(listed), word: listed}
+        own = listing(members(first, 1, 0), word, listed)
         return *(self._admitted(own, pools) if listed else (None, None)), len(forms)
 
-    def _admits_unknown(self, rules):
+    def _admits_unknown(self, rules: Rules) -> bool:
         """Whether a pool is for clients without a reservation."""
         _, refusal = self._admitted({"clients": 2}, [rules])
         return refusal is None or any(
@@ -299,31 +334,31 @@ class Clients(Kinds):
             for form in islice(chain(*self._forms.get(name, ())), _TRIED)
         )
 
-    def _of_hosts(self):
+    def _of_hosts(self) -> None:
         """Clients that have the reservations."""
         pools = [
-            (place, ranges, rules, self._admits_unknown(rules), _most(self._free(ranges)))
+            Pool(place, ranges, rules, self._admits_unknown(rules), _most(self._free(ranges)))
             for place in self._places
-            for ranges, rules, _ in place.pools
+            for ranges, rules, _ in self._pools[place]
         ]
         self._hosts.add(pools)
 
 
-def _wanted(sizes):
+def _wanted(sizes: Mapping[What, int]) -> str:
     """What clients of pools of these sizes ask for."""
     is_both = all(sizes.values())
-    return {"want": "both" if is_both else max(sizes, key=lambda name: sizes[name])}
+    return "both" if is_both else max(sizes, key=lambda name: sizes[name])
 
 
-def _sorted(forms):
+def _sorted(forms: Iterable[Form]) -> tuple[deque[Form], deque[Form]]:
     """Forms of one client alone, and those of many."""
-    alone, many = deque(), deque()
+    alone, many = deque[Form](), deque[Form]()
     for form in forms:
-        (alone if form["identity"] else many).append(form)
+        (alone if form.identity else many).append(form)
     return alone, many
 
 
-def _most(sizes):
+def _most(sizes: Mapping[What, int]) -> int:
     """How many clients a pool has room for."""
     held = [size for size in sizes.values() if size]
     return min(*held, MOST_ADDRESSES) if held else 0

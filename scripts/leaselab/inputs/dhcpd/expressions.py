@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 
 from leaselab.inputs.dhcpd.patterns import ALTERNATIVES, samples
-from leaselab.inputs.dhcpd.reader import ANY, CALLS, HARDWARE
+from leaselab.inputs.dhcpd.reader import ANY, CALLS, HARDWARE, Anything, Field, Node, Piece
 from leaselab.inputs.own_kinds import joined
 
 _PLAIN_PATTERN = re.compile(rb"(?:[\w :/.*+?^$|()\[\]-]|\\\.)*")
@@ -25,24 +26,27 @@ _FILLERS = 8
 _GIADDR, _CHADDR, _MAC_SIZE = 24, 28, 6
 """Where the addresses of the relay and the hardware are in a message, and the size of the last
 (bytes)."""
-_LEAVES = ("option", "exists", "value", "number")
+Packet = Mapping[Field, bytes]
+"""What is known of a client's message."""
+Pieces = Mapping[Field, list[Piece]]
+"""What a client has to send."""
 
 
 class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
     """The value of an expression for a client is not known."""
 
 
-def holds(node, packet):
+def holds(node: Node, packet: Packet) -> bool:
     """Whether a condition holds for a packet; raises Unknown where that is not known."""
     possible = _answers(node, packet)
     if True in possible and len(possible) > 1:
-        raise Unknown(node[0])
+        raise Unknown(node.kind)
     return True in possible
 
 
-def _answers(node, packet):
+def _answers(node: Node, packet: Packet) -> set[bool | None]:
     """The answers that dhcpd may find to a condition; None for none, which is not the other."""
-    kind, *parts = node
+    kind, parts = node.kind, node.parts
     if kind in ("and", "or"):
         found, *others = (_answers(part, packet) for part in parts)
         for more in others:
@@ -51,35 +55,36 @@ def _answers(node, packet):
     if kind == "not":
         return {None if one is None else not one for one in _answers(parts[0], packet)}
     try:
-        return {_answer(kind, parts, packet)}
+        return {_answer(node, packet)}
     except Unknown:
         return {True, False, None}
 
 
-def needed(node):
+def needed(node: Node) -> list[tuple[Node, bytes]] | None:
     """Values of expressions of which a condition needs one; None where that is not known."""
-    kind, *parts = node
+    kind, parts = node.kind, node.parts
     if kind == "=":
         for one, other in (parts, parts[::-1]):
-            if other[0] == "value" and one[0] != "value":
-                return [(one, other[1])]
+            if other.kind == "value" and one.kind != "value":
+                return [(one, other.data)]
     every = [needed(part) for part in parts] if kind in ("and", "or") else []
-    if kind == "or":
-        return None if None in every else [pair for pairs in every for pair in pairs]
     known = [pairs for pairs in every if pairs is not None]
+    if kind == "or":
+        return [pair for pairs in known for pair in pairs] if len(known) == len(every) else None
     return min(known, key=len) if known else None
 
 
-def _both(kind, one, other):
+def _both(kind: str, one: bool | None, other: bool | None) -> bool | None:
     """The answer for two parts, as dhcpd has it: it has none where the first of `and` fails."""
     if kind == "and":
         return other if one else None
     return bool(one or other) if (one, other) != (None, None) else None
 
 
-def _answer(kind, parts, packet):
+def _answer(node: Node, packet: Packet) -> bool | None:
+    kind, parts = node.kind, node.parts
     if kind == "exists":
-        return value(("option", *parts), packet) is not None
+        return value(Node("option", field=node.field), packet) is not None
     if kind in ("=", "!="):
         return (_comparable(parts[0], packet) == _comparable(parts[1], packet)) == (kind == "=")
     if kind in ("~=", "~~"):
@@ -87,11 +92,11 @@ def _answer(kind, parts, packet):
     raise Unknown(kind)
 
 
-def _comparable(node, packet):
-    return node[1] if node[0] == "number" else value(node, packet)
+def _comparable(node: Node, packet: Packet) -> int | bytes | None:
+    return node.number if node.kind == "number" else value(node, packet)
 
 
-def _matches(data, pattern, kind):
+def _matches(data: bytes | None, pattern: bytes | None, kind: str) -> bool | None:
     """Whether data match a regular expression."""
     if data is None or pattern is None:
         return None
@@ -103,17 +108,17 @@ def _matches(data, pattern, kind):
         raise Unknown(kind) from error
 
 
-def value(node, packet):
+def value(node: Node, packet: Packet) -> bytes | None:
     """The bytes of an expression for a packet; None for none."""
-    kind, *parts = node
+    kind, parts = node.kind, node.parts
     if kind == "value":
-        return parts[0]
-    if kind == "option" and parts[0] != ANY:
-        return packet.get(parts[0])
+        return node.data
+    if kind == "option" and node.field != ANY:
+        return packet.get(node.field) if node.field else None
     if kind in ("pick-first-value", "concat"):
         values = [value(part, packet) for part in parts]
         if kind == "concat":
-            return None if None in values else b"".join(values)
+            return None if None in values else b"".join(filter(None, values))
         return next((held for held in values if held is not None), None)
     if kind == "packet":
         return value(_of_packet(parts), packet)
@@ -123,7 +128,7 @@ def value(node, packet):
     raise Unknown(kind)
 
 
-def _made(kind, data, parts):
+def _made(kind: str, data: bytes, parts: Sequence[Node]) -> bytes:
     """What a call makes of its data."""
     if kind in ("lcase", "ucase"):
         return data.lower() if kind == "lcase" else data.upper()
@@ -141,14 +146,14 @@ def _made(kind, data, parts):
     raise Unknown(kind)
 
 
-def _cut(data, size):
+def _cut(data: bytes, size: int) -> list[bytes]:
     """Data in parts of a size; raises Unknown where that is not possible."""
     if len(data) % size:
         raise Unknown(size)
     return [data[at : at + size] for at in range(0, len(data), size)]
 
 
-def _of_packet(parts):
+def _of_packet(parts: Sequence[Node]) -> Node:
     """A part of the message as one of its hardware address; raises Unknown for others."""
     numbers = _numbers(parts)
     if len(numbers) != len(parts) or len(parts) != 2 or numbers[0] < _CHADDR:
@@ -156,31 +161,34 @@ def _of_packet(parts):
     first, length = numbers
     if first + length > _CHADDR + _MAC_SIZE:
         raise Unknown("packet")
-    return ("substring", ("option", HARDWARE), ("number", first - _CHADDR + 1), parts[1])
+    begin = Node("number", number=first - _CHADDR + 1)
+    return Node("substring", (Node("option", field=HARDWARE), begin, parts[1]))
 
 
-def _numbers(parts):
+def _numbers(parts: Sequence[Node]) -> list[int]:
     """The numbers that a call is given."""
-    return [part[1] for part in parts if part and part[0] == "number"]
+    return [part.number for part in parts if part.kind == "number"]
 
 
-def _written(parts):
+def _written(parts: Sequence[Node]) -> tuple[int, int, bytes] | None:
     """How bytes are written: the base of each, and what is between two; None for another."""
-    first, width, between = [*(part[-1] for part in parts), 0, 0, 0][:3]
-    is_known = first in _FORMATS and width in _WIDTHS and isinstance(between, bytes)
-    return (first, width // 8, between) if is_known and len(parts) == 4 else None
+    if len(parts) != 4:
+        return None
+    base, width, between, _ = parts
+    is_known = base.number in _FORMATS and width.number in _WIDTHS and between.kind == "value"
+    return (base.number, width.number // 8, between.data) if is_known else None
 
 
-def _words(parts, text):
+def _words(parts: Sequence[Node], text: bytes) -> list[bytes]:
     """The words of a text that are each a number, as dhcpd writes them."""
     *_, between = _written(parts) or (b"",)
     return text.split(between) if between else [text]
 
 
-def _size(node):
+def _size(node: Node) -> int | None:
     """The size of an expression's value where that is always the same; None for others."""
-    kind, *parts = node
-    if kind == "option" and parts[0] == HARDWARE:
+    kind, parts = node.kind, node.parts
+    if kind == "option" and node.field == HARDWARE:
         return _MAC_SIZE + 1
     numbers = _numbers(parts)
     if kind in ("substring", "suffix", "lcase", "ucase") and parts:
@@ -193,13 +201,13 @@ def _size(node):
     return None
 
 
-def ways(node, is_to_hold=True):
+def ways(node: Node, is_to_hold: bool = True) -> Iterator[Pieces]:
     """Yield what a client sends so that a condition holds, or does not: fields, their pieces.
 
     A piece is a place in the field, bytes, and whether these are all of it; or `ANY`.  Whether
     the condition holds then is to be looked at: another part of it may be in the way.
     """
-    kind, *parts = node
+    kind, parts = node.kind, node.parts
     if kind == "not":
         yield from ways(parts[0], not is_to_hold)
     elif kind in ("and", "or") and (kind == "and") == is_to_hold:
@@ -210,29 +218,31 @@ def ways(node, is_to_hold=True):
             yield from ways(part, is_to_hold)
     elif kind in ("=", "!=") and is_to_hold == (kind == "="):
         for one, other in (parts, parts[::-1]):
-            if other[0] == "value":
-                yield from sent(one, other[1])
+            if other.kind == "value":
+                yield from sent(one, other.data)
     elif not is_to_hold or kind == "!=":
         yield {}  # most clients do not send it
-    elif kind == "exists" and isinstance(parts[0], tuple):
-        yield {parts[0]: [ANY]}
-    elif kind in ("~=", "~~") and parts[1][0] == "value":
-        for text, is_first, is_last in samples(parts[1][1]):
+    elif kind == "exists" and isinstance(node.field, tuple):
+        yield {node.field: [ANY]}
+    elif kind in ("~=", "~~") and parts[1].kind == "value":
+        for text, is_first, is_last in samples(parts[1].data):
             yield from sent(parts[0], text, 0 if is_first or not is_last else None, is_last)
 
 
-def sent(node, wanted, first=0, is_last=True):
+def sent(
+    node: Node, wanted: bytes, first: int | None = 0, is_last: bool = True
+) -> Iterator[Pieces]:
     """Yield what a client sends so that an expression has some bytes, as `ways`.
 
     They are at a place in its value, None for the end of it; `is_last` says whether the value
     ends with them.
     """
-    kind, *parts = node
+    kind, parts = node.kind, node.parts
     if first is None and (size := _size(node)) is not None:
         first = max(0, size - len(wanted))
-    if kind == "option" and isinstance(parts[0], tuple):
+    if kind == "option" and isinstance(node.field, tuple):
         # An option of which only the end is asked for is all of it.
-        yield {parts[0]: [(first or 0, wanted, is_last)]}
+        yield {node.field: [(first or 0, wanted, is_last)]}
     elif kind == "packet":
         with contextlib.suppress(Unknown):
             yield from sent(_of_packet(parts), wanted, first, is_last)
@@ -248,7 +258,9 @@ def sent(node, wanted, first=0, is_last=True):
             yield from sent(part, wanted, first, is_last)
 
 
-def _sent_in_part(kind, parts, wanted, first, is_last):
+def _sent_in_part(
+    kind: str, parts: Sequence[Node], wanted: bytes, first: int | None, is_last: bool
+) -> Iterator[Pieces]:
     """Yield as `sent` for a call that has a part of its data, or them reversed."""
     numbers, at = _numbers(parts), first or 0
     if kind == "substring" and len(numbers) == 2:
@@ -269,7 +281,9 @@ def _sent_in_part(kind, parts, wanted, first, is_last):
             yield from sent(parts[-1], data, begin, begin + len(data) == size)
 
 
-def _written_as(parts, wanted, first, is_last):
+def _written_as(
+    parts: Sequence[Node], wanted: bytes, first: int, is_last: bool
+) -> Iterator[bytes]:
     """Yield bytes whose text has some characters at a place: what comes before is 1 and 10.
 
     The first number of a hardware address is 1, for Ethernet.
@@ -298,34 +312,32 @@ def _written_as(parts, wanted, first, is_last):
             continue
 
 
-def fields_of(node):
+def fields_of(node: Node) -> Iterator[Field | Anything | None]:
     """Yield the fields that an expression reads."""
-    kind, *parts = node
+    kind, parts = node.kind, node.parts
     if kind in ("option", "exists"):
-        yield parts[0]
-    elif kind not in ("value", "number"):
-        for part in parts:
-            yield from fields_of(part)
+        yield node.field
+    for part in parts:
+        yield from fields_of(part)
 
 
-def asks_relay(node):
+def asks_relay(node: Node) -> bool:
     """Whether an expression reads the address of the relay from the message."""
-    kind, *parts = node
-    numbers = _numbers(parts) if kind == "packet" else ()
+    kind, parts = node.kind, node.parts
+    numbers = _numbers(parts) if kind == "packet" else []
     if len(numbers) == len(parts) == 2:
         return numbers[0] < _GIADDR + 4 and sum(numbers) > _GIADDR
-    nodes = [part for part in parts if kind not in _LEAVES and isinstance(part, tuple)]
-    return any(map(asks_relay, nodes))
+    return any(map(asks_relay, parts))
 
 
-def is_padded(node):
+def is_padded(node: Node) -> bool:
     """Whether a condition compares with a text that dhcpd writes without leading zeros."""
-    kind, *parts = node
-    texts = [part[1] for part in parts if kind == "=" and part[0] == "value"]
-    calls = [part for part in parts if kind == "=" and part[0] != "value"]
-    while calls and calls[0][0] in ("substring", "suffix", "lcase", "ucase"):
-        calls = calls[0][1:2]
-    if texts and calls and calls[0][0] == "binary-to-ascii":
-        words = _words(calls[0][1:], texts[0])
+    kind, parts = node.kind, node.parts
+    texts = [part.data for part in parts if kind == "=" and part.kind == "value"]
+    calls = [part for part in parts if kind == "=" and part.kind != "value"]
+    while calls and calls[0].kind in ("substring", "suffix", "lcase", "ucase"):
+        calls = list(calls[0].parts[:1])
+    if texts and calls and calls[0].kind == "binary-to-ascii":
+        words = _words(calls[0].parts, texts[0])
         return any(len(word) > 1 and word.startswith(b"0") for word in words)
     return kind in ("and", "or", "not") and any(map(is_padded, parts))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from leaselab.inputs.dhcpd.statements import every, number_of, parsed
+from leaselab.inputs.dhcpd.statements import Statement, every, number_of, parsed
+from leaselab.inputs.own_files import OwnFiles
 from leaselab.inputs.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
@@ -48,7 +50,9 @@ _NO_DDNS = (("ddns-update-style", "none"), ("ddns-updates", "off"))
 class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
-    def __init__(self, statements, without, files):
+    def __init__(
+        self, statements: Iterable[Statement], without: Sequence[str], files: OwnFiles
+    ) -> None:
         """Raise an error for what the lab cannot run, unless it is among `without`."""
         super().__init__(without)
         self._files = files
@@ -61,7 +65,7 @@ class LabForm(OwnForm):
             self.changes.append(f"dhcp-cache-threshold: {_LABS['dhcp-cache-threshold']}")
         self.check_used()
 
-    def _included(self, statements, depth):
+    def _included(self, statements: Iterable[Statement], depth: int) -> Iterator[Statement]:
         """Yield the statements, with those of included files in their place."""
         for statement in statements:
             if statement.name != "include":
@@ -73,7 +77,7 @@ class LabForm(OwnForm):
             if (held := self.unless_unread(included, name, statement.spot)) is not None:
                 yield from self._included(parsed(*held), depth + 1)
 
-    def _family(self, statements):
+    def _family(self, statements: Iterable[Statement]) -> int:
         """The one family of its subnets."""
         subnets = {one.name: one for one in every(statements) if one.name.startswith("subnet")}
         if {"subnet", "subnet6"} <= subnets.keys():
@@ -85,7 +89,7 @@ class LabForm(OwnForm):
         return 6 if "subnet6" in subnets else 4
 
     @property
-    def options(self):
+    def options(self) -> dict[str, bool | int]:
         """Options of the scenario that the file decides."""
         top = {
             statement.name: "".join(statement.words[1:2])
@@ -98,7 +102,7 @@ class LabForm(OwnForm):
             **({} if lifetime is None else {"lease_lifetime_s": lifetime}),
         }
 
-    def _kept(self, statements):
+    def _kept(self, statements: Iterable[Statement]) -> tuple[Statement, ...]:
         for one in statements:
             _check_time(one)
         return tuple(
@@ -109,7 +113,7 @@ class LabForm(OwnForm):
             if not (self._is_the_labs(statement) or self._is_left_out(statement))
         )
 
-    def _without_names(self, one):
+    def _without_names(self, one: Statement) -> Statement:
         """A statement with an address for each name: dhcpd waits for DNS as it replies."""
         at = 2 if one.name == "option" else 1
         begin = " ".join(one.words[:at]).lower()
@@ -122,14 +126,14 @@ class LabForm(OwnForm):
             self.change(f"{begin}: {_ADDRESS} instead of a name, as no DNS is asked")
         return one._replace(words=(*one.words[:at], *words))
 
-    def _is_the_labs(self, one):
+    def _is_the_labs(self, one: Statement) -> bool:
         """Whether the lab replaces a statement by its own."""
         if one.name not in _LABS:
             return False
         self.change(f"{one.name}: {_LABS[one.name]}")
         return True
 
-    def _is_left_out(self, one):
+    def _is_left_out(self, one: Statement) -> bool:
         """Whether it is left out as the user asked; raises where the user did not ask."""
         word = _spoken(one)
         if not word:
@@ -138,7 +142,7 @@ class LabForm(OwnForm):
         return True
 
 
-def _check_time(one):
+def _check_time(one: Statement) -> None:
     """Raise a usage error for a lease time that dhcpd cannot have."""
     value = "".join(one.words[1:])
     if one.name not in _TIMES or not _NUMBER.fullmatch(value):
@@ -152,7 +156,7 @@ def _check_time(one):
         )
 
 
-def _spoken(one):
+def _spoken(one: Statement) -> str:
     """The word for a statement's dependence on other hosts, empty without one."""
     if one.name in _DDNS and tuple(map(str.lower, one.words)) not in _NO_DDNS:
         return "ddns"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 ALTERNATIVES = 32
@@ -13,7 +14,7 @@ _PIECE = re.compile(rb"([\w :/-]|\.|\\[.]|\[\^?[\w :/.-]+\])([*+?]?)")
 _SAMPLED = re.compile(b"(?:%b)*" % _PIECE.pattern)
 
 
-def samples(pattern):
+def samples(pattern: bytes) -> Iterator[tuple[bytes, bool, bool]]:
     """Yield texts that a regular expression matches, few for each of its alternatives.
 
     With each is whether it is the beginning of what is matched, and whether it is the end.
@@ -21,14 +22,12 @@ def samples(pattern):
     for part in islice(_alternatives(pattern), ALTERNATIVES):
         is_first, is_last = part[:1] == b"^", part[-1:] == b"$" and part[-2:] != b"\\$"
         text = part[is_first : len(part) - is_last]
-        if not (made := _SAMPLED.fullmatch(text)):
-            continue
-        made = _PIECE.sub(_sample, text)
+        made = _PIECE.sub(_sample, text) if _SAMPLED.fullmatch(text) else b""
         if made:
             yield made, is_first, is_last
 
 
-def _alternatives(pattern):
+def _alternatives(pattern: bytes) -> Iterator[bytes]:
     """Yield a regular expression with one of the alternatives of each of its groups."""
     if match := _GROUP.search(pattern):
         before, after = pattern[: match.start()], pattern[match.end() :]
@@ -38,7 +37,7 @@ def _alternatives(pattern):
         yield from pattern.split(b"|")
 
 
-def _sample(match):
+def _sample(match: re.Match[bytes]) -> bytes:
     """What a piece of a regular expression matches: a character, or nothing."""
     one, times = match[1], match[2]
     if times in (b"*", b"?"):

@@ -1,8 +1,10 @@
-"""Expressions of a dhcpd.conf (dhcp-eval(5)) as trees: a kind, and parts or fields."""
+"""Expressions of a dhcpd.conf (dhcp-eval(5)) as trees."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
+from typing import Final, Literal, NamedTuple
 
 from leaselab.inputs.dhcpd.statements import bytes_of, number_of
 
@@ -32,10 +34,15 @@ AGENT6 = {"dhcp6.interface-id": 18, "dhcp6.remote-id": 37, "dhcp6.subscriber-id"
 _FARTHEST = 32
 """Relays in a row at the most; a larger number means that next to the server."""
 AGENT = {"agent.circuit-id": 1, "agent.remote-id": 2, "agent.subscriber-id": 6}
-HARDWARE = ("hardware", 0)
+Field = tuple[Literal["options", "agent", "hardware"], int]
+"""A field of a client's message: an option of it or of its relay, or `HARDWARE`."""
+HARDWARE: Field = ("hardware", 0)
 """The type of the hardware, and its address."""
-ANY = "any"
+Anything = Literal["any"]
+ANY: Final = "any"
 """Of a field that only has to be there."""
+Piece = tuple[int, bytes, bool] | Anything
+"""Bytes of a field, with their place before them and whether they are all of it."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),]|~=|~~|!=|=|[^\s(),"=!~]+|\S')
 _DEEPEST = 64
 """Expressions in each other that are read."""
@@ -44,18 +51,30 @@ CALLS = {
     *("substring", "suffix", "lcase", "ucase"),
     *("binary-to-ascii", "pick-first-value", "concat", "reverse", "packet"),
 }
-_UNKNOWN = ("unknown",)
+
+
+class Node(NamedTuple):
+    """An expression: its kind, and parts; or a field, or a constant."""
+
+    kind: str
+    parts: tuple[Node, ...] = ()
+    field: Field | Anything | None = None
+    data: bytes = b""
+    number: int = 0
+
+
+_UNKNOWN = Node("unknown")
 
 
 class Reader:
     """Reads expressions of a file that defines options of its own."""
 
-    def __init__(self, defined, family):
+    def __init__(self, defined: Iterable[tuple[str, int]], family: int) -> None:
         """`defined` are the codes of these by name."""
         self.family = family
         self._codes = (_CODES if family == 4 else _CODES6) | dict(defined)
 
-    def read(self, text):
+    def read(self, text: str) -> Node:
         """An expression as a tree; one of an unknown value for what is none."""
         tokens = _TOKEN.findall(text)[::-1]
         self._depth = 0
@@ -65,27 +84,27 @@ class Reader:
             return _UNKNOWN
         return _UNKNOWN if tokens else node
 
-    def _any_of(self, tokens):
+    def _any_of(self, tokens: list[str]) -> Node:
         return self._chain(tokens, "or", self._all_of)
 
-    def _all_of(self, tokens):
+    def _all_of(self, tokens: list[str]) -> Node:
         return self._chain(tokens, "and", self._compared)
 
     @staticmethod
-    def _chain(tokens, word, part):
+    def _chain(tokens: list[str], word: str, part: Callable[[list[str]], Node]) -> Node:
         nodes = [part(tokens)]
         while tokens and tokens[-1].lower() == word:
             tokens.pop()
             nodes.append(part(tokens))
-        return (word, *nodes) if len(nodes) > 1 else nodes[0]
+        return Node(word, tuple(nodes)) if len(nodes) > 1 else nodes[0]
 
-    def _compared(self, tokens):
+    def _compared(self, tokens: list[str]) -> Node:
         node = self._single(tokens)
         if tokens and tokens[-1] in _COMPARED:
-            return (tokens.pop(), node, self._single(tokens))
+            return Node(tokens.pop(), (node, self._single(tokens)))
         return node
 
-    def _single(self, tokens):
+    def _single(self, tokens: list[str]) -> Node:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise IndexError(self._depth)
@@ -93,45 +112,45 @@ class Reader:
         self._depth -= 1
         return node
 
-    def _of_token(self, tokens, token):
+    def _of_token(self, tokens: list[str], token: str) -> Node:
         word = token.lower()
         if word == "(":
             return self._arguments(tokens)[0]
         if word == "not":
-            return ("not", self._single(tokens))
+            return Node("not", (self._single(tokens),))
         if word in ("exists", "option", "v6relay"):
             is_relays = word == "v6relay"
             field = self._of_relay(tokens) if is_relays else self._field(tokens.pop().lower())
-            return ("option" if is_relays else word, field)
+            return Node("option" if is_relays else word, field=field)
         if word == "hardware":
-            return ("option", HARDWARE if self.family == 4 else ANY)
+            return Node("option", field=HARDWARE if self.family == 4 else ANY)
         if tokens and tokens[-1] == "(":
             tokens.pop()
             arguments = self._arguments(tokens)
-            return (word, *arguments) if word in CALLS else _UNKNOWN
+            return Node(word, arguments) if word in CALLS else _UNKNOWN
         return _constant(token)
 
     @staticmethod
-    def _of_relay(tokens):
+    def _of_relay(tokens: list[str]) -> Field | None:
         """An option that a relay has added; clients of the lab come through one."""
         opening, number, comma, word, name, closing = (tokens.pop() for _ in range(6))
         if (opening, comma, word.lower(), closing) != ("(", ",", "option", ")"):
             raise IndexError
-        number = number_of(number) or 0
-        is_ours = number == 1 or number > _FARTHEST
+        count = number_of(number) or 0
+        is_ours = count == 1 or count > _FARTHEST
         code = AGENT6.get(name.lower())
         return ("agent", code) if is_ours and code else None
 
-    def _arguments(self, tokens):
+    def _arguments(self, tokens: list[str]) -> tuple[Node, ...]:
         nodes = [self._any_of(tokens)]
         while tokens[-1] == ",":
             tokens.pop()
             nodes.append(self._any_of(tokens))
         if tokens.pop() != ")":
             raise IndexError
-        return nodes
+        return tuple(nodes)
 
-    def _field(self, name):
+    def _field(self, name: str) -> Field | Anything | None:
         """The field of an option; None for one that no client sends, `ANY` for an unknown."""
         space, _, of_space = name.rpartition(".")
         code = self._codes.get(name, 0)
@@ -147,8 +166,8 @@ class Reader:
         return ("options", code) if code else None
 
 
-def _constant(token):
+def _constant(token: str) -> Node:
     if (number := number_of(token)) is not None:
-        return ("number", number)
+        return Node("number", number=number)
     data = bytes_of(token)
-    return _UNKNOWN if data is None else ("value", data)
+    return _UNKNOWN if data is None else Node("value", data=data)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
-from leaselab.inputs.dhcpd.classes import REFUSE, booting
-from leaselab.inputs.dhcpd.expressions import Unknown
+from leaselab.inputs.dhcpd.classes import REFUSE, Class, Classes, booting
+from leaselab.inputs.dhcpd.expressions import Packet, Unknown
 from leaselab.inputs.dhcpd.statements import Statement
 
 _UNKNOWN = ("unknown", "unknown-clients")
@@ -17,8 +18,12 @@ _PERMITS = (
 )
 
 
-_OUTSIDE = (False, False)
+_Within = tuple[bool | None, bool | None]
+"""Whether a client is in a class, and whether that has it ignored; None where not known."""
+_OUTSIDE: _Within = (False, False)
 """Of a class in which a client is not."""
+Bill = tuple[str, bytes]
+"""A class whose leases a client shares with others, and its value there."""
 
 
 class Refusal(NamedTuple):
@@ -28,7 +33,7 @@ class Refusal(NamedTuple):
     is_clear: bool
     """Whether it gets none; otherwise its class was not worked out."""
 
-    def said(self, what):
+    def said(self, what: str) -> str:
         """What it makes of clients, with the statement and its line."""
         by = f"by '{' '.join(self.statement.words)}' of line {self.statement.line}"
         return f"{what}, {by}" if self.is_clear else f"it is not clear whether {what}, {by}"
@@ -37,13 +42,15 @@ class Refusal(NamedTuple):
 class Rules:
     """The rules of a pool."""
 
-    def __init__(self, rules, classes):
+    def __init__(self, rules: Sequence[Statement], classes: Container[str]) -> None:
         """`classes` are those that the file defines."""
         self.said = tuple(rule.words for rule in rules)
         """What they say: pools that say the same admit the same clients."""
-        self.asked, self._of_all, self._of_class = [], {True: [], False: []}, {}
+        self.asked: list[str] = []
         """The classes that the pool allows."""
-        self.first_allowed = None
+        self._of_all: dict[bool, list[tuple[int, Statement]]] = {True: [], False: []}
+        self._of_class: dict[tuple[bool, str], list[tuple[int, Statement]]] = {}
+        self.first_allowed: Statement | None = None
         for at, rule in enumerate(rules):
             refuses, name = rule.name in REFUSE, member(rule)
             if not refuses and _whom(rule) not in _PERMITS:
@@ -54,7 +61,7 @@ class Rules:
             of_class = self._of_class.setdefault((refuses, name), [])
             (of_class if name in classes else self._of_all[refuses]).append((at, rule))
 
-    def of(self, names, *, refuses):
+    def of(self, names: Iterable[str], *, refuses: bool) -> list[Statement]:
         """The rules that may be for a client in some classes: that refuse, or that allow."""
         rules = [rule for name in names for rule in self._of_class.get((refuses, name), ())]
         return [rule for _, rule in sorted([*rules, *self._of_all[refuses]])]
@@ -63,39 +70,38 @@ class Rules:
 class Client:
     """A client: whether it has a reservation, and the classes in which it is."""
 
-    def __init__(self, classes, packet, *, is_known=False):
+    def __init__(self, classes: Classes, packet: Packet, *, is_known: bool = False) -> None:
         self._all, self._is_known, self._packet = classes, is_known, packet
         within = {name: self._is_in(classes[name]) for name in classes.of(packet)}
         self._within = {name: found for name, found in within.items() if found != _OUTSIDE}
-        self.bills, self._unclear = [], None
-        """Classes whose leases it shares with others, and its value in each."""
+        self.bills: list[Bill] = []
+        self._unclear: Refusal | None = None
         self._billed()
 
-    def _is_in(self, one):
-        """Whether it is in a class, and whether that has it ignored; None where not known."""
+    def _is_in(self, one: Class) -> _Within:
         try:
             return one.within(self._packet)
         except Unknown:
             return None, None if one.is_ignored else False
 
     @property
-    def classes(self):
+    def classes(self) -> tuple[tuple[str, _Within], ...]:
         """In which classes it is: the same pools are for those that are in the same ones."""
         return tuple(self._within.items())
 
-    def ignored(self):
+    def ignored(self) -> Refusal | None:
         """The refusal of a class whose clients are ignored; None for none."""
         for name, (_, is_ignored) in self._within.items():
             if is_ignored is not False:
                 return Refusal(self._all[name].statement, is_ignored is True)
         return None
 
-    def refusal(self, rules):
+    def refusal(self, rules: Rules) -> Refusal | None:
         """Why a pool with such rules is not for it; None where it is."""
         refusals = [self.ignored(), self._unclear, self._refused(rules)]
         return next((one for one in refusals if one is not None), None)
 
-    def _billed(self):
+    def _billed(self) -> None:
         """Note the classes whose leases it shares, or a refusal where that is not clear."""
         for name, (is_in, _) in self._within.items():
             one = self._all[name]
@@ -110,8 +116,8 @@ class Client:
             elif one.limit_of(bill[1]) is not None:
                 self.bills.append(bill)
 
-    def _refused(self, rules):
-        unclear = None
+    def _refused(self, rules: Rules) -> Refusal | None:
+        unclear: Refusal | None = None
         for rule in rules.of(self._within, refuses=True):
             is_meant = self._is_meant(rule)
             if is_meant:
@@ -122,7 +128,7 @@ class Client:
             return Refusal(first, is_clear=True)
         return unclear
 
-    def _is_meant(self, rule):
+    def _is_meant(self, rule: Statement) -> bool | None:
         """Whether a rule is for it; None where not known."""
         whom = _whom(rule)
         if whom in (*_KNOWN, *_UNKNOWN):
@@ -134,24 +140,24 @@ class Client:
         return None if whom == "after" else whom in ("all", "unauthenticated")
 
 
-def _whom(rule):
+def _whom(rule: Statement) -> str:
     """Whom a rule is for."""
     return "".join(rule.words[1:2]).lower()
 
 
-def member(rule):
+def member(rule: Statement) -> str:
     """The class that a rule is for, empty for one that is for no class."""
     is_of = " ".join(rule.words[1:3]).lower() == "members of" and len(rule.words) > 3
     return rule.words[3].strip('"') if is_of else ""
 
 
-def rules_of(statements):
+def rules_of(statements: Iterable[Statement] | None) -> list[Statement]:
     """The rules among statements."""
     every = map(_as_rule, statements or ())
     return [one for one in every if one.name in ("allow", *REFUSE)]
 
 
-def _as_rule(one):
+def _as_rule(one: Statement) -> Statement:
     """A statement; boot-unknown-clients is the rule that says the same."""
     if one.name != "boot-unknown-clients":
         return one
@@ -159,12 +165,12 @@ def _as_rule(one):
     return one._replace(words=("allow" if is_on else "deny", "unknown-clients"))
 
 
-def lasting(rules):
+def lasting(rules: Sequence[Statement]) -> list[Statement]:
     """Of rules around pools, the inner after the outer, those that hold."""
     on_unknown = [rule for rule in rules if _whom(rule) in _UNKNOWN]
     return [*on_unknown[-1:], *booting(rules)[-1:]]
 
 
-def around(rules):
+def around(rules: Sequence[Statement]) -> list[Statement]:
     """Those of `lasting` that refuse."""
     return [rule for rule in lasting(rules) if rule.name in REFUSE]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, usage_error
 
 _TOKEN = re.compile(r'#[^\n]*|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{};,]|[^\s{};,"#]+|\S')
 _QUAD = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){3}")
@@ -27,19 +28,20 @@ class Statement(NamedTuple):
     path: str = ""
 
     @property
-    def spot(self):
+    def spot(self) -> str:
         """Its place: file and line."""
         return f"{self.path}:{self.line}"
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Its first word; of a call that without its parenthesis."""
         return self.words[0].lower().partition("(")[0]
 
 
-def parsed(text, where):
+def parsed(text: str, where: str) -> tuple[Statement, ...]:
     """Return the statements of a text; raises a usage error with the line where it has none."""
-    pieces, line, at = [], 1, 0
+    pieces: list[tuple[str, int]] = []
+    line, at = 1, 0
     for match in _TOKEN.finditer(text):
         line += text.count("\n", at, match.start())
         at = match.start()
@@ -51,18 +53,20 @@ def parsed(text, where):
     return _statements(pieces, where, 0)
 
 
-def _decimal(piece):
+def _decimal(piece: str) -> str:
     """An address without zeros before its numbers, which are decimal to dhcpd."""
     if not _QUAD.fullmatch(piece):
         return piece
     return ".".join(number.lstrip("0") or "0" for number in piece.split("."))
 
 
-def _statements(pieces, where, depth):
+def _statements(pieces: list[tuple[str, int]], where: str, depth: int) -> tuple[Statement, ...]:
     """Read statements up to a closing brace, or to the end of the file at depth 0."""
     if depth > _DEEPEST:
         raise _wrong("braces are too deep", where, pieces[-1][1])
-    made, words, begun = [], [], 0
+    made: list[Statement] = []
+    words: list[str] = []
+    begun = 0
     while pieces:
         piece, line = pieces.pop()
         begun = begun if words else line
@@ -87,9 +91,9 @@ def _statements(pieces, where, depth):
     return tuple(made)
 
 
-def _value(pieces, where, line):
+def _value(pieces: list[tuple[str, int]], where: str, line: int) -> list[str]:
     """Return the words of a value up to its closing brace, with that."""
-    words = []
+    words: list[str] = []
     while pieces:
         piece, _ = pieces.pop()
         words.append(piece)
@@ -98,7 +102,7 @@ def _value(pieces, where, line):
     raise _wrong("the file ends within a value", where, line)
 
 
-def _wrong(what, where, line):
+def _wrong(what: str, where: str, line: int) -> LeaselabError:
     return usage_error(
         f"not a dhcpd.conf: {what}",
         where=f"{where}:{line}",
@@ -106,7 +110,7 @@ def _wrong(what, where, line):
     )
 
 
-def text_of(statements, indent=""):
+def text_of(statements: Iterable[Statement], indent: str = "") -> str:
     """Return statements as the text of a file."""
     lines = []
     for statement in statements:
@@ -120,13 +124,13 @@ def text_of(statements, indent=""):
     return "".join(lines)
 
 
-def number_of(word):
+def number_of(word: str) -> int | None:
     """The number that a word is; None for another, and for what dhcpd has no number for."""
     is_one = word.isascii() and word.isdecimal() and len(word) <= _MOST_DIGITS
     return int(word) if is_one else None
 
 
-def bytes_of(word):
+def bytes_of(word: str) -> bytes | None:
     """The bytes of text in quotes, or of hexadecimal digits with colons; None for none."""
     if len(word) > 1 and word[0] == word[-1] == '"':
         return b"".join(map(_unescaped, _ESCAPE.split(word[1:-1])))
@@ -135,7 +139,7 @@ def bytes_of(word):
     return bytes.fromhex("".join(part.zfill(2) for part in word.split(":")))
 
 
-def _unescaped(part):
+def _unescaped(part: str) -> bytes:
     """The bytes of an escape of a text, or of what is between two."""
     if not part.startswith("\\"):
         return part.encode()
@@ -146,7 +150,7 @@ def _unescaped(part):
     return _CONTROLS.get(part[1], part[1].encode())
 
 
-def every(statements):
+def every(statements: Iterable[Statement]) -> Iterator[Statement]:
     """Yield all statements, each before those in its braces."""
     for statement in statements:
         yield statement

@@ -7,35 +7,35 @@ from __future__ import annotations
 
 import re
 
-from leaselab.catalog.releases import bounds, releases_of
+from leaselab.catalog.releases import bounds, needs_of
 from leaselab.inputs.dnsmasq.clients import Clients
 from leaselab.inputs.dnsmasq.lab_form import LabForm
+from leaselab.inputs.reader import Asked, Own, Text
 
-FILES = ("dnsmasq.conf",)
+FILES: tuple[str, ...] = ("dnsmasq.conf",)
+HAS_VIEWS = False
 RECOGNISED = re.compile(r"^[ \t]*dhcp-(?:range|host|option)\s*=", re.MULTILINE)
 
 
-def read(text, without, most_clients, files, _leases):
-    """Return what a configuration is as a server of the lab, as `leaselab.inputs.own` has it.
-
-    `files` has its file and reads others that it names; `without` are the words for what is
-    to be left out of it.  Raises a usage error with the line for what the lab cannot have.
-    """
-    form = LabForm(text, str(files.file), without, files)
-    clients = Clients(form, most_clients)
+def read(configuration: Text, asked: Asked) -> Own:
+    """Return what a dnsmasq.conf is as a server of the lab; as of `reader.Reader`."""
+    text, files = configuration
+    form = LabForm(text, files, asked.without)
+    clients = Clients(form, asked.most_clients)
     words = {line.name: line.where for line in reversed(form.lines)}
-    said, options = bounds("dnsmasq", releases_of("dnsmasq").known(words))
-    return {
-        "server": {"text": form.text, "files": form.files},
-        "options": {**form.options, **options},
-        "changes": form.changes,
-        "left_out": form.left_out,
-        "load": f"dhcpv{form.family}",
-        "kinds": clients.kinds,
-        "addresses": clients.size,
-        "informs": clients.informs,
+    said, options = bounds("dnsmasq", needs_of("dnsmasq", words))
+    return Own(
+        kind="dnsmasq",
+        server={"text": form.text, "files": form.files},
+        options={**form.options, **options},
+        changes=form.changes,
+        left_out=form.left_out,
+        load=f"dhcpv{form.family}",
+        kinds=clients.kinds,
+        addresses=clients.size,
+        informs=clients.informs,
         # It may offer an address to two clients that ask at once.
-        "refuses": form.family == 4,
-        "releases": said,
-        "unserved": [*form.reasons("constructor"), *form.stateless, *clients.unserved],
-    }
+        refuses=form.family == 4,
+        releases=said,
+        unserved=[*form.reasons("constructor"), *form.stateless, *clients.unserved],
+    )

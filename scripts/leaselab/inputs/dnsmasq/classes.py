@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, NamedTuple, TypeVar
 
-from leaselab.inputs.dnsmasq.lines import tag_of
+from leaselab.inputs.dnsmasq.lines import Line, tag_of
+from leaselab.inputs.own_kinds import Sent
 
-_TEXTS = {
+T = TypeVar("T")
+Where = tuple[Sent, int]
+"""Where an option is, and its code."""
+
+_TEXTS: Mapping[str, Mapping[int, Where]] = {
     "dhcp-vendorclass": {4: ("options", 60), 6: ("options", 16)},
     "dhcp-userclass": {4: ("options", 77), 6: ("options", 15)},
     "dhcp-circuitid": {4: ("agent", 1), 6: ("agent", 18)},
@@ -21,69 +27,96 @@ _PATTERN = re.compile(
     r"(?:[0-9a-f]{1,2}-)?((?:(?:[0-9a-f]{1,2}|\*):){5}(?:[0-9a-f]{1,2}|\*))", re.IGNORECASE
 )
 """A hardware address, of which octets may be ``*``."""
-MACS = ("macs", 0)
-"""Where a class tests the hardware address."""
 ANY = "*:*:*:*:*:*"
+
+
+class Packet(NamedTuple):
+    """What a client sends: its hardware address, or a pattern of it, and options."""
+
+    mac: str = ANY
+    sent: Mapping[Where, bytes] = {}
 
 
 class Class(NamedTuple):
     """What sets a tag: a field of a client's message and its value."""
 
     tag: str
-    where: tuple[str, int]
-    """``options`` or ``agent`` and a code, or `MACS`."""
-    value: bytes | str
     name: str
+    mac: str = ANY
+    """The pattern of hardware addresses; or any, where an option is tested."""
+    where: Where | None = None
+    value: bytes = b""
 
     @property
-    def is_part(self):
+    def is_part(self) -> bool:
         """Whether a packet has it whose option has its value anywhere."""
         return self.name.startswith(("dhcp-vendorclass", "dhcp-userclass", "dhcp-match"))
 
     @property
-    def packet(self):
+    def packet(self) -> Packet:
         """What a client sends that has it."""
-        return {self.where: self.value}
+        return Packet(self.mac, {self.where: self.value} if self.where else {})
 
 
-def covers(pattern, mac):
+class Patterns(Generic[T]):
+    """Things by patterns of hardware addresses, of which an address has several."""
+
+    def __init__(self) -> None:
+        self._by_shape: dict[tuple[int, ...], dict[tuple[str, ...], list[T]]] = {}
+
+    def add(self, pattern: str, held: T) -> None:
+        """Add a thing."""
+        parts = pattern.split(":")
+        shape = tuple(at for at, part in enumerate(parts) if part != "*")
+        key = tuple(parts[at] for at in shape)
+        self._by_shape.setdefault(shape, {}).setdefault(key, []).append(held)
+
+    def of(self, mac: str) -> Iterator[T]:
+        """Yield what was added with patterns that an address has, or another pattern."""
+        parts = mac.split(":")
+        for shape, held in self._by_shape.items():
+            yield from held.get(tuple(parts[at] for at in shape), ())
+
+
+def covers(pattern: str, mac: str) -> bool:
     """Whether a pattern has all hardware addresses of another."""
     parts = zip(pattern.split(":"), mac.split(":"), strict=True)
     return all(part in ("*", other) for part, other in parts)
 
 
-def pattern_of(word):
+def pattern_of(word: str) -> str:
     """The pattern of hardware addresses that a word is, in one form; empty for another."""
     match = _PATTERN.fullmatch(word)
     parts = match[1].lower().split(":") if match else []
     return ":".join(part if part == "*" else part.zfill(2) for part in parts)
 
 
-def tags_of(words):
+def tags_of(words: Iterable[str]) -> list[str]:
     """The tags that a rule wants."""
     return [tag_of(word, ("tag:", "net:")) or word for word in words if word]
 
 
-def match(wanted, tags):
+def match(wanted: Iterable[str], tags: Collection[str]) -> bool:
     """Whether all wanted tags are there, and none that is not to be."""
     return all(
         (tag[1:] not in tags) if tag[:1] in ("!", "#") else tag in tags for tag in wanted
     )
 
 
-def class_of(line, family):
+def class_of(line: Line, family: int) -> Class | str | None:
     """Return the class that a line defines, or its tag where its test is not worked out.
 
     None for a line that defines none.
     """
     words = line.words
     tag = tag_of(words[0], ("set:",)) or words[0] if words else ""
-    where, value = None, None
+    name, where, value = f"{line.name} {tag}", None, None
     if line.name in _TEXTS and len(words) > 1:
         where = _TEXTS[line.name][family]
         value = _value(line.name, words[1:], family)
     elif line.name == "dhcp-mac" and len(words) > 1 and family == 4:
-        where, value = MACS, pattern_of(words[1]) or None
+        mac = pattern_of(words[1])
+        return Class(tag, name, mac) if mac else tag
     elif line.name == "dhcp-match" and family == 4 and len(words) > 1:
         where, value = _matched(words[1], words[2:])
     elif line.name == "dhcp-name-match" and family == 4 and len(words) > 1:
@@ -92,10 +125,10 @@ def class_of(line, family):
         return None
     if where is None or value is None:
         return tag
-    return Class(tag, where, value, f"{line.name} {tag}")
+    return Class(tag, name, where=where, value=value)
 
 
-def _value(name, words, family):
+def _value(name: str, words: Sequence[str], family: int) -> bytes | None:
     """The bytes that a class tests; None where they are not worked out."""
     enterprise = 0
     if words[0].startswith("enterprise:"):
@@ -116,7 +149,7 @@ def _value(name, words, family):
     return value
 
 
-def _matched(option, words):
+def _matched(option: str, words: Sequence[str]) -> tuple[Where | None, bytes | None]:
     """The option that a dhcp-match tests, and its bytes; None where not worked out."""
     if option.startswith("vi-encap:"):
         number = option.removeprefix("vi-encap:")
@@ -134,7 +167,7 @@ def _matched(option, words):
     return ("options", code), _tested(words)
 
 
-def _tested(words):
+def _tested(words: Sequence[str]) -> bytes | None:
     """The bytes of a value: hexadecimal digits, of which some do not matter, or a text."""
     if len(words) > 1:
         return None
@@ -146,7 +179,7 @@ def _tested(words):
     return word.encode()
 
 
-def digits_of(word):
+def digits_of(word: str) -> bytes | None:
     """The bytes of hexadecimal digits, with colons or without; None for another word."""
     if not re.fullmatch("[0-9a-fA-F:]+", word):
         return None
@@ -157,6 +190,6 @@ def digits_of(word):
         return None
 
 
-def hex_of(value):
+def hex_of(value: bytes) -> str:
     """Bytes as leaseload reads them."""
     return f"hex:{value.hex()}"

@@ -7,46 +7,55 @@ import ipaddress
 import math
 import re
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heapreplace
 from itertools import islice
 
-from leaselab.inputs.dnsmasq.classes import MACS, Class, class_of, hex_of, match, tags_of
+from leaselab.inputs.dnsmasq.classes import Class, Packet, class_of, hex_of, match, tags_of
 from leaselab.inputs.dnsmasq.hosts import Host, Makers
-from leaselab.inputs.dnsmasq.lines import tag_of
+from leaselab.inputs.dnsmasq.lab_form import LabForm
+from leaselab.inputs.dnsmasq.lines import Line, Range, tag_of
 from leaselab.inputs.dnsmasq.tags import Tags, by_tag
-from leaselab.inputs.own_kinds import INFORMING, Kinds, relay_in
-from leaselab.model.pool import POOL_USE_LIMIT
+from leaselab.inputs.own_kinds import INFORMING, Having, Identity, Kinds, relay_in
+from leaselab.model.pool import POOL_USE_LIMIT, Address
 
 MOST_KINDS = 4096
 _LEASE_MAX = 1000
 """Leases that dnsmasq holds where its file does not say how many."""
 
 
+_Way = tuple[Class, frozenset[str]]
+"""A class, and the tags of its clients."""
+_Waiting = tuple[str, Identity, frozenset[str]]
+"""A client with a reservation and no address: the place of that, who it is, and its tags."""
+
+
 class Place:
     """A range with its subnet, and a relay in it."""
 
-    def __init__(self, held, order):
+    def __init__(self, held: Range, order: int) -> None:
         self.held, self.prefix, self.order = held, held.prefix, order
         self.relay = relay_in(held.prefix, ())
-        self._reserved, self.part = set(), 1.0
+        self._reserved: set[Address] = set()
+        self.part = 1.0
         """Addresses that only one client gets, and the part of its addresses that is its own
         where ranges overlap."""
         self.room = self.taken = 0
         """Clients that may get its free addresses, and those of them with a dhcp-host."""
 
-    def reserve(self, address):
+    def reserve(self, address: Address) -> None:
         """Note an address that only one client gets."""
         low, high = self.held.ends
         if self.held.size and low <= int(address) <= high:
             self._reserved.add(address)
 
     @property
-    def free(self):
+    def free(self) -> int:
         """How many addresses any client may get."""
         return round((self.held.size - len(self._reserved)) * self.part)
 
     @property
-    def left(self):
+    def left(self) -> int:
         """Clients that may get its addresses, but those with a dhcp-host."""
         return self.room - self.taken
 
@@ -54,15 +63,15 @@ class Place:
 class Near:
     """Ranges by their subnets."""
 
-    def __init__(self, places):
-        self._by_length = {}
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._by_length: dict[tuple[int, int, int], dict[int, list[Place]]] = {}
         for place in places:
             version, length = place.prefix.version, place.prefix.prefixlen
             key = (version, length, int(place.prefix.netmask))
             of_length = self._by_length.setdefault(key, {})
             of_length.setdefault(int(place.prefix.network_address), []).append(place)
 
-    def of(self, address):
+    def of(self, address: Address) -> list[Place]:
         """The ranges in whose subnets an address is."""
         return [
             place
@@ -75,28 +84,33 @@ class Near:
 class Rooms:
     """Ranges by the tags that they want, and which of them has the most room."""
 
-    def __init__(self, places):
-        self._groups = {}
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._groups: dict[tuple[str, ...], list[Place]] = {}
+        self._heaps: dict[tuple[str, ...], list[tuple[int, int, Place]]] = {}
         for place in places:
             self._groups.setdefault(tuple(place.held.filter), []).append(place)
         self._filters = list(self._groups)
         self._numbers = by_tag(self._filters)
 
-    def of(self, tags):
+    def of(self, tags: Collection[str]) -> list[list[Place]]:
         """The groups of ranges for clients with some tags."""
+        return [self._groups[one] for one in self._wanted(tags)]
+
+    def _wanted(self, tags: Collection[str]) -> list[tuple[str, ...]]:
         numbers = {at for tag in (*tags, "") for at in self._numbers[tag]}
         wanted = (self._filters[at] for at in numbers)
-        return [self._groups[one] for one in wanted if match(one, tags)]
+        return [one for one in wanted if match(one, tags)]
 
-    def fill(self):
+    def fill(self) -> None:
         """Note the room that each range has."""
-        for places in self._groups.values():
-            places[:] = [(-place.left, place.order, place) for place in places]
-            heapify(places)
+        for wanted, places in self._groups.items():
+            self._heaps[wanted] = [(-place.left, place.order, place) for place in places]
+            heapify(self._heaps[wanted])
 
-    def take(self, tags):
+    def take(self, tags: Collection[str]) -> Place | None:
         """Have a client with some tags take room; return its range, None where none has any."""
-        most = min(self.of(tags), key=lambda places: places[0][:2])
+        heaps = (self._heaps[one] for one in self._wanted(tags))
+        most = min(heaps, key=lambda places: places[0][:2])
         *_, place = most[0]
         if not place.left:
             return None
@@ -108,7 +122,7 @@ class Rooms:
 class Clients(Kinds):
     """Kinds of clients that dnsmasq answers, and clients that it would not answer."""
 
-    def __init__(self, form, most):
+    def __init__(self, form: LabForm, most: int) -> None:
         """At most `most` clients take half of the free addresses, by the sizes of ranges."""
         lines, hosts, family = form.lines, form.hosts, form.family
         super().__init__(family)
@@ -139,19 +153,19 @@ class Clients(Kinds):
         self._filters = {
             tag.lstrip("!#") for place in self._places for tag in place.held.filter
         }
-        self._ways = classes + [
-            Class((*host.tags[1:], *host.tags)[0], MACS, host.maker, host.line.name)
+        ways = classes + [
+            Class((*host.tags[1:], *host.tags)[0], host.line.name, host.maker)
             for host in of_hosts
             if host.maker
         ]
-        self._plain = self._seen({})
-        self._ways = [(one, self._seen(one.packet)) for one in self._ways]
-        self._ways = [(one, tags) for one, tags in self._ways if tags is not None]
-        self._by_tag, self._turn = defaultdict(list), 0
+        self._plain = self._seen(Packet())
+        seen = [(one, self._seen(one.packet)) for one in ways]
+        self._ways: list[_Way] = [(one, tags) for one, tags in seen if tags is not None]
+        self._by_tag, self._turn = defaultdict[str, list[_Way]](list), 0
         for one, tags in self._ways:
             for tag in tags:
                 self._by_tag[tag].append((one, tags))
-        self._macs = {}
+        self._macs: dict[str, Iterator[str]] = {}
         """The hardware addresses that are left of each pattern."""
         leases = _lease_max(lines)
         without, reserved = self._of_hosts(of_hosts, leases)
@@ -174,14 +188,16 @@ class Clients(Kinds):
         self.add_reserved()
         self.size = self.addresses(held)
 
-    def _of_hosts(self, hosts, leases):
+    def _of_hosts(self, hosts: Iterable[Host], leases: int) -> tuple[list[_Waiting], int]:
         """Note clients with a reserved address, at most as many as there are leases.
 
         Return those without an address, each with the ranges that may give it one, and the
         number of the others.
         """
-        without, reserved, left_out = [], 0, 0
-        come, again = set(), []
+        without: list[_Waiting] = []
+        come: set[str] = set()
+        again: list[Line] = []
+        reserved = left_out = 0
         for host in hosts:
             placed = self._placed(host)
             for place, address in placed:
@@ -196,12 +212,13 @@ class Clients(Kinds):
             elif str(host.identity) in come:
                 again.append(host.line)
             elif not host.addresses:
-                without.append((host, self._seen({}, host)))
+                tags = self._seen(Packet(), host) or frozenset()
+                without.append((host.line.where, host.identity, tags))
             elif reserved == leases:
                 left_out += 1
             else:
                 reserved += 1
-                self.reserve(places[0], *host.identity, {})
+                self.reserve(places[0], host.identity)
             if places and self.family == 4:
                 come.add(str(host.identity))
         for line in again[:1]:
@@ -212,45 +229,48 @@ class Clients(Kinds):
             self.say(f"dhcp-lease-max {leases}: no lease for {left_out} more reservations")
         return without, reserved
 
-    def _placed(self, host):
+    def _placed(self, host: Host) -> list[tuple[Place, Address]]:
         """Yield the ranges in whose subnets a host has an address, each with that."""
         if any(one.version == 6 and not int(one) >> 64 for one in host.addresses):
-            near = self._places
+            near = set(self._places)
         else:
             near = {place for one in host.addresses for place in self._near.of(one)}
-        placed = [(place, host.address(place.prefix)) for place in near]
-        placed = [(place, address) for place, address in placed if address is not None]
+        placed = [
+            (place, address)
+            for place in near
+            if (address := host.address(place.prefix)) is not None
+        ]
         return sorted(placed, key=lambda one: one[0].order)
 
-    def _served(self, host, places):
+    def _served(self, host: Host, places: Iterable[Place]) -> list[Place]:
         """Those of some ranges that give a host its address; of all without an address."""
-        tags = self._seen({}, host)
+        tags = self._seen(Packet(), host)
         if tags is None:
             return []
         if host.addresses:
             return [place for place in places if match(place.held.filter, tags)]
-        return self._rooms.of(tags)
+        return [places[0] for places in self._rooms.of(tags)]
 
-    def _seen(self, packet, host=None):
+    def _seen(self, packet: Packet, host: Host | None = None) -> frozenset[str] | None:
         """The tags of a packet that ranges ask for; None where it is ignored."""
         tags = self._tags.of(packet, host)
         return None if tags is None else frozenset(tags & self._filters)
 
-    def _of_hosts_without(self, hosts):
+    def _of_hosts_without(self, hosts: Iterable[_Waiting]) -> None:
         """Have clients with a reservation and no address take room of ranges."""
         left_out = []
         self._rooms.fill()
-        for host, tags in hosts:
+        for where, identity, tags in hosts:
             place = self._rooms.take(tags)
             if place is not None:
-                self.reserve(place, *host.identity, {})
+                self.reserve(place, identity)
             else:
-                left_out.append(host.line.where)
+                left_out.append(where)
         if left_out:
             more = f" and {len(left_out) - 1} more" if left_out[1:] else ""
             self.say(f"{left_out[0]}{more}: no room in half of the ranges' free addresses")
 
-    def _of_range(self, place):
+    def _of_range(self, place: Place) -> None:
         """Half of a range's clients are in no class, unless it wants one."""
         held, clients = place.held, place.left
         if not place.room and not held.is_static:
@@ -273,16 +293,18 @@ class Clients(Kinds):
             if own := self._own(one, each):
                 self.add(place, own, one.tag)
 
-    def _own(self, one, clients):
+    def _own(self, one: Class, clients: int) -> Having | None:
         """What so many clients of a class have; None where none is left of it."""
-        if one.where != MACS:
+        if one.where is not None:
             kind, code = one.where
-            return {"clients": clients, kind: [[code, hex_of(one.value)]]}
-        left = self._macs.setdefault(one.value, self._makers.within(one.value))
+            own: Having = {"clients": clients}
+            own[kind] = [(code, hex_of(one.value))]
+            return own
+        left = self._macs.setdefault(one.mac, self._makers.within(one.mac))
         macs = list(islice(left, clients))
         return {"clients": len(macs), "macs": macs} if macs else None
 
-    def _next(self, wanted):
+    def _next(self, wanted: Iterable[str]) -> list[_Way]:
         """The classes that clients of a range may be in; others where there are many."""
         asked = [tag for tag in wanted if tag[:1] not in ("!", "#")]
         ways = min((self._by_tag[tag] for tag in asked), key=len, default=self._ways)
@@ -293,7 +315,7 @@ class Clients(Kinds):
         turn = self._turn % len(ways)
         return [*ways[turn : turn + most], *ways[: max(0, turn + most - len(ways))]]
 
-    def _class(self, line):
+    def _class(self, line: Line) -> Iterator[Class]:
         """Yield the class that a line defines; note one whose test is not worked out."""
         made = class_of(line, self.family)
         if isinstance(made, Class):
@@ -302,9 +324,10 @@ class Clients(Kinds):
             self.say(f"{line.where}: {line.name} {made}: no client was worked out for its test")
 
 
-def _share(places):
+def _share(places: Iterable[Place]) -> None:
     """Give each of some places that overlap a part of their addresses, by their sizes."""
-    groups, end = [], -1
+    groups: list[list[Place]] = []
+    end = -1
     for place in sorted(places, key=lambda place: place.held.ends):
         low, high = place.held.ends
         if low > end:
@@ -318,19 +341,19 @@ def _share(places):
             place.part = part
 
 
-def _lease_max(lines):
+def _lease_max(lines: Iterable[Line]) -> int:
     """How many leases there may be."""
     given = [line.value for line in lines if line.name == "dhcp-lease-max"]
     return int(given[-1]) if given and re.fullmatch("[0-9]{1,9}", given[-1]) else _LEASE_MAX
 
 
-def _rule(words):
+def _rule(words: Sequence[str]) -> tuple[list[str], set[str]]:
     """The tags that a tag-if wants, and those that it sets."""
     sets = {tag for word in words if (tag := tag_of(word, ("set:",)))}
     return [tag for word in words if (tag := tag_of(word, ("tag:",)))], sets
 
 
-def _why_not(place):
+def _why_not(place: Place) -> str:
     """Why no client gets an address of a range."""
     if place.free:
         return "other clients have all leases (dhcp-lease-max)"

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Collection, Iterable, Iterator
 
-from leaselab.inputs.dnsmasq.classes import covers, digits_of, hex_of, match, pattern_of
-from leaselab.inputs.dnsmasq.lines import tag_of
-from leaselab.inputs.dnsmasq.tags import Patterns
+from leaselab.inputs.dnsmasq.classes import (
+    Patterns,
+    covers,
+    digits_of,
+    hex_of,
+    match,
+    pattern_of,
+)
+from leaselab.inputs.dnsmasq.lines import Line, tag_of
+from leaselab.inputs.own_kinds import Identity, InList, Prefix, Telling
+from leaselab.model.pool import Address
 
 _SETS = ("set:", "net:")
 """What a tag has before it that a dhcp-host sets."""
@@ -19,11 +28,14 @@ _LIFETIME = re.compile(r"[0-9]+[smhdw]?|infinite", re.IGNORECASE)
 class Host:
     """A dhcp-host."""
 
-    def __init__(self, line, family):
+    def __init__(self, line: Line, family: int) -> None:
         self.line, self.family = line, family
-        self.tags, self.filter = ["known"], []
-        self.macs, self.is_ignored = [], False
-        self._ids, addresses, names, others = [], [], [], 0
+        self.tags, self.is_ignored, others = ["known"], False, 0
+        self.filter: list[str] = []
+        self.macs: list[str] = []
+        self._ids: list[str] = []
+        addresses: list[Address] = []
+        names: list[str] = []
         for word in line.words:
             others += 1
             if tag := tag_of(word, _SETS):
@@ -53,14 +65,14 @@ class Host:
         self.identity = self._identity(names)
         """What its client has, as leaseload reads it; None where that is not known."""
 
-    def _identity(self, names):
+    def _identity(self, names: list[str]) -> Identity | None:
         given = [made for word in self._ids if (made := self._by_id(word))]
         if self.family == 4:
-            given += [("macs", mac) for mac in self.macs if "*" not in mac]
-            given += [("options", [12, hex_of(name.encode())]) for name in names[:1]]
+            given += [InList("macs", mac) for mac in self.macs if "*" not in mac]
+            given += [Telling("options", (12, hex_of(name.encode()))) for name in names[:1]]
         return given[0] if given else None
 
-    def address(self, prefix):
+    def address(self, prefix: Prefix) -> Address | None:
         """Its address in a subnet; None where it has none there.
 
         One of IPv6 with a host part alone is in each subnet of 64 bits.
@@ -72,25 +84,25 @@ class Host:
                 return prefix[int(one)]
         return None
 
-    def _by_id(self, word):
+    def _by_id(self, word: str) -> Identity | None:
         if word == "*":
             return None
         digits = digits_of(word)
         if self.family == 6:
-            return ("duids", digits.hex()) if digits else None
-        return "options", [61, hex_of(digits or word.encode())]
+            return InList("duids", digits.hex()) if digits else None
+        return Telling("options", (61, hex_of(digits or word.encode())))
 
 
 class Makers:
     """The dhcp-hosts by hardware addresses, of which a client has the closest one."""
 
-    def __init__(self, hosts):
-        self._hosts = Patterns()
+    def __init__(self, hosts: Iterable[Host]) -> None:
+        self._hosts = Patterns[tuple[str, int, Host]]()
         for number, host in enumerate(hosts):
             for mac in host.macs:
                 self._hosts.add(mac, (mac, number, host))
 
-    def host(self, mac, tags):
+    def host(self, mac: str, tags: Collection[str]) -> Host | None:
         """The dhcp-host of a client with some tags; None without one.
 
         One for a tag comes before others, then that with the fewest ``*``, then the last.
@@ -102,7 +114,7 @@ class Makers:
         ]
         return max(found, key=lambda one: one[:-1])[-1] if found else None
 
-    def within(self, pattern):
+    def within(self, pattern: str) -> Iterator[str]:
         """Yield hardware addresses of a pattern that have no closer dhcp-host."""
         free = pattern.count("*")
         for number in range(min(256**free, _MOST_MACS)):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
 
-from leaselab.inputs.dnsmasq.lines import Line, lines_of, range_of, tag_of
+from leaselab.inputs.dnsmasq.lines import Line, Range, lines_of, range_of, tag_of
+from leaselab.inputs.own_files import OwnFiles
 from leaselab.inputs.own_form import OwnForm
 
 FOLDER = "@files@"
@@ -61,11 +63,13 @@ _FILES = {
 class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
-    def __init__(self, text, where, without, files):
+    def __init__(self, text: str, files: OwnFiles, without: Sequence[str]) -> None:
         """Raise an error for what the lab cannot run, unless it is among `without`."""
         super().__init__(without)
-        self._files, self.files, self.hosts = files, {}, []
-        self.stateless = []
+        self._files, where = files, str(files.file)
+        self.files: dict[str, str] = {}
+        self.hosts: list[Line] = []
+        self.stateless: list[str] = []
         """Ranges whose clients ask for options alone, and why they do not come."""
         self._prefixes = map(_PREFIX.format, count(1))
         self._read = {Path(where).resolve()}
@@ -93,12 +97,12 @@ class LabForm(OwnForm):
         self.check_used(serves=any(held.size or held.is_static for held in self.ranges))
 
     @property
-    def text(self):
+    def text(self) -> str:
         """The lines as a file."""
         return "".join(line.text for line in self.lines)
 
     @property
-    def options(self):
+    def options(self) -> dict[str, str | int]:
         """Options of the scenario that the file decides."""
         lifetimes = [held.lease_s for held in self.ranges if held.lease_s]
         in_memory = any(line.name == "leasefile-ro" for line in self.lines)
@@ -107,7 +111,7 @@ class LabForm(OwnForm):
             **({"lease_lifetime_s": lifetimes[0]} if lifetimes else {}),
         }
 
-    def _included(self, lines, depth):
+    def _included(self, lines: Iterable[Line], depth: int) -> Iterator[Line]:
         """The lines, with those of included files in their place."""
         for line in lines:
             names = [line.words[0]] if line.value and line.name == "conf-file" else []
@@ -123,7 +127,7 @@ class LabForm(OwnForm):
                     self._read.add(Path(held[1]).resolve())
                     yield from self._included(lines_of(*held), depth + 1)
 
-    def _of_folder(self, line):
+    def _of_folder(self, line: Line) -> list[str]:
         """Names of the files of a folder that dnsmasq would read."""
         folder, *endings = line.words or ("",)
         wanted = tuple(word[1:] for word in endings if word.startswith("*"))
@@ -138,7 +142,7 @@ class LabForm(OwnForm):
                 names.append(name)
         return names
 
-    def _family(self, pools, without):
+    def _family(self, pools: Sequence[Range], without: Sequence[str]) -> int:
         """The one family of its ranges that is measured."""
         families = sorted({held.family for held in pools})
         if not families:
@@ -152,7 +156,7 @@ class LabForm(OwnForm):
         self.leave_out(asked, why, six.line.where)
         return families[1 - words.index(asked)]
 
-    def _kept(self, line):
+    def _kept(self, line: Line) -> Iterator[Line]:
         """Yield what stays of a line."""
         name = line.name
         word, why = _TFTP if "tftp" in name else _SPOKEN.get(name, ("", ""))
@@ -169,7 +173,7 @@ class LabForm(OwnForm):
         else:
             yield line
 
-    def _carried(self, line):
+    def _carried(self, line: Line) -> Iterator[Line]:
         """Lines that name copies of the files of a line."""
         is_folder = line.name.endswith("dir") or self.unless_unread(
             self._files.is_folder, line.value, line.where
@@ -191,7 +195,7 @@ class LabForm(OwnForm):
             yield Line(_FILES[line.name], f"{FOLDER}/{copy}", line.where)
         self.change(f"{line.name}: a copy in a folder of the lab")
 
-    def _of_range(self, line):
+    def _of_range(self, line: Line) -> Iterator[Line]:
         """A range in the lab's form, or none."""
         held = self._held[line]
         is_pool = held.size or held.is_static

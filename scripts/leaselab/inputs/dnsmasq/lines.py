@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from leaselab.model.errors import usage_error
+from leaselab.inputs.own_kinds import Prefix
+from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.pool import Address
 
 _MODES = ("ra-only", "slaac", "ra-names", "ra-advrouter", "ra-stateless", "off-link")
 _CLASSES = ((8, 0), (16, 128), (24, 192))
@@ -25,7 +28,7 @@ class Line(NamedTuple):
     where: str
 
     @property
-    def words(self):
+    def words(self) -> list[str]:
         """The parts of its value between commas."""
         words, word = [], []
         for number, part in enumerate(self.value.split('"')):
@@ -38,12 +41,12 @@ class Line(NamedTuple):
         return [*words, "".join(word).strip()] if self.value else []
 
     @property
-    def text(self):
+    def text(self) -> str:
         """The line of a file."""
         return f"{self.name}={self.value}\n" if self.value else f"{self.name}\n"
 
 
-def lines_of(text, path):
+def lines_of(text: str, path: str) -> Iterator[Line]:
     """Yield the lines of a text, without comments and empty ones."""
     for number, raw in enumerate(text.split("\n"), 1):
         where = f"{path}:{number}"
@@ -52,7 +55,7 @@ def lines_of(text, path):
             yield Line(name.strip(), value.strip(), where)
 
 
-def _without_comment(raw, where):
+def _without_comment(raw: str, where: str) -> str:
     """A line up to a # that begins it or follows a blank, outside quotes."""
     for match in _QUOTED_OR_COMMENT.finditer(raw):
         if match[0] == "#":
@@ -62,7 +65,7 @@ def _without_comment(raw, where):
     return raw
 
 
-def tag_of(word, prefixes=("tag:", "net:")):
+def tag_of(word: str, prefixes: Sequence[str] = ("tag:", "net:")) -> str:
     """The tag that a word names, empty where it names none."""
     return next((word.removeprefix(one) for one in prefixes if word.startswith(one)), "")
 
@@ -70,9 +73,10 @@ def tag_of(word, prefixes=("tag:", "net:")):
 class Range:
     """A dhcp-range: the subnet of its clients, its addresses, and the tags that it wants."""
 
-    def __init__(self, line):
+    def __init__(self, line: Line) -> None:
         """Raises ValueError and LookupError for what is none."""
-        self.line, self.filter = line, []
+        self.line = line
+        self.filter: list[str] = []
         words = line.words
         others = 0
         while words and not _is_address(words[0]):
@@ -101,7 +105,7 @@ class Range:
         self.size = high - low + 1 if len(ends) > 1 else 0
         self.is_static = "static" in words
 
-    def _prefix(self, ends):
+    def _prefix(self, ends: Sequence[Address]) -> Prefix:
         """Its subnet: by its mask, or as dnsmasq guesses that of a relay's clients."""
         masks = [word for word in self.others if _is_address(word)]
         if self.family == 4 and masks:
@@ -115,7 +119,7 @@ class Range:
         return ipaddress.ip_network((ends[0], length), strict=False)
 
     @property
-    def lease_s(self):
+    def lease_s(self) -> int | None:
         """Lifetime of its leases (s); None where it says none."""
         last = self.others[-1].lower() if self.others else ""
         match = re.fullmatch(r"([0-9]{1,9})([smhdw]?)", last)
@@ -124,7 +128,7 @@ class Range:
         return max(120, int(match[1]) * _SECONDS[match[2] or "s"])
 
 
-def range_of(line):
+def range_of(line: Line) -> Range:
     """Return the range of a line; raises a usage error with it for what is none."""
     try:
         return Range(line)
@@ -132,7 +136,7 @@ def range_of(line):
         raise _wrong("not a range as dnsmasq has them", line.where, line.value) from error
 
 
-def _wrong(what, where, found):
+def _wrong(what: str, where: str, found: str) -> LeaselabError:
     return usage_error(
         what,
         where=where,
@@ -141,7 +145,7 @@ def _wrong(what, where, found):
     )
 
 
-def _is_address(word):
+def _is_address(word: str) -> bool:
     try:
         ipaddress.ip_address(word)
     except ValueError:

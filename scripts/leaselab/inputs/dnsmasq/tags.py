@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence, Set
 from heapq import heapify, heappop, heappush
 
-from leaselab.inputs.dnsmasq.classes import ANY, MACS, match
-
-
-class Patterns:
-    """Things by patterns of hardware addresses, of which an address has several."""
-
-    def __init__(self):
-        self._by_shape = {}
-
-    def add(self, pattern, held):
-        """Add a thing."""
-        parts = pattern.split(":")
-        shape = tuple(at for at, part in enumerate(parts) if part != "*")
-        key = tuple(parts[at] for at in shape)
-        self._by_shape.setdefault(shape, {}).setdefault(key, []).append(held)
-
-    def of(self, mac):
-        """Yield what was added with patterns that an address has, or another pattern."""
-        parts = mac.split(":")
-        for shape, held in self._by_shape.items():
-            yield from held.get(tuple(parts[at] for at in shape), ())
+from leaselab.inputs.dnsmasq.classes import Class, Packet, Patterns, Where, match
+from leaselab.inputs.dnsmasq.hosts import Host, Makers
 
 
 class Tags:
     """Which tags messages have set: by their classes, their dhcp-host, and tag-if."""
 
-    def __init__(self, classes, rules, ignored, makers):
+    def __init__(
+        self,
+        classes: Iterable[Class],
+        rules: Sequence[tuple[Sequence[str], Set[str]]],
+        ignored: Sequence[Sequence[str]],
+        makers: Makers,
+    ) -> None:
         """`rules` are pairs of the tags that one wants, and those that it sets.
 
         `ignored` are tags whose clients get no answer, `makers` the dhcp-hosts.
@@ -39,19 +27,20 @@ class Tags:
         self._makers, self._rules, self._ignored = makers, rules, ignored
         self._of_rules = by_tag(wanted for wanted, _ in rules)
         self._of_ignored = by_tag(ignored)
-        self._macs, self._values = Patterns(), {}
+        self._macs = Patterns[str]()
+        self._values: dict[Where, dict[int | None, dict[bytes, list[str]]]] = {}
         for one in classes:
-            if one.where == MACS:
-                self._macs.add(one.value, one.tag)
+            if one.where is None:
+                self._macs.add(one.mac, one.tag)
             else:
                 size = len(one.value) if one.is_part else None
                 of_size = self._values.setdefault(one.where, {}).setdefault(size, {})
                 of_size.setdefault(one.value, []).append(one.tag)
 
-    def of(self, packet, host=None):
+    def of(self, packet: Packet, host: Host | None = None) -> set[str] | None:
         """The tags of a packet, or of a client with a dhcp-host; None where it is ignored."""
         tags = set(self._of_classes(packet))
-        host = host or self._makers.host(packet.get(MACS, ANY), tags)
+        host = host or self._makers.host(packet.mac, tags)
         if host is not None:
             tags.update(host.tags)
         self._add(tags)
@@ -60,10 +49,12 @@ class Tags:
             return None
         return tags
 
-    def _of_classes(self, packet):
+    def _of_classes(self, packet: Packet) -> Iterator[str]:
         for where, of_size in self._values.items():
-            data = packet.get(where)
-            for size, of_value in of_size.items() if data is not None else ():
+            data = packet.sent.get(where)
+            if data is None:
+                continue
+            for size, of_value in of_size.items():
                 parts = (
                     {data}
                     if size is None
@@ -71,25 +62,25 @@ class Tags:
                 )
                 for part in parts & of_value.keys():
                     yield from of_value[part]
-        yield from self._macs.of(packet.get(MACS, ANY))
+        yield from self._macs.of(packet.mac)
 
-    def _add(self, tags):
+    def _add(self, tags: set[str]) -> None:
         """Add the tags of rules, which hold one after the other."""
         numbers = [at for tag in (*tags, "") for at in self._of_rules[tag]]
         heapify(numbers)
         while numbers:
             number = heappop(numbers)
             wanted, more = self._rules[number]
-            new = more - tags if match(wanted, tags) else ()
+            new = more - tags if match(wanted, tags) else set()
             tags.update(new)
             for at in (at for tag in new for at in self._of_rules[tag]):
                 if at > number:
                     heappush(numbers, at)
 
 
-def by_tag(wanted):
+def by_tag(wanted: Iterable[Iterable[str]]) -> defaultdict[str, list[int]]:
     """The numbers of lists of wanted tags by one that each wants; by none where none is."""
-    numbers = defaultdict(list)
+    numbers = defaultdict[str, list[int]](list)
     for number, tags in enumerate(wanted):
         numbers[next((tag for tag in tags if tag[:1] not in ("!", "#")), "")].append(number)
     return numbers

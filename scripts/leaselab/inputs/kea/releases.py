@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leaselab.catalog.releases import bounds, releases_of
+from leaselab.catalog.releases import bounds, needs_of
 from leaselab.inputs.known_costs import known_costs
 
 
@@ -20,7 +20,7 @@ def releases(configuration, server):
     word = f"subnet{family}[*]"
     for match in configuration.at(word, f"shared-networks[*].{word}"):
         if "id" not in match.value:
-            needs += releases_of("kea").known({"a subnet without id": match.spot})
+            needs += needs_of("kea", {"a subnet without id": str(match.spot)})
     return bounds("kea", needs)
 
 

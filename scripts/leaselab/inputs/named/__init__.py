@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 
-from leaselab.catalog.releases import bounds, releases_of
+from leaselab.catalog.releases import bounds, needs_of
 from leaselab.inputs.named.lab_form import LabForm
 from leaselab.inputs.named.statements import every
+from leaselab.inputs.reader import Asked, Own, Text
 
-FILES = ("named.conf",)
+FILES: tuple[str, ...] = ("named.conf",)
+HAS_VIEWS = True
 RECOGNISED = re.compile(
     r"^[ \t]*(?:options\s*\{|logging\s*\{|acl\s+[^\s{};]+\s*\{|"
     r'view\s+"?[^\s"{};]+"?\s+(?:\w+\s+)?\{|'
@@ -20,24 +22,21 @@ RECOGNISED = re.compile(
 )
 
 
-def read(text, without, _most_clients, files, _leases, view=""):
-    """Return what a configuration is as a server of the lab, as `leaselab.inputs.own` has it.
-
-    `files` has its file and finds others that it names; `without` are the words for what is
-    to be left out of it; `view` is the one to measure, empty for the one of the lab's clients.
-    Raises a usage error with the line for what the lab cannot have.
-    """
-    form = LabForm(text, str(files.file), without, files, view)
+def read(configuration: Text, asked: Asked) -> Own:
+    """Return what a named.conf is as a server of the lab; as of `reader.Reader`."""
+    text, files = configuration
+    form = LabForm(text, files, asked.without, asked.view)
     words = {one.name: one.spot for one in every(form.statements)}
-    said, options = bounds("bind9", releases_of("bind9").known(words))
-    return {
-        "server": {"text": form.text},
-        "options": options,
-        "changes": form.changes,
-        "left_out": form.left_out,
-        "load": "dns-zones",
-        "zones": form.zones,
-        "zones_beside": form.beside,
-        "unserved": form.reasons("forwarders", "forward", "secondary", "stub", "mirror"),
-        "releases": said,
-    }
+    said, options = bounds("bind9", needs_of("bind9", words))
+    return Own(
+        kind="bind9",
+        server={"text": form.text},
+        options=options,
+        changes=form.changes,
+        left_out=form.left_out,
+        load="dns-zones",
+        zones=form.zones,
+        zones_beside=form.beside,
+        unserved=form.reasons("forwarders", "forward", "secondary", "stub", "mirror"),
+        releases=said,
+    )

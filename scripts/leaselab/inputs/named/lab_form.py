@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 
 from leaselab.inputs.named.keys import keys_of, names_of
 from leaselab.inputs.named.statements import Statement, parsed, text_of
 from leaselab.inputs.named.views import MATCHES, measured_view, of_class_in
-from leaselab.inputs.own_files import UnreadError
+from leaselab.inputs.own_files import OwnFiles, UnreadError
 from leaselab.inputs.own_form import OwnForm
 from leaselab.inputs.queries.names import zone_name
 from leaselab.model.errors import usage_error
@@ -101,14 +102,20 @@ _NOBODYS = '"bGVhc2VsYWItaGFzLWl0cy1vd24ta2V5LWZvci10aGlz"'
 class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
-    def __init__(self, text, where, without, files, view=""):
+    def __init__(
+        self, text: str, files: OwnFiles, without: Sequence[str], view: str = ""
+    ) -> None:
         """Raise an error for what the lab cannot run, unless it is among `without`.
 
         `view` is the name of the one to measure; empty for the one of the lab's clients.
         """
         super().__init__(without)
-        self._files, self._paths, self.zones, self._seen = files, {}, {}, set()
-        self._folder, self._lost = "", set()
+        self._files, self._folder, where = files, "", str(files.file)
+        self.zones: dict[str, str] = {}
+        self._paths: dict[tuple[str, str], str] = {}
+        """Files of zones, by the view and the name of each."""
+        self._seen: set[tuple[str, str]] = set()
+        self._lost: set[tuple[str, str]] = set()
         read = list(self._included(parsed(text, where), 0))
         options = [one for held in read if held.name == "options" for one in held.inner or ()]
         self._keys = set(keys_of(read))
@@ -136,11 +143,11 @@ class LabForm(OwnForm):
         self.check_used(serves=bool(self.zones))
 
     @property
-    def text(self):
+    def text(self) -> str:
         """The statements as a file."""
         return text_of(self.statements).replace(f"{OPTIONS};", OPTIONS)
 
-    def _included(self, statements, depth):
+    def _included(self, statements: Iterable[Statement], depth: int) -> Iterator[Statement]:
         """The statements, with those of included files in their place.
 
         Relative names are those in the directory that was last named.
@@ -158,7 +165,7 @@ class LabForm(OwnForm):
             else:
                 yield one
 
-    def _meant(self, one):
+    def _meant(self, one: Statement) -> Sequence[str]:
         """The names of the files that an include means: one, or those of a pattern."""
         folder, _, last = one.value.rpartition("/")
         if not set(last) & set("*?"):
@@ -166,7 +173,7 @@ class LabForm(OwnForm):
         matching = partial(self._matching, last)
         return self.unless_unread(matching, folder or ".", one.spot) or []
 
-    def _matching(self, pattern, folder, spot):
+    def _matching(self, pattern: str, folder: str, spot: str) -> list[str]:
         """The names of the files of a folder that have a pattern; raises where none has."""
         names = self._files.names(folder, spot, self._folder)
         matching = [name for name in names if fnmatchcase(name.rpartition("/")[2], pattern)]
@@ -176,11 +183,11 @@ class LabForm(OwnForm):
             )
         return matching
 
-    def _kept(self, statements, path):
+    def _kept(self, statements: Iterable[Statement], path: str) -> list[Statement]:
         """What stays of statements; `path` is what they are in, with a dot."""
         return [held for one in statements for held in self._of(one, path)]
 
-    def _of(self, one, path):
+    def _of(self, one: Statement, path: str) -> Iterator[Statement]:
         """Yield what stays of a statement."""
         name = one.name
         signs = name == "dnssec-policy" and path and one.value not in ("none", "insecure")
@@ -213,34 +220,34 @@ class LabForm(OwnForm):
         elif not word:
             yield one
 
-    def _of_view(self, one):
+    def _of_view(self, one: Statement) -> Iterator[Statement]:
         """Yield a view: the measured one is everybody's, and nobody is of the others."""
         if not of_class_in(one):
             self.leave_out("class", "only queries of class IN come", f"{one.spot}: view")
             return
-        self._view = one
+        self._view, inner = one, one.inner or ()
         if one is self._measured:
-            yield one.having(self._kept(one.inner, "view."))
+            yield one.having(self._kept(inner, "view."))
             return
         self.change("view: another's zones stay, and no client of the lab is of it")
-        inner = [held for held in one.inner if held.name not in MATCHES]
-        yield one.having([_NONE, *self._kept(inner, "view.")])
+        others = [held for held in inner if held.name not in MATCHES]
+        yield one.having([_NONE, *self._kept(others, "view.")])
 
-    def _is_known(self, one):
+    def _is_known(self, one: Statement) -> bool:
         """Whether a line of a server names no key that is missing."""
         missing = set(names_of(one)) - self._keys if one.name == "keys" else ()
         if missing:
             self.change("server.keys: none, as a key is not here")
         return not missing
 
-    def _secret(self, one):
+    def _secret(self, one: Statement) -> Statement:
         """A line of a key, with a secret that is nobody's."""
         if one.name != "secret":
             return one
         self.change("key.secret: another, which protects nothing")
         return one._replace(words=("secret", _NOBODYS))
 
-    def _zone(self, one):
+    def _zone(self, one: Statement) -> Iterator[Statement]:
         """Yield a zone, if it is one of those with a file."""
         inner = {held.name: held for held in one.inner or ()}
         name = _name(one)
@@ -290,9 +297,9 @@ class LabForm(OwnForm):
             return
         self._place(name, spot, str(path), is_asked=not nobody)
         self.change("zone.file: a copy in a folder of the lab")
-        yield one.having(self._kept(one.inner, "zone."))
+        yield one.having(self._kept(one.inner or (), "zone."))
 
-    def _has_other_name(self, zone, spot):
+    def _has_other_name(self, zone: Statement, spot: str) -> bool:
         """Whether the lab cannot ask for the name of a zone, which leaves it out."""
         try:
             zone_name(zone.value)
@@ -301,7 +308,7 @@ class LabForm(OwnForm):
             return True
         return False
 
-    def _is_no_text(self, inner, spot):
+    def _is_no_text(self, inner: Mapping[str, Statement], spot: str) -> bool:
         """Whether the records of a zone are in no text, which leaves it out."""
         raw = inner.get("masterfile-format")
         apart = {"database", "dlz"} & inner.keys() if "file" not in inner else ()
@@ -315,7 +322,7 @@ class LabForm(OwnForm):
             return False
         return True
 
-    def _shared(self, one, name, view):
+    def _shared(self, one: Statement, name: str, view: str) -> Iterator[Statement]:
         """Yield a zone that is another view's, if that still has it."""
         if (view, name) not in self._seen:
             raise usage_error(
@@ -332,7 +339,7 @@ class LabForm(OwnForm):
             self.zones[name] = path
         yield one
 
-    def _place(self, name, spot, path, *, is_asked):
+    def _place(self, name: str, spot: str, path: str, *, is_asked: bool) -> None:
         """Note the file of a zone of the view that is read."""
         key = (self._view.value if self._view else "", name)
         if key in self._paths:
@@ -341,36 +348,38 @@ class LabForm(OwnForm):
         if is_asked and self._view is self._measured:
             self.zones[name] = path
 
-    def _mended(self, statements, view):
+    def _mended(self, statements: Iterable[Statement], view: str) -> Iterator[Statement]:
         """Statements of a view whose zones have the lab's files, without what was left out."""
         for one in statements:
+            inner = one.inner or ()
             if one.name == "view" and one.inner is not None:
                 yield one.having(self._mended(one.inner, one.value))
             elif one.name == "response-policy" and one.inner is not None:
                 yield from self._policy(one, view)
-            elif one.name == "zone" and any(held.name == "file" for held in one.inner or ()):
+            elif one.name == "zone" and any(held.name == "file" for held in inner):
                 number = self._number[view, _name(one)]
                 file = Statement(("file", f'"{ZONES}/{number}.zone"'), one.spot)
-                yield one.having(file if held.name == "file" else held for held in one.inner)
+                yield one.having(file if held.name == "file" else held for held in inner)
             else:
                 yield one
 
-    def _policy(self, one, view):
+    def _policy(self, one: Statement, view: str) -> Iterator[Statement]:
         """Yield a policy of the zones that are left; outside views it is that of all."""
         lost = {name for held, name in self._lost if view in ("", held)}
-        kept = [held for held in one.inner if _name(held) not in lost]
-        for held in one.inner:
+        inner = one.inner or ()
+        kept = [held for held in inner if _name(held) not in lost]
+        for held in inner:
             if held not in kept:
                 self.change("response-policy: none of a zone that is left out")
-        if kept or not one.inner:
+        if kept or not inner:
             yield one.having(kept)
 
 
-def _name(zone):
+def _name(zone: Statement) -> str:
     """The name of a zone, with its last dot."""
     return zone.value.lower().rstrip(".") + "."
 
 
-def _shown(one):
+def _shown(one: Statement) -> str:
     """The name of a zone or view, in one line."""
     return " ".join(one.value.split())[:80]

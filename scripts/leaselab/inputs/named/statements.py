@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
-from leaselab.model.errors import usage_error
+from leaselab.model.errors import LeaselabError, usage_error
 
 _TOKEN = re.compile(
     r'/\*(?:.*?\*/|.*)|(?:#|//)[^\n]*|"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{};]|'
@@ -24,46 +25,52 @@ _ENDS_WITH_BRACES = {
 """Statements of which nothing follows their braces: they are read here, or left out."""
 
 
+Word: TypeAlias = "str | tuple[Statement, ...]"
+"""A word, or what is in braces."""
+
+
 class Statement(NamedTuple):
     """Words and, in braces, tuples of statements, up to a semicolon."""
 
-    words: tuple[str | tuple[Statement, ...], ...]
+    words: tuple[Word, ...]
     spot: str
 
     @property
-    def name(self):
+    def name(self) -> str:
         """Its first word, empty where it begins with braces."""
-        return self.words[0].lower() if isinstance(self.words[0], str) else ""
+        first = self.words[0]
+        return first.lower() if isinstance(first, str) else ""
 
     @property
-    def value(self):
+    def value(self) -> str:
         """Its second word without quotes, empty where there is none."""
         return plain(self.words[1]) if len(self.words) > 1 else ""
 
     @property
-    def inner(self):
+    def inner(self) -> tuple[Statement, ...] | None:
         """The statements in its first braces, None without."""
         return next((word for word in self.words if isinstance(word, tuple)), None)
 
-    def having(self, inner):
+    def having(self, inner: Iterable[Statement]) -> Statement:
         """The same with others in its first braces."""
         at = next(at for at, word in enumerate(self.words) if isinstance(word, tuple))
         return self._replace(words=(*self.words[:at], tuple(inner), *self.words[at + 1 :]))
 
-    def check_single(self):
+    def check_single(self) -> None:
         """Raise a usage error where it has more than a name and a value."""
         if len(self.words) > 2:
             raise _unended(self.words[2], self.spot)
 
 
-def plain(word):
+def plain(word: Word) -> str:
     """A word without its quotes, empty for braces."""
     return word.strip('"') if isinstance(word, str) else ""
 
 
-def parsed(text, path):
+def parsed(text: str, path: str) -> tuple[Statement, ...]:
     """Return the statements of a text; raises a usage error with the line where it has none."""
-    pieces, line, at = [], 1, 0
+    pieces: list[tuple[str, str]] = []
+    line, at = 1, 0
     for match in _TOKEN.finditer(text):
         line += text.count("\n", at, match.start())
         at = match.start()
@@ -76,9 +83,11 @@ def parsed(text, path):
     return _statements(pieces, f"{path}:{line}", 0)
 
 
-def _statements(pieces, last, depth):
+def _statements(pieces: list[tuple[str, str]], last: str, depth: int) -> tuple[Statement, ...]:
     """Read statements up to a closing brace, or to the end of the file at depth 0."""
-    made, words, begun = [], [], last
+    made: list[Statement] = []
+    words: list[Word] = []
+    begun = last
     while pieces:
         piece, spot = pieces.pop()
         begun = begun if words else spot
@@ -104,7 +113,7 @@ def _statements(pieces, last, depth):
     return tuple(made)
 
 
-def _is_ended(words):
+def _is_ended(words: Sequence[Word]) -> bool:
     """Whether words are a statement to which no other belongs."""
     if not words or not isinstance(words[-1], tuple) or not isinstance(words[0], str):
         return False
@@ -113,12 +122,12 @@ def _is_ended(words):
     return words[0].lower() in _ENDS_WITH_BRACES and not is_listed
 
 
-def _unended(word, spot):
+def _unended(word: Word, spot: str) -> LeaselabError:
     shown = plain(word)[:40] or "{"
     return _wrong(f"a ; is missing before {' '.join(shown.split())}", spot)
 
 
-def _wrong(what, spot):
+def _wrong(what: str, spot: str) -> LeaselabError:
     return usage_error(
         f"not a named.conf: {what}",
         where=spot,
@@ -126,7 +135,7 @@ def _wrong(what, spot):
     )
 
 
-def every(statements):
+def every(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Yield statements, the last first, and those in their braces."""
     for one in reversed(statements):
         yield one
@@ -135,7 +144,7 @@ def every(statements):
                 yield from every(word)
 
 
-def text_of(statements, indent=""):
+def text_of(statements: Iterable[Statement], indent: str = "") -> str:
     """Return statements as the text of a file."""
     lines = []
     for statement in statements:
