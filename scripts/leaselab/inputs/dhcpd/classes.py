@@ -275,8 +275,8 @@ class Classes(dict[str, Class]):
                 self[name].add(one)
         self._always: list[tuple[int, str]] = []
         self._by_value: dict[Node, dict[bytes, list[tuple[int, str]]]] = {}
-        for at, (name, one) in enumerate(self.items()):
-            pairs = one.needed()
+        for at, (name, held) in enumerate(self.items()):
+            pairs = held.needed()
             if pairs is None:
                 self._always.append((at, name))
             for expression, data in pairs or ():
@@ -288,8 +288,8 @@ class Classes(dict[str, Class]):
         names = set(self._always)
         for expression, of_value in self._by_value.items():
             try:
-                held = value(expression, packet)
-                names.update(of_value.get(held, ()) if held is not None else ())
+                data = value(expression, packet)
+                names.update(of_value.get(data, ()) if data is not None else ())
             except Unknown:
                 names.update(chain.from_iterable(of_value.values()))
         return [name for _, name in sorted(names)]

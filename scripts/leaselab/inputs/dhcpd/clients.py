@@ -176,8 +176,8 @@ class Clients(Kinds):
         if not clients:
             return 0
         asked = [name for rules in pools for name in rules.asked]
-        names = dict.fromkeys([*asked, *self._next()])
-        names = list(islice((name for name in names if self._fits(name, pools)), clients))
+        named = dict.fromkeys([*asked, *self._next()])
+        names = list(islice((name for name in named if self._fits(name, pools)), clients))
         # A class that lists its clients may have fewer than its part: others have the rest.
         names.sort(key=lambda name: not self._forms[name][0])
         left = clients

@@ -120,7 +120,7 @@ class Hosts:
                 self._kinds.say(f"{host.spot}: {' '.join(host.words)}: {why}")
             elif wanted in held:
                 doubled[_ANOTHER_HOSTS].append(host)
-            elif wanted and (place.network, str(identity)) in held:
+            elif place is not None and wanted and (place.network, str(identity)) in held:
                 doubled[_ANOTHERS_CLIENT].append(host)
             elif address and _is_in(address, shared):
                 doubled[_OF_RANGE].append(host)
@@ -149,8 +149,8 @@ class Hosts:
         several = {pool.rules.said: pool.rules for pool in pools}
         groups: dict[frozenset[tuple[tuple[str, ...], ...]], list[_Known]] = {}
         for client, hosts in self._roaming:
-            known = {rules for rules, held in several.items() if client.refusal(held) is None}
-            groups.setdefault(frozenset(known), []).extend(hosts)
+            admitted = (said for said, rules in several.items() if not client.refusal(rules))
+            groups.setdefault(frozenset(admitted), []).extend(hosts)
         for known, hosts in groups.items():
             rooms = []
             for at, pool in enumerate(pools):

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import ipaddress
 import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice, product
+from typing import Any
 
-from leaselab.inputs.configuration import refused
+from leaselab.inputs.configuration import Configuration, refused
+from leaselab.inputs.json_tokens import Spot
 from leaselab.inputs.kea import grammar
-from leaselab.inputs.kea.expressions import Classes, Unknown
-from leaselab.inputs.kea.hosts import Hosts
-from leaselab.inputs.kea.identities import FlexibleId, identity_of, named_by
+from leaselab.inputs.kea.expressions import Classes, Reserved
+from leaselab.inputs.kea.hosts import Host, Hosts
+from leaselab.inputs.kea.identities import FlexibleId, Sending, identity_of, named_by
 from leaselab.inputs.kea.kinds import Kinds
+from leaselab.inputs.kea.lab_form import LabForm
 from leaselab.inputs.kea.limits import Limits
-from leaselab.inputs.kea.subnets import Near, Place, reserved_of
+from leaselab.inputs.kea.subnets import Guards, Near, Place, Pool, Way, reserved_of
 from leaselab.inputs.kea.templates import SPAWNED, tests_of
+from leaselab.inputs.kea.texts import Packet, Unknown
+from leaselab.inputs.leases import Filling
 from leaselab.inputs.own_kinds import (
     INFORMING,
+    LISTS,
     MOST_LISTED,
     RESERVED,
+    ClientKind,
+    Having,
+    InList,
     divided,
     kind_name,
     leases_of,
+    listing,
     pool_share,
 )
-from leaselab.model.pool import POOL_USE_LIMIT
+from leaselab.model.pool import POOL_USE_LIMIT, Address
 
 MOST_KINDS = 4096
 _MOST_ALONE = MOST_KINDS // 4
@@ -36,6 +47,10 @@ _TRIED = 64
 _RESERVED = ((RESERVED,),)
 _OF_MOST = {("UNKNOWN",), ("ALL",)}
 """Classes of Kea's own in which all clients without a reservation are."""
+_Placed = tuple[Host, Pool | None]
+"""A reservation, and the pool of its lease; None where it has a lease of its own."""
+_Alike = tuple[Reserved, Guards, str, tuple[bytes | None, ...]]
+"""What reservations have together whose clients send the same."""
 _NO_ROOM = "no pool has room for it"
 _LATER = ("only-if-required", "only-in-additional-list")
 
@@ -43,27 +58,36 @@ _LATER = ("only-if-required", "only-in-additional-list")
 class Clients:
     """Kinds of clients that a server answers, and clients that it would not answer."""
 
-    def __init__(self, configuration, form, most, filling=None):
+    def __init__(
+        self,
+        configuration: Configuration,
+        form: LabForm,
+        most: int,
+        filling: Filling | None = None,
+    ) -> None:
         """At most `most` clients take half of the free addresses, by the sizes of pools.
 
         `filling` has the leases that there are, None without any.
         """
-        self.family, self._said = form.family, {}
-        self._configuration, self._used, self._filling = configuration, 0, filling
-        self._most_clients = most
-        self._unworked, self._named, self._served, self._beyond = {}, set(), set(), {}
-        self._come = set()
+        self.family, self._used, self._most_clients = form.family, 0, most
+        self._configuration, self._filling = configuration, filling
+        self._said: dict[str, None] = {}
+        self._unworked: dict[str, None] = {}
+        self._beyond: dict[str, str] = {}
+        self._named: set[str] = set()
+        self._served: set[str] = set()
+        self._come: set[tuple[str, str]] = set()
         self.informs = False
         """Whether all clients ask for options alone, as no subnet has a lease."""
         classes = list(configuration.at("client-classes[*]"))
-        held = {True: [], False: []}
+        early: list[Mapping[str, Any]] = []
+        later: list[Mapping[str, Any]] = []
         for one in form.server.get("client-classes", []):
-            held[any(one.get(key) for key in _LATER)].append(one)
-        self._later = {one.get("name", "") for one in held[True]}
-        self._spots = {one.value.get("name", ""): one.spot for one in classes}
-        named = grammar.named(held[False], form.server) | set(self._spots)
-        tests, spawned = tests_of(held[False], named)
-        self._spots = {name: self._spots[by] for name, by in spawned.items()} | self._spots
+            (later if any(one.get(key) for key in _LATER) else early).append(one)
+        self._later = {one.get("name", "") for one in later}
+        spots: dict[str, Spot] = {one.value.get("name", ""): one.spot for one in classes}
+        tests, spawned = tests_of(early, grammar.named(early, form.server) | set(spots))
+        self._spots = {name: spots[by] for name, by in spawned.items()} | spots
         self._places = list(self._of_file())
         if self.family == 6 and not (self._places or form.left_out):
             # It gives options to clients of any link.
@@ -98,11 +122,11 @@ class Clients:
         self.addresses = max(offered, 2 * sum(map(leases_of, self.kinds)))
 
     @property
-    def unserved(self):
+    def unserved(self) -> list[str]:
         """Why parts of the file have no client that is served, each once."""
         return list(self._said)
 
-    def _of_file(self):
+    def _of_file(self) -> Iterator[Place]:
         word = f"subnet{self.family}"
         reserved = list(reserved_of(self._configuration.whole.value))
         for match in self._configuration.at(f"{word}[*]", f"shared-networks[*].{word}[*]"):
@@ -114,7 +138,7 @@ class Clients:
                     wrong.found = f"no {error.args[0]}"
                 raise wrong from error
 
-    def _all(self):
+    def _all(self) -> list[ClientKind]:
         """The kinds of clients of all pools, and of all reservations."""
         for place in self._places:
             for pool in place.pools:
@@ -131,7 +155,7 @@ class Clients:
             self._informing()
         return [*self._kinds.every, *reserved]
 
-    def _informing(self):
+    def _informing(self) -> None:
         """Add clients of each subnet that ask for options alone."""
         self.informs = True
         clients = max(1, min(INFORMING, self._most_clients // len(self._places)))
@@ -143,19 +167,19 @@ class Clients:
                 continue
             self._add(place, way, {"clients": clients, "want": "options"}, place.guards)
 
-    def _alternatives(self, place, pool):
+    def _alternatives(self, place: Place, pool: Pool) -> list[Way]:
         try:
             return list(islice(self._ways(place, pool.guards, pool.want), self._most))
         except Unknown:
             return []
 
-    def _count(self):
+    def _count(self) -> None:
         """Note how many clients come for each pool: fewer where those of others come there.
 
         Kea gives a client any lease that its classes admit, also the last one of a pool for
         others, and those of a shared network's other subnets.
         """
-        around = {}
+        around: dict[str | Spot, dict[tuple[Guards, str], list[Pool]]] = {}
         for place in self._places:
             for pool in place.pools:
                 if pool.ways and pool.size:
@@ -167,7 +191,7 @@ class Clients:
             if len(alike) > 1:
                 _leave_room(list(alike.values()))
 
-    def _classes_to_spread(self):
+    def _classes_to_spread(self) -> tuple[list[str], bool]:
         """Classes that no pool asks for, and whether they come where pools ask for others.
 
         They do where pools for all clients have no room for all of them, as far as they do
@@ -180,10 +204,10 @@ class Clients:
         room = sum(pool.clients // 2 for pool in pools if _is_for_all(pool))
         everywhere = room < max(1, len(names))
         if everywhere:
-            other |= {name for pool in pools for way in pool.ways for name in way[2]}
+            other |= {name for pool in pools for way in pool.ways for name in way.classes}
         return [name for name in names if name not in other], everywhere
 
-    def _of_pools(self, place):
+    def _of_pools(self, place: Place) -> None:
         if not (place.pools or place.reservations) and not self._is_stateless:
             self._not_served(place, "it has no pool")
         for pool in place.pools:
@@ -202,7 +226,7 @@ class Clients:
                     needed = "another relay, or a class that is not dropped"
                 self._not_served(place, f"a client of its pool needs {needed}", pool.guards)
 
-    def _of_pool(self, place, pool):
+    def _of_pool(self, place: Place, pool: Pool) -> None:
         """Divide a pool's clients among its alternatives, and half of them among classes."""
         clients = self._limits.take((place.spot,), pool.want, pool.clients)
         open_, (names, everywhere) = _is_for_all(pool), self._spread
@@ -211,16 +235,18 @@ class Clients:
         each = max(1, clients // 2 // len(ways)) if ways else 0
         plain = pool.ways[: clients - each * len(ways)]
         for at, way in enumerate(plain):
-            own = (clients - each * len(ways) - at - 1) // len(plain) + 1
-            self._add(place, way, {"clients": own, "want": pool.want}, pool.guards)
+            count = (clients - each * len(ways) - at - 1) // len(plain) + 1
+            self._add(place, way, {"clients": count, "want": pool.want}, pool.guards)
         guards = () if open_ else pool.guards
         for name, way in ways:
-            own = {"clients": each, "want": pool.want}
+            own: Having = {"clients": each, "want": pool.want}
             self._add(place, way, own, (*guards, (name,)))
 
-    def _in_classes(self, place, pool, names, room):
+    def _in_classes(
+        self, place: Place, pool: Pool, names: Sequence[str], room: int
+    ) -> list[tuple[str, Way]]:
         """What a pool's clients send that are in the next classes, each pool's in others."""
-        ways = []
+        ways: list[tuple[str, Way]] = []
         chosen = [names[(self._used + at) % len(names)] for at in range(len(names))]
         for name in chosen:
             if len(ways) == room:
@@ -233,27 +259,35 @@ class Clients:
                 self._unworked.setdefault(name, None)
         return ways
 
-    def _ways(self, place, guards, want, reserved=None, named=None):
+    def _ways(
+        self,
+        place: Place,
+        guards: Guards,
+        want: str,
+        reserved: Reserved | None = None,
+        named: Packet | None = None,
+    ) -> Iterator[Way]:
         """Yield the packets of a place's clients that are in classes, as `Classes.ways` does.
 
         `guards` are the classes, of each list one; `named` is what names a client that is
         known.
         """
-        last, sent, named = Unknown("no class"), [], named or {}
+        last, named = Unknown("no class"), named or {}
+        sent: list[Packet] = []
         usual = {**place.packet(want), **self._flexible.usual, **named}
         for names in islice(product(*guards), _TRIED):
             every, fits = tuple(dict.fromkeys(names)), partial(self._hits, place)
             try:
                 for way in self._classes.ways(every, usual, fits, reserved):
-                    if way[0] not in sent and named.items() <= way[0].items():
-                        sent.append(way[0])
+                    if way.packet not in sent and named.items() <= way.packet.items():
+                        sent.append(way.packet)
                         yield way
             except Unknown as why:
                 last = why
         if not sent:
             raise last
 
-    def _hits(self, place, packet, before, found):
+    def _hits(self, place: Place, packet: Packet, before: set[str], found: set[str]) -> bool:
         """Whether a place serves its client that has some classes before and after lookup."""
         relay = ipaddress.ip_address(packet["relay"])
         if not place.stands(relay):
@@ -274,28 +308,29 @@ class Clients:
             self._beyond |= dict.fromkeys(found, f"its clients are {why}")
         return hits
 
-    def _selected(self, place, relay, found):
+    def _selected(self, place: Place, relay: Address, found: set[str]) -> Place | None:
         """The subnet that Kea takes for a relay's client, as its `selectSubnet` does."""
         return next((one for one in self._near.of(place, relay) if one.admits(found)), None)
 
-    def _admits(self, place, pool, reserved):
+    def _admits(self, place: Place, pool: Pool, reserved: Reserved) -> bool:
         """Whether clients with a reservation may have what a pool has."""
         try:
             return bool(next(self._ways(place, pool.guards, pool.want, reserved)))
         except Unknown:
             return False
 
-    def _reserved_at(self, place):
+    def _reserved_at(self, place: Place) -> set[Reserved]:
         """What Kea knows of clients with reservations that may come at a place, by these."""
         own = {host.reserved for host in self._hosts[place.spot]}
         return own | self._anywhere if place in self._of_global else own
 
-    def _placed(self):
+    def _placed(self) -> Iterable[tuple[Place, list[_Placed]]]:
         """Yield places and their reservations, each with the pool of its lease or None.
 
         Those of no subnet are where their address is, or in pools for them, by their sizes.
         """
-        placed, wanting = {place: [] for place in self._places}, {}
+        placed: dict[Place, list[_Placed]] = {place: [] for place in self._places}
+        wanting: dict[tuple[Place | None, Reserved], list[Host]] = {}
         for place in self._places:
             for host in self._hosts[place.spot]:
                 if host.want:
@@ -303,31 +338,34 @@ class Clients:
                 else:
                     wanting.setdefault((place, host.reserved), []).append(host)
         for host in self._global:
-            homes = (place for place in self._of_global if host.address in place.prefix)
-            home = next(homes, None) if host.address else None
+            address, places = host.address, self._of_global
+            homes = [one for one in places if address is not None and address in one.prefix]
+            home = homes[0] if homes else None
             if home or host.want == "prefix":
                 placed[home or self._of_global[0]].append((host, None))
             else:
                 wanting.setdefault((None, host.reserved), []).append(host)
-        for (place, reserved), hosts in wanting.items():
-            rooms = self._rooms([place] if place else self._of_global, reserved)
+        for (of, reserved), hosts in wanting.items():
+            rooms = self._rooms([of] if of else self._of_global, reserved)
             chosen = divided(len(hosts), [room for *_, room in rooms])
             for number, host in zip(chosen, hosts, strict=False):
                 at, pool, _ = rooms[number]
                 pool.hosts += 1
                 placed[at].append((host, pool))
             if more := hosts[len(chosen) :]:
-                of = "without an address" if place else "of no subnet"
+                which = "without an address" if of else "of no subnet"
                 why = "beyond half of the pools that admit them" if rooms else "in no pool"
-                self._say(f"{more[0].spot}: {len(more)} reservations {of} are {why}")
+                self._say(f"{more[0].spot}: {len(more)} reservations {which} are {why}")
         return placed.items()
 
-    def _rooms(self, places, reserved):
+    def _rooms(
+        self, places: Iterable[Place], reserved: Reserved
+    ) -> list[tuple[Place, Pool, int]]:
         """Pools for clients with a reservation, each with its place and how many may come.
 
         Where pools ask for a class that the reservation gives, they are these.
         """
-        rooms = {True: [], False: []}
+        rooms: dict[bool, list[tuple[Place, Pool, int]]] = {True: [], False: []}
         for place in places:
             for pool in place.pools:
                 if self._admits(place, pool, reserved):
@@ -335,9 +373,10 @@ class Clients:
                     rooms[own].append((place, pool, _room(pool)))
         return rooms[any(room for *_, room in rooms[True])]
 
-    def _of_one_address_each(self, hosts):
+    def _of_one_address_each(self, hosts: Iterable[_Placed]) -> Iterable[_Placed]:
         """The reservations without those of an address that an earlier one has."""
-        firsts, again = {}, []
+        firsts: dict[str, _Placed] = {}
+        again: list[Host] = []
         for host, pool in hosts:
             own = host.value
             has = own.get("ip-address") or own.get("ip-addresses") or own.get("prefixes")
@@ -350,19 +389,21 @@ class Clients:
             )
         return firsts.values()
 
-    def _reserved(self, place, hosts):
+    def _reserved(self, place: Place, hosts: Iterable[_Placed]) -> None:
         """Add the clients that have reservations of a place."""
-        groups, left, more, again = {}, _MOST_ALONE, 0, []
+        groups: dict[_Alike, list[InList | Sending]] = {}
+        left, more = _MOST_ALONE, 0
+        again: list[Host] = []
         for host, pool in self._of_one_address_each(hosts):
             own = identity_of(host.value, self.family) or self._flexible.of(host.value, place)
-            key = (place.network, str(own))
+            key = (place.network or "", str(own))
             if own and place.network and key in self._come:
                 again.append(host)
             elif own:
                 self._come.add(key)
-                of = (pool.guards, pool.want) if pool else (tuple(place.guards), host.want)
+                guards, want = (pool.guards, pool.want) if pool else (place.guards, host.want)
                 seen = self._classes.seen(named_by(own, self.family))
-                groups.setdefault((host.reserved, *of, seen), []).append(own)
+                groups.setdefault((host.reserved, guards, want, seen), []).append(own)
             else:
                 known = sorted(set(host.value) & {"flex-id", "hw-address"})
                 by = known[0] if known else "no identifier"
@@ -381,32 +422,36 @@ class Clients:
                 self._not_served(place, f"{len(owns)} {why}")
                 continue
             count = self._limits.take((place.spot,), want, len(owns))
-            alone = [own for own in owns[:count] if not isinstance(own, tuple)]
-            listed = [own for own in owns[:count] if isinstance(own, tuple)]
-            for word in ("macs", "duids"):
-                values = [value for of, value in listed if of == word]
+            alone = [own for own in owns[:count] if not isinstance(own, InList)]
+            listed = [own for own in owns[:count] if isinstance(own, InList)]
+            for word in LISTS:
+                values = [one.value for one in listed if one.word == word]
                 more += len(values[MOST_LISTED:])
                 if values := values[:MOST_LISTED]:
-                    own = {"clients": len(values), word: values, "want": want}
-                    self._add(place, way, own, _RESERVED)
+                    kind: Having = {"clients": len(values), "want": want}
+                    self._add(place, way, listing(kind, word, values), _RESERVED)
             for own in alone[:left]:
-                self._add(place, way, {"clients": 1, "want": want, **own}, _RESERVED)
+                kind = {"clients": 1, "want": want}
+                for of, sent in own.items():
+                    kind[of] = sent
+                self._add(place, way, kind, _RESERVED)
             more, left = more + len(alone[left:]), left - len(alone[:left])
         if more:
             self._say(f"{place.spot}: {place.prefix}: {more} more reservations have no client")
 
-    def _add(self, place, way, own, guards):
+    def _add(self, place: Place, way: Way, own: Having, guards: Guards) -> None:
         """Add a kind of clients as `Kinds.add` does, as far as its classes are not limited."""
-        clients = self._limits.take(way[2], own["want"], own["clients"])
+        clients = self._limits.take(way.classes, own["want"], own["clients"])
         if clients:
-            self._served |= way[2]
-            listed = {key: own[key][:clients] for key in ("macs", "duids") if key in own}
-            own = {**own, **listed, "clients": clients}
+            self._served |= way.classes
+            own = {**own, "clients": clients}
+            for word in LISTS:
+                own = listing(own, word, own[word][:clients]) if word in own else own
             if not self._kinds.add(place, way, own, guards):
                 name = kind_name(place, *map(" or ".join, guards))
                 self._say(f"{place.spot}: {name}: its clients have reservations")
 
-    def _not_served(self, place, why, guards=()):
+    def _not_served(self, place: Place, why: str, guards: Guards = ()) -> None:
         reason = f"{place.spot}: {place.prefix}: {why}"
         for name in sorted({name for guard in guards for name in guard}):
             self._named.add(name)
@@ -414,7 +459,7 @@ class Clients:
             reason += f" ({name}{at}: {self._why_not(name, 'no client is in it here')})"
         self._say(reason)
 
-    def _unreadable(self):
+    def _unreadable(self) -> None:
         known = self._named | self._served
         for name in dict.fromkeys([*self._classes.unread, *self._unworked]):
             if name not in known:
@@ -426,7 +471,7 @@ class Clients:
                 if name not in said:
                     self._say(f"{self._spots[name]}: class {name}: {_NO_ROOM}")
 
-    def _why_not(self, name, elsewhere):
+    def _why_not(self, name: str, elsewhere: str) -> str:
         """Why no client is in a class; `elsewhere` for a class that others exclude."""
         if name not in self._spots:
             of = "it is of clients with reservations" if name == "KNOWN" else ""
@@ -437,22 +482,22 @@ class Clients:
         why = self._classes.why_not(name) or self._beyond.get(name)
         return why or (elsewhere if self._comes(name) else "its test cannot be worked out")
 
-    def _comes(self, name):
+    def _comes(self, name: str) -> bool:
         """Whether a client may be in a class, whatever subnets and pools ask for."""
         for place in self._places[:_TRIED]:
             with suppress(Unknown):
                 return bool(next(self._classes.ways((name,), place.packet(), _anyhow)))
         return False
 
-    def _say(self, reason):
+    def _say(self, reason: str) -> None:
         self._said.setdefault(reason)
 
 
-def _anyhow(*_classes):
+def _anyhow(*_classes: object) -> bool:
     return True
 
 
-def _leave_room(groups):
+def _leave_room(groups: Sequence[Sequence[Pool]]) -> None:
     """Have fewer clients for pools whose leases those of other pools may all have.
 
     Each group has pools of the same classes; the client of one may be one of another, too.
@@ -477,12 +522,12 @@ def _leave_room(groups):
                 pool.clients = math.floor(pool.clients * max(0, left) / counts[at])
 
 
-def _is_for_all(pool):
+def _is_for_all(pool: Pool) -> bool:
     """Whether a pool is for all clients without a reservation."""
     return set(pool.guards) <= _OF_MOST
 
 
-def _room(pool):
+def _room(pool: Pool) -> int:
     """How many clients with a reservation may come for a pool: half, with one of the others."""
     others = 1 if pool.ways else 0
     return max(0, math.ceil(pool.size * POOL_USE_LIMIT) - pool.hosts - others)

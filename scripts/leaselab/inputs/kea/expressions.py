@@ -7,24 +7,36 @@ or ``agent[1]``.  What cannot be worked out raises `Unknown`, and is never guess
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import islice, product
 from typing import NamedTuple
 
 from leaselab.inputs.kea import grammar
-from leaselab.inputs.kea.packets import ANY, code_of, packet_of
-from leaselab.inputs.kea.texts import Unknown, constant, part_of, sent_for, worked_out
+from leaselab.inputs.kea.grammar import Node
+from leaselab.inputs.kea.packets import code_of, packet_of
+from leaselab.inputs.kea.subnets import Way
+from leaselab.inputs.kea.texts import (
+    ANY,
+    Packet,
+    Pieces,
+    Unknown,
+    constant,
+    part_of,
+    sent_for,
+    worked_out,
+)
 from leaselab.inputs.kea.vendor import field_of, vendor_class, vendor_class_field
 from leaselab.inputs.own_kinds import joined
 
-_EXCHANGE = {4: {50, 53, 54, 82, 118}, 6: {2, 4, 8, 9, 13}}
+_EXCHANGE: Mapping[int, set[int]] = {4: {50, 53, 54, 82, 118}, 6: {2, 4, 8, 9, 13}}
 """Options that are not a client's to choose: its exchange or its relay has them."""
 _DEEPEST = 32
 """Classes that ask for each other, one for the next, of which a client is worked out."""
 _ALTERNATIVES = 32
 """Ways to fall into a class that are tried."""
-_NAMES = {
+_NAMES: Mapping[int, Mapping[str, int]] = {
     4: {
         "host-name": 12, "vendor-encapsulated-options": 43, "dhcp-parameter-request-list": 55,
         "vendor-class-identifier": 60, "dhcp-client-identifier": 61, "user-class": 77,
@@ -38,7 +50,7 @@ _NAMES = {
         "client-arch-type": 61,
     },
 }  # fmt: skip
-_TEXTS = {
+_TEXTS: Mapping[int, set[int]] = {
     4: {12, 14, 15, 17, 18, 40, 47, 56, 60, 62, 64, 66, 67, 86, 87, 98, 100, 101, 113, 114},
     6: {41, 42, 59, 103},
 }
@@ -54,7 +66,7 @@ _BY_LOOKUP = {"KNOWN", "UNKNOWN"}
 class Reserved(NamedTuple):
     """What Kea knows of a client by its reservation before it chooses a pool."""
 
-    classes: frozenset = frozenset()
+    classes: frozenset[str] = frozenset()
     early: bool = False
     """Whether it knows that before it chooses the subnet, too."""
 
@@ -62,36 +74,46 @@ class Reserved(NamedTuple):
 class Classes:
     """The classes of a server, in their order."""
 
-    def __init__(self, classes, family, given=()):
+    def __init__(
+        self, classes: Iterable[tuple[str, str]], family: int, given: Iterable[str] = ()
+    ) -> None:
         """`given` are names of those that reservations give."""
         self.family, self._given = family, set(given)
-        self.tests, self.unread, self._refused, self._late = {}, {}, {}, set()
-        self._naming, self._equal, self._others = {}, {}, []
+        self.tests: dict[str, Node | None] = {}
+        self.unread: dict[str, None] = {}
+        self._refused: dict[str, str] = {}
+        self._late: set[str] = set()
+        self._naming: dict[Node, set[bytes]] = {}
+        self._equal: dict[str, dict[bytes, list[str]]] = {}
+        self._others: list[str] = []
         for name, test in classes:
             try:
                 self.tests[name] = grammar.kea_condition(test) if test else None
             except ValueError:
-                self.unread[name] = test
+                self.unread[name] = None
                 continue
-            for text, value in self._naming_below(self.tests[name] or ()):
+            read = self.tests[name]
+            for text, value in self._naming_below(read) if read else ():
                 self._naming.setdefault(text, set()).add(value)
             if not {*_members(self.tests[name])}.isdisjoint(_BY_LOOKUP | self._late):
                 self._late.add(name)
             self._index(name, self.tests[name])
 
-    def _index(self, name, test):
+    def _index(self, name: str, test: Node | None) -> None:
         """Note a class by the value of the one field that its test compares."""
-        for field, other in (test[1:], test[:0:-1]) if test and test[0] == "==" else ():
+        sides = test.parts if test and test.kind == "==" else ()
+        for field, other in (sides, sides[::-1]) if sides else ():
             with suppress(Unknown):
                 value = constant(other)
-                if field[0] == "field" and value is not None and not self._is_log(*field[1:]):
-                    by_value = self._equal.setdefault(self._field(field[1]), {})
+                is_field = field.kind == "field" and not self._is_log(field.word, field.is_text)
+                if is_field and value is not None:
+                    by_value = self._equal.setdefault(self._field(field.word), {})
                     by_value.setdefault(value, []).append(name)
                     return
         if test is not None:
             self._others.append(name)
 
-    def of(self, packet, reserved=None):
+    def of(self, packet: Packet, reserved: Reserved | None = None) -> set[str]:
         """Return the classes by which Kea chooses a pool for a packet.
 
         `reserved` is what it knows by a reservation, None without one.  Classes whose test
@@ -101,13 +123,13 @@ class Classes:
             return self._found(packet, {"ALL", "UNKNOWN"}, ())
         return self._found(packet, {"ALL", "KNOWN", *reserved.classes}, ())
 
-    def before(self, packet, reserved=None):
+    def before(self, packet: Packet, reserved: Reserved | None = None) -> set[str]:
         """Those by which it chooses the subnet: most reservations are looked up afterwards."""
         if reserved is not None and reserved.early:
             return self.of(packet, reserved)
         return self._found(packet, {"ALL"}, self._late)
 
-    def _found(self, packet, found, without):
+    def _found(self, packet: Packet, found: set[str], without: Collection[str]) -> set[str]:
         if vendor := vendor_class(packet, self.family):
             found.add(_VENDOR_CLASS + vendor.decode("latin-1"))
         # There may be thousands that compare one option with a value each.
@@ -115,23 +137,29 @@ class Classes:
             found.update(by_value.get(packet.get(field, b""), ()))
         for name in self._others:
             try:
-                if name not in without and self._holds(self.tests[name], packet, found):
+                test = None if name in without else self.tests[name]
+                if test is not None and self._holds(test, packet, found):
                     found.add(name)
             except Unknown:
-                self.unread.setdefault(name, self.tests[name])
+                self.unread.setdefault(name)
         return found
 
-    def ways(self, names, place, fits, reserved=None):
-        """Yield packets of clients at a place that are in all of some classes.
+    def ways(
+        self,
+        names: Sequence[str],
+        place: Packet,
+        fits: Callable[[Packet, set[str], set[str]], bool],
+        reserved: Reserved | None = None,
+    ) -> Iterator[Way]:
+        """Yield what clients at a place send that are in all of some classes.
 
-        With each come what it was asked to have, pieces of fields (each its place, its bytes,
-        and whether they are all of it), and its classes.  `fits` says of it, and of its classes
+        `fits` says of a packet, and of its classes
         before and after the lookup, whether they will do.  Raises Unknown where there is no
         packet.
         """
         given = reserved.classes if reserved else ()
         every = [self._of_class(name, ()) for name in names if name not in given]
-        held = set()
+        held: set[frozenset[str]] = set()
         for parts in islice(product(*every), _ALTERNATIVES):
             try:
                 asked = joined(parts)
@@ -143,13 +171,19 @@ class Classes:
                     holding = frozenset(self._holding(names, packet, found, ()))
                     if holding not in held:
                         held.add(holding)
-                        yield packet, asked, found
+                        yield Way(packet, asked, found)
             except Unknown as why:
                 self._refused[names[-1]] = str(why)
         if not held:
             raise Unknown(" and ".join(names))
 
-    def _holding(self, names, packet, found, within):
+    def _holding(
+        self,
+        names: Sequence[str],
+        packet: Packet,
+        found: Collection[str],
+        within: tuple[str, ...],
+    ) -> Iterator[str]:
         """Yield the comparisons of some classes that hold for a packet."""
         if len(within) > _DEEPEST:
             return
@@ -157,29 +191,31 @@ class Classes:
         for node in filter(None, nodes):
             yield from self._holding_below(node, packet, found, (*within, *names))
 
-    def _holding_below(self, node, packet, found, within):
-        kind, *parts = node
-        if kind in ("not", "and", "or"):
-            for part in parts:
+    def _holding_below(
+        self, node: Node, packet: Packet, found: Collection[str], within: tuple[str, ...]
+    ) -> Iterator[str]:
+        if node.kind in ("not", "and", "or"):
+            for part in node.parts:
                 yield from self._holding_below(part, packet, found, within)
-        elif kind == "member":
-            yield from self._holding(parts, packet, found, within)
+        elif node.kind == "member":
+            yield from self._holding([node.word], packet, found, within)
         else:
             with suppress(Unknown):
                 if self._holds(node, packet, found):
                     yield repr(node)
 
-    def sent(self, expression, value, place):
+    def sent(self, expression: str, value: bytes, place: Packet) -> Packet | None:
         """What a client at a place sends so that an expression has a value; None if unknown."""
         try:
-            _, text, _ = grammar.kea_condition(f"{expression} == ''")
+            text = grammar.kea_condition(f"{expression} == ''").parts[0]
             asked = next(self._sent(text, value, ()), None)
             packet = None if asked is None else packet_of(asked, place, self.family)
-            return packet and (packet if self._value(text, packet, ()) == value else None)
+            is_sent = packet is not None and self._value(text, packet, ()) == value
+            return packet if is_sent else None
         except (ValueError, Unknown):
             return None
 
-    def fields(self, expression):
+    def fields(self, expression: str) -> list[str]:
         """The fields of a packet that an expression reads; none if it cannot be worked out."""
         try:
             return list(
@@ -188,35 +224,32 @@ class Classes:
         except (ValueError, Unknown):
             return []
 
-    def _fields(self, node):
-        if node[0] == "field":
-            yield self._field(node[1])
-            return
-        for part in node[1:]:
-            if isinstance(part, tuple | list):
-                yield from self._fields(part)
+    def _fields(self, node: Node) -> Iterator[str]:
+        if node.kind == "field":
+            yield self._field(node.word)
+        for part in node.parts:
+            yield from self._fields(part)
 
-    def seen(self, own):
+    def seen(self, own: Packet) -> tuple[bytes | None, ...]:
         """What tests compare of that by which a client names itself, whatever else it sends."""
         texts = self._naming.items() if own else ()
         values = ((self._value(text, own, ()), known) for text, known in texts)
         return tuple(value if value in known else None for value, known in values)
 
-    def _naming_below(self, node):
+    def _naming_below(self, node: Node) -> Iterator[tuple[Node, bytes]]:
         """Yield texts that are of a client's name alone, with what a test compares them."""
-        if node[:1] == ("==",):
-            for text, other in (node[1:], node[:0:-1]):
+        if node.kind == "==":
+            for text, other in (node.parts, node.parts[::-1]):
                 with suppress(Unknown):
-                    fields = {*self._fields(text)}
-                    if len(fields) == 1 and fields <= {"mac", "duid"} and constant(other):
+                    fields, compared = {*self._fields(text)}, constant(other)
+                    if len(fields) == 1 and fields <= {"mac", "duid"} and compared:
                         self._value(text, dict.fromkeys(fields, b""), ())
-                        yield text, constant(other)
+                        yield text, compared
             return
-        for part in node[1:]:
-            if isinstance(part, tuple):
-                yield from self._naming_below(part)
+        for part in node.parts:
+            yield from self._naming_below(part)
 
-    def why_not(self, name):
+    def why_not(self, name: str) -> str:
         """Why no client is known that would be in a class; empty where one is."""
         if name not in self.tests:
             return "its test is not an expression"
@@ -230,7 +263,7 @@ class Classes:
             return f"its test cannot be worked out: {self._refused[name]}"
         return ""
 
-    def _of_class(self, name, within):
+    def _of_class(self, name: str, within: tuple[str, ...]) -> list[Pieces]:
         if name in within or len(within) == _DEEPEST:
             raise Unknown(name)
         if name in _BY_LOOKUP | {"ALL"}:
@@ -245,9 +278,9 @@ class Classes:
             raise Unknown(name)
         return list(islice(self._ways(test, True, (*within, name)), _ALTERNATIVES))
 
-    def _ways(self, test, holds, within):
+    def _ways(self, test: Node, holds: bool, within: tuple[str, ...]) -> Iterator[Pieces]:
         """Yield what a client has to send for a condition to hold, or not to."""
-        kind, *parts = test
+        kind, parts = test.kind, test.parts
         if kind == "not":
             yield from self._ways(parts[0], not holds, within)
         elif kind in ("and", "or"):
@@ -264,23 +297,24 @@ class Classes:
         elif not holds:
             yield {}  # most clients do not send it; whether that is so is looked at then
         elif kind == "exists":
-            yield {self._field(parts[0]): [ANY]}
+            yield {self._field(test.word): [ANY]}
         elif kind == "member":
-            yield from self._of_class(parts[0], within)
+            yield from self._of_class(test.word, within)
         elif kind == "==":
             for one, other in (parts, parts[::-1]):
                 value = constant(other)
                 if value is not None:
                     yield from self._sent(one, value, within)
 
-    def _sent(self, text, value, within):
+    def _sent(self, text: Node, value: bytes, within: tuple[str, ...]) -> Iterator[Pieces]:
         """Yield what a client sends so that a text has a value."""
-        kind, *parts = text
+        kind, parts = text.kind, text.parts
         if constant(text) is not None:
-            yield from [{}] if constant(text) == value else []
+            if constant(text) == value:
+                yield {}
         elif kind == "field":
-            if not self._is_log(*parts):
-                yield {self._field(parts[0]): [(0, value, True)]}
+            if not self._is_log(text.word, text.is_text):
+                yield {self._field(text.word): [(0, value, True)]}
         elif kind.endswith("ifelse"):
             for branch, holds in ((parts[1], True), (parts[2], False)):
                 ways = list(islice(self._ways(parts[0], holds, within), _ALTERNATIVES))
@@ -289,7 +323,7 @@ class Classes:
         elif kind == "concat":
             yield from self._sent_in_two(parts, value, within)
         elif kind == "split":
-            between, number = self._value(parts[1], {}, ())[:1], int(parts[2][1])
+            between, number = self._value(parts[1], {}, ())[:1], int(parts[2].word)
             if between and between not in value and 0 < number <= _ALTERNATIVES:
                 whole = between.join([*[b"x"] * (number - 1), value])
                 yield from self._sent(parts[0], whole, within)
@@ -298,7 +332,9 @@ class Classes:
         elif (inner := sent_for(kind, value)) is not None:
             yield from self._sent(parts[0], inner, within)
 
-    def _sent_in_two(self, parts, value, within):
+    def _sent_in_two(
+        self, parts: Sequence[Node], value: bytes, within: tuple[str, ...]
+    ) -> Iterator[Pieces]:
         """As `_sent`, of two texts that are joined: each has a part of the value."""
         for at in range(1, len(value)):
             ways = (
@@ -307,43 +343,45 @@ class Classes:
             )
             yield from (joined(both) for both in product(*ways))
 
-    def _sent_within(self, parts, value, within):
+    def _sent_within(
+        self, parts: Sequence[Node], value: bytes, within: tuple[str, ...]
+    ) -> Iterator[Pieces]:
         """As `_sent`, of a substring."""
-        start, length = int(parts[1][1]), parts[2][1]
+        start, length = int(parts[1].word), parts[2].word
         if start < 0:
-            size = {"mac": 6, "pkt4.mac": 6}.get(parts[0][1], -start)
+            size = {"mac": 6, "pkt4.mac": 6}.get(parts[0].word, -start)
             start = max(0, size + start)
         if length != "all" and int(length) < len(value):
             return
         for asked in self._sent(parts[0], value, within):
             yield {
-                name: [(at + start, piece, False) for at, piece, _ in pieces]
+                name: [(piece[0] + start, piece[1], False) for piece in pieces if piece != ANY]
                 for name, pieces in asked.items()
             }
 
-    def _holds(self, test, packet, found):
-        kind, *parts = test
+    def _holds(self, test: Node, packet: Packet, found: Collection[str]) -> bool:
+        kind, parts = test.kind, test.parts
         if kind == "not":
             return not self._holds(parts[0], packet, found)
         if kind in ("and", "or"):
             each = (self._holds(part, packet, found) for part in parts)
             return all(each) if kind == "and" else any(each)
         if kind == "member":
-            return parts[0] in found
+            return test.word in found
         if kind == "exists":
-            return self._field(parts[0]) in packet
+            return self._field(test.word) in packet
         if kind == "==":
             return self._value(parts[0], packet, found) == self._value(parts[1], packet, found)
         raise Unknown(kind)
 
-    def _value(self, text, packet, found):
-        kind, *parts = text
+    def _value(self, text: Node, packet: Packet, found: Collection[str]) -> bytes:
+        kind, parts = text.kind, text.parts
         if (value := constant(text)) is not None:
             return value
         if kind == "field":
-            value = packet.get(self._field(parts[0]), b"")
-            if value and self._is_log(*parts):
-                raise Unknown(".".join(parts))
+            value = packet.get(self._field(text.word), b"")
+            if value and self._is_log(text.word, text.is_text):
+                raise Unknown(f"{text.word}.text")
             return value
         if kind == "concat":
             return b"".join(self._value(part, packet, found) for part in parts)
@@ -352,17 +390,17 @@ class Classes:
             return self._value(chosen, packet, found)
         inner = self._value(parts[0], packet, found)
         if kind == "substring":
-            return part_of(inner, int(parts[1][1]), parts[2][1])
+            return part_of(inner, int(parts[1].word), parts[2].word)
         between = self._value(parts[1], packet, found) if parts[1:] else b""
-        return worked_out(kind, inner, between, *parts[2:])
+        return worked_out(kind, inner, between, int(parts[2].word) if parts[2:] else 0)
 
     @cache  # noqa: B019  # as long as one file is read
-    def _is_log(self, field, form=""):
+    def _is_log(self, field: str, is_text: bool) -> bool:
         """Whether what a test reads of an option is how Kea's log shows it.
 
         That is the text of an option to which Kea gives another type.
         """
-        field = self._field(field) if form == "text" else ""
+        field = self._field(field) if is_text else ""
         kind, _, code = field.removesuffix("]").partition("[")
         if kind == "agent":
             return int(code) not in _TEXTS_OF_RELAYS
@@ -370,7 +408,7 @@ class Classes:
         return kind == "option" and int(code) not in known and int(code) < _OWN_CODES
 
     @cache  # noqa: B019  # as long as one file is read
-    def _field(self, field):
+    def _field(self, field: str) -> str:
         """The name of a field of a packet; raises Unknown for one that nothing is known of."""
         known = _NAMES[self.family]
         codes = []
@@ -393,11 +431,9 @@ class Classes:
         return field_of(plain, self.family)
 
 
-def _members(node):
+def _members(node: Node | None) -> Iterator[str]:
     """Yield the classes that a test names."""
-    if node and node[0] == "member":
-        yield node[1]
-        return
-    for part in node or ():
-        if isinstance(part, tuple | list):
-            yield from _members(part)
+    if node and node.kind == "member":
+        yield node.word
+    for part in node.parts if node else ():
+        yield from _members(part)

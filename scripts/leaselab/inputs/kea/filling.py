@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
+from leaselab.inputs.json_tokens import Spot
+from leaselab.inputs.kea.lab_form import LabForm
 from leaselab.inputs.kea.subnets import reserved_words
-from leaselab.inputs.leases import Filling, Range
+from leaselab.inputs.leases import Filling, Leases, Range
 from leaselab.model.errors import usage_error
 
 
-def fill(form, leases, spot):
+def fill(form: LabForm, leases: Leases, spot: Spot) -> Filling:
     """Return those of some leases with which the lab fills a server.
 
     A lease names its subnet by number, so subnets without one get theirs.  Raises a usage error
@@ -23,13 +27,14 @@ def fill(form, leases, spot):
             found="false",
             wanted="true, or no --leases",
         )
-    word, ranges, reserved = f"subnet{form.family}", [], list(reserved_words(form.server))
+    word, reserved = f"subnet{form.family}", list(reserved_words(form.server))
+    ranges: list[Range] = []
     networks = (form.server, *form.server.get("shared-networks", []))
     subnets = [subnet for network in networks for subnet in network.get(word, [])]
     _number(form, subnets, word)
     for subnet in subnets:
         reserved += reserved_words(subnet)
-        held = [(subnet["subnet"], None)]
+        held: list[tuple[str, int | None]] = [(subnet["subnet"], None)]
         if form.family == 6:
             held += [
                 (f"{pool['prefix']}/{pool['prefix-len']}", int(pool["delegated-len"]))
@@ -42,7 +47,7 @@ def fill(form, leases, spot):
     return Filling(leases, form.family, ranges, reserved)
 
 
-def _number(form, subnets, word):
+def _number(form: LabForm, subnets: Sequence[dict[str, Any]], word: str) -> None:
     known = {subnet.get("id") for subnet in subnets}
     free = (number for number in count(1) if number not in known)
     without = [subnet for subnet in subnets if not subnet.get("id")]

@@ -9,15 +9,17 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
+
+from leaselab.inputs.configuration import Level
 
 TOKEN = re.compile(
     r"""[ \t\n]*+(?:
         (?P<constant> '[^'\n]*' | 0[xX][0-9a-fA-F]+ | [0-9]+\.[0-9]+\.[0-9]+\.[0-9]+
                     | [0-9a-fA-F]*:[0-9a-fA-F]*:[0-9a-fA-F:.]* )
-      | (?P<integer>  -?[0-9]+ )
+      | (?P<integer>  -?[0-9]{1,10} )
       | (?P<word>     [A-Za-z][-_A-Za-z0-9]* )
       | (?P<mark>     == | [][().,*+] )
       | (?P<end>      \Z )
@@ -25,18 +27,22 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 CALLS = {
-    *("concat", "ifelse", "sifelse", "substring", "split", "lcase", "ucase", "hexstring"),
-    *("addrtotext", "int8totext", "int16totext", "int32totext"),
-    *("uint8totext", "uint16totext", "uint32totext"),
+    **dict.fromkeys(("ifelse", "sifelse", "substring", "split"), 3),
+    **dict.fromkeys(("concat", "hexstring"), 2),
+    **dict.fromkeys(("lcase", "ucase", "addrtotext"), 1),
+    **dict.fromkeys(("int8totext", "int16totext", "int32totext"), 1),
+    **dict.fromkeys(("uint8totext", "uint16totext", "uint32totext"), 1),
 }
+"""Calls, and how many arguments each has."""
 FIELDS = {"option", "relay4", "relay6", "vendor", "vendor-class", "pkt", "pkt4", "pkt6"}
 DEEPEST = 100
 WHOLE = (0, 2**16, 2**16)
 """Of an identifier whose parts have no known place: only all of it names a client."""
+Layout = tuple[int, int, int]
 HARDWARE = [(0, 6, 6)]
 CLIENT_ID = [WHOLE, (1, 7, 7)]
 DUID = [WHOLE, (8, 14, 14), (4, 10, 10)]
-IDENTITIES = {
+IDENTITIES: Mapping[str, Mapping[str, Sequence[Layout]]] = {
     "Dhcp4": {
         "pkt4.mac": HARDWARE,
         "option[61]": CLIENT_ID,
@@ -64,7 +70,19 @@ NO_PACKETS = {"auth", "commands", "http", "tcp"}
 """Child loggers that write nothing of packets."""
 
 
-def kea_clients(expression, server):
+class Node(NamedTuple):
+    """An expression: its kind, and parts or a word."""
+
+    kind: str
+    """and, or, not, ==, exists, member, match; field, constant, integer, or a call."""
+    parts: tuple[Node, ...] = ()
+    word: str = ""
+    """A field, a class, a pattern, or a constant as it is written."""
+    is_text: bool = False
+    """Whether a field is read as Kea's log shows it."""
+
+
+def kea_clients(expression: str, server: str) -> int:
     """Count comparisons with what names one client; 0 for what is no expression."""
     comparisons = _comparisons(expression) or []
     return sum(
@@ -76,17 +94,17 @@ def kea_clients(expression, server):
     )
 
 
-def kea_readable(expression):
+def kea_readable(expression: str) -> bool:
     """Whether it is an expression of a class."""
     return _comparisons(expression) is not None
 
 
-def kea_free(classes, server):
+def kea_free(classes: Iterable[Mapping[str, Any]], server: Mapping[str, Any]) -> set[str]:
     """Return the names of classes that neither subnets, pools, reservations nor tests name."""
     return {one["name"] for one in classes if "name" in one} - named(classes, server)
 
 
-def named(classes, server):
+def named(classes: Iterable[Mapping[str, Any]], server: Mapping[str, Any]) -> set[str]:
     """Return the names of classes that subnets, pools, reservations and tests name."""
     names = {"DROP"}
     for one in classes:
@@ -96,7 +114,7 @@ def named(classes, server):
     return names
 
 
-def _add_named(value, names, key=""):
+def _add_named(value: object, names: set[str], key: str = "") -> None:
     """Add the names of classes that a part of a configuration asks for."""
     if isinstance(value, str):
         names.update([value] if key in NAMING else [])
@@ -108,18 +126,18 @@ def _add_named(value, names, key=""):
             _add_named(inner, names, name)
 
 
-def kea_idle(classes, levels):
+def kea_idle(classes: Iterable[Mapping[str, Any]], levels: Iterable[Level]) -> set[str]:
     """Return the names of classes that Kea does not work out for the packet that pays most.
 
     `levels` are subnets and pools, with what is around them.  A class that is worked out only
     where it is required is not idle if a level of the packet requires it.
     """
     flags = ("only-in-additional-list", "only-if-required")
-    only = {one.get("name") for one in classes if any(one.get(flag) for flag in flags)}
+    only = {str(one.get("name")) for one in classes if any(one.get(flag) for flag in flags)}
     return only - max((only & _required(level) for level in levels), key=len, default=set())
 
 
-def kea_local(host):
+def kea_local(host: str) -> bool:
     """Whether the host of a database is the server's own: a name, an address, a socket."""
     host = host.strip().lower().removeprefix("[").removesuffix("]").rstrip(".")
     own = socket.gethostname().lower()
@@ -133,20 +151,22 @@ def kea_local(host):
     return address.is_loopback or address.is_unspecified
 
 
-def kea_prefixes(pool):
+def kea_prefixes(pool: Mapping[str, Any]) -> int:
     """Return how many prefixes a pool of them has.  Raises ValueError for what is none."""
     bits = int(pool["delegated-len"]) - int(pool["prefix-len"])
     if not 0 <= bits <= LONGEST_PREFIX:
         raise ValueError(bits)
-    return 2**bits
+    return 1 << bits
 
 
-def kea_without(classes, names):
+def kea_without(
+    classes: Iterable[Mapping[str, Any]], names: Container[str]
+) -> list[Mapping[str, Any]]:
     """Return the classes of other names."""
     return [one for one in classes if one.get("name") not in names]
 
 
-def kea_logger(name, server):
+def kea_logger(name: str, server: str) -> str | None:
     """Return a logger's name below that of its server: "" for the server's own.
 
     None for a logger of another program, and for one that writes nothing of packets.
@@ -159,22 +179,18 @@ def kea_logger(name, server):
     return None if other else child
 
 
-def _required(level):
+def _required(level: Level) -> set[str]:
     keys = ("evaluate-additional-classes", "require-client-classes")
     return {name for key in keys for names in level.every(key) for name in names}
 
 
-def kea_condition(expression):
-    """Return the condition of a class as a tree; raises ValueError for what is none.
-
-    Its nodes are ("and" or "or", condition, ...), ("not", condition), ("==", text, text),
-    ("exists", field), ("member", class) and ("match", pattern, text).
-    """
+def kea_condition(expression: str) -> Node:
+    """Return the condition of a class as a tree; raises ValueError for what is none."""
     return _Expression(expression).tree(_Expression.condition)
 
 
 @lru_cache(maxsize=10_000)
-def _comparisons(expression):
+def _comparisons(expression: str) -> list[tuple[Node, Node]] | None:
     """Return the two texts of each comparison; None for what is no expression.
 
     That of a class is a condition, and of a template a text.
@@ -187,25 +203,26 @@ def _comparisons(expression):
     return None
 
 
-def _is_constant(text):
-    kind, *parts = text
-    return kind in ("constant", "integer") or (kind in CALLS and all(map(_is_constant, parts)))
+def _is_constant(text: Node) -> bool:
+    if text.kind in CALLS:
+        return all(map(_is_constant, text.parts))
+    return text.kind in ("constant", "integer")
 
 
-def _names_client(text, identities):
-    kind, *parts = text
+def _names_client(text: Node, identities: Mapping[str, Sequence[Layout]]) -> bool:
+    kind, parts = text.kind, text.parts
     if kind == "field":
-        return parts[0] in identities
+        return text.word in identities
     if kind in ("concat", "lcase", "ucase", "hexstring"):
         return any(_names_client(part, identities) for part in parts)
     if kind != "substring" or not _names_client(parts[0], identities):
         return False
-    start, length = parts[1][1], parts[2][1]
-    bytes_of = identities.get(parts[0][1], [WHOLE]) if parts[0][0] == "field" else [WHOLE]
-    return any(_covers(int(start), length, *layout) for layout in bytes_of)
+    of, start, length = parts
+    layouts = identities.get(of.word, [WHOLE]) if of.kind == "field" else [WHOLE]
+    return any(_covers(int(start.word), length.word, *layout) for layout in layouts)
 
 
-def _covers(start, length, first, end, size):
+def _covers(start: int, length: str, first: int, end: int, size: int) -> bool:
     """Whether a part of an identifier of this size has all bytes from the first to the end."""
     begin = start if start >= 0 else size + start
     if length == "all":
@@ -217,31 +234,33 @@ def _covers(start, length, first, end, size):
 class _Expression:
     """Reads an expression; holds its tokens and the comparisons so far."""
 
-    def __init__(self, expression):
-        self.comparisons, self._tokens, at = [], [], 0
+    def __init__(self, expression: str) -> None:
+        self.comparisons: list[tuple[Node, Node]] = []
+        self._tokens: list[tuple[str, str]] = []
+        at = 0
         while not self._tokens or self._tokens[-1][0] != "end":
             match = TOKEN.match(expression, at)
-            if match is None:
+            if match is None or match.lastgroup is None:
                 raise ValueError(f"no token at {at}")
             self._tokens.append((match.lastgroup, match[match.lastgroup]))
             at = match.end()
         self._tokens.reverse()
 
-    def read(self, kind):
+    def read(self, kind: Callable[[_Expression, int], Node]) -> list[tuple[Node, Node]]:
         """Return the comparisons of an expression that is a condition or a text."""
         self.tree(kind)
         return self.comparisons
 
-    def tree(self, kind):
+    def tree(self, kind: Callable[[_Expression, int], Node]) -> Node:
         """Return an expression that is a condition or a text."""
         read = kind(self, 0)
         self._take("end")
         return read
 
-    def _next(self):
+    def _next(self) -> str:
         return self._tokens[-1][1]
 
-    def _take(self, *wanted):
+    def _take(self, *wanted: str) -> str:
         """Take a token of a kind, or a mark, or the word all; return its text."""
         kind, text = self._tokens[-1]
         if kind not in wanted and ((kind != "mark" and text != "all") or text not in wanted):
@@ -250,21 +269,21 @@ class _Expression:
             self._tokens.pop()
         return text
 
-    def condition(self, depth):
+    def condition(self, depth: int) -> Node:
         either = [[self._comparison(depth)]]
         while self._next() in ("and", "or", "sand", "sor"):
             if self._take("word").endswith("or"):  # binds less than and
                 either.append([])
             either[-1].append(self._comparison(depth))
-        parts = [("and", *both) if both[1:] else both[0] for both in either]
-        return ("or", *parts) if parts[1:] else parts[0]
+        parts = [Node("and", tuple(both)) if both[1:] else both[0] for both in either]
+        return Node("or", tuple(parts)) if parts[1:] else parts[0]
 
-    def _comparison(self, depth):
+    def _comparison(self, depth: int) -> Node:
         if depth > DEEPEST:
             raise ValueError("nested too deeply")
         if self._next() == "not":
             self._take("word")
-            return ("not", self._comparison(depth + 1))
+            return Node("not", (self._comparison(depth + 1),))
         if self._next() == "(":
             self._take("(")
             inside = self.condition(depth + 1)
@@ -273,34 +292,34 @@ class _Expression:
         if self._next() in ("member", "match"):
             return self._call(self._take("word"), depth)
         left = self.text(depth)
-        if left[0] == "exists":
+        if left.kind == "exists":
             return left
         self._take("==")
         self.comparisons.append((left, self.text(depth)))
-        return ("==", *self.comparisons[-1])
+        return Node("==", self.comparisons[-1])
 
-    def _call(self, name, depth):
+    def _call(self, name: str, depth: int) -> Node:
         self._take("(")
-        parts = [self._take("constant")[1:-1]]
+        word, parts = self._take("constant")[1:-1], []
         if name == "match":
             self._take(",")
             parts.append(self.text(depth))
         self._take(")")
-        return (name, *parts)
+        return Node(name, tuple(parts), word)
 
-    def text(self, depth):
+    def text(self, depth: int) -> Node:
         text = self._operand(depth)
         while self._next() == "+":
             self._take("+")
-            text = ("concat", text, self._operand(depth))
+            text = Node("concat", (text, self._operand(depth)))
         return text
 
-    def _operand(self, depth):
+    def _operand(self, depth: int) -> Node:
         if depth > DEEPEST:
             raise ValueError("nested too deeply")
         kind = self._tokens[-1][0]
         if kind in ("constant", "integer"):
-            return (kind, self._take(kind))
+            return Node(kind, word=self._take(kind))
         name = self._take("word")
         if name in FIELDS:
             return self._field(name)
@@ -309,29 +328,35 @@ class _Expression:
         self._take("(")
         parts = [self.condition(depth + 1) if "ifelse" in name else self.text(depth + 1)]
         while self._take(",", ")") == ",":
-            parts.append(self._part(depth + 1))
-        if name == "substring" and [part[0] for part in parts[1:]] != ["integer"] * 2:
-            raise ValueError("a substring without its place")
-        return (name, *(part for part in parts if part is not None))
+            parts.append(self._part(name, len(parts), depth + 1))
+        of = {"substring": "integer integer", "split": "integer"}.get(name, "").split()
+        if (
+            len(parts) != CALLS[name]
+            or [one.kind for one in parts[len(parts) - len(of) :]] != of
+        ):
+            raise ValueError(f"not the arguments of {name}")
+        return Node(name, tuple(parts))
 
-    def _part(self, depth):
-        return ("integer", self._take("all")) if self._next() == "all" else self.text(depth)
+    def _part(self, name: str, number: int, depth: int) -> Node:
+        if (name, number) == ("substring", 2) and self._next() == "all":
+            return Node("integer", word=self._take("all"))
+        return self.text(depth)
 
-    def _field(self, name):
+    def _field(self, name: str) -> Node:
         """Return a field of the packet, such as ``option[61]``, or that it is asked for."""
         steps = [name + self._index()]
         while self._next() == ".":
             self._take(".")
             steps.append(self._take("word") + self._index())
         if steps[-1] == "exists":
-            return ("exists", ".".join(steps[:-1]))
+            return Node("exists", word=".".join(steps[:-1]))
         if steps[-1] == "text":
-            return ("field", ".".join(steps[:-1]), "text")
+            return Node("field", word=".".join(steps[:-1]), is_text=True)
         if steps[-1] == "hex":
             steps.pop()
-        return ("field", ".".join(steps))
+        return Node("field", word=".".join(steps))
 
-    def _index(self):
+    def _index(self) -> str:
         if self._next() != "[":
             return ""
         self._take("[")

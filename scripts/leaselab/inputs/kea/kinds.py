@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Container, Iterable
 
-from leaselab.inputs.kea.identities import codes_of, hex_of
-from leaselab.inputs.own_kinds import MOST_LISTED, kind_name, numbered
+from leaselab.inputs.kea.identities import FlexibleId, codes_of, hex_of
+from leaselab.inputs.kea.subnets import Guards, Place, Way
+from leaselab.inputs.kea.texts import Packet, Piece, Pieces
+from leaselab.inputs.own_kinds import (
+    MOST_LISTED,
+    ClientKind,
+    Having,
+    Sent,
+    kind_name,
+    numbered,
+    written,
+)
 
 _ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}
 """Options that clients ask for unless a class wants others: mask, routers, DNS and the like."""
@@ -14,55 +25,62 @@ _ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0
 class Kinds:
     """Kinds of clients, whose identities differ."""
 
-    def __init__(self, family, flexible, reserved):
+    def __init__(self, family: int, flexible: FlexibleId, reserved: Container[bytes]) -> None:
         """Begin without any; `flexible` has them differ in a flexible identifier.
 
         `reserved` are the hardware addresses, or DUIDs, that only reservations have.
         """
-        self.family, self.every, self._reserved = family, [], reserved
+        self.family, self._reserved = family, reserved
+        self.every: list[ClientKind] = []
         self._flexible, self._issued = flexible, 0
 
-    def add(self, place, way, own, guards=()):
+    def add(self, place: Place, way: Way, own: Having, guards: Guards = ()) -> bool:
         """Add a kind of clients: `way` is their packet, what that was asked for, its classes.
 
         `own` is what its clients have instead of what the packet says.  Returns whether there
         is a client that has no reservation, or comes for it.
         """
-        packet, asked, _ = way
+        packet, asked = way.packet, way.asked
         code, value = _ASKED[self.family]
         sent = {**packet, code: packet.get(code, value)}
-        kind = {
+        kind: ClientKind = {
             "name": kind_name(place, *map(" or ".join, guards)),
             "clients": own["clients"],
             "relay": str(ipaddress.ip_address(packet["relay"])),
         }
-        if "macs" not in own and "duids" not in own:
-            kind |= self._identities(asked, packet, own["clients"])
-            if not kind["clients"]:
-                return False
-        codes = {"agent": codes_of(sent, "agent"), "options": codes_of(sent, "option")}
+        listed = own.get("macs", own.get("duids"))
+        if listed is None:
+            listed = self._identities(asked, packet, own["clients"])
+        if listed is not None:
+            kind["clients"] = len(listed)
+            kind["duids" if self.family == 6 and "macs" not in own else "macs"] = listed
+        if not kind["clients"]:
+            return False
+        codes: dict[Sent, dict[int, str]] = {
+            "agent": codes_of(sent, "agent"),
+            "options": codes_of(sent, "option"),
+        }
         if "option[61]" in asked and self.family == 4:
-            kind, codes["options"][61] = self._by_client_id(
-                kind, packet["option[61]"], asked["option[61]"]
-            )
+            identity = self._by_client_id(packet["option[61]"], asked["option[61]"])
+            codes["options"][61] = identity
+            kind["clients"] = 1 if identity.startswith("hex:") else kind["clients"]
         if not self._flexible.differ(codes, asked, own):
             kind["clients"] = 1
         for key, every in codes.items():
             every |= dict(own.get(key, ()))
             if every:
-                kind[key] = [[code, value] for code, value in every.items()]
-        kind |= {key: own[key] for key in ("macs", "duids") if key in own}
+                kind[key] = written(every.items())
         if own["want"] not in ("address", "options"):
             kind["want"] = own["want"]
         self.every.append(kind)
         return True
 
-    def _identities(self, asked, packet, clients):
+    def _identities(self, asked: Pieces, packet: Packet, clients: int) -> list[str] | None:
         """Who the clients of a kind are, and how many, where its class asks for that."""
         field = "mac" if self.family == 4 else "duid"
         if field not in asked:
-            return {}
-        pieces = [piece for piece in asked[field] if piece != "any"]
+            return None
+        pieces = [piece for piece in asked[field] if isinstance(piece, tuple)]
         known = {at + one for at, value, _ in pieces for one in range(len(value))}
         size = len(packet[field])
         # A DUID begins with its type, a hardware address with whose it is.
@@ -72,15 +90,13 @@ class Kinds:
         numbers = range(self._issued, self._issued + count)
         every = numbered(packet[field], free, numbers)
         values = [value for value in every if value not in self._reserved]
-        self._issued, count = self._issued + count, len(values)
-        if field == "mac":
-            return {"clients": count, "macs": [value.hex(":") for value in values]}
-        return {"clients": count, "duids": [value.hex() for value in values]}
+        self._issued += count
+        return [value.hex(":") if field == "mac" else value.hex() for value in values]
 
     @staticmethod
-    def _by_client_id(kind, value, pieces):
-        """A kind whose class tests the client identifier, with that of its clients."""
-        whole = any(piece != "any" and piece[2] for piece in pieces)
+    def _by_client_id(value: bytes, pieces: Iterable[Piece]) -> str:
+        """The identifier of clients whose class tests it; that of one client is no text."""
+        whole = any(isinstance(piece, tuple) and piece[2] for piece in pieces)
         if not whole and value.isascii() and value.decode("latin-1").isprintable():
-            return kind, f"text:{value.decode()}{{client}}"
-        return {**kind, "clients": 1}, hex_of(value)
+            return f"text:{value.decode()}{{client}}"
+        return hex_of(value)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+from leaselab.inputs.configuration import Configuration, Match
+from leaselab.inputs.own_files import UnreadError
 from leaselab.inputs.own_form import OwnForm
 from leaselab.model.errors import usage_error
 
@@ -35,14 +39,20 @@ _DATABASES = {"mysql": "mysql", "postgresql": "postgresql"}
 class LabForm(OwnForm):
     """What the lab makes of a configuration, each change of it listed."""
 
-    def __init__(self, configuration, without, unread):
+    def __init__(
+        self,
+        configuration: Configuration,
+        without: Sequence[str],
+        unread: Iterable[UnreadError],
+    ) -> None:
         """Raise an error for what the lab cannot run, unless it is among `without`."""
         super().__init__(without)
-        self._configuration, self.beside = configuration, {}
+        self._configuration = configuration
+        self.beside: dict[str, dict[str, Any]] = {}
         for error in unread:
             self.leave_unread(error, error.where)
         self.family = int(configuration.name.removeprefix("Dhcp"))
-        self.server = _plain(configuration.whole.value)
+        self.server: dict[str, Any] = _plain(configuration.whole.value)
         self._beside()
         self._hooks()
         self._databases()
@@ -52,7 +62,7 @@ class LabForm(OwnForm):
         self.check_used()
 
     @property
-    def options(self):
+    def options(self) -> dict[str, Any]:
         """Options of the scenario that the file decides."""
         threads = self.server.get("multi-threading", {})
         several = bool(threads.get("enable-multi-threading", False))
@@ -74,11 +84,11 @@ class LabForm(OwnForm):
             **({"lease_lifetime_s": lifetime} if type(lifetime) is int else {}),
         }
 
-    def _leave_part(self, word, match, why):
+    def _leave_part(self, word: str, match: Match, why: str) -> None:
         """Leave out a part, as the user asked; raises where the user did not."""
         self.leave_out(word, why, f"{match.spot}: {match.path}")
 
-    def _beside(self):
+    def _beside(self) -> None:
         """Take the loggers from beside the server, where they were before 1.8."""
         for match in self._configuration.at("/*"):
             if match.path == "Logging" and "loggers" in match.value:
@@ -89,7 +99,7 @@ class LabForm(OwnForm):
                 other = match.path if match.path in _PROGRAMS else "another object"
                 self.change(f"{other}: none, as it is of another program")
 
-    def _hooks(self):
+    def _hooks(self) -> None:
         kept = []
         for match in self._configuration.at("hooks-libraries[*]"):
             library = str(match.value["library"])
@@ -105,7 +115,7 @@ class LabForm(OwnForm):
         if "hook:ha" in self.left_out:
             self._halves()
 
-    def _halves(self):
+    def _halves(self) -> None:
         """Give what a pair's servers divide by classes to all clients."""
         word = f"subnet{self.family}"
         subnets = (f"{word}[*]", f"shared-networks[*].{word}[*]")
@@ -129,7 +139,7 @@ class LabForm(OwnForm):
                 one["test"] = test
                 self._at(match, "test", "member('ALL') for the classes of the pair")
 
-    def _databases(self):
+    def _databases(self) -> None:
         for match in self._configuration.at("lease-database"):
             kind = match.value.get("type", "memfile")
             if kind == "memfile":
@@ -152,7 +162,7 @@ class LabForm(OwnForm):
                 self._leave_part(key, match, why)
                 del self.server[key]
 
-    def _speaking(self):
+    def _speaking(self) -> None:
         for match in self._configuration.at("dhcp-ddns"):
             if match.value.get("enable-updates", False):
                 self._leave_part("dhcp-ddns", match, "it has names updated by another server")
@@ -166,7 +176,7 @@ class LabForm(OwnForm):
                 del self.server[key]
                 self._at(match, "", "the lab's own")
 
-    def _interfaces(self):
+    def _interfaces(self) -> None:
         for match in self._configuration.at("interfaces-config"):
             self._at(match, "interfaces", "the test network")
         self.server["interfaces-config"] = {"service-sockets-require-all": True}
@@ -182,7 +192,7 @@ class LabForm(OwnForm):
         ):
             self._at(match, "", "the test network")
 
-    def _logging(self):
+    def _logging(self) -> None:
         for match in self._configuration.at("loggers[*]", "/Logging.loggers[*]"):
             if {"output-options", "output_options"} & match.value.keys():
                 self._at(match, "output-options", "a file of the lab")
@@ -190,13 +200,13 @@ class LabForm(OwnForm):
             one.pop("output_options", None)
             one.pop("output-options", None)
 
-    def _at(self, match, key, what):
+    def _at(self, match: Match, key: str, what: str) -> None:
         path = re.sub(r"^Dhcp[46]\.", "", f"{match.path}.{key}" if key else match.path)
         path = re.sub(r"\[[0-9]+\]", "[*]", path)
         self.change(f"{path}: {what}")
 
 
-def _halved(value):
+def _halved(value: Mapping[str, Any]) -> Iterator[str]:
     """The keys by which something is only for clients of one server of a pair."""
     for key in ("client-class", "client-classes"):
         names = value.get(key, [])
@@ -205,7 +215,7 @@ def _halved(value):
             yield key
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:  # noqa: ANN401  # any JSON value
     """The same as plain objects and lists, which can be changed."""
     if isinstance(value, dict):
         return {key: _plain(inner) for key, inner in value.items()}

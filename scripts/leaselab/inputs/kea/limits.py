@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-_LEASES = {
+from leaselab.inputs.configuration import Configuration, Match
+from leaselab.inputs.json_tokens import Spot
+
+_LEASES: Mapping[str, tuple[str, ...]] = {
     "address": ("address",),
     "prefix": ("prefix",),
     "both": ("address", "prefix"),
@@ -25,9 +30,10 @@ class _Limit:
 class Limits:
     """The limits of a configuration, as far as the hook is loaded."""
 
-    def __init__(self, configuration, server):
+    def __init__(self, configuration: Configuration, server: Mapping[str, Any]) -> None:
         """Limits are of names of classes, and of the places of subnets in the file."""
-        self._limits, self._rates = {}, []
+        self._limits: dict[tuple[str | Spot, str], _Limit] = {}
+        self._rates: list[str] = []
         hooks = server.get("hooks-libraries", [])
         word = f"subnet{configuration.name.removeprefix('Dhcp')}[*]"
         at = ("client-classes[*]", word, f"shared-networks[*].{word}")
@@ -35,7 +41,7 @@ class Limits:
         for match in configuration.at(*at) if loaded else ():
             self._note(match)
 
-    def _note(self, match):
+    def _note(self, match: Match) -> None:
         context = match.value.get("user-context")
         limits = context.get("limits") if isinstance(context, dict) else None
         if not isinstance(limits, dict):
@@ -50,7 +56,7 @@ class Limits:
         if rate := limits.get("rate-limit"):
             self._rates.append(f"{named}: rate-limit {rate}: what is beyond it gets no answer")
 
-    def take(self, owners, want, clients):
+    def take(self, owners: Iterable[str | Spot], want: str, clients: int) -> int:
         """Return how many of some clients may come, and count them to the limits of owners."""
         keys = ((owner, lease) for owner in owners for lease in _LEASES[want])
         held = [self._limits[key] for key in keys if key in self._limits]
@@ -60,7 +66,7 @@ class Limits:
             limit.left -= served
         return served
 
-    def reasons(self):
+    def reasons(self) -> Iterator[str]:
         """Yield what the limits leave without an answer."""
         for limit in self._limits.values():
             if limit.beyond:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from leaselab.inputs.kea.subnets import ASKED_FOR
-from leaselab.inputs.kea.texts import Unknown
+from leaselab.inputs.kea.texts import ANY, Packet, Pieces, Placed, Unknown
 from leaselab.inputs.kea.vendor import ANYBODY, with_vendor_options
 
-ANY = "any"
-"""Of a field that only has to be there."""
 _ENTERPRISE = ANYBODY.to_bytes(4, "big")
-_THERE = {
+_THERE: Mapping[int, Mapping[int, bytes]] = {
     4: {
         81: b"\0\0\0leaselab",
         119: b"\x08leaselab\0",
@@ -26,22 +25,25 @@ _THERE = {
     },
 }
 """Values of options that have to be there, where Kea drops a message with one out of form."""
-_LENGTHS = {4: {124: (4, 1)}, 6: {15: (0, 2), 16: (4, 2)}}
+_LENGTHS: Mapping[int, Mapping[int, tuple[int, int]]] = {
+    4: {124: (4, 1)},
+    6: {15: (0, 2), 16: (4, 2)},
+}
 """Options with data of a length that is before them: its place and size."""
-_NUMBERS = {4: {57: 2, 93: 2, 94: 3}, 6: {61: 2, 62: 3}}
+_NUMBERS: Mapping[int, Mapping[int, int]] = {4: {57: 2, 93: 2, 94: 3}, 6: {61: 2, 62: 3}}
 """Options of numbers: the bytes of each. Kea drops a message where one lacks some."""
 LLT = b"\0\1\0\1\x2c\0\0\0\2\0\0\0\0\0"
 """A DUID of link layer and time (RFC 8415, 11.2)."""
 
 
-def packet_of(asked, place, family):
+def packet_of(asked: Pieces, place: Packet, family: int) -> Packet:
     """The packet of a client at a place that sends what is asked of it."""
     packet = dict(place)
     for field, parts in asked.items():
         if ANY in parts:
             packet.setdefault(field, _THERE[family].get(code_of(field), b"leaselab"))
     for field, parts in asked.items():
-        pieces = [part for part in parts if part != ANY]
+        pieces = [part for part in parts if isinstance(part, tuple)]
         if pieces:
             usual = place.get(field) or _THERE[family].get(code_of(field), b"")
             if any(whole for *_, whole in pieces):
@@ -63,13 +65,15 @@ def packet_of(asked, place, family):
     return with_vendor_options(packet, family)
 
 
-def code_of(field):
+def code_of(field: str) -> int:
     """The number of an option of a packet; 0 for another field."""
     match = re.fullmatch(r"option\[(\d+)\]", field)
     return int(match[1]) if match else 0
 
 
-def _with_length(field, value, pieces, place, size):
+def _with_length(
+    field: str, value: bytes, pieces: Sequence[Placed], place: int, size: int
+) -> bytes:
     """An option whose length of data, in a place of so many bytes, is that of its value.
 
     Raises Unknown where a class wants another.
@@ -83,7 +87,7 @@ def _with_length(field, value, pieces, place, size):
     return value
 
 
-def _of_numbers(field, value, pieces, size):
+def _of_numbers(field: str, value: bytes, pieces: Sequence[Placed], size: int) -> bytes:
     """An option of numbers, each with so many bytes; zeros are where no class wants any.
 
     Raises Unknown where a class wants all of a value that lacks some.
@@ -94,7 +98,7 @@ def _of_numbers(field, value, pieces, size):
     return value + bytes(short)
 
 
-def _filled(pieces, usual):
+def _filled(pieces: Sequence[Placed], usual: bytes) -> bytes:
     """Put pieces in their places over the usual bytes of a field."""
     size = max(at + len(value) for at, value, _ in pieces)
     if size > 1024:

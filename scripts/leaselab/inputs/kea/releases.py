@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from leaselab.catalog.releases import bounds, needs_of
+from leaselab.inputs.configuration import Configuration
 from leaselab.inputs.known_costs import known_costs
 
 
-def releases(configuration, server):
+def releases(
+    configuration: Configuration, server: dict[str, Any]
+) -> tuple[list[str], dict[str, str]]:
     """Return which releases take what the lab keeps of a configuration, as `bounds`.
 
     `server` is what the lab keeps.
@@ -24,7 +30,7 @@ def releases(configuration, server):
     return bounds("kea", needs)
 
 
-def _keys(value):
+def _keys(value: dict[str, Any] | list[Any]) -> Iterator[str]:
     """All keys of objects in a value."""
     if isinstance(value, dict):
         yield from value

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import ipaddress
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from leaselab.inputs.configuration import Level, ends_of
+from leaselab.inputs.configuration import Level, Match, ends_of
+from leaselab.inputs.kea.texts import Packet, Pieces
 from leaselab.inputs.known_costs import known_costs
-from leaselab.inputs.own_kinds import MOST_ADDRESSES
+from leaselab.inputs.leases import Filling
+from leaselab.inputs.own_kinds import MOST_ADDRESSES, Prefix
+from leaselab.model.pool import Address
 
-ASKED_FOR = {
+Guards = tuple[tuple[str, ...], ...]
+"""Classes that something asks for, of each list one."""
+ASKED_FOR: Mapping[str, tuple[str, ...]] = {
     "address": ("option[3]",),
     "prefix": ("option[25]",),
     "both": ("option[3]", "option[25]"),
@@ -22,35 +29,47 @@ BY_MAC = b"\0\3\0\1"
 _MAC = bytes.fromhex("000c01000000")
 
 
+class Way(NamedTuple):
+    """What clients of a kind send."""
+
+    packet: Packet
+    asked: Pieces
+    """What its classes ask for."""
+    classes: set[str]
+    """The classes by which Kea chooses a pool."""
+
+
 @dataclass
 class Pool:
     """Pools of a subnet that ask for the same classes and have the same kind of lease."""
 
-    guards: tuple
-    """The classes that it asks for, of each list one; those of its subnet first."""
+    guards: Guards
+    """Those of its subnet first."""
     size: int
     """How many leases are free, at most `MOST_ADDRESSES`."""
     want: str
-    ways: list = field(default_factory=list)
+    ways: list[Way] = field(default_factory=list)
     """What clients without a reservation send for one, by alternatives; none where nothing."""
     hosts: int = 0
     """How many clients with a reservation have one."""
     clients: int = 0
     """How many clients without a reservation come for one."""
 
-    def has(self, want):
+    def has(self, want: str) -> bool:
         """Whether it has some of what clients ask for."""
         return want == self.want or "both" in (want, self.want)
 
-    def admits(self, way):
+    def admits(self, way: Way) -> bool:
         """Whether a client that sends something may have one."""
-        return admits(self.guards, way[2])
+        return admits(self.guards, way.classes)
 
 
 class Place:
     """A subnet: where its clients come from, and what it has for them."""
 
-    def __init__(self, match, family, reserved, filling=None):
+    def __init__(
+        self, match: Match, family: int, reserved: Iterable[int], filling: Filling | None = None
+    ) -> None:
         """Raises KeyError and ValueError for what no server takes.
 
         `reserved` are the numbers of addresses that reservations of no subnet have; `filling`
@@ -58,7 +77,7 @@ class Place:
         """
         around, in_network = match.around, len(match.around) > 1
         self.spot, self.ident = match.spot, match.value.get("id", 0)
-        self.prefix = ipaddress.ip_network(match.value["subnet"], strict=False)
+        self.prefix: Prefix = ipaddress.ip_network(match.value["subnet"], strict=False)
         if self.prefix.version != family:
             raise ValueError("a subnet of the other family")
         self.network = around[0].path if in_network else None
@@ -70,25 +89,25 @@ class Place:
         ]
         # Kea takes it literally, digits of `0x...` and quotes too.
         named = (level.value.get("interface-id", "") for level in levels)
-        self.interface_id = next(filter(None, named), "").encode()
-        self.guards = [guard for level in levels for guard in _guards(level.value)]
-        level = Level(match, known_costs()["kea"].replaced)
-        self.in_subnet = level.get("reservations-in-subnet", True)
-        self.in_global = level.get("reservations-global", False)
+        self.interface_id = str(next(filter(None, named), "")).encode()
+        self.guards = tuple(guard for level in levels for guard in _guards(level.value))
+        settings = Level(match, known_costs()["kea"].replaced)
+        self.in_subnet = bool(settings.get("reservations-in-subnet", True))
+        self.in_global = bool(settings.get("reservations-global", False))
         self.relay = self.relays[0] if self.relays else self._inside(match.value)
         hosts = match.value.get("reservations", [])
         self.reservations = [
             match._replace(value=host, spot=spot)
             for host, spot in zip(hosts, getattr(hosts, "spots", ()), strict=True)
         ]
-        in_pools = self.in_subnet and not level.get("reservations-out-of-pool", False)
+        in_pools = self.in_subnet and not settings.get("reservations-out-of-pool", False)
         held = {*(reserved_of(match.value) if in_pools else ())}
         self._reserved = sorted(held.union(reserved if self.in_global else ()))
         self._filling = filling
         self.pools = list(self._pools(match.value, family))
         self.asked = {name for pool in self.pools for guard in pool.guards for name in guard}
 
-    def _inside(self, subnet):
+    def _inside(self, subnet: Mapping[str, Any]) -> Address:
         """Address of a relay that stands in the subnet: its router's, or the first."""
         for option in subnet.get("option-data", []):
             if option.get("name") == "routers" or option.get("code") == 3:
@@ -101,15 +120,15 @@ class Place:
                     return router
         return self.prefix[1] if self.prefix.num_addresses > 1 else self.prefix[0]
 
-    def _pools(self, subnet, family):
+    def _pools(self, subnet: Mapping[str, Any], family: int) -> Iterator[Pool]:
         """Yield the pools, those of the same guards as one."""
-        sizes = {}
+        sizes: dict[tuple[str, Guards], int] = {}
         for pool in subnet.get("pools", []):
-            key = ("address", tuple(map(tuple, [*self.guards, *_guards(pool)])))
+            key = ("address", (*self.guards, *_guards(pool)))
             first, last = ends_of(pool["pool"])
             sizes[key] = sizes.get(key, 0) + self._free(last - first + 1, first, last)
         for pool in subnet.get("pd-pools", []) if family == 6 else ():
-            key = ("prefix", tuple(map(tuple, [*self.guards, *_guards(pool)])))
+            key = ("prefix", (*self.guards, *_guards(pool)))
             length = int(pool["delegated-len"]) - int(pool["prefix-len"])
             if not 0 <= length <= 128:
                 raise ValueError("a prefix that is longer than what is delegated of it")
@@ -125,20 +144,20 @@ class Place:
             else:
                 yield Pool(guards, min(size, MOST_ADDRESSES), want)
 
-    def _free(self, size, first, last):
+    def _free(self, size: int, first: int, last: int) -> int:
         reserved = bisect_right(self._reserved, last) - bisect_left(self._reserved, first)
         leased = self._filling.within(first, last) if self._filling else 0
         return max(0, size - reserved - leased)
 
-    def stands(self, relay):
+    def stands(self, relay: Address) -> bool:
         """Whether an address may be that of a relay of its clients."""
         return relay in self.relays or (not self.relays and relay in self.prefix)
 
-    def admits(self, found):
+    def admits(self, found: Set[str]) -> bool:
         """Whether a client with these classes may be of this subnet."""
         return admits(self.guards, found)
 
-    def packet(self, want="address"):
+    def packet(self, want: str = "address") -> dict[str, bytes]:
         """What its relay says of every client, what names one, and what it asks for."""
         packet = {"relay": self.relay.packed}
         if self.relay.version == 6:
@@ -153,9 +172,12 @@ class Place:
 class Near:
     """The subnets that a relay's clients may be of, in the order in which Kea looks at them."""
 
-    def __init__(self, places, family):
+    def __init__(self, places: Iterable[Place], family: int) -> None:
         """Index subnets by their relays, prefixes and interfaces: there may be thousands."""
-        self._family, self._relays, self._prefixes, self._named = family, {}, {}, {}
+        self._family = family
+        self._relays: dict[Address, list[Place]] = {}
+        self._prefixes: dict[Prefix, list[Place]] = {}
+        self._named: dict[bytes, list[Place]] = {}
         for place in sorted(places, key=lambda place: place.ident or 2**32):
             for relay in place.relays:
                 self._relays.setdefault(relay, []).append(place)
@@ -164,7 +186,7 @@ class Near:
                 self._named.setdefault(place.interface_id, []).append(place)
         self._lengths = sorted({prefix.prefixlen for prefix in self._prefixes})
 
-    def of(self, place, relay):
+    def of(self, place: Place, relay: Address) -> list[Place]:
         """Those of a subnet's own relay, itself among them if they are what Kea makes of it.
 
         `relay` is its address.
@@ -184,30 +206,30 @@ class Near:
         return [*named, *relayed, *around]
 
 
-def admits(guards, found):
+def admits(guards: Iterable[Sequence[str]], found: Set[str]) -> bool:
     """Whether a client with some classes has those that something asks for."""
     return all(set(guard) & found for guard in guards)
 
 
-def reserved_of(level):
+def reserved_of(level: Mapping[str, Any]) -> Iterator[int]:
     """The numbers of the first addresses of what reservations have; raises ValueError."""
     for word in reserved_words(level):
         yield int(ipaddress.ip_network(word, strict=False).network_address)
 
 
-def reserved_words(level):
+def reserved_words(level: Mapping[str, Any]) -> Iterator[str]:
     """The addresses and prefixes that reservations have."""
     for host in level.get("reservations", []):
         alone = [host["ip-address"]] if "ip-address" in host else []
         yield from [*alone, *host.get("ip-addresses", []), *host.get("prefixes", [])]
 
 
-def _relays(relay):
+def _relays(relay: Mapping[str, Any]) -> list[str]:
     given = relay.get("ip-addresses", [])
     return [*given, *([relay["ip-address"]] if "ip-address" in relay else [])]
 
 
-def _guards(value):
+def _guards(value: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """The classes that something asks for: of each list one."""
     single, several = value.get("client-class"), tuple(value.get("client-classes", []))
     guards = [*([(single,)] if single else []), *([several] if several else [])]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
 SPAWNED = "SPAWN_"
 """What the name of each spawned class begins with; its template and the value follow."""
 _VALUE = "31"
@@ -11,12 +14,15 @@ _WAYS = 16
 """Values by which a client may come to a template, of those of its classes."""
 
 
-def tests_of(classes, named):
+def tests_of(
+    classes: Iterable[Mapping[str, Any]], named: Collection[str]
+) -> tuple[dict[str, str], dict[str, str]]:
     """Return tests of classes by their names, and templates by the classes that they spawn.
 
     A test is "" where a class has none.  Of spawned classes, these are those in `named`.
     """
-    tests, spawned = {}, {}
+    tests: dict[str, str] = {}
+    spawned: dict[str, str] = {}
     for one in classes:
         name, template = one.get("name", ""), one.get("template-test", "")
         tests.setdefault(name, one.get("test", ""))

@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from leaselab.inputs.kea.grammar import Node
+
+ANY: Final = "any"
+"""Of a field that only has to be there."""
+Packet = Mapping[str, bytes]
+"""What is known of a message: bytes by the names of fields."""
+Placed = tuple[int, bytes, bool]
+"""Bytes of a field, with their place before them and whether they are all of it."""
+Piece = Placed | Literal["any"]
+Pieces = Mapping[str, list[Piece]]
+"""What a client is asked to send."""
+_MOST_DIGITS = 10
 
 
 class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
     """The value that a class tests cannot be worked out."""
 
 
-def worked_out(kind, inner, between, number=()):
+def worked_out(kind: str, inner: bytes, between: bytes, number: int = 0) -> bytes:
     """The value of a call for the value that it is given."""
     if kind == "split":
         pieces = re.split(b"[" + re.escape(between) + b"]", inner) if between else [inner]
-        return pieces[int(number[1]) - 1] if 0 < int(number[1]) <= len(pieces) else b""
+        return pieces[number - 1] if 0 < number <= len(pieces) else b""
     if kind in ("lcase", "ucase"):
         return inner.lower() if kind == "lcase" else inner.upper()
     if kind == "hexstring":
@@ -26,7 +41,7 @@ def worked_out(kind, inner, between, number=()):
     raise Unknown(kind)
 
 
-def sent_for(kind, value):
+def sent_for(kind: str, value: bytes) -> bytes | None:
     """What a call has to be given so that it has a value; None where that is not known."""
     if kind in ("lcase", "ucase"):
         return value
@@ -38,24 +53,27 @@ def sent_for(kind, value):
             return ipaddress.ip_address(value.decode()).packed
         except ValueError:
             return None
-    if (match := re.fullmatch(r"uint(8|16|32)totext", kind)) and value.isdigit():
+    match = re.fullmatch(r"uint(8|16|32)totext", kind)
+    if match and value.isdigit() and len(value) <= _MOST_DIGITS:
         size = int(match[1]) // 8
         return int(value).to_bytes(size, "big") if int(value) < 256**size else None
     return None
 
 
-def constant(text):
+def constant(text: Node) -> bytes | None:
     """The bytes of a text that is the same for all packets; None for another."""
-    kind, *parts = text
-    if kind == "integer":
-        return int(parts[0]).to_bytes(4, "big", signed=int(parts[0]) < 0)
-    if kind == "concat":
-        values = [constant(part) for part in parts]
-        return None if None in values else b"".join(values)
-    return _word(parts[0]) if kind == "constant" else None
+    if text.kind == "integer":
+        try:
+            return int(text.word).to_bytes(4, "big", signed=text.word[0] == "-")
+        except OverflowError:
+            raise Unknown(text.word) from None
+    if text.kind == "concat":
+        values = [constant(part) for part in text.parts]
+        return None if None in values else b"".join(filter(None, values))
+    return _word(text.word) if text.kind == "constant" else None
 
 
-def _word(word):
+def _word(word: str) -> bytes | None:
     if word.startswith("'"):
         return word[1:-1].encode()
     if word[:2].lower() == "0x":
@@ -66,7 +84,7 @@ def _word(word):
         return None
 
 
-def part_of(value, start, length):
+def part_of(value: bytes, start: int, length: str) -> bytes:
     """What a substring has of a value."""
     begin = start if start >= 0 else len(value) + start
     if not 0 <= begin < len(value):

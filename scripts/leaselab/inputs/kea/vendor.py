@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 
-from leaselab.inputs.kea.texts import Unknown
+from leaselab.inputs.kea.texts import Packet, Unknown
 
 _CODES = {
     ("vendor", 4): 125,
@@ -20,7 +21,7 @@ ANYBODY = 32473
 """Number of an enterprise in examples (RFC 5612)."""
 
 
-def field_of(name, family):
+def field_of(name: str, family: int) -> str:
     """The name of a part of a vendor option in a packet; raises Unknown for what is none."""
     # By the option's own number Kea finds the parts of any enterprise, too.
     name = re.sub(rf"^option\[{_CODES['vendor', family]}\](?=\.option)", "vendor[*]", name)
@@ -31,7 +32,7 @@ def field_of(name, family):
     return re.sub(r"^(vendor|vendor-class)\[0\]", r"\1[*]", first)
 
 
-def vendor_class(packet, family):
+def vendor_class(packet: Packet, family: int) -> bytes:
     """The value by which Kea makes a class ``VENDOR_CLASS_...``; empty without one.
 
     It is the first data of DHCPv6's vendor class.
@@ -42,12 +43,12 @@ def vendor_class(packet, family):
     return value[6 : 6 + int.from_bytes(value[4:6], "big")]
 
 
-def vendor_class_field(family):
+def vendor_class_field(family: int) -> str:
     """The field that is such a value."""
     return "option[60]" if family == 4 else "vendor-class[*].data"
 
 
-def with_vendor_options(packet, family):
+def with_vendor_options(packet: Packet, family: int) -> Packet:
     """Return a packet with the vendor options of which it has parts.
 
     Raises Unknown for parts that cannot be those of one option.
@@ -63,7 +64,7 @@ def with_vendor_options(packet, family):
     return made
 
 
-def _option(packet, own, name, family, code):
+def _option(packet: Packet, own: Iterable[str], name: str, family: int, code: int) -> Packet:
     number, parts = _parts(packet, own, name)
     body = (_body if name == "vendor" else _data)(parts, family)
     enterprise = number.to_bytes(4, "big")
@@ -76,9 +77,10 @@ def _option(packet, own, name, family, code):
     return made
 
 
-def _parts(packet, own, name):
+def _parts(packet: Packet, own: Iterable[str], name: str) -> tuple[int, dict[int, bytes]]:
     """The one enterprise of a vendor option, and the values of its parts by their codes."""
-    numbers, parts = set(), {}
+    numbers: set[int] = set()
+    parts: dict[int, bytes] = {}
     for field in own:
         number = re.match(rf"{name}\[(\d+)\]", field)
         code = re.search(r"\.option\[(\d+)\]$", field)
@@ -88,11 +90,11 @@ def _parts(packet, own, name):
             numbers.add(int(number[1]))
         if code or field.endswith(".data"):
             parts[int(code[1]) if code else 0] = packet[field]
-    [number] = numbers or {ANYBODY}
-    return number, parts
+    [enterprise] = numbers or {ANYBODY}
+    return enterprise, parts
 
 
-def _body(parts, family):
+def _body(parts: Mapping[int, bytes], family: int) -> bytes:
     size = 1 if family == 4 else 2
     return b"".join(
         code.to_bytes(size, "big") + len(value).to_bytes(size, "big") + value
@@ -100,6 +102,6 @@ def _body(parts, family):
     )
 
 
-def _data(parts, family):
+def _data(parts: Mapping[int, bytes], family: int) -> bytes:
     data = parts.get(0, b"leaselab")
     return data if family == 4 else len(data).to_bytes(2, "big") + data

@@ -284,7 +284,7 @@ class LabForm(OwnForm):
                 "a zone without a file", where=spot, found="no file", wanted='file "NAME";'
             )
         file = inner["file"]
-        asked = inner["allow-query"].inner if "allow-query" in inner else None
+        asked = (inner["allow-query"].inner if "allow-query" in inner else None) or ()
         nobody = bool(asked) and {held.name.strip('"') for held in asked} <= _ITSELF
         if nobody:
             self.change("zone.allow-query: no other host asks for its names")
