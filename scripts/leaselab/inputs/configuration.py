@@ -120,6 +120,13 @@ def servers(value: Any, names: Collection[str], prefix: str = "") -> Iterator[Co
             yield from servers(value.get("arguments"), names, f"{prefix}arguments.")
 
 
+def lacking(match: Match, key: str) -> LeaselabError:
+    """Make the usage error for an object without a key that its server needs."""
+    wrong = refused(match)
+    wrong.found = f"no {key}"
+    return wrong
+
+
 def refused(match: Match, wanted: str = "") -> LeaselabError:
     """Make the usage error for a value that no server takes; says its kind, never the value."""
     return usage_error(
@@ -143,6 +150,15 @@ def addresses(pool: str) -> int:
     """How many addresses a pool has: ``first - last``, or a prefix.  Raises ValueError."""
     low, high = ends_of(pool)
     return high - low + 1
+
+
+def bytes_of(value: str) -> bytes:
+    """The bytes of an identifier: text, or hexadecimal digits."""
+    if value.startswith("'") or not set(value.lower()) <= set("0123456789abcdefx:- "):
+        return value.strip("'").encode()
+    parts = [part for part in value.removeprefix("0x").replace("-", ":").split(":") if part]
+    digits = "".join(part.zfill(len(part) + len(part) % 2) for part in parts)
+    return bytes.fromhex(digits)
 
 
 def inside(hosts: Sequence[str], pools: Sequence[str]) -> int:
@@ -245,5 +261,7 @@ FORMS: Mapping[str, Callable[[Any], bool]] = {
     "a number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
     "an address": _takes(ipaddress.ip_address),
     "a pool: first - last, or a prefix": _takes(addresses),
+    "a prefix": _takes(lambda text: ipaddress.ip_network(text, strict=False)),
+    "an identifier of hexadecimal digits, or a text": _takes(bytes_of),
 }
 """Forms of values by their names in errors, each with the test of a value for it."""

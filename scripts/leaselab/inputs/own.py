@@ -20,7 +20,7 @@ from leaselab.catalog.catalogue import LOADS
 from leaselab.catalog.kept_scenarios import keep, keep_bytes, kept_beside, write_family
 from leaselab.inputs import dhcpd, dnsmasq, kea, named
 from leaselab.inputs.commented_json import Document, read_commented_json
-from leaselab.inputs.configuration import refused, servers
+from leaselab.inputs.configuration import servers
 from leaselab.inputs.known_costs import kinds_of_objects, known_costs
 from leaselab.inputs.leases import Leases
 from leaselab.inputs.own_files import OwnFiles, UnreadError
@@ -61,8 +61,6 @@ _JSON = re.compile(r'(?:\s|(?:#|//)[^\n]*|/\*.*?\*/)*+[{\[<]|.*"Dhcp[46]"', re.D
 """How the text of a configuration in commented JSON begins, or what it has."""
 _MARKS = ("\ufeff", "\xff\xfe", "\xfe\xff")
 """How a text begins that has a byte-order mark, or UTF-16's."""
-_WRONG = (TypeError, AttributeError, ValueError, LookupError, ArithmeticError)
-"""What is raised where a configuration has a value of another type than its server's."""
 
 
 def read_own(
@@ -198,10 +196,7 @@ def own_of(document: Document, asked: Asked) -> Own:
     _check_views(kind, asked)
     configuration.check({"": "an object"})
     configuration.check(known_costs()[kind].values)
-    try:
-        return TREE_READERS[kind].read(Tree(configuration, unread), asked)
-    except _WRONG as error:
-        raise refused(configuration.whole) from error
+    return TREE_READERS[kind].read(Tree(configuration, unread), asked)
 
 
 def write_own(own: Own, file: Path, scenarios: Path) -> str:

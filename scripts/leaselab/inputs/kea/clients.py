@@ -10,7 +10,7 @@ from functools import partial
 from itertools import islice, product
 from typing import Any
 
-from leaselab.inputs.configuration import Configuration, refused
+from leaselab.inputs.configuration import Configuration
 from leaselab.inputs.json_tokens import Spot
 from leaselab.inputs.kea import grammar
 from leaselab.inputs.kea.expressions import Classes, Reserved
@@ -130,13 +130,7 @@ class Clients:
         word = f"subnet{self.family}"
         reserved = list(reserved_of(self._configuration.whole.value))
         for match in self._configuration.at(f"{word}[*]", f"shared-networks[*].{word}[*]"):
-            try:
-                yield Place(match, self.family, reserved, self._filling)
-            except (KeyError, ValueError) as error:
-                wrong = refused(match)
-                if isinstance(error, KeyError):
-                    wrong.found = f"no {error.args[0]}"
-                raise wrong from error
+            yield Place(match, self.family, reserved, self._filling)
 
     def _all(self) -> list[ClientKind]:
         """The kinds of clients of all pools, and of all reservations."""

@@ -18,7 +18,7 @@ def fill(form: LabForm, leases: Leases, spot: Spot) -> Filling:
     """Return those of some leases with which the lab fills a server.
 
     A lease names its subnet by number, so subnets without one get theirs.  Raises a usage error
-    where the server reads no leases, KeyError and ValueError for what no server takes.
+    where the server reads no leases.
     """
     if form.options.get("memfile_persist") is False:
         raise usage_error(

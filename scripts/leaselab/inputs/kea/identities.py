@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leaselab.inputs.configuration import Configuration
+from leaselab.inputs.configuration import Configuration, bytes_of
 from leaselab.inputs.kea.expressions import Classes
 from leaselab.inputs.kea.subnets import ASKED_FOR, BY_MAC, Place
 from leaselab.inputs.kea.texts import Packet, Pieces
@@ -93,15 +93,6 @@ def named_by(own: InList | Sending | None, family: int) -> Packet:
     if family == 4:
         return {"mac": sent}
     return {"duid": BY_MAC + sent if word == "macs" else sent}
-
-
-def bytes_of(value: str) -> bytes:
-    """The bytes of an identifier: text, or hexadecimal digits."""
-    if value.startswith("'") or not set(value.lower()) <= set("0123456789abcdefx:- "):
-        return value.strip("'").encode()
-    parts = [part for part in value.removeprefix("0x").replace("-", ":").split(":") if part]
-    digits = "".join(part.zfill(len(part) + len(part) % 2) for part in parts)
-    return bytes.fromhex(digits)
 
 
 def codes_of(packet: Packet, of: str) -> dict[int, str]:

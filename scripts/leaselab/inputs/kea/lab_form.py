@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from leaselab.inputs.configuration import Configuration, Match
+from leaselab.inputs.configuration import Configuration, Match, lacking, refused
+from leaselab.inputs.kea.grammar import LONGEST_PREFIX
 from leaselab.inputs.own_files import UnreadError
 from leaselab.inputs.own_form import OwnForm
 from leaselab.model.errors import usage_error
@@ -33,6 +34,7 @@ _WHY = {
 _PROGRAMS = {"Dhcp4", "Dhcp6", "DhcpDdns", "Control-agent", "Netconf", "Logging"}
 _OF_PAIR = re.compile(r"member[ \t\n]*\([ \t\n]*'HA_[^'\n]*'[ \t\n]*\)")
 _POOLS = ("pools", "pd-pools")
+_OF_PREFIXES = ("prefix", "prefix-len", "delegated-len")
 _DATABASES = {"mysql": "mysql", "postgresql": "postgresql"}
 
 
@@ -60,6 +62,20 @@ class LabForm(OwnForm):
         self._interfaces()
         self._logging()
         self.check_used()
+        self._check_subnets()
+
+    def _check_subnets(self) -> None:
+        """Raise a usage error for subnets and pools that no server takes."""
+        word = f"subnet{self.family}"
+        needed = {"": ("subnet",), ".pools[*]": ("pool",), ".pd-pools[*]": _OF_PREFIXES}
+        for below, keys in needed.items():
+            at = (f"{word}[*]{below}", f"shared-networks[*].{word}[*]{below}")
+            for match in self._configuration.at(*at):
+                for key in keys:
+                    if key not in match.value:
+                        raise lacking(match, key)
+                if keys is _OF_PREFIXES and not _is_of_prefixes(match.value):
+                    raise refused(match)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -102,6 +118,8 @@ class LabForm(OwnForm):
     def _hooks(self) -> None:
         kept = []
         for match in self._configuration.at("hooks-libraries[*]"):
+            if "library" not in match.value:
+                raise lacking(match, "library")
             library = str(match.value["library"])
             stem = library.rpartition("/")[2].removesuffix(".so").removeprefix("libdhcp_")
             if stem not in HOOKS:
@@ -213,6 +231,12 @@ def _halved(value: Mapping[str, Any]) -> Iterator[str]:
         names = [names] if isinstance(names, str) else names
         if any(name.startswith("HA_") for name in names):
             yield key
+
+
+def _is_of_prefixes(pool: Mapping[str, Any]) -> bool:
+    """Whether a pool has prefixes of IPv6."""
+    is_six = ":" in pool["prefix"]
+    return is_six and pool["prefix-len"] <= pool["delegated-len"] <= LONGEST_PREFIX
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401  # any JSON value

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from leaselab.inputs.configuration import Level, Match, ends_of
+from leaselab.inputs.configuration import Level, Match, ends_of, refused
 from leaselab.inputs.kea.texts import Packet, Pieces
 from leaselab.inputs.known_costs import known_costs
 from leaselab.inputs.leases import Filling
@@ -70,7 +70,7 @@ class Place:
     def __init__(
         self, match: Match, family: int, reserved: Iterable[int], filling: Filling | None = None
     ) -> None:
-        """Raises KeyError and ValueError for what no server takes.
+        """Raises a usage error for addresses of the other family.
 
         `reserved` are the numbers of addresses that reservations of no subnet have; `filling`
         has the leases that there are, None without any.
@@ -78,8 +78,6 @@ class Place:
         around, in_network = match.around, len(match.around) > 1
         self.spot, self.ident = match.spot, match.value.get("id", 0)
         self.prefix: Prefix = ipaddress.ip_network(match.value["subnet"], strict=False)
-        if self.prefix.version != family:
-            raise ValueError("a subnet of the other family")
         self.network = around[0].path if in_network else None
         levels = [match, *(around[:1] if in_network else ())]
         self.relays = [
@@ -87,6 +85,8 @@ class Place:
             for level in levels
             for address in _relays(level.value.get("relay", {}))
         ]
+        if {family} != {one.version for one in (self.prefix, *self.relays)}:
+            raise refused(match)
         # Kea takes it literally, digits of `0x...` and quotes too.
         named = (level.value.get("interface-id", "") for level in levels)
         self.interface_id = str(next(filter(None, named), "")).encode()
@@ -130,8 +130,6 @@ class Place:
         for pool in subnet.get("pd-pools", []) if family == 6 else ():
             key = ("prefix", (*self.guards, *_guards(pool)))
             length = int(pool["delegated-len"]) - int(pool["prefix-len"])
-            if not 0 <= length <= 128:
-                raise ValueError("a prefix that is longer than what is delegated of it")
             first, last = ends_of(f"{pool['prefix']}/{pool['prefix-len']}")
             free = self._free(2**length, first, last)
             sizes[key] = sizes.get(key, 0) + free
@@ -212,7 +210,7 @@ def admits(guards: Iterable[Sequence[str]], found: Set[str]) -> bool:
 
 
 def reserved_of(level: Mapping[str, Any]) -> Iterator[int]:
-    """The numbers of the first addresses of what reservations have; raises ValueError."""
+    """The numbers of the first addresses of what reservations have."""
     for word in reserved_words(level):
         yield int(ipaddress.ip_network(word, strict=False).network_address)
 
