@@ -19,7 +19,7 @@ from leaselab.inputs.kea.identities import FlexibleId, Sending, identity_of, nam
 from leaselab.inputs.kea.kinds import Kinds
 from leaselab.inputs.kea.lab_form import LabForm
 from leaselab.inputs.kea.limits import Limits
-from leaselab.inputs.kea.subnets import Guards, Near, Place, Pool, Way, reserved_of
+from leaselab.inputs.kea.subnets import Guards, Near, Place, Pool, Way, leave_room, reserved_of
 from leaselab.inputs.kea.templates import SPAWNED, tests_of
 from leaselab.inputs.kea.texts import Packet, Unknown
 from leaselab.inputs.leases import Filling
@@ -37,7 +37,7 @@ from leaselab.inputs.own_kinds import (
     listing,
     pool_share,
 )
-from leaselab.model.pool import POOL_USE_LIMIT, Address
+from leaselab.model.pool import Address
 
 MOST_KINDS = 4096
 _MOST_ALONE = MOST_KINDS // 4
@@ -45,8 +45,6 @@ _MOST_ALONE = MOST_KINDS // 4
 _TRIED = 64
 """Combinations of classes of one pool that are tried."""
 _RESERVED = ((RESERVED,),)
-_OF_MOST = {("UNKNOWN",), ("ALL",)}
-"""Classes of Kea's own in which all clients without a reservation are."""
 _Placed = tuple[Host, Pool | None]
 """A reservation, and the pool of its lease; None where it has a lease of its own."""
 _Alike = tuple[Reserved, Guards, str, tuple[bytes | None, ...]]
@@ -183,7 +181,7 @@ class Clients:
                     alike.setdefault((pool.guards, pool.want), []).append(pool)
         for alike in around.values():
             if len(alike) > 1:
-                _leave_room(list(alike.values()))
+                leave_room(list(alike.values()))
 
     def _classes_to_spread(self) -> tuple[list[str], bool]:
         """Classes that no pool asks for, and whether they come where pools ask for others.
@@ -195,7 +193,7 @@ class Clients:
         other = {name for place in self._places for name in place.asked} | {"DROP"}
         tests = self._classes.tests.items()
         names = [name for name, test in tests if test and name not in other]
-        room = sum(pool.clients // 2 for pool in pools if _is_for_all(pool))
+        room = sum(pool.clients // 2 for pool in pools if pool.is_for_all)
         everywhere = room < max(1, len(names))
         if everywhere:
             other |= {name for pool in pools for way in pool.ways for name in way.classes}
@@ -223,7 +221,7 @@ class Clients:
     def _of_pool(self, place: Place, pool: Pool) -> None:
         """Divide a pool's clients among its alternatives, and half of them among classes."""
         clients = self._limits.take((place.spot,), pool.want, pool.clients)
-        open_, (names, everywhere) = _is_for_all(pool), self._spread
+        open_, (names, everywhere) = pool.is_for_all, self._spread
         room = min(self._most, clients // 2) if open_ or everywhere else 0
         ways = self._in_classes(place, pool, names, room)
         each = max(1, clients // 2 // len(ways)) if ways else 0
@@ -364,7 +362,7 @@ class Clients:
             for pool in place.pools:
                 if self._admits(place, pool, reserved):
                     own = any(reserved.classes & set(guard) for guard in pool.guards)
-                    rooms[own].append((place, pool, _room(pool)))
+                    rooms[own].append((place, pool, pool.room))
         return rooms[any(room for *_, room in rooms[True])]
 
     def _of_one_address_each(self, hosts: Iterable[_Placed]) -> Iterable[_Placed]:
@@ -489,39 +487,3 @@ class Clients:
 
 def _anyhow(*_classes: object) -> bool:
     return True
-
-
-def _leave_room(groups: Sequence[Sequence[Pool]]) -> None:
-    """Have fewer clients for pools whose leases those of other pools may all have.
-
-    Each group has pools of the same classes; the client of one may be one of another, too.
-    """
-    firsts = [pools[0] for pools in groups]
-    sizes = [sum(pool.size - pool.hosts for pool in pools) for pools in groups]
-    counts = [sum(pool.clients for pool in pools) for pools in groups]
-    for at, (first, pools) in enumerate(zip(firsts, groups, strict=True)):
-        own = [
-            (other, size)
-            for other, size in zip(firsts, sizes, strict=True)
-            if other.has(first.want) and all(map(other.admits, first.ways))
-        ]
-        taken = sum(
-            min(count, sum(size for one, size in own if any(map(one.admits, other.ways))))
-            for other, count in zip(firsts, counts, strict=True)
-            if other is not first
-        )
-        left = sum(size for _, size in own) - taken
-        if left < counts[at]:
-            for pool in pools:
-                pool.clients = math.floor(pool.clients * max(0, left) / counts[at])
-
-
-def _is_for_all(pool: Pool) -> bool:
-    """Whether a pool is for all clients without a reservation."""
-    return set(pool.guards) <= _OF_MOST
-
-
-def _room(pool: Pool) -> int:
-    """How many clients with a reservation may come for a pool: half, with one of the others."""
-    others = 1 if pool.ways else 0
-    return max(0, math.ceil(pool.size * POOL_USE_LIMIT) - pool.hosts - others)

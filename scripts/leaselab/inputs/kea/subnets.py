@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from leaselab.inputs.kea.texts import Packet, Pieces
 from leaselab.inputs.known_costs import known_costs
 from leaselab.inputs.leases import Filling
 from leaselab.inputs.own_kinds import MOST_ADDRESSES, Prefix
-from leaselab.model.pool import Address
+from leaselab.model.pool import POOL_USE_LIMIT, Address
 
 Guards = tuple[tuple[str, ...], ...]
 """Classes that something asks for, of each list one."""
@@ -27,6 +28,8 @@ ASKED_FOR: Mapping[str, tuple[str, ...]] = {
 BY_MAC = b"\0\3\0\1"
 """How a DUID of a hardware address begins."""
 _MAC = bytes.fromhex("000c01000000")
+_OF_MOST = {("UNKNOWN",), ("ALL",)}
+"""Classes of Kea's own in which all clients without a reservation are."""
 
 
 class Way(NamedTuple):
@@ -54,6 +57,17 @@ class Pool:
     """How many clients with a reservation have one."""
     clients: int = 0
     """How many clients without a reservation come for one."""
+
+    @property
+    def is_for_all(self) -> bool:
+        """Whether it is for all clients without a reservation."""
+        return set(self.guards) <= _OF_MOST
+
+    @property
+    def room(self) -> int:
+        """How many clients with a reservation may come: half, with one of the others."""
+        others = 1 if self.ways else 0
+        return max(0, math.ceil(self.size * POOL_USE_LIMIT) - self.hosts - others)
 
     def has(self, want: str) -> bool:
         """Whether it has some of what clients ask for."""
@@ -202,6 +216,31 @@ class Near:
         if self._family == 4:
             return [*relayed, *(one for one in around if not one.relays), *around]
         return [*named, *relayed, *around]
+
+
+def leave_room(groups: Sequence[Sequence[Pool]]) -> None:
+    """Have fewer clients for pools whose leases those of other pools may all have.
+
+    Each group has pools of the same classes; the client of one may be one of another, too.
+    """
+    firsts = [pools[0] for pools in groups]
+    sizes = [sum(pool.size - pool.hosts for pool in pools) for pools in groups]
+    counts = [sum(pool.clients for pool in pools) for pools in groups]
+    for at, (first, pools) in enumerate(zip(firsts, groups, strict=True)):
+        own = [
+            (other, size)
+            for other, size in zip(firsts, sizes, strict=True)
+            if other.has(first.want) and all(map(other.admits, first.ways))
+        ]
+        taken = sum(
+            min(count, sum(size for one, size in own if any(map(one.admits, other.ways))))
+            for other, count in zip(firsts, counts, strict=True)
+            if other is not first
+        )
+        left = sum(size for _, size in own) - taken
+        if left < counts[at]:
+            for pool in pools:
+                pool.clients = math.floor(pool.clients * max(0, left) / counts[at])
 
 
 def admits(guards: Iterable[Sequence[str]], found: Set[str]) -> bool:
