@@ -21,11 +21,11 @@ from leaselab.catalog.checkout import checkout_root
 from leaselab.inputs.clients.file import read_clients
 from leaselab.inputs.clients.sources import Reader, read_source
 from leaselab.inputs.leases import read_leases
-from leaselab.inputs.own import read_own, write_own
 from leaselab.inputs.queries.capture import Names, Read
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.of_zones import queries_of
 from leaselab.inputs.queries.zones import keep_zones, read_zone
+from leaselab.inputs.user_configuration import read_served, write_scenario
 
 OK, OVER = 0, 1
 _LINK_RAW = 101
@@ -194,11 +194,11 @@ def _leases(count: int) -> Iterable[bytes]:
         yield f"{address},{mac},,3600,{1_790_000_000 + number},1,0,0,,0\n".encode()
 
 
-def _read_own(path: Path) -> object:
+def _read_served(path: Path) -> object:
     """Read it, and keep the scenario that it makes."""
     scenarios = path.parent / "scenarios"
     scenarios.symlink_to(checkout_root() / "scenarios")
-    return write_own(read_own(path), path, scenarios)
+    return write_scenario(read_served(path), path, scenarios)
 
 
 def _read_named(path: Path) -> object:
@@ -206,7 +206,7 @@ def _read_named(path: Path) -> object:
     path.with_name("named.conf").write_text(
         f'zone "example.com" {{ type primary; file "{path}"; }};\n', "utf-8"
     )
-    return _read_own(path.with_name("named.conf"))
+    return _read_served(path.with_name("named.conf"))
 
 
 def _net(number: int) -> str:
@@ -261,9 +261,9 @@ ROWS = {
     "named": Row("z", _zone, _read_named, 1_000_000, 60, 500),
     "leases": Row("l.csv", _leases, lambda path: read_leases([path]), 1_000_000, 30, 450),
     "clients of leases": Row("l.csv", _leases, _read_capture, 1_000_000, 60, 400),
-    "kea": Row("kea-dhcp4.conf", _kea, _read_own, 50_000, 90, 1000),
-    "dhcpd": Row("dhcpd.conf", _dhcpd, _read_own, 50_000, 40, 500),
-    "dnsmasq": Row("dnsmasq.conf", _dnsmasq, _read_own, 50_000, 40, 500),
+    "kea": Row("kea-dhcp4.conf", _kea, _read_served, 50_000, 90, 1000),
+    "dhcpd": Row("dhcpd.conf", _dhcpd, _read_served, 50_000, 40, 500),
+    "dnsmasq": Row("dnsmasq.conf", _dnsmasq, _read_served, 50_000, 40, 500),
 }
 """The budgets are those of one core of 2020 or later; about twice what was measured on it."""
 

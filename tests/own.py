@@ -8,7 +8,7 @@ import pytest
 
 from leaselab.catalog.catalogue import find_procedure, find_scenario
 from leaselab.catalog.roles import resolved
-from leaselab.inputs.own import read_own, write_own
+from leaselab.inputs.user_configuration import read_served, write_scenario
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 
@@ -41,7 +41,7 @@ def catalogue_in(folder):
 
 def measurable(file, catalogue):
     """The scenario of a file, which the lab can measure."""
-    name = write_own(read_own(file), file, catalogue)
+    name = write_scenario(read_served(file), file, catalogue)
     scenario = resolved(find_scenario(catalogue, name), "here")
     check_fits(scenario, find_procedure(catalogue, name, {}))
     return scenario

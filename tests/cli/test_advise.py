@@ -312,7 +312,7 @@ class Measured:
     def scenario(self):
         """The scenario of the file as it is."""
         scenarios = self.lab.checkout / "scenarios"
-        return write_own(read_own(self.file), self.file, scenarios)
+        return write_scenario(read_served(self.file), self.file, scenarios)
 
     def advise(self, *words, code=0):
         assert main(["advise", str(self.file), *words]) == code

@@ -37,6 +37,7 @@ from leaselab.inputs.queries.capture import Names, Read
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.of_zones import queries_of
 from leaselab.inputs.queries.zones import keep_zones, read_zone, zone_of
+from leaselab.inputs.user_configuration import read_served
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import dnsperf_output, flame_output, perfdhcp_output
 from leaselab.measure.generators.leaseload_reading import report_of
@@ -97,7 +98,7 @@ def read_configuration(path):
     held = next(
         (each for each in path.parents if each.name in ("names", "school", "split")), ""
     )
-    own = read_own(held or path)
+    own = read_served(held or path)
     zones = [zone_of(zone, Path(file), file) for zone, file in own.zones.items()]
     return queries_of(zones) if zones else own.kinds
 

@@ -170,7 +170,7 @@ def test_files_that_kea_includes_are_looked_for_below_the_folder(tmp_path, named
     (folder / "conf.d/net.json").write_text(f'[{{"id": 1, {subnet}}}]', encoding="utf-8")
     text = '{"Dhcp4": {"subnet4": <?include "/etc/kea/conf.d/net.json"?>}}'
     (folder / "kea-dhcp4.conf").write_text(text, encoding="utf-8")
-    assert read_own(tmp_path / named).clients == 50
+    assert read_served(tmp_path / named).clients == 50
     (folder / "conf.d/net.json").rename(folder / "conf.d/gone")
     assert "conf:1:23: " in refusal(tmp_path / named)
     (folder / "kea-dhcp6.conf").touch()

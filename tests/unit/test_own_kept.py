@@ -39,7 +39,7 @@ def test_only_the_owner_reads_what_is_kept(tmp_path, umask):
     try:
         (tmp_path / OWN).mkdir(parents=True)
         for file in (tmp_path / "named.conf", DATA / "house.conf"):
-            write_own(read_own(file), file, catalogue)
+            write_scenario(read_served(file), file, catalogue)
     finally:
         os.umask(before)
     modes = kept_in(tmp_path)
@@ -59,13 +59,13 @@ def test_what_lies_outside_its_folder_is_read_only_when_that_is_asked_for(tmp_pa
     named = {"its name": outside, "a relative name": "../secret", "a link": "link"}[by]
     file = folder / name
     file.write_text(NAMING[name].replace("@", str(named)))
-    reported = refusals_of(read_own)(file)
+    reported = refusals_of(read_served)(file)
     shown = folder / "link" if by == "a link" else folder / named
     assert "outside the folder" in reported
     assert f"--also {shown}" in reported
     for also in (outside, tmp_path):
-        assert read_own(file, also=[also])
-    assert read_own(file, ["unread-files"])
+        assert read_served(file, also=[also])
+    assert read_served(file, ["unread-files"])
 
 
 @pytest.mark.parametrize("named", ["../keys", "link"])
@@ -78,9 +78,9 @@ def test_what_a_zone_includes_from_outside_is_asked_for(tmp_path, named):
     file = folder / "named.conf"
     file.write_text(ZONE)
     catalogue = catalogue_in(tmp_path)
-    refused = refusals_of(write_own)(read_own(file), file, catalogue)
+    refused = refusals_of(write_scenario)(read_served(file), file, catalogue)
     assert "db:4: $INCLUDE is not read: outside the folder" in refused
-    write_own(read_own(file, also=[tmp_path / "keys"]), file, catalogue)
+    write_scenario(read_served(file, also=[tmp_path / "keys"]), file, catalogue)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_a_zone_includes_from_outside_is_asked_for(tmp_path, named):
 )
 def test_one_bad_file_takes_no_other_scenario(tmp_path, capsys, bad):
     catalogue, house = catalogue_in(tmp_path), DATA / "house.conf"
-    name = write_own(read_own(house), house, catalogue)
+    name = write_scenario(read_served(house), house, catalogue)
     path = tmp_path / OWN / "own-it-s.yml"
     path.symlink_to("gone") if bad is None else path.write_bytes(bad)
     for pattern in ("v4-memfile", name):

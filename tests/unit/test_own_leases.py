@@ -27,7 +27,7 @@ NOW = 1_795_000_000
 
 
 def filling(config, *files):
-    return read_own(DATA / config, leases=read_leases(files)).filling
+    return read_served(DATA / config, leases=read_leases(files)).filling
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def house(tmp_path):
     def of(*lines, head=HEAD):
         file = tmp_path / "dump"
         file.write_text("\n".join([*([head] if head else []), *lines, ""]), encoding="utf-8")
-        return read_own(DATA / "house.conf", leases=read_leases([file]))
+        return read_served(DATA / "house.conf", leases=read_leases([file]))
 
     return of
 
@@ -97,7 +97,7 @@ def test_a_client_cannot_hide_the_leases_behind_its_own(house):
 
 
 def test_clients_take_half_of_what_is_free(house):
-    empty, used = read_own(DATA / "house.conf"), house(*map(line, range(100, 200)))
+    empty, used = read_served(DATA / "house.conf"), house(*map(line, range(100, 200)))
     assert (empty.clients, used.clients) == (75, 25)
     assert (empty.addresses, used.addresses) == (150, 50)
 
@@ -113,7 +113,7 @@ def test_leases_in_the_pool_of_a_class_leave_it_fewer_clients(tmp_path):
         hosts = range(10, last + 1)
         lines = [f"1795003600 de:ad:be:ef:00:01 10.20.8.{host} * *\n" for host in hosts]
         dump.write_text("".join(lines), encoding="ascii")
-        own = read_own(DATA / "dhcpd.conf", leases=read_leases([dump]))
+        own = read_served(DATA / "dhcpd.conf", leases=read_leases([dump]))
         by_name = {kind["name"]: kind["clients"] for kind in own.kinds}
         assert by_name.get("10.20.8.0/24, phones") == clients
         assert by_name["10.20.8.0/24"] == 50
@@ -132,7 +132,7 @@ def test_subnets_without_a_number_get_one_and_it_is_listed(tmp_path):
     subnets.append('{"subnet": "192.168.1.0/24", "pools": [{"pool": "192.168.1.0/25"}]}')
     file.write_text(f'{{"Dhcp4": {{"subnet4": [{", ".join(subnets)}]}}}}', encoding="utf-8")
     dump.write_text(f"{HEAD}\n{line(100)}\n", encoding="utf-8")
-    own = read_own(file, leases=read_leases([dump]))
+    own = read_served(file, leases=read_leases([dump]))
     assert own.filling.lines == ["192.168.1.100,32,0,2"]
     assert own.server["subnet4"][1]["id"] == 2
     assert "subnet4[*].id: numbers where there is none, for the leases" in own.changes
@@ -156,7 +156,7 @@ def test_what_fills_nothing_is_refused(tmp_path, house):
     where = '"lease-database": {"type": "memfile", "persist": false}, "subnet4"'
     file.write_text(text.replace('"subnet4"', where), encoding="utf-8")
     dump.write_text(f"{HEAD}\n{line(100)}\n", encoding="utf-8")
-    message = refused(lambda: read_own(file, leases=read_leases([dump])))
+    message = refused(lambda: read_served(file, leases=read_leases([dump])))
     assert "lease-database.persist: this server reads no leases" in message
 
 

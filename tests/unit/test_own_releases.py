@@ -45,8 +45,8 @@ def made(tmp_path_factory):
     catalogue, read = catalogue_in(folder), {}
     for name, (file, text) in FILES.items():
         (folder / file).write_text(text, encoding="utf-8")
-        own = read_own(folder / file)
-        read[name] = write_own(own, folder / file, catalogue), own.releases
+        own = read_served(folder / file)
+        read[name] = write_scenario(own, folder / file, catalogue), own.releases
     return {name: (find_scenario(catalogue, own), said) for name, (own, said) in read.items()}
 
 

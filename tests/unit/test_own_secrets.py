@@ -106,7 +106,7 @@ def made_of(folder, name):
     used = [word for word in WITHOUT if word.split("-")[0] in {
         "dhcpd.conf": "unread", "dnsmasq.conf": "unread", "named.conf": "unread secondary",
     }.get(name, "")]  # fmt: skip
-    return read_own(file, used), file
+    return read_served(file, used), file
 
 
 def all_texts(folder):
@@ -120,7 +120,7 @@ def all_texts(folder):
 def test_no_secret_of_a_users_configuration_is_in_a_result(tmp_path, monkeypatch, name):
     own, file = made_of(tmp_path, name)
     catalogue = catalogue_in(tmp_path)
-    scenario = find_scenario(catalogue, write_own(own, file, catalogue))
+    scenario = find_scenario(catalogue, write_scenario(own, file, catalogue))
     text = own.server.get("text") or json.dumps(own.server)
     assert WORD in text
     document = copy.deepcopy(DOCUMENT) | {"scenario": document_of(scenario)}

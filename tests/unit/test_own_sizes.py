@@ -104,7 +104,7 @@ def steps(folder, name, parts, count):
     before = sys.gettrace()
     sys.settrace(step)
     try:
-        read_own(file)
+        read_served(file)
     except LeaselabError as error:
         raise AssertionError(error) from error
     finally:
@@ -121,7 +121,7 @@ def test_a_list_is_looked_at_once_however_often_it_is_named(tmp_path):
     ]
     views = f"view x {{ match-clients {{ a17; }}; {zone} }}; view y {{ {zone} }};"
     file.write_text("\n".join(["acl a0 { 10.0.0.0/8; };", *lists, views]), encoding="utf-8")
-    assert list(read_own(file).zones) == ["a."]
+    assert list(read_served(file).zones) == ["a."]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def served(content, word="subnet4"):
 def own_of(folder, content, without=(), name="Dhcp4"):
     file = folder / "kea.conf"
     file.write_text(json.dumps({name: content}), encoding="utf-8")
-    return read_own(file, without)
+    return read_served(file, without)
 
 
 def case(folder, name):
@@ -235,7 +235,9 @@ def test_the_reader_takes_each_configuration_of_users_without_its_costs():
     for file in sorted((ROOT / "tests/data/own").glob("*.conf")):
         if file.stem == "wrong" or file.stem.startswith(OTHERS):
             continue
-        own = read_own(file, {"isp": ["hook:radius"], "pair": ["hook:ha"]}.get(file.stem, ()))
+        own = read_served(
+            file, {"isp": ["hook:radius"], "pair": ["hook:ha"]}.get(file.stem, ())
+        )
         read.add(file.stem)
         findings = advise(file, ROOT / "scenarios", Given(version="2.2")).findings
         assert "one-thread" in {finding.name for finding in findings} or file.stem == "pair"

@@ -14,7 +14,7 @@ from tests.rooted import LOADS, cabled, offered, render, template
 from tests.tools import run, unpacked
 
 from leaselab.inputs.leases import read_leases
-from leaselab.inputs.own import read_own
+from leaselab.inputs.user_configuration import read_served
 
 ROLE = ROLES / "isc_dhcpd"
 SHAPES = {
@@ -45,9 +45,9 @@ def hosts():
 def own(variant):
     folder = ROLES.parent / "tests/data/own"
     if variant in OWN:
-        return read_own(folder / f"{OWN[variant]}.conf")
+        return read_served(folder / f"{OWN[variant]}.conf")
     name, _ = FILLED[variant]
-    return read_own(folder / f"{name}.conf", leases=read_leases([folder / f"{name}.leases"]))
+    return read_served(folder / f"{name}.conf", leases=read_leases([folder / f"{name}.leases"]))
 
 
 def shapes(folder):

@@ -11,7 +11,7 @@ from tests.contracts import ROLES, contract_module
 from tests.tools import AS_ROOT, run, unpacked_root
 
 from leaselab.inputs.leases import read_leases
-from leaselab.inputs.own import read_own
+from leaselab.inputs.user_configuration import read_served
 
 FILES = ROLES.parent / "tests/data/own"
 PACKAGES = ("mariadb-server", "postgresql", "kea-admin")
@@ -131,7 +131,7 @@ def database(request, tmp_path_factory):
 @pytest.mark.parametrize("family", FILLED)
 def test_keas_own_tool_finds_the_leases_that_were_written(database, family, tmp_path):
     dump = read_leases([FILES / f"kea-leases{family}.csv"])
-    own = read_own(FILES / f"{FILLED[family]}.conf", leases=dump)
+    own = read_served(FILES / f"{FILLED[family]}.conf", leases=dump)
     lines = tmp_path / "filled.csv"
     lines.write_text("".join(f"{line}\n" for line in own.filling.lines), encoding="ascii")
     config = {

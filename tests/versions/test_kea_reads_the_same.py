@@ -20,7 +20,7 @@ from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.commented_json import read_commented_json
 from leaselab.inputs.kea import grammar
 from leaselab.inputs.known_costs import known_costs
-from leaselab.inputs.own import read_own
+from leaselab.inputs.user_configuration import read_served
 from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
@@ -222,7 +222,7 @@ def test_a_release_takes_what_is_said_to_be_for_it(tmp_path, suite, version):
     for said, text, answer in zip(RELEASED, texts, answers, strict=True):
         taken = "refused" not in answer
         file.write_bytes(text)
-        assert "".join(read_own(file).releases).startswith(said)
+        assert "".join(read_served(file).releases).startswith(said)
         gone, first = WORDS.match(said).groups() if said else ("", "")
         below = gone and version >= numbers(gone)
         assert taken == (not below and (not first or version >= numbers(first))), answer

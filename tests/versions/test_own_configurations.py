@@ -20,7 +20,7 @@ from tests.versions.test_kea_configurations import ROLE, VERSIONS, known_words
 from leaselab.inputs.advice import Given
 from leaselab.inputs.keama import read_with_keama
 from leaselab.inputs.leases import read_leases
-from leaselab.inputs.own import read_own
+from leaselab.inputs.user_configuration import read_served
 from leaselab.run.own_costs import own_without
 
 FILES = Path(__file__).parents[1] / "data/own"
@@ -53,7 +53,7 @@ def read(name):
     stem, _, cost = name.partition("+")
     if name == "keama":
         return read_keama()
-    own = read_own(FILES / f"{stem}.conf", (OWN | WITH_DATABASE)[name][1])
+    own = read_served(FILES / f"{stem}.conf", (OWN | WITH_DATABASE)[name][1])
     return own_without(own, cost, Given(version="2.6"))[0] if cost else own
 
 
@@ -239,7 +239,7 @@ def test_a_release_begins_with_the_leases_of_a_dump_and_goes_back_to_them(
     """It takes each of them, in its own columns, and none is the client's of a load."""
     family = OWN[name][0]
     dump = read_leases([FILES / f"kea-leases{family}.csv"])
-    own = read_own(FILES / f"{name}.conf", leases=dump)
+    own = read_served(FILES / f"{name}.conf", leases=dump)
     lines, population = tmp_path / "filled.csv", tmp_path / "population.json"
     lines.write_text("".join(f"{line}\n" for line in own.filling.lines), encoding="ascii")
     population.write_text(json.dumps({"kinds": own.kinds}), encoding="utf-8")
@@ -275,7 +275,7 @@ def test_a_release_begins_with_the_leases_of_a_dump_and_goes_back_to_them(
 
 
 def test_what_keama_makes_of_a_file_has_its_clients_and_says_what_is_lost():
-    made, given = read("keama"), read_own(FILES / "dhcpd.conf")
+    made, given = read("keama"), read_served(FILES / "dhcpd.conf")
     assert (made.kind, given.kind) == ("kea", "isc_dhcpd")
     assert made.addresses == given.addresses
     assert made.changes[:2] == [

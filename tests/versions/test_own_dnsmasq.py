@@ -8,7 +8,7 @@ import pytest
 from tests.own import DATA, clients_of
 from tests.rooted import LOADS, Rooted, cabled, offered
 
-from leaselab.inputs.own import read_own
+from leaselab.inputs.user_configuration import read_served
 
 FILES = {
     "own4": "school",
@@ -22,7 +22,7 @@ TEMPLATES = {"dnsmasq-own.conf.j2": "config_file", "bus.conf.j2": "bus_config_fi
 
 @cache
 def own(variant):
-    return read_own(DATA / FILES[variant])
+    return read_served(DATA / FILES[variant])
 
 
 @pytest.fixture(scope="module")

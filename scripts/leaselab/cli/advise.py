@@ -31,8 +31,8 @@ from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.known_costs import kinds_of_objects, known_costs
-from leaselab.inputs.own import read_own
-from leaselab.inputs.reader import Own
+from leaselab.inputs.reader import Served
+from leaselab.inputs.user_configuration import read_served
 from leaselab.model.advice import Advice, Cost, MeasuredCost
 from leaselab.model.errors import LeaselabError, Outcome, regression, usage_error
 from leaselab.model.server import server_name
@@ -158,9 +158,9 @@ def _given(args: argparse.Namespace) -> Given:
     return Given(args.server_version, args.clients, args.processors, args.host_processors)
 
 
-def _own(file: Path, args: argparse.Namespace) -> Own:
+def _own(file: Path, args: argparse.Namespace) -> Served:
     """What the lab makes of the file; refused where its language has no known costs."""
-    own = read_own(file, args.without, root=args.root, also=args.also)
+    own = read_served(file, args.without, root=args.root, also=args.also)
     if not own.holder:
         raise usage_error(
             "no costs of such configurations are known",
@@ -172,7 +172,9 @@ def _own(file: Path, args: argparse.Namespace) -> Own:
     return own
 
 
-def _measured_here(advice: Advice, own: Own, args: argparse.Namespace, store: Store) -> Advice:
+def _measured_here(
+    advice: Advice, own: Served, args: argparse.Namespace, store: Store
+) -> Advice:
     """The advice with a duel of each cost that the file can be without."""
     [file] = args.files
     inventory = inventory_of(args)

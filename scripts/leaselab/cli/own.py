@@ -18,11 +18,11 @@ from leaselab.inputs.clients.file import Clients, read_clients
 from leaselab.inputs.clients.load import with_clients
 from leaselab.inputs.keama import read_with_keama
 from leaselab.inputs.leases import read_leases
-from leaselab.inputs.own import read_own, write_own
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.load import ORDERS, Asked, with_queries
 from leaselab.inputs.queries.zones import read_zone
-from leaselab.inputs.reader import Own
+from leaselab.inputs.reader import Served
+from leaselab.inputs.user_configuration import read_served, write_scenario
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.replay import MOST_MINUTES, REPLAY
 
@@ -59,14 +59,14 @@ def add_config(parser: argparse.ArgumentParser) -> None:
 
 
 def add_without(group: argparse._ActionsContainer) -> argparse.Action:
-    """Add ``--without``, for `read_own`."""
+    """Add ``--without``, for `read_served`."""
     return group.add_argument(
         "--without", metavar="WHAT", action="append", default=[], help=WITHOUT
     )
 
 
 def add_also(group: argparse._ActionsContainer) -> argparse.Action:
-    """Add ``--also``, for `read_own` and `read_zone`."""
+    """Add ``--also``, for `read_served` and `read_zone`."""
     return group.add_argument(
         "--also", metavar="PATH", type=Path, action="append", default=[], help=ALSO
     )
@@ -214,7 +214,7 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     """Make the scenario of the file that was named, and return its name; None without one.
 
     What was changed, who comes and what nothing would be answered of is said on stderr.
-    Raises a usage error as `read_own`.
+    Raises a usage error as `read_served`.
     """
     if args.config is None:
         only_with(args, "--config", *_OF_CONFIG, *([] if args.zone else ["--also"]))
@@ -224,13 +224,13 @@ def own_scenario(args: argparse.Namespace) -> str | None:
         without_effect(args, "--config, without --keama", "--view")
         own = read_with_keama(args.config, kept_beside(_catalogue()), args.without, leases)
         return write_and_print(own, args.config.with_stem(f"{args.config.stem}-keama"))
-    own = read_own(args.config, args.without, leases=leases, view=args.view, also=args.also)
+    own = read_served(args.config, args.without, leases=leases, view=args.view, also=args.also)
     return write_and_print(own, args.config)
 
 
-def write_and_print(own: Own, file: Path) -> str:
+def write_and_print(own: Served, file: Path) -> str:
     """Write the scenario of a file, print what it is on stderr; return its name."""
-    name = write_own(own, file, _catalogue())
+    name = write_scenario(own, file, _catalogue())
     print("\n".join(_lines(name, own)), file=sys.stderr, flush=True)
     return name
 
@@ -252,7 +252,7 @@ def _catalogue() -> Path:
     return checkout_root() / "scenarios"
 
 
-def _lines(name: str, own: Own) -> list[str]:
+def _lines(name: str, own: Served) -> list[str]:
     """What the scenario is, in lines: what is left out comes first."""
     kinds: Counter[str] = Counter()
     for kind in own.kinds:

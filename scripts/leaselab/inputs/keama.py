@@ -15,9 +15,9 @@ from leaselab.catalog.kept_scenarios import keep_bytes
 from leaselab.catalog.plain_file import content_of, not_read
 from leaselab.inputs.commented_json import read_commented_json
 from leaselab.inputs.leases import Leases
-from leaselab.inputs.own import own_of
-from leaselab.inputs.own_files import MOST_BYTES
-from leaselab.inputs.reader import Asked, Own
+from leaselab.inputs.reader import Asked, Served
+from leaselab.inputs.user_configuration import served_of
+from leaselab.inputs.user_files import MOST_BYTES
 from leaselab.model.errors import usage_error
 
 _FOLDERS = "/usr/local/sbin:/usr/sbin"
@@ -28,8 +28,8 @@ _IDENTIFIERS = {"hw-address", "duid", "circuit-id", "client-id", "flex-id"}
 
 def read_with_keama(
     file: Path, folder: Path, without: Sequence[str] = (), leases: Leases | None = None
-) -> Own:
-    """Have keama make a configuration of Kea of a dhcpd.conf, and read that as `read_own`.
+) -> Served:
+    """Have keama make a configuration of Kea of a dhcpd.conf, and read that as `read_served`.
 
     It is kept in `folder`, with reservations in their subnets, as dhcpd has them.  Raises a
     usage error where there is no keama, and for a file that it does not take.
@@ -42,7 +42,7 @@ def read_with_keama(
     made, failed = _converted(file, family)
     document = read_commented_json(folder / f"{keep_bytes(folder, made, 'json')}.json")
     dropped = dict.fromkeys(_drop_nameless(document.top))
-    own = own_of(document, Asked(without=without, leases=leases))
+    own = served_of(document, Asked(without=without, leases=leases))
     said = [f"keama: {failed} statements have no counterpart"] if failed else []
     return replace(own, changes=[*said, *dropped, *own.changes])
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
+from leaselab.inputs.client_kinds import MOST_CLIENTS, ClientKind
 from leaselab.inputs.configuration import Configuration
 from leaselab.inputs.leases import Filling, Leases
-from leaselab.inputs.own_files import OwnFiles, UnreadError
-from leaselab.inputs.own_kinds import MOST_CLIENTS, ClientKind
+from leaselab.inputs.user_files import UnreadError, UserFiles
 
 Given_contra = TypeVar("Given_contra", contravariant=True)
 
@@ -20,7 +20,7 @@ class Text(NamedTuple):
     """A configuration in a language of its server."""
 
     text: str
-    files: OwnFiles
+    files: UserFiles
     """Has the file of the text, and reads others that it names."""
 
 
@@ -44,7 +44,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     most_clients: int = MOST_CLIENTS
 
 
-class Own(Struct, frozen=True, kw_only=True):
+class Served(Struct, frozen=True, kw_only=True):
     """What a reader makes of a configuration: the lab's form of it, and the load that fits."""
 
     kind: str
@@ -98,7 +98,7 @@ class Reader(Protocol[Given_contra]):
     HAS_VIEWS: bool
     """Whether a configuration may have several views, of which one is measured."""
 
-    def read(self, configuration: Given_contra, asked: Asked) -> Own:
+    def read(self, configuration: Given_contra, asked: Asked) -> Served:
         """Return what a configuration is as a server of the lab.
 
         Raises a usage error with the place for what is no configuration, or for what the lab

@@ -17,8 +17,8 @@ from leaselab.inputs.advice import Given, Judge, judges
 from leaselab.inputs.commented_json import Array, Document, as_document
 from leaselab.inputs.configuration import Match
 from leaselab.inputs.known_costs import Rewriting
-from leaselab.inputs.own import own_of, write_own
-from leaselab.inputs.reader import Asked, Own
+from leaselab.inputs.reader import Asked, Served
+from leaselab.inputs.user_configuration import served_of, write_scenario
 from leaselab.measure.generators import adapter_of
 from leaselab.model.advice import Advice, OwnCost
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
@@ -30,7 +30,7 @@ from leaselab.run.session import Session
 from leaselab.run.task import Task
 
 
-def plan_costs(advice: Advice, own: Own, file: Path, scenario: str, given: Given) -> Advice:
+def plan_costs(advice: Advice, own: Served, file: Path, scenario: str, given: Given) -> Advice:
     """Write a scenario of the file without each of its costs, where it can be without it.
 
     `scenario` is the one of the file as it is.
@@ -43,7 +43,7 @@ def plan_costs(advice: Advice, own: Own, file: Path, scenario: str, given: Given
         except LeaselabError as refusal:
             planned = OwnCost(why=str(refusal))
         else:
-            base = write_own(other, file, folder)
+            base = write_scenario(other, file, folder)
             planned = OwnCost(scenario=scenario, base=base, changes=tuple(changes))
         findings.append(replace(finding, own=planned))
     return replace(advice, findings=tuple(findings))
@@ -151,7 +151,7 @@ def _judged(own: OwnCost, comparison: Comparison | str) -> OwnCost:
 _NUMBER = re.compile(r"\[[0-9]+\]")
 
 
-def own_without(own: Own, name: str, given: Given) -> tuple[Own, list[str]]:
+def own_without(own: Served, name: str, given: Given) -> tuple[Served, list[str]]:
     """Return what the lab makes of a configuration without a known cost, and what differs.
 
     Its clients are those of `own`, so that a duel of the two has one load.  Raises a usage
@@ -159,9 +159,9 @@ def own_without(own: Own, name: str, given: Given) -> tuple[Own, list[str]]:
     out, and where clients would get no answer then.
     """
     document = as_document({own.holder: own.server}, name)
-    before = own_of(document, Asked())
+    before = served_of(document, Asked())
     changes = _take_out(document, name, given)
-    after = own_of(as_document(document.top, name), Asked())
+    after = served_of(as_document(document.top, name), Asked())
     lost = [reason for reason in after.unserved if reason not in before.unserved]
     if lost:
         raise usage_error("without it, clients would get no answer", found=lost[0])

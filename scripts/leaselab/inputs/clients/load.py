@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from leaselab.catalog.catalogue import family_of
 from leaselab.catalog.kept_scenarios import Made, keep, kept_beside, write_like
+from leaselab.inputs.client_kinds import MOST_CLIENTS as OF_CONFIGURATION
+from leaselab.inputs.client_kinds import RESERVED, leases_of, named_in
 from leaselab.inputs.clients.arrivals import Arrivals, scaled
 from leaselab.inputs.clients.file import Clients, Traffic
-from leaselab.inputs.own_kinds import MOST_CLIENTS as OF_CONFIGURATION
-from leaselab.inputs.own_kinds import RESERVED, leases_of, named_in
 from leaselab.model.errors import usage_error
 from leaselab.model.pool import POOL_USE_LIMIT, pool_size
 from leaselab.model.scenario import Scenario

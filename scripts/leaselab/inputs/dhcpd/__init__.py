@@ -9,9 +9,9 @@ import re
 
 from leaselab.catalog.releases import bounds, needs_of
 from leaselab.inputs.dhcpd.clients import Clients
-from leaselab.inputs.dhcpd.lab_form import LabForm
+from leaselab.inputs.dhcpd.lab_form import DhcpdForm
 from leaselab.inputs.dhcpd.statements import every, parsed, text_of
-from leaselab.inputs.reader import Asked, Own, Text
+from leaselab.inputs.reader import Asked, Served, Text
 
 FILES: tuple[str, ...] = ("dhcpd.conf", "dhcpd6.conf")
 HAS_VIEWS = False
@@ -21,10 +21,10 @@ RECOGNISED = re.compile(
 )
 
 
-def read(configuration: Text, asked: Asked) -> Own:
+def read(configuration: Text, asked: Asked) -> Served:
     """Return what a dhcpd.conf is as a server of the lab; as of `reader.Reader`."""
     text, files = configuration
-    form = LabForm(parsed(text, str(files.file)), asked.without, files)
+    form = DhcpdForm(parsed(text, str(files.file)), asked.without, files)
     clients = Clients(form.statements, form.family, asked.most_clients, asked.leases)
     words = {
         one.words[1].lower(): one.spot
@@ -32,7 +32,7 @@ def read(configuration: Text, asked: Asked) -> Own:
         if one.name == "option" and one.words[2:3] != ("code",)
     }
     said, options = bounds("isc_dhcpd", needs_of("isc_dhcpd", words))
-    return Own(
+    return Served(
         kind="isc_dhcpd",
         server={"text": text_of(form.statements)},
         options={**form.options, **options},

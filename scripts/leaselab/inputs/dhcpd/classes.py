@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, product
 from typing import NamedTuple
 
+from leaselab.inputs.client_kinds import Having, Listed, Sent, Value, joined, listing, numbered
 from leaselab.inputs.dhcpd.expressions import (
     Packet,
     Pieces,
@@ -23,7 +24,6 @@ from leaselab.inputs.dhcpd.expressions import (
 from leaselab.inputs.dhcpd.patterns import ALTERNATIVES
 from leaselab.inputs.dhcpd.reader import ANY, HARDWARE, Field, Node, Piece, Reader
 from leaselab.inputs.dhcpd.statements import Statement, bytes_of, every, number_of
-from leaselab.inputs.own_kinds import Having, Listed, Sent, Value, joined, listing, numbered
 
 _CLIENT_ID: Field = ("options", 61)
 _MAC_BYTES = 6

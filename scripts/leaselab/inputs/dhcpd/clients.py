@@ -8,7 +8,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from leaselab.inputs import own_kinds
+from leaselab.inputs import client_kinds
+from leaselab.inputs.client_kinds import (
+    INFORMING,
+    MOST_ADDRESSES,
+    RESERVED,
+    Having,
+    Kinds,
+    listing,
+    pool_share,
+)
 from leaselab.inputs.dhcpd.classes import LISTED, SENT, Classes, Form, members
 from leaselab.inputs.dhcpd.places import (
     Leased,
@@ -24,15 +33,6 @@ from leaselab.inputs.dhcpd.rules import Refusal, Rules, member
 from leaselab.inputs.dhcpd.shares import Shares
 from leaselab.inputs.dhcpd.statements import Statement, every
 from leaselab.inputs.leases import Filling, Leases
-from leaselab.inputs.own_kinds import (
-    INFORMING,
-    MOST_ADDRESSES,
-    RESERVED,
-    Having,
-    Kinds,
-    listing,
-    pool_share,
-)
 
 _TRIED = 64
 """Forms of a class that are tried in a pool: those of its subclasses differ in their values."""
@@ -247,7 +247,7 @@ class Clients(Kinds):
         served, *_, full = self._shares.charged(own)
         return served, why or full
 
-    def add(self, place: own_kinds.Place, own: Having, of: str = "") -> None:
+    def add(self, place: client_kinds.Place, own: Having, of: str = "") -> None:
         """Add a kind as `Kinds.add`, and note what leases of classes its clients share."""
         if of != RESERVED:
             self._shares.take(own)

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 
+from leaselab.inputs.client_kinds import joined
 from leaselab.inputs.dhcpd.patterns import ALTERNATIVES, samples
 from leaselab.inputs.dhcpd.reader import ANY, CALLS, HARDWARE, Anything, Field, Node, Piece
-from leaselab.inputs.own_kinds import joined
 
 _PLAIN_PATTERN = re.compile(rb"(?:[\w :/.*+?^$|()\[\]-]|\\\.)*")
 """Regular expressions of POSIX that are the same to Python."""

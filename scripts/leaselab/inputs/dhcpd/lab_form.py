@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from leaselab.inputs.dhcpd.statements import Statement, every, number_of, parsed
-from leaselab.inputs.own_files import OwnFiles
-from leaselab.inputs.own_form import OwnForm
+from leaselab.inputs.lab_form import LabForm
+from leaselab.inputs.user_files import UserFiles
 from leaselab.model.errors import usage_error
 
 _LABS = {
@@ -47,11 +47,11 @@ _DDNS = ("zone", "ddns-updates", "ddns-update-style")
 _NO_DDNS = (("ddns-update-style", "none"), ("ddns-updates", "off"))
 
 
-class LabForm(OwnForm):
+class DhcpdForm(LabForm):
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(
-        self, statements: Iterable[Statement], without: Sequence[str], files: OwnFiles
+        self, statements: Iterable[Statement], without: Sequence[str], files: UserFiles
     ) -> None:
         """Raise an error for what the lab cannot run, unless it is among `without`."""
         super().__init__(without)

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Generic, Literal, TypeVar
 
+from leaselab.inputs.client_kinds import Identity, InList, Prefix, Telling, relay_in
 from leaselab.inputs.dhcpd.classes import booting, is_ignored
 from leaselab.inputs.dhcpd.reader import AGENT, AGENT6
 from leaselab.inputs.dhcpd.rules import around, lasting, rules_of
 from leaselab.inputs.dhcpd.statements import Statement, bytes_of
 from leaselab.inputs.leases import Range
-from leaselab.inputs.own_kinds import Identity, InList, Prefix, Telling, relay_in
 from leaselab.model.errors import LeaselabError, usage_error
 
 _MAC = re.compile(r"(?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2}", re.IGNORECASE)

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from leaselab.inputs.client_kinds import Having, Identity, InList, Kinds, Telling, divided
 from leaselab.inputs.dhcpd.classes import Classes, packet_of
 from leaselab.inputs.dhcpd.places import Leased, Place, Prefixes, address_of, prefix_of
 from leaselab.inputs.dhcpd.rules import Client, Rules
 from leaselab.inputs.dhcpd.shares import Shares
 from leaselab.inputs.dhcpd.statements import Statement
 from leaselab.inputs.leases import Range
-from leaselab.inputs.own_kinds import Having, Identity, InList, Kinds, Telling, divided
 from leaselab.model.pool import POOL_USE_LIMIT
 
 _ANOTHER_HOSTS = "the address or prefix of an earlier host, which one client at a time may have"

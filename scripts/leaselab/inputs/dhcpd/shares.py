@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
+from leaselab.inputs.client_kinds import Having, listing
 from leaselab.inputs.dhcpd.classes import LISTED, Classes, packet_of
 from leaselab.inputs.dhcpd.expressions import Packet
 from leaselab.inputs.dhcpd.reader import Field
 from leaselab.inputs.dhcpd.rules import Bill, Client, Refusal
-from leaselab.inputs.own_kinds import Having, listing
 
 _MOST_LOOKED_AT = 4096
 """Clients whose classes are kept."""

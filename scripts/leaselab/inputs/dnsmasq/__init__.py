@@ -9,22 +9,22 @@ import re
 
 from leaselab.catalog.releases import bounds, needs_of
 from leaselab.inputs.dnsmasq.clients import Clients
-from leaselab.inputs.dnsmasq.lab_form import LabForm
-from leaselab.inputs.reader import Asked, Own, Text
+from leaselab.inputs.dnsmasq.lab_form import DnsmasqForm
+from leaselab.inputs.reader import Asked, Served, Text
 
 FILES: tuple[str, ...] = ("dnsmasq.conf",)
 HAS_VIEWS = False
 RECOGNISED = re.compile(r"^[ \t]*dhcp-(?:range|host|option)\s*=", re.MULTILINE)
 
 
-def read(configuration: Text, asked: Asked) -> Own:
+def read(configuration: Text, asked: Asked) -> Served:
     """Return what a dnsmasq.conf is as a server of the lab; as of `reader.Reader`."""
     text, files = configuration
-    form = LabForm(text, files, asked.without)
+    form = DnsmasqForm(text, files, asked.without)
     clients = Clients(form, asked.most_clients)
     words = {line.name: line.where for line in reversed(form.lines)}
     said, options = bounds("dnsmasq", needs_of("dnsmasq", words))
-    return Own(
+    return Served(
         kind="dnsmasq",
         server={"text": form.text, "files": form.files},
         options={**form.options, **options},

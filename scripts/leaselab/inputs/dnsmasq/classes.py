@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
+from leaselab.inputs.client_kinds import Sent
 from leaselab.inputs.dnsmasq.lines import Line, tag_of
-from leaselab.inputs.own_kinds import Sent
 
 T = TypeVar("T")
 Where = tuple[Sent, int]

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heapreplace
 from itertools import islice
 
+from leaselab.inputs.client_kinds import INFORMING, Having, Identity, Kinds, relay_in
 from leaselab.inputs.dnsmasq.classes import Class, Packet, class_of, hex_of, match, tags_of
 from leaselab.inputs.dnsmasq.hosts import Host, Makers
-from leaselab.inputs.dnsmasq.lab_form import LabForm
+from leaselab.inputs.dnsmasq.lab_form import DnsmasqForm
 from leaselab.inputs.dnsmasq.lines import Line, Range, tag_of
 from leaselab.inputs.dnsmasq.tags import Tags, by_tag
-from leaselab.inputs.own_kinds import INFORMING, Having, Identity, Kinds, relay_in
 from leaselab.model.pool import POOL_USE_LIMIT, Address
 
 MOST_KINDS = 4096
@@ -122,7 +122,7 @@ class Rooms:
 class Clients(Kinds):
     """Kinds of clients that dnsmasq answers, and clients that it would not answer."""
 
-    def __init__(self, form: LabForm, most: int) -> None:
+    def __init__(self, form: DnsmasqForm, most: int) -> None:
         """At most `most` clients take half of the free addresses, by the sizes of ranges."""
         lines, hosts, family = form.lines, form.hosts, form.family
         super().__init__(family)

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterable, Iterator
 
+from leaselab.inputs.client_kinds import Identity, InList, Prefix, Telling
 from leaselab.inputs.dnsmasq.classes import (
     Patterns,
     covers,
@@ -15,7 +16,6 @@ from leaselab.inputs.dnsmasq.classes import (
     pattern_of,
 )
 from leaselab.inputs.dnsmasq.lines import Line, tag_of
-from leaselab.inputs.own_kinds import Identity, InList, Prefix, Telling
 from leaselab.model.pool import Address
 
 _SETS = ("set:", "net:")

@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 
 from leaselab.inputs.dnsmasq.lines import Line, Range, lines_of, range_of, tag_of
-from leaselab.inputs.own_files import OwnFiles
-from leaselab.inputs.own_form import OwnForm
+from leaselab.inputs.lab_form import LabForm
+from leaselab.inputs.user_files import UserFiles
 
 FOLDER = "@files@"
 """Stands for the folder of the files that it names, which role dnsmasq puts in."""
@@ -60,10 +60,10 @@ _FILES = {
 """Options that name files or folders of them, by the one that names a file."""
 
 
-class LabForm(OwnForm):
+class DnsmasqForm(LabForm):
     """What the lab makes of a configuration, each change of it listed."""
 
-    def __init__(self, text: str, files: OwnFiles, without: Sequence[str]) -> None:
+    def __init__(self, text: str, files: UserFiles, without: Sequence[str]) -> None:
         """Raise an error for what the lab cannot run, unless it is among `without`."""
         super().__init__(without)
         self._files, where = files, str(files.file)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from leaselab.inputs.own_kinds import Prefix
+from leaselab.inputs.client_kinds import Prefix
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.pool import Address
 

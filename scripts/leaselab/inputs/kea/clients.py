@@ -10,20 +10,7 @@ from functools import partial
 from itertools import islice, product
 from typing import Any
 
-from leaselab.inputs.configuration import Configuration
-from leaselab.inputs.json_tokens import Spot
-from leaselab.inputs.kea import grammar
-from leaselab.inputs.kea.expressions import Classes, Reserved
-from leaselab.inputs.kea.hosts import Host, Hosts
-from leaselab.inputs.kea.identities import FlexibleId, Sending, identity_of, named_by
-from leaselab.inputs.kea.kinds import Kinds
-from leaselab.inputs.kea.lab_form import LabForm
-from leaselab.inputs.kea.limits import Limits
-from leaselab.inputs.kea.subnets import Guards, Near, Place, Pool, Way, leave_room, reserved_of
-from leaselab.inputs.kea.templates import SPAWNED, tests_of
-from leaselab.inputs.kea.texts import Packet, Unknown
-from leaselab.inputs.leases import Filling
-from leaselab.inputs.own_kinds import (
+from leaselab.inputs.client_kinds import (
     INFORMING,
     LISTS,
     MOST_LISTED,
@@ -37,6 +24,19 @@ from leaselab.inputs.own_kinds import (
     listing,
     pool_share,
 )
+from leaselab.inputs.configuration import Configuration
+from leaselab.inputs.json_tokens import Spot
+from leaselab.inputs.kea import grammar
+from leaselab.inputs.kea.expressions import Classes, Reserved
+from leaselab.inputs.kea.hosts import Host, Hosts
+from leaselab.inputs.kea.identities import FlexibleId, Sending, identity_of, named_by
+from leaselab.inputs.kea.kinds import Kinds
+from leaselab.inputs.kea.lab_form import KeaForm
+from leaselab.inputs.kea.limits import Limits
+from leaselab.inputs.kea.subnets import Guards, Near, Place, Pool, Way, leave_room, reserved_of
+from leaselab.inputs.kea.templates import SPAWNED, tests_of
+from leaselab.inputs.kea.texts import Packet, Unknown
+from leaselab.inputs.leases import Filling
 from leaselab.model.pool import Address
 
 MOST_KINDS = 4096
@@ -59,7 +59,7 @@ class Clients:
     def __init__(
         self,
         configuration: Configuration,
-        form: LabForm,
+        form: KeaForm,
         most: int,
         filling: Filling | None = None,
     ) -> None:

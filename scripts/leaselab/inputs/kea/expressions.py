@@ -13,6 +13,7 @@ from functools import cache
 from itertools import islice, product
 from typing import NamedTuple
 
+from leaselab.inputs.client_kinds import joined
 from leaselab.inputs.kea import grammar
 from leaselab.inputs.kea.grammar import Node
 from leaselab.inputs.kea.packets import code_of, packet_of
@@ -28,7 +29,6 @@ from leaselab.inputs.kea.texts import (
     worked_out,
 )
 from leaselab.inputs.kea.vendor import field_of, vendor_class, vendor_class_field
-from leaselab.inputs.own_kinds import joined
 
 _EXCHANGE: Mapping[int, set[int]] = {4: {50, 53, 54, 82, 118}, 6: {2, 4, 8, 9, 13}}
 """Options that are not a client's to choose: its exchange or its relay has them."""

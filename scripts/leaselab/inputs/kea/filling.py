@@ -8,13 +8,13 @@ from itertools import count
 from typing import Any
 
 from leaselab.inputs.json_tokens import Spot
-from leaselab.inputs.kea.lab_form import LabForm
+from leaselab.inputs.kea.lab_form import KeaForm
 from leaselab.inputs.kea.subnets import reserved_words
 from leaselab.inputs.leases import Filling, Leases, Range
 from leaselab.model.errors import usage_error
 
 
-def fill(form: LabForm, leases: Leases, spot: Spot) -> Filling:
+def fill(form: KeaForm, leases: Leases, spot: Spot) -> Filling:
     """Return those of some leases with which the lab fills a server.
 
     A lease names its subnet by number, so subnets without one get theirs.  Raises a usage error
@@ -47,7 +47,7 @@ def fill(form: LabForm, leases: Leases, spot: Spot) -> Filling:
     return Filling(leases, form.family, ranges, reserved)
 
 
-def _number(form: LabForm, subnets: Sequence[dict[str, Any]], word: str) -> None:
+def _number(form: KeaForm, subnets: Sequence[dict[str, Any]], word: str) -> None:
     known = {subnet.get("id") for subnet in subnets}
     free = (number for number in count(1) if number not in known)
     without = [subnet for subnet in subnets if not subnet.get("id")]

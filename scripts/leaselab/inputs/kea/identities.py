@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leaselab.inputs.client_kinds import Having, InList, Sent, Value
 from leaselab.inputs.configuration import Configuration, bytes_of
 from leaselab.inputs.kea.expressions import Classes
 from leaselab.inputs.kea.subnets import ASKED_FOR, BY_MAC, Place
 from leaselab.inputs.kea.texts import Packet, Pieces
-from leaselab.inputs.own_kinds import Having, InList, Sent, Value
 
 _BY_DUID = b"\xff\0\0\0\1"
 """How a client identifier with a DUID begins: its type, and a number of the interface."""

@@ -5,10 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Container, Iterable
 
-from leaselab.inputs.kea.identities import FlexibleId, codes_of, hex_of
-from leaselab.inputs.kea.subnets import Guards, Place, Way
-from leaselab.inputs.kea.texts import Packet, Piece, Pieces
-from leaselab.inputs.own_kinds import (
+from leaselab.inputs.client_kinds import (
     MOST_LISTED,
     ClientKind,
     Having,
@@ -17,6 +14,9 @@ from leaselab.inputs.own_kinds import (
     numbered,
     written,
 )
+from leaselab.inputs.kea.identities import FlexibleId, codes_of, hex_of
+from leaselab.inputs.kea.subnets import Guards, Place, Way
+from leaselab.inputs.kea.texts import Packet, Piece, Pieces
 
 _ASKED = {4: ("option[55]", bytes([1, 3, 6, 15, 28, 42])), 6: ("option[6]", b"\0\x17\0\x18")}
 """Options that clients ask for unless a class wants others: mask, routers, DNS and the like."""

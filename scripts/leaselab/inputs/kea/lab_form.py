@@ -8,8 +8,8 @@ from typing import Any
 
 from leaselab.inputs.configuration import Configuration, Match, lacking, refused
 from leaselab.inputs.kea.grammar import LONGEST_PREFIX
-from leaselab.inputs.own_files import UnreadError
-from leaselab.inputs.own_form import OwnForm
+from leaselab.inputs.lab_form import LabForm
+from leaselab.inputs.user_files import UnreadError
 from leaselab.model.errors import usage_error
 
 INTERFACE = "@interface@"
@@ -38,7 +38,7 @@ _OF_PREFIXES = ("prefix", "prefix-len", "delegated-len")
 _DATABASES = {"mysql": "mysql", "postgresql": "postgresql"}
 
 
-class LabForm(OwnForm):
+class KeaForm(LabForm):
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from leaselab.inputs.client_kinds import MOST_ADDRESSES, Prefix
 from leaselab.inputs.configuration import Level, Match, ends_of, refused
 from leaselab.inputs.kea.texts import Packet, Pieces
 from leaselab.inputs.known_costs import known_costs
 from leaselab.inputs.leases import Filling
-from leaselab.inputs.own_kinds import MOST_ADDRESSES, Prefix
 from leaselab.model.pool import POOL_USE_LIMIT, Address
 
 Guards = tuple[tuple[str, ...], ...]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 
 from leaselab.catalog.releases import bounds, needs_of
-from leaselab.inputs.named.lab_form import LabForm
+from leaselab.inputs.named.lab_form import NamedForm
 from leaselab.inputs.named.statements import every
-from leaselab.inputs.reader import Asked, Own, Text
+from leaselab.inputs.reader import Asked, Served, Text
 
 FILES: tuple[str, ...] = ("named.conf",)
 HAS_VIEWS = True
@@ -22,13 +22,13 @@ RECOGNISED = re.compile(
 )
 
 
-def read(configuration: Text, asked: Asked) -> Own:
+def read(configuration: Text, asked: Asked) -> Served:
     """Return what a named.conf is as a server of the lab; as of `reader.Reader`."""
     text, files = configuration
-    form = LabForm(text, files, asked.without, asked.view)
+    form = NamedForm(text, files, asked.without, asked.view)
     words = {one.name: one.spot for one in every(form.statements)}
     said, options = bounds("bind9", needs_of("bind9", words))
-    return Own(
+    return Served(
         kind="bind9",
         server={"text": form.text},
         options=options,

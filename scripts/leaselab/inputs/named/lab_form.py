@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 
+from leaselab.inputs.lab_form import LabForm
 from leaselab.inputs.named.keys import keys_of, names_of
 from leaselab.inputs.named.statements import Statement, parsed, text_of
 from leaselab.inputs.named.views import MATCHES, measured_view, of_class_in
-from leaselab.inputs.own_files import OwnFiles, UnreadError
-from leaselab.inputs.own_form import OwnForm
 from leaselab.inputs.queries.names import zone_name
+from leaselab.inputs.user_files import UnreadError, UserFiles
 from leaselab.model.errors import usage_error
 
 OPTIONS, ZONES = "@options@", "@zones@"
@@ -99,11 +99,11 @@ _NONE = Statement(("match-clients", (Statement(("none",), ""),)), "")
 _NOBODYS = '"bGVhc2VsYWItaGFzLWl0cy1vd24ta2V5LWZvci10aGlz"'
 
 
-class LabForm(OwnForm):
+class NamedForm(LabForm):
     """What the lab makes of a configuration, each change of it listed."""
 
     def __init__(
-        self, text: str, files: OwnFiles, without: Sequence[str], view: str = ""
+        self, text: str, files: UserFiles, without: Sequence[str], view: str = ""
     ) -> None:
         """Raise an error for what the lab cannot run, unless it is among `without`.
 

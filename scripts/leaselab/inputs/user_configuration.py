@@ -22,13 +22,13 @@ from leaselab.inputs import dhcpd, dnsmasq, kea, named
 from leaselab.inputs.commented_json import Document, read_commented_json
 from leaselab.inputs.configuration import servers
 from leaselab.inputs.known_costs import kinds_of_objects, known_costs
+from leaselab.inputs.lab_form import with_others
 from leaselab.inputs.leases import Leases
-from leaselab.inputs.own_files import OwnFiles, UnreadError
-from leaselab.inputs.own_form import with_others
 from leaselab.inputs.queries.load import OF_DATA
 from leaselab.inputs.queries.of_zones import queries_of
 from leaselab.inputs.queries.zones import Zone, keep_zones, zone_of
-from leaselab.inputs.reader import Asked, Own, Reader, Text, TextReader, Tree
+from leaselab.inputs.reader import Asked, Reader, Served, Text, TextReader, Tree
+from leaselab.inputs.user_files import UnreadError, UserFiles
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedure import AT_START
 
@@ -63,7 +63,7 @@ _MARKS = ("\ufeff", "\xff\xfe", "\xfe\xff")
 """How a text begins that has a byte-order mark, or UTF-16's."""
 
 
-def read_own(
+def read_served(
     file: Path,
     without: Sequence[str] = (),
     *,
@@ -71,7 +71,7 @@ def read_own(
     view: str = "",
     root: Path | None = None,
     also: Sequence[Path] = (),
-) -> Own:
+) -> Served:
     """Read a user's configuration; `without` are the words for what to leave out of it.
 
     `file` may also be a folder that has it and the files that it names.  `leases` are those
@@ -81,11 +81,11 @@ def read_own(
     Raises a usage error for a file that is no configuration, that the lab cannot run, or that
     answers no client.
     """
-    files = OwnFiles(file, _names(), also, root)
+    files = UserFiles(file, _names(), also, root)
     asked = Asked(without=without, leases=leases, view=view)
     own = _of_text(files, asked)
     if own is None:
-        own = own_of(read_commented_json(files.file, files.place), asked)
+        own = served_of(read_commented_json(files.file, files.place), asked)
     if leases is not None:
         _check_filled(own, files.file)
     if not own.kinds and not own.zones:
@@ -93,7 +93,7 @@ def read_own(
     return own
 
 
-def _without_clients(own: Own, file: Path) -> LeaselabError:
+def _without_clients(own: Served, file: Path) -> LeaselabError:
     """Return the error for a configuration whose server nobody can ask for anything."""
     dns = own.load == "dns-zones"
     nothing = "no primary zone for other hosts" if dns else "no subnet"
@@ -107,7 +107,7 @@ def _without_clients(own: Own, file: Path) -> LeaselabError:
     )
 
 
-def _check_filled(own: Own, file: Path) -> None:
+def _check_filled(own: Served, file: Path) -> None:
     """Refuse leases that are not those of the configuration, or that its server cannot have."""
     if own.filling is None:
         raise usage_error(
@@ -126,7 +126,7 @@ def _check_filled(own: Own, file: Path) -> None:
         )
 
 
-def _of_text(files: OwnFiles, asked: Asked) -> Own | None:
+def _of_text(files: UserFiles, asked: Asked) -> Served | None:
     """Read a file in the language of a server; None where it is JSON."""
     file = files.file
     try:
@@ -168,8 +168,8 @@ def _check_views(kind: str, asked: Asked) -> None:
         )
 
 
-def own_of(document: Document, asked: Asked) -> Own:
-    """What a reader makes of a configuration that has been parsed; errors as of `read_own`."""
+def served_of(document: Document, asked: Asked) -> Served:
+    """What a reader makes of a parsed configuration; errors as of `read_served`."""
     kinds = kinds_of_objects()
     held = list(servers(document.top, kinds))
     unread = [
@@ -199,7 +199,7 @@ def own_of(document: Document, asked: Asked) -> Own:
     return TREE_READERS[kind].read(Tree(configuration, unread), asked)
 
 
-def write_own(own: Own, file: Path, scenarios: Path) -> str:
+def write_scenario(own: Served, file: Path, scenarios: Path) -> str:
     """Keep what was made of a file as a scenario of its own; return the scenario's name.
 
     `scenarios` is the folder of the catalogue, beside which it is kept.
@@ -242,7 +242,7 @@ def write_own(own: Own, file: Path, scenarios: Path) -> str:
     return name
 
 
-def _served_before(own: Own) -> dict[str, Any]:
+def _served_before(own: Served) -> dict[str, Any]:
     """The parameters by which each client has its lease as the search begins, and keeps it.
 
     Otherwise the share of new clients depends on the load.  A server that begins with leases
@@ -255,7 +255,9 @@ def _served_before(own: Own) -> dict[str, Any]:
     return {"reset": AT_START, "warm_up_s": seconds, "warm_up_rate": rate}
 
 
-def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _of_clients(
+    own: Served, folder: Path, like: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
     """Keep the clients of DHCP; return what identifies them, and their load."""
     population = keep(folder, {"kinds": own.kinds})
     if own.informs:
@@ -270,7 +272,7 @@ def _of_clients(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, d
     }
 
 
-def _of_zones(own: Own, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _of_zones(own: Served, folder: Path, like: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Keep the zones, and queries for their names; return as `_of_clients`."""
     within = tuple(map(Path, own.within))
     zones, beside = _read_zones(within, own.zones.items(), own.zones_beside)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from leaselab.inputs.own_files import UnreadError
+from leaselab.inputs.user_files import UnreadError
 from leaselab.model.errors import LeaselabError, usage_error
 
 UNREAD = "unread-files"
@@ -17,7 +17,7 @@ T = TypeVar("T")
 E = TypeVar("E", bound=LeaselabError)
 
 
-class OwnForm:
+class LabForm:
     """Changes of a configuration, and words of ``--without`` whose parts were in it."""
 
     def __init__(self, without: Sequence[str]) -> None:

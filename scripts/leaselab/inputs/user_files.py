@@ -41,7 +41,7 @@ def _first(paths: Iterable[Path]) -> Path | None:
     return None
 
 
-class OwnFiles:
+class UserFiles:
     """The main file of a configuration, and those that it names.
 
     Absolute names are looked for in a folder: ``/etc/bind/db.a`` as ``etc/bind/db.a``,
