@@ -42,6 +42,9 @@ _MOST_ALONE = 1024
 """Clients of a class in one pool that have a kind each."""
 
 
+_Pools = Collection[Rules]
+
+
 class _Ruled(NamedTuple):
     """A pool: its ranges, whom it admits, and where it stands."""
 
@@ -166,9 +169,7 @@ class Clients(Kinds):
         if own is not None:
             self.add(place, {**own, "want": _wanted(wants)})
 
-    def _in_classes(
-        self, place: Place, clients: int, pools: Collection[Rules], want: str
-    ) -> int:
+    def _in_classes(self, place: Place, clients: int, pools: _Pools, want: str) -> int:
         """Divide clients among the classes that some pools admit; return how many there are.
 
         They are the classes that a pool names, and those that none names.
@@ -207,7 +208,7 @@ class Clients(Kinds):
                 return own["clients"]
         return 0
 
-    def _fits(self, name: str, pools: Collection[Rules]) -> bool:
+    def _fits(self, name: str, pools: _Pools) -> bool:
         """Whether some pools admit a client of a class; notes why not."""
         for form in islice(chain(*self._forms.get(name, ())), _TRIED):
             if form.identity in self._taken:
@@ -223,9 +224,7 @@ class Clients(Kinds):
         """What the first clients with a form have."""
         return members(form, 1 if form.identity else 2, self._used * self._shares.is_limited)
 
-    def _admitted(
-        self, own: Having, pools: Collection[Rules]
-    ) -> tuple[Having | None, Refusal | None]:
+    def _admitted(self, own: Having, pools: _Pools) -> tuple[Having | None, Refusal | None]:
         """What clients of a kind have without those that pools refuse, and why they do.
 
         None for no clients, and for no refusal.
@@ -253,7 +252,7 @@ class Clients(Kinds):
             self._shares.take(own)
         super().add(place, own, of)
 
-    def _in_class(self, place: Place, name: str, part: Having, pools: Collection[Rules]) -> int:
+    def _in_class(self, place: Place, name: str, part: Having, pools: _Pools) -> int:
         """Add clients of a class, as many as a part has; return how many there are."""
         made = self._in_class_alone(place, name, part, pools)
         many, clients = self._forms[name][1], part["clients"]
@@ -273,9 +272,7 @@ class Clients(Kinds):
             self._come.add(name)
         return made
 
-    def _in_class_alone(
-        self, place: Place, name: str, part: Having, pools: Collection[Rules]
-    ) -> int:
+    def _in_class_alone(self, place: Place, name: str, part: Having, pools: _Pools) -> int:
         """Add those clients of a class of which each has a form of its own, as `_in_class`."""
         word, made, clients = LISTED[self.family], 0, part["clients"]
         listed: list[str] = []
@@ -301,7 +298,7 @@ class Clients(Kinds):
         return made
 
     def _of_many(
-        self, forms: Sequence[Form], clients: int, pools: Collection[Rules]
+        self, forms: Sequence[Form], clients: int, pools: _Pools
     ) -> tuple[Having | None, Refusal | None, int]:
         """What clients have that take one of some forms, or of addresses each of them.
 

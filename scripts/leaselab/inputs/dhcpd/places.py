@@ -14,7 +14,7 @@ from leaselab.inputs.client_kinds import Identity, InList, Prefix, Telling, rela
 from leaselab.inputs.dhcpd.classes import booting, is_ignored
 from leaselab.inputs.dhcpd.reader import AGENT, AGENT6
 from leaselab.inputs.dhcpd.rules import around, lasting, rules_of
-from leaselab.inputs.dhcpd.statements import Statement, bytes_of
+from leaselab.inputs.dhcpd.statements import Statement, Statements, bytes_of
 from leaselab.inputs.leases import Range
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -37,6 +37,8 @@ T = TypeVar("T")
 What = Literal["address", "prefix"]
 Leased = tuple[What, Range]
 """What is leased of a range."""
+_Ranged = tuple[What, Range, str]
+"""With its place."""
 
 
 class Prefixes(Generic[T]):
@@ -65,9 +67,7 @@ class Prefixes(Generic[T]):
 class Network:
     """A shared network, or what else has subnets: its pools, and those around it."""
 
-    def __init__(
-        self, statements: Iterable[Statement], length: int, around: Network | None
-    ) -> None:
+    def __init__(self, statements: Statements, length: int, around: Network | None) -> None:
         """`length` is that of an address; `around` is the network that it is in, if any."""
         self._around = around
         self._pools = [one for one in statements if one.name in _POOLS]
@@ -85,7 +85,7 @@ class Network:
         low = bisect_left(self._ranges, int(prefix[0]), key=lambda one: one[0])
         high = bisect_left(self._ranges, int(prefix[-1]) + 1, key=lambda one: one[0])
         self._met.update(range(low, high))
-        pools: dict[int, list[tuple[What, Range, str]]] = {}
+        pools: dict[int, list[_Ranged]] = {}
         for _, at, what, held, spot in sorted(self._ranges[low:high], key=lambda one: one[1]):
             pools.setdefault(at, []).append((what, held, spot))
         for at, ranges in pools.items():
@@ -98,7 +98,7 @@ class Network:
                 raise _beyond(held, spot, "the subnets of its network")
 
 
-def _within(ranges: Iterable[tuple[What, Range, str]], prefix: Prefix) -> list[Leased]:
+def _within(ranges: Iterable[_Ranged], prefix: Prefix) -> list[Leased]:
     """Ranges with what is leased of them; a usage error for one that leaves its subnet."""
     low, high = int(prefix[0]), int(prefix[-1])
     for what, held, spot in ranges:
@@ -116,7 +116,7 @@ class Place:
     """A subnet: where its clients come from, and how many addresses it has for them."""
 
     def __init__(
-        self, statement: Statement, rules: Sequence[Statement], around: Network, network: object
+        self, statement: Statement, rules: Statements, around: Network, network: object
     ) -> None:
         """`rules` hold around it; `around` has the pools that it shares with others.
 
@@ -160,9 +160,7 @@ class Place:
         return _within(held, self.prefix)
 
 
-def ranges_of(
-    statements: Iterable[Statement], length: int
-) -> Iterator[tuple[What, Range, str]]:
+def ranges_of(statements: Iterable[Statement], length: int) -> Iterator[_Ranged]:
     """Yield what is leased, its range, and its place, of each; `length` is of an address.
 
     Raises a usage error with the line for what is no range.
@@ -211,9 +209,9 @@ def _wrong(what: str, spot: str, found: str) -> LeaselabError:
 
 
 def places_of(
-    statements: Sequence[Statement],
+    statements: Statements,
     word: str,
-    rules: Sequence[Statement] = (),
+    rules: Statements = (),
     around_it: Network | None = None,
     network: object = None,
 ) -> Iterator[Place]:
@@ -235,9 +233,7 @@ def places_of(
             within.check()
 
 
-def hosts_of(
-    statements: Sequence[Statement], around: Sequence[Statement] = ()
-) -> Iterator[Statement]:
+def hosts_of(statements: Statements, around: Statements = ()) -> Iterator[Statement]:
     """Yield the hosts, each with the last rule on booting of what it is in before its own."""
     around = [*around, *booting(statements)][-1:]
     for one in statements:

@@ -23,6 +23,7 @@ _ANOTHERS_CLIENT = "the client of an earlier host of its network, and dhcpd take
 _OF_RANGE = "an address of a range, which dhcpd also gives to other clients"
 
 
+_Hosts = Sequence[tuple[Statement, Identity | None]]
 _Known = tuple[Statement, Identity]
 """A host, and who it is."""
 
@@ -45,7 +46,7 @@ class Hosts:
     def __init__(
         self,
         kinds: Kinds,
-        hosts: Sequence[tuple[Statement, Identity | None]],
+        hosts: _Hosts,
         places: Sequence[Place],
         classes: Classes,
         shares: Shares,
@@ -60,9 +61,7 @@ class Hosts:
             self._by_prefix.add(place.prefix, place)
         self._roaming = self._without_address(hosts)
 
-    def _without_address(
-        self, hosts: Iterable[tuple[Statement, Identity | None]]
-    ) -> list[tuple[Client, list[_Known]]]:
+    def _without_address(self, hosts: _Hosts) -> list[tuple[Client, list[_Known]]]:
         """Hosts without an address, by the classes in which their clients are.
 
         Of each group: a client of it, and the hosts with their identities.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from leaselab.model.errors import LeaselabError, usage_error
@@ -36,6 +36,9 @@ class Statement(NamedTuple):
     def name(self) -> str:
         """Its first word; of a call that without its parenthesis."""
         return self.words[0].lower().partition("(")[0]
+
+
+Statements = Sequence[Statement]
 
 
 def parsed(text: str, where: str) -> tuple[Statement, ...]:

@@ -57,11 +57,7 @@ class Clients:
     """Kinds of clients that a server answers, and clients that it would not answer."""
 
     def __init__(
-        self,
-        configuration: Configuration,
-        form: KeaForm,
-        most: int,
-        filling: Filling | None = None,
+        self, configuration: Configuration, form: KeaForm, most: int, filling: Filling | None
     ) -> None:
         """At most `most` clients take half of the free addresses, by the sizes of pools.
 

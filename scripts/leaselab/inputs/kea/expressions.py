@@ -7,7 +7,7 @@ or ``agent[1]``.  What cannot be worked out raises `Unknown`, and is never guess
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import islice, product
@@ -61,6 +61,10 @@ _OWN_CODES = 224
 _VENDOR_CLASS = "VENDOR_CLASS_"
 _BY_LOOKUP = {"KNOWN", "UNKNOWN"}
 """Classes that Kea itself puts clients in when it has looked for their reservation."""
+
+
+_Names = tuple[str, ...]
+_Fits = Callable[[Packet, set[str], set[str]], bool]
 
 
 class Reserved(NamedTuple):
@@ -145,11 +149,7 @@ class Classes:
         return found
 
     def ways(
-        self,
-        names: Sequence[str],
-        place: Packet,
-        fits: Callable[[Packet, set[str], set[str]], bool],
-        reserved: Reserved | None = None,
+        self, names: _Names, place: Packet, fits: _Fits, reserved: Reserved | None = None
     ) -> Iterator[Way]:
         """Yield what clients at a place send that are in all of some classes.
 
@@ -178,11 +178,7 @@ class Classes:
             raise Unknown(" and ".join(names))
 
     def _holding(
-        self,
-        names: Sequence[str],
-        packet: Packet,
-        found: Collection[str],
-        within: tuple[str, ...],
+        self, names: _Names, packet: Packet, found: Collection[str], within: _Names
     ) -> Iterator[str]:
         """Yield the comparisons of some classes that hold for a packet."""
         if len(within) > _DEEPEST:
@@ -192,13 +188,13 @@ class Classes:
             yield from self._holding_below(node, packet, found, (*within, *names))
 
     def _holding_below(
-        self, node: Node, packet: Packet, found: Collection[str], within: tuple[str, ...]
+        self, node: Node, packet: Packet, found: Collection[str], within: _Names
     ) -> Iterator[str]:
         if node.kind in ("not", "and", "or"):
             for part in node.parts:
                 yield from self._holding_below(part, packet, found, within)
         elif node.kind == "member":
-            yield from self._holding([node.word], packet, found, within)
+            yield from self._holding((node.word,), packet, found, within)
         else:
             with suppress(Unknown):
                 if self._holds(node, packet, found):
@@ -263,7 +259,7 @@ class Classes:
             return f"its test cannot be worked out: {self._refused[name]}"
         return ""
 
-    def _of_class(self, name: str, within: tuple[str, ...]) -> list[Pieces]:
+    def _of_class(self, name: str, within: _Names) -> list[Pieces]:
         if name in within or len(within) == _DEEPEST:
             raise Unknown(name)
         if name in _BY_LOOKUP | {"ALL"}:
@@ -278,7 +274,7 @@ class Classes:
             raise Unknown(name)
         return list(islice(self._ways(test, True, (*within, name)), _ALTERNATIVES))
 
-    def _ways(self, test: Node, holds: bool, within: tuple[str, ...]) -> Iterator[Pieces]:
+    def _ways(self, test: Node, holds: bool, within: _Names) -> Iterator[Pieces]:
         """Yield what a client has to send for a condition to hold, or not to."""
         kind, parts = test.kind, test.parts
         if kind == "not":
@@ -306,7 +302,7 @@ class Classes:
                 if value is not None:
                     yield from self._sent(one, value, within)
 
-    def _sent(self, text: Node, value: bytes, within: tuple[str, ...]) -> Iterator[Pieces]:
+    def _sent(self, text: Node, value: bytes, within: _Names) -> Iterator[Pieces]:
         """Yield what a client sends so that a text has a value."""
         kind, parts = text.kind, text.parts
         if constant(text) is not None:
@@ -333,7 +329,7 @@ class Classes:
             yield from self._sent(parts[0], inner, within)
 
     def _sent_in_two(
-        self, parts: Sequence[Node], value: bytes, within: tuple[str, ...]
+        self, parts: tuple[Node, ...], value: bytes, within: _Names
     ) -> Iterator[Pieces]:
         """As `_sent`, of two texts that are joined: each has a part of the value."""
         for at in range(1, len(value)):
@@ -344,7 +340,7 @@ class Classes:
             yield from (joined(both) for both in product(*ways))
 
     def _sent_within(
-        self, parts: Sequence[Node], value: bytes, within: tuple[str, ...]
+        self, parts: tuple[Node, ...], value: bytes, within: _Names
     ) -> Iterator[Pieces]:
         """As `_sent`, of a substring."""
         start, length = int(parts[1].word), parts[2].word
