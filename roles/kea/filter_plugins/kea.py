@@ -144,10 +144,10 @@ def kea_lab_form(given, here):
     }
 
 
-def kea_release_for(refusal, advice):
+def kea_release_for(refusal, releases):
     """Return a sentence on the releases that take what Kea refuses; empty where not known.
 
-    `advice` is what the role declares of configurations.
+    `releases` is what the role declares of them.
     """
     if "missing parameter 'id'" in refusal:
         return "Kea before 2.6 numbers subnets itself; give each an id."
@@ -155,10 +155,10 @@ def kea_release_for(refusal, advice):
     if match is None:
         return ""
     named = {match[1], f"].{match[1]}"}
-    for release, words in advice["since"].items():
+    for release, words in releases["since"].items():
         if named & set(words):
             return f"Kea {release} and newer have {match[1]}."
-    for release, words in advice["until"].items():
+    for release, words in releases["until"].items():
         if named & set(words):
             return f"Kea before {release} has {match[1]}."
     return ""
