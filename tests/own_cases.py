@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.cases import ROW, filled, renew
-from tests.own import DATA, read_own
+from tests.own import DATA, read_served
 
 from leaselab.model.errors import LeaselabError, Outcome
 
@@ -99,7 +99,7 @@ def facts_of(case, row, places, folder):
 def _read(file, without, view):
     """What is made of a file, or why it is refused."""
     try:
-        return read_own(file, without, view=view)
+        return read_served(file, without, view=view)
     except LeaselabError as error:
         refused = error
     assert refused.outcome is Outcome.USAGE

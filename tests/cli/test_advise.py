@@ -14,7 +14,7 @@ from tests.made_up import RATE
 
 from leaselab.catalog.catalogue import find_scenario
 from leaselab.cli.main import main
-from leaselab.inputs.own import read_own, write_own
+from leaselab.inputs.user_configuration import read_served, write_scenario
 from leaselab.model.errors import lab_broken, server_broken
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment

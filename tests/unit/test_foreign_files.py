@@ -21,7 +21,7 @@ from tests.captures import LEASES, LOG, Capture
 from tests.cli.test_queries_of_captures import morning, resolved, streamed
 from tests.examples import example_result
 from tests.mutations import mutated, tries
-from tests.own import read_own
+from tests.own import read_served
 
 from leaselab.archive import schema
 from leaselab.catalog import plain_file
@@ -37,7 +37,6 @@ from leaselab.inputs.queries.capture import Names, Read
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.of_zones import queries_of
 from leaselab.inputs.queries.zones import keep_zones, read_zone, zone_of
-from leaselab.inputs.user_configuration import read_served
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import dnsperf_output, flame_output, perfdhcp_output
 from leaselab.measure.generators.leaseload_reading import report_of

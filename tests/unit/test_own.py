@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.mutations import with_other_values
-from tests.own import DATA, catalogue_in, measurable, read_own, refusals_of, write_own
+from tests.own import DATA, catalogue_in, measurable, read_served, refusals_of, write_scenario
 
 from leaselab.catalog.catalogue import find_procedure, find_scenario, match_scenarios
 from leaselab.inputs.advice import Given, advise
@@ -23,7 +23,7 @@ ZONE = 'zone "example.net" { type primary; file "db.net"; };'
 RECORDS = "@ 60 SOA a. b. 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n"
 SUBNET = "subnet 10.0.0.0 netmask 255.255.255.0 { range 10.0.0.10 10.0.0.209; MORE }"
 SCENARIOS = DATA.parents[2] / "scenarios"
-refusal = refusals_of(read_own)
+refusal = refusals_of(read_served)
 
 
 @pytest.fixture
@@ -43,8 +43,8 @@ def test_a_file_is_a_scenario_that_the_lab_can_measure(catalogue, name, kind):
 
 
 def test_a_scenario_is_made_of_a_file_and_another_of_a_changed_one(catalogue):
-    made, file = read_own(DATA / "house.conf"), Path("My House.conf")
-    name = write_own(made, file, catalogue)
+    made, file = read_served(DATA / "house.conf"), Path("My House.conf")
+    name = write_scenario(made, file, catalogue)
     scenario = find_scenario(catalogue, name)
     assert name.startswith("own-my-house-")
     assert scenario.server.options["changed"] == made.changes
@@ -61,7 +61,7 @@ def test_a_scenario_is_made_of_a_file_and_another_of_a_changed_one(catalogue):
     assert procedure.warm_up_rate == made.clients == 75
     assert not find_procedure(catalogue, name, {"name": "duel"}).keeps
     assert match_scenarios(catalogue, [name])[0] == scenario
-    assert write_own(read_own(DATA / "isp6.conf"), file, catalogue) != name
+    assert write_scenario(read_served(DATA / "isp6.conf"), file, catalogue) != name
     with pytest.raises(LeaselabError, match="perfdhcp"):
         check_fits(find_scenario(catalogue, name, "perfdhcp"), procedure)
 
@@ -97,14 +97,14 @@ def test_zones_of_all_views_are_kept_and_those_of_one_asked_for(catalogue):
     assert "office" not in asked
     assert scenario.load["size"] == 5 * 4
     views = {
-        write_own(read_own(DATA / "split", view=view), Path("named.conf"), catalogue)
+        write_scenario(read_served(DATA / "split", view=view), Path("named.conf"), catalogue)
         for view in ("", "inside", "outside")
     }
     assert len(views) == 2
 
 
 def test_a_files_zones_take_other_queries_for_their_names(catalogue, tmp_path):
-    name = write_own(read_own(DATA / "names"), Path("named.conf"), catalogue)
+    name = write_scenario(read_served(DATA / "names"), Path("named.conf"), catalogue)
     asked = tmp_path / "asked.txt"
     asked.write_text("web.example.org A\nnone.example.org AAAA\n", encoding="utf-8")
     made = with_queries(catalogue, name, read_queries(asked), Asked())
@@ -124,11 +124,11 @@ def test_another_zone_makes_another_scenario_and_all_that_are_wrong_are_said(
     names = []
     for more in ("", "www 60 A 192.0.2.2\n"):
         (tmp_path / "db.net").write_text(RECORDS + more, encoding="utf-8")
-        names.append(write_own(read_own(file), file, catalogue))
+        names.append(write_scenario(read_served(file), file, catalogue))
     assert names[0] != names[1]
     (tmp_path / "db.net").write_text(f"{RECORDS}$INCLUDE gone\n")
     file.write_text(f"{ZONE}\n{ZONE.replace('example', 'other')}", encoding="utf-8")
-    reported = refusals_of(write_own)(read_own(file), file, catalogue)
+    reported = refusals_of(write_scenario)(read_served(file), file, catalogue)
     assert reported.count("db.net:4: ") == 2
 
 
@@ -147,7 +147,7 @@ def encoded(folder, name, content):
 def test_comments_have_any_bytes_and_a_byte_order_mark_is_said(
     tmp_path, name, mark, text, comment
 ):
-    made = read_own(encoded(tmp_path, name, mark + comment + b"\n" + text.encode()))
+    made = read_served(encoded(tmp_path, name, mark + comment + b"\n" + text.encode()))
     assert made.kinds or made.zones
     assert made.changes[-1].startswith("a file: ")
     for marked in (b"\xef\xbb\xbf" + text.encode(), text.encode("utf-16")):
@@ -186,7 +186,7 @@ def test_whatever_values_a_file_has_it_is_read_or_refused(tmp_path, name):
     for seed in range(20):
         file.write_text(json.dumps(with_other_values(plain, seed)), encoding="utf-8")
         for read in (
-            lambda: read_own(file, without).clients,
+            lambda: read_served(file, without).clients,
             lambda: advise(file, SCENARIOS, Given()),
         ):
             try:
@@ -216,4 +216,4 @@ def test_any_test_of_a_class_of_dhcpd_is_read(tmp_path_factory, test, body):
     pool = 'pool { deny members of "a"; range 10.0.0.220 10.0.0.229; }'
     file.write_text(f"{top}\n{SUBNET.replace('MORE', pool)}", encoding="utf-8")
     with contextlib.suppress(LeaselabError):
-        assert 0 < read_own(file).clients <= 105
+        assert 0 < read_served(file).clients <= 105

@@ -4,7 +4,7 @@ import os
 import stat
 
 import pytest
-from tests.own import DATA, catalogue_in, read_own, refusals_of, write_own
+from tests.own import DATA, catalogue_in, read_served, refusals_of, write_scenario
 
 from leaselab.catalog.catalogue import OWN, find_scenario, match_scenarios
 from leaselab.catalog.kept_scenarios import kept_beside, write_family

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.contracts import ROLES, contract_module
-from tests.own import read_own
+from tests.own import read_served
 
 from leaselab.inputs.leases import read_leases
 from leaselab.model.errors import LeaselabError, Outcome

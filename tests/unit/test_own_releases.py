@@ -7,7 +7,7 @@ import tarfile
 import pytest
 from tests.examples import built, example_result
 from tests.inventories import local_lab
-from tests.own import catalogue_in, read_own, refusals_of, write_own
+from tests.own import catalogue_in, read_served, refusals_of, write_scenario
 
 from leaselab.catalog.catalogue import find_scenario
 from leaselab.catalog.releases import bounds, of_apt

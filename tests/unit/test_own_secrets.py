@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.bench_document import DOCUMENT
-from tests.own import catalogue_in, read_own, write_own
+from tests.own import catalogue_in, read_served, write_scenario
 
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store

@@ -4,7 +4,7 @@ import re
 import sys
 
 import pytest
-from tests.own import read_own
+from tests.own import read_served
 
 from leaselab.model.errors import LeaselabError
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.advising import POOL, having, named, reserved, subnets
-from tests.own import read_own
+from tests.own import read_served
 
 from leaselab.inputs import advice
 from leaselab.inputs.advice import Given, advise

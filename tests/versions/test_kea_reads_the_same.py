@@ -26,7 +26,7 @@ from leaselab.model.errors import LeaselabError
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
 RELEASES_OF = load("kea", "kea")
-ADVICE = read_yaml(ROOT / "roles/kea/vars/advice.yml")["kea_advice"]
+DECLARED = read_yaml(ROOT / "roles/kea/vars/releases.yml")["kea_releases"]
 VERSIONS = {"bookworm": (2, 2), "trixie": (2, 6, 3), "sid": (3, 0, 4)}
 RELEASES = tuple(VERSIONS)
 SEEDS = range(tries(30))
