@@ -118,47 +118,34 @@ def _tagged(protocol, payload):
     return b"\2\0\0\0\0\2\2\0\0\0\0\1" + struct.pack("!H", protocol) + payload
 
 
-def _gre(flags, protocol, head, payload):
-    return framed(outer(47, struct.pack("!HH", flags, protocol) + head + payload))
-
-
 def tunnelled(port, head, payload):
     """A frame of a tunnel of UDP."""
     udp = struct.pack("!HHHH", 4000, port, 8 + len(head + payload), 0)
     return framed(outer(17, udp + head + payload))
 
 
-def _gpe(ip):
-    return b"\x0c\0\0" + (b"\2" if _is_six(ip) else b"\1") + bytes(4)
-
-
 def _is_six(packet):
     return packet[0] >> 4 == 6
 
 
-TUNNELS = {
+LINKS = {
     "QinQ": lambda ip: framed(ip, vlans=(5, 6, 7)),
     "PPPoE": lambda ip: _tagged(
         0x8864, b"\x11\0\0\1\0\0\0" + (b"\x57" if _is_six(ip) else b"\x21") + ip
     ),
     "MPLS": lambda ip: _tagged(0x8847, b"\0\1\0\x40\0\2\1\x40" + ip),
-    "pseudowire": lambda ip: _tagged(0x8847, b"\0\2\1\x40" + bytes(4) + framed(ip)),
-    "IP": lambda ip: framed(outer(41 if _is_six(ip) else 4, ip)),
-    "GRE": lambda ip: _gre(0, 0x86DD if _is_six(ip) else 0x0800, b"", ip),
-    "GRE with a key": lambda ip: _gre(0x2000, 0x6558, bytes(4), framed(ip, vlans=(5,))),
-    "ERSPAN I": lambda ip: _gre(0, 0x88BE, b"", framed(ip)),
-    "ERSPAN II": lambda ip: _gre(0x1000, 0x88BE, bytes(12), framed(ip)),
-    "ERSPAN III": lambda ip: _gre(0x1000, 0x22EB, bytes(15) + b"\1" + bytes(8), framed(ip)),
-    "VXLAN": lambda ip: tunnelled(4789, b"\x08" + bytes(7), framed(ip)),
-    "VXLAN of Linux": lambda ip: tunnelled(8472, b"\x08" + bytes(7), framed(ip)),
-    "VXLAN-GPE": lambda ip: tunnelled(4790, _gpe(ip), ip),
-    "VXLAN-GPE of frames": lambda ip: tunnelled(4790, b"\x08" + bytes(7), framed(ip)),
-    "Geneve": lambda ip: tunnelled(6081, b"\0\0\x65\x58" + bytes(4), framed(ip)),
-    "Geneve with options": lambda ip: tunnelled(
-        6081, b"\2\0\x86\xdd" + bytes(12) if _is_six(ip) else b"\2\0\x08\0" + bytes(12), ip
-    ),
 }
 """Frames around a packet, by what carries it."""
+TUNNELS = {
+    "(MPLS)": lambda ip: _tagged(0x8847, b"\0\2\1\x40" + bytes(4) + framed(ip)),
+    "(IP, protocol 4)": lambda ip: framed(outer(4, ip)),
+    "(GRE, protocol 47)": lambda ip: framed(outer(47, b"\0\0\x08\0" + ip)),
+    "(IPsec, protocol 50)": lambda ip: framed(outer(50, ip)),
+    "(VXLAN, port 4789)": lambda ip: tunnelled(4789, b"\x08" + bytes(7), framed(ip)),
+    "(Geneve, port 6081)": lambda ip: tunnelled(6081, b"\0\0\x65\x58" + bytes(4), framed(ip)),
+    "(CAPWAP, port 5247)": lambda ip: tunnelled(5247, bytes(8), framed(ip)),
+}
+"""Frames of a tunnel around a packet, by the words for it."""
 
 
 @dataclass

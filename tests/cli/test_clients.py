@@ -32,43 +32,41 @@ def test_every_kind_of_link_is_read(link, tmp_path):
     )
 
 
-@pytest.mark.parametrize("tunnel", captures.TUNNELS)
-def test_what_a_tunnel_or_a_copying_switch_carries_is_read(tunnel, tmp_path):
+@pytest.mark.parametrize("link", captures.LINKS)
+def test_what_is_behind_tags_and_labels_is_read(link, tmp_path):
     capture = captures.isp(captures.RAW)
     first = counted(tmp_path, capture.pcap())
-    capture.frames = [(at, captures.TUNNELS[tunnel](packet)) for at, packet in capture.frames]
+    capture.frames = [(at, captures.LINKS[link](packet)) for at, packet in capture.frames]
     capture.link = captures.ETHERNET
     assert counted(tmp_path, capture.pcap()) == first
     (tmp_path / "a.pcap").write_bytes(capture.pcap(50))
     assert main(["clients", f"{tmp_path}/a.pcap"]) == 2
 
 
+TUNNELLED = "in a tunnel that is not read"
+
+
 @pytest.mark.parametrize("command", ["clients", "queries"])
-@pytest.mark.parametrize(
-    ("frame", "said"),
-    [
-        (captures.tunnelled(5247, bytes(8), bytes(60)), "(CAPWAP, port 5247)"),
-        (captures.tunnelled(2152, bytes(8), bytes(60)), "(GTP, port 2152)"),
-        (captures.framed(captures.outer(50, bytes(60))), "(IPsec, protocol 50)"),
-    ],
-)
-def test_a_tunnel_that_is_not_read_is_named(command, frame, said, tmp_path, capsys):
-    (tmp_path / "a.pcap").write_bytes(Capture(frames=[(DAY, frame)] * 3).pcap())
+@pytest.mark.parametrize("tunnel", captures.TUNNELS)
+def test_packets_in_a_tunnel_are_counted_and_not_read(command, tunnel, tmp_path, capsys):
+    packet = captures.house().frames[0][1][14:]
+    frames = [(DAY, captures.TUNNELS[tunnel](packet))] * 3
+    (tmp_path / "a.pcap").write_bytes(Capture(frames=frames).pcap())
     assert main([command, f"{tmp_path}/a.pcap"]) == 2
-    assert f"(found 3 in a tunnel that is not read {said}" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"(found 3 {TUNNELLED} {tunnel}" in said
+    assert "editcap -L -C BYTES" in said
 
 
-def test_tunnels_in_tunnels_are_read_to_a_depth(tmp_path):
-    for depth, status in ((3, 0), (4, 2)):
-        capture = captures.house()
-        frames = []
-        for at, frame in capture.frames:
-            for _ in range(depth):
-                frame = captures.TUNNELS["VXLAN"](frame[14:])  # noqa: PLW2901  # one in another
-            frames.append((at, frame))
-        capture.frames = frames
-        (tmp_path / "a.pcap").write_bytes(capture.pcap())
-        assert main(["clients", f"{tmp_path}/a.pcap"]) == status
+def test_packets_in_a_tunnel_beside_others_are_counted_too(tmp_path, capsys):
+    capture = captures.house()
+    first = counted(tmp_path, capture.pcap())
+    inside = captures.TUNNELS["(VXLAN, port 4789)"]
+    capture.frames += [(DAY, inside(frame[14:])) for _, frame in capture.frames[:2]]
+    assert counted(tmp_path, capture.pcap())["dhcpv4"] == first["dhcpv4"]
+    said = capsys.readouterr().err
+    assert f"2 {TUNNELLED} (VXLAN, port 4789)" in said
+    assert "to have them: capture at an end of the tunnel" in said
 
 
 def test_a_capture_comes_from_standard_input(tmp_path):

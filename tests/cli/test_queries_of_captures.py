@@ -71,10 +71,10 @@ def test_queries_of_every_link_and_family_are_read(link, vlans, form, tmp_path):
     assert read(tmp_path, getattr(morning(link, vlans), form)(), "--keep", ".") == KEPT
 
 
-@pytest.mark.parametrize("tunnel", captures.TUNNELS)
-def test_queries_in_a_tunnel_are_read(tunnel, tmp_path):
+@pytest.mark.parametrize("carrier", captures.LINKS)
+def test_queries_behind_tags_and_labels_are_read(carrier, tmp_path):
     capture = morning(captures.RAW)
-    capture.frames = [(at, captures.TUNNELS[tunnel](packet)) for at, packet in capture.frames]
+    capture.frames = [(at, captures.LINKS[carrier](packet)) for at, packet in capture.frames]
     capture.link = captures.ETHERNET
     assert read(tmp_path, capture.pcap(), "--keep", ".") == KEPT
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from leaselab.cli.options import STDOUT, expecting, whole, write_output
 from leaselab.inputs.clients.file import Clients
+from leaselab.inputs.clients.frames import todo_for
 from leaselab.inputs.clients.sources import SHARED, Reader, read_source
 from leaselab.inputs.queries.capture import Counted, Names, Read
 from leaselab.inputs.queries.names import labels_of
@@ -84,7 +85,7 @@ def _counted_clients(clients: Clients) -> Iterator[str]:
             yield f"  peak minute: {traffic.peak.per_s:g} exchanges/s"
         yield from (f"  {note}" for note in traffic.notes)
     if clients.skipped:
-        yield f"skipped packets: {_counted(clients.skipped.items())}"
+        yield from _skipped(clients.skipped)
     yield from clients.notes
 
 
@@ -125,6 +126,7 @@ def queries(args: argparse.Namespace) -> Outcome:
             where=", ".join(map(str, args.captures)),
             found=_counted([*of_servers, *read.skipped.most_common()]) or "no packet",
             wanted="a capture of a client's or a server's side, port 53",
+            todo=todo_for(read.skipped),
         )
     write_output(args.output, counted.text)
     print("\n".join(_counted_queries(read, counted)), file=sys.stderr)
@@ -151,8 +153,14 @@ def _counted_queries(read: Read, counted: Counted) -> Iterator[str]:
     if read.left_out:
         yield f"  {read.left_out} later ones are left out: the file is full"
     if read.skipped:
-        yield f"skipped packets: {_counted(read.skipped.most_common())}"
+        yield from _skipped(dict(read.skipped.most_common()))
     yield from (f"{count} captures {what}" for what, count in read.notes.items())
+
+
+def _skipped(reasons: Mapping[str, int]) -> Iterator[str]:
+    yield f"skipped packets: {_counted(reasons.items())}"
+    if todo := todo_for(reasons):
+        yield f"  to have them: {todo}"
 
 
 def _counted(pairs: Iterable[tuple[str, int]]) -> str:

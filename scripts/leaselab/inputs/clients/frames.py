@@ -1,49 +1,43 @@
-"""From a captured frame to what is in its UDP or TCP: Ethernet, VLANs, tunnels, raw IP.
+"""From a captured frame to what is in its UDP or TCP: Ethernet, VLANs, MPLS, PPPoE, raw IP.
 
 Pure.  What is of none of some ports is named by the reason for which it is skipped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 OTHER = "other protocols"
 TRUNCATED = "cut short"
 FRAGMENT = "fragments"
+TUNNELLED = "in a tunnel that is not read"
+"""How the reason of packets in a tunnel begins; the kind of tunnel follows."""
+_OF_MPLS = f"{TUNNELLED} (MPLS)"
 
 Ports = Mapping[int, tuple[int, ...]]
 """Ports of a protocol by family, 4 and 6."""
 _IPV4, _IPV6, _ETHER = 0x0800, 0x86DD, 0x6558
-"""What frames hold, by EtherTypes; that of Ethernet is GRE's."""
+"""What frames hold, by EtherTypes; a frame of Ethernet has the last one here."""
 _VLANS = (0x8100, 0x88A8, 0x9100)
 _MPLS, _PPPOE = (0x8847, 0x8848), 0x8864
+_PSEUDOWIRE = -1
+"""What labels of MPLS are before where it is no packet of IP."""
 _MOST_TAGS = 8
 _PPP = {0x0021: _IPV4, 0x0057: _IPV6}
 _NIBBLES = {4: _IPV4, 6: _IPV6}
-_TCP, _UDP, _FRAGMENT_HEADER, _GRE = 6, 17, 44, 47
-_TUNNELS = {4: _IPV4, 41: _IPV6}
+_TCP, _UDP, _FRAGMENT_HEADER = 6, 17, 44
 _EXTENSIONS = (0, 43, 60)
 """Hop-by-hop options, routing, destination options: 8 bytes and 8 times their second."""
 _MOST_EXTENSIONS = 8
-_ERSPAN, _ERSPAN3 = 0x88BE, 0x22EB
-_VXLANS, _VXLAN_GPE, _GENEVE = (4789, 8472), 4790, 6081
-"""Ports of tunnels that are read; Linux has its own of VXLAN."""
-_GPE = {1: _IPV4, 2: _IPV6, 3: _ETHER}
-_HAS_PROTOCOL = 4
-"""Flag of VXLAN-GPE; a frame of Ethernet is inside without it."""
-_TUNNEL_HEADER = 8
-_UNREAD = {
+_TUNNELS = {4: "IP", 41: "IP", 47: "GRE", 50: "IPsec", 97: "EtherIP", 115: "L2TP"}
+_TUNNEL_PORTS = {
     1194: "OpenVPN", 1701: "L2TP", 2152: "GTP", 3544: "Teredo", 4341: "LISP", 4500: "IPsec",
-    5246: "CAPWAP", 5247: "CAPWAP", 6080: "GUE", 6635: "MPLS", 37008: "TZSP",
-    51820: "WireGuard",
+    4789: "VXLAN", 4790: "VXLAN", 5246: "CAPWAP", 5247: "CAPWAP", 6080: "GUE", 6081: "Geneve",
+    6635: "MPLS", 8472: "VXLAN", 37008: "TZSP", 51820: "WireGuard",
 }  # fmt: skip
-_UNREAD_KINDS = {
-    kind: f"in a tunnel that is not read ({name}, protocol {kind})"
-    for kind, name in ((50, "IPsec"), (97, "EtherIP"), (115, "L2TP"))
-}
+"""Tunnels, which are counted and not read: by protocols of IP, and by ports of UDP."""
 _TCP_HEADER, _SYN = 20, 2
-_MOST_TUNNELS = 4
 
 _ETHERNET, _SLL, _SLL2, _NULL, _LOOP = 1, 113, 276, 0, 108
 _RAW = (12, 14, 101, 228, 229)
@@ -83,15 +77,19 @@ def datagram_of(link: int, frame: bytes, ports: Ports, *, tcp: bool = False) -> 
     With `tcp` also segments of these ports, which may be parts of a message or several.
     """
     try:
-        protocol, place = _network(link, frame)
-        for _ in range(_MOST_TUNNELS):
-            inner = _carried(frame, protocol, place, ports, tcp=tcp)
-            if not isinstance(inner, tuple):
-                return inner
-            protocol, place = _untagged(frame, *inner)
+        return _carried(frame, *_network(link, frame), ports, tcp=tcp)
     except IndexError:
         return TRUNCATED
-    return f"in more than {_MOST_TUNNELS} tunnels"
+
+
+def todo_for(skipped: Collection[str]) -> str:
+    """What a user can do about packets that were skipped for these reasons; empty for none."""
+    if any(reason.startswith(TUNNELLED) for reason in skipped):
+        return (
+            "capture at an end of the tunnel; or save the packets of one tunnel (tcpdump -r "
+            "CAPTURE -w PART FILTER), and cut its headers off: editcap -L -C BYTES PART OUTPUT"
+        )
+    return "capture whole packets: tcpdump -s 0" if TRUNCATED in skipped else ""
 
 
 def _network(link: int, frame: bytes) -> tuple[int, int]:
@@ -121,9 +119,7 @@ def _untagged(frame: bytes, protocol: int, place: int) -> tuple[int, int]:
             is_last = frame[place + 2] & 1
             place += 4
             if is_last:
-                # A pseudowire's frame is behind a control word, whose first half byte is 0.
-                nibble = frame[place] >> 4
-                protocol, place = _NIBBLES.get(nibble, _ETHER), place + (0 if nibble else 4)
+                protocol = _NIBBLES.get(frame[place] >> 4, _PSEUDOWIRE)
         else:
             break
     return protocol, place
@@ -131,22 +127,27 @@ def _untagged(frame: bytes, protocol: int, place: int) -> tuple[int, int]:
 
 def _carried(
     frame: bytes, protocol: int, place: int, ports: Ports, *, tcp: bool
-) -> Datagram | str | tuple[int, int]:
-    """The datagram of a packet, why there is none, or protocol and place of a packet in it."""
+) -> Datagram | str:
+    """The datagram of a packet, or why there is none."""
     if protocol not in (_IPV4, _IPV6):
-        return OTHER
+        return _OF_MPLS if protocol == _PSEUDOWIRE else OTHER
     family, kind, at, part = (_ipv4 if protocol == _IPV4 else _ipv6)(frame, place)
-    if kind in _TUNNELS or kind == _GRE:
-        return FRAGMENT if part else _in_tunnel(frame, kind, at)
     if kind != _UDP and not (tcp and kind == _TCP):
-        return _UNREAD_KINDS.get(kind, OTHER)
+        return _tunnelled(_TUNNELS.get(kind), f"protocol {kind}")
     if part & 0x1FFF:
         return FRAGMENT
     both = _two(frame, at), _two(frame, at + 2)
     if both[0] in ports[family] or both[1] in ports[family]:
         return FRAGMENT if part else _datagram(frame, family, place, kind, at)
-    inner = _in_datagram(frame, both, at + 8) if kind == _UDP else OTHER
-    return FRAGMENT if part and inner != OTHER else inner
+    if kind == _TCP:
+        return OTHER
+    port = both[1] if both[1] in _TUNNEL_PORTS else both[0]
+    return _tunnelled(_TUNNEL_PORTS.get(port), f"port {port}")
+
+
+def _tunnelled(name: str | None, by: str) -> str:
+    """Why a packet is not read: by the tunnel that it is in, None for another protocol."""
+    return f"{TUNNELLED} ({name}, {by})" if name else OTHER
 
 
 def _ipv4(frame: bytes, place: int) -> tuple[int, int, int, int]:
@@ -188,35 +189,6 @@ def _datagram(frame: bytes, family: int, place: int, kind: int, at: int) -> Data
     if end < at + head or end > len(frame) or (segment and head < _TCP_HEADER):
         raise IndexError(end)
     return Datagram(family, *ends, frame[at + head : end], segment)
-
-
-def _in_tunnel(frame: bytes, kind: int, place: int) -> tuple[int, int]:
-    """Protocol and place of what a tunnel carries, also the copies of switches (ERSPAN)."""
-    if kind != _GRE:
-        return _TUNNELS[kind], place
-    flags, protocol = _two(frame, place), _two(frame, place + 2)
-    place += 4 + sum(4 for bit in (0x8000, 0x2000, 0x1000) if flags & bit)
-    if protocol == _ERSPAN:  # its first version has no number, and no header
-        return _ETHER, place + (8 if flags & 0x1000 else 0)
-    if protocol == _ERSPAN3:
-        return _ETHER, place + 12 + 8 * (frame[place + 11] & 1)
-    return protocol, place
-
-
-def _in_datagram(frame: bytes, both: tuple[int, int], place: int) -> tuple[int, int] | str:
-    """Protocol and place of what a tunnel of UDP carries, or why there is none."""
-    target, inside = both[1], place + _TUNNEL_HEADER
-    if target in _VXLANS:
-        return _ETHER, inside
-    if target == _VXLAN_GPE:
-        is_named = frame[place] & _HAS_PROTOCOL
-        return _GPE.get(frame[place + 3], 0) if is_named else _ETHER, inside
-    if target == _GENEVE:
-        return _two(frame, place + 2), inside + 4 * (frame[place] & 0x3F)
-    port = next((port for port in both[::-1] if port in _UNREAD), None)
-    if port is None:
-        return OTHER
-    return f"in a tunnel that is not read ({_UNREAD[port]}, port {port})"
 
 
 def _two(frame: bytes, place: int) -> int:

@@ -23,7 +23,7 @@ from leaselab.catalog.plain_file import (
 )
 from leaselab.inputs.clients.census import Census
 from leaselab.inputs.clients.file import Clients
-from leaselab.inputs.clients.frames import LINKS, TRUNCATED, datagram_of
+from leaselab.inputs.clients.frames import LINKS, datagram_of, todo_for
 from leaselab.inputs.clients.messages import Message, message_of
 from leaselab.inputs.clients.population import traffic_of
 from leaselab.inputs.leases import MOST_BYTES
@@ -109,7 +109,7 @@ class Reader:
                 where="leaselab clients",
                 found=others or "no packet",
                 wanted="a capture of a relay's or a server's side, ports 67 or 547",
-                todo="capture whole packets: tcpdump -s 0" if TRUNCATED in skipped else "",
+                todo=todo_for(skipped),
             )
         notes = [f"{count} files {what}" for what, count in self.notes.items()]
         return Clients(skipped=skipped, notes=notes, dhcpv4=of[4], dhcpv6=of[6])
