@@ -81,12 +81,6 @@ def _fresh_runs(one_run: Callable[[Server, MaxRate], float]) -> Algorithm:
     return runs
 
 
-def _mlrsearch(server: Server, procedure: MaxRate) -> float:
-    from benchmarks._mlrsearch import mlrsearch  # noqa: PLC0415  # 3 s where much is imported
-
-    return mlrsearch(server, procedure)
-
-
 def _our_runs(servers: Sequence[Server]) -> list[float]:
     """Our search, as the engine calls it: trials that cannot pass are ended early."""
     max_rates: list[float] = []
@@ -100,7 +94,6 @@ Algorithm = Callable[[Sequence[Server]], list[float]]
 ALGORITHMS: dict[str, Algorithm] = {
     "isc-ramp": _fresh_runs(isc_ramp),
     "bisection": _fresh_runs(bisection),
-    "mlrsearch": _fresh_runs(_mlrsearch),
     "leaselab": _our_runs,
 }
 """The ways to find nine max rates, by the name in the table."""

@@ -1,31 +1,28 @@
-"""`leaselab dev bench detectors`: our detector of changes, Apache Otava and jumpavg.
+"""`leaselab dev bench detectors`: what our detector of changes finds, and how late.
 
-All three read the same simulated series of ratios to an anchor (same seeds).
-`docs/method/verdicts.md` explains the table.
+It reads simulated series of ratios to an anchor.  `docs/method/verdicts.md` explains the table.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import math
 import multiprocessing
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jumpavg import classify  # type: ignore[import-untyped]
 from rich.table import Table
 
 from benchmarks._anchored import Kind, history
 from benchmarks._shown import options_of, show
-from leaselab.analysis.detectors import Reading, shifts
+from leaselab.analysis.detectors import Reading, Shift, shifts
 
 if TYPE_CHECKING:
     from benchmarks._anchored import Floats
@@ -45,54 +42,15 @@ CREEP_AT, STEPS, EVERY, STEP = 20, 10, 10, 0.01
 """First commit of a creep, and its steps: ten times 1 %, ten commits apart."""
 CREEP = 0.001
 """Of a creep of many small steps: lost at each commit."""
-ASKED = 5
-"""Otava and jumpavg read whole series: they run again after so many commits."""
 NEAR = 5
 """A detected change is the true one if it is at most so many commits away."""
-_LEAST = 10
-"""Commits of their first run."""
-
-Detector = Callable[[Sequence[Reading]], list[tuple[int, int]]]
-"""Position of each change and its sign."""
-
-
-def ours(readings: Sequence[Reading]) -> list[tuple[int, int]]:
-    """Ask the detector that ships."""
-    return [(shift.after, shift.sign) for shift in shifts(readings)]
-
-
-def otava(readings: Sequence[Reading]) -> list[tuple[int, int]]:
-    """Ask Apache Otava, with the options that its command has by default."""
-    # 0.6 s in each process of the suite
-    from otava.analysis import compute_change_points  # type: ignore[import-untyped]  # noqa: PLC0415
-
-    values = [math.exp(reading.value) for reading in readings]
-    points, _ = compute_change_points(values, window_len=50, max_pvalue=0.001)
-    return [
-        (int(point.index), 1 if point.stats.mean_2 > point.stats.mean_1 else -1)
-        for point in points
-    ]
-
-
-def jumpavg(readings: Sequence[Reading]) -> list[tuple[int, int]]:
-    """Run jumpavg on values in units of 0.1 %."""
-    groups = classify([1000 * math.exp(reading.value) for reading in readings], unit=1.0)
-    changes, place = [], 0
-    for before, after in itertools.pairwise(groups):
-        place += before.stats.size
-        changes.append((place, 1 if after.stats.avg > before.stats.avg else -1))
-    return changes
-
-
-DETECTORS: dict[str, Detector] = {"leaselab": ours, "Otava": otava, "jumpavg": jumpavg}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Results of one detector on one kind of series."""
+    """Results on one kind of series."""
 
     kind: str
-    detector: str
     wanted: bool
     """Whether the wanted values apply to it."""
     series: int
@@ -117,21 +75,20 @@ class Row:
 
     @property
     def kept(self) -> bool:
-        """Whether it reached the wanted values of the shipped detector."""
+        """Whether the wanted values were reached."""
         shares = (self.drops_found, self.steps_found, self.creeps_found)
         limit = OF_BAD_NIGHTS if Kind(self.kind).level else FALSE_ALARMS
         return self.false_alarms <= limit and min(shares) >= FOUND
 
 
-def measure(kind: Kind, name: str, series: int) -> Row:
-    """Have a detector read so many series of a kind."""
-    outcomes = [_one(kind, name, number) for number in range(series)]
+def measure(kind: Kind, series: int) -> Row:
+    """Have the detector read so many series of a kind."""
+    outcomes = [_one(kind, number) for number in range(series)]
     lost = [outcome.lost for outcome in outcomes if outcome.lost is not None]
     commits = COMMITS * series
     return Row(
         kind=kind.value,
-        detector=name,
-        wanted=kind.wanted and name == "leaselab",
+        wanted=kind.wanted,
         series=series,
         commits=commits,
         false_alarms=100 * sum(outcome.alarms for outcome in outcomes) / commits,
@@ -156,8 +113,7 @@ class _Found:
     lost: float | None
 
 
-def _one(kind: Kind, name: str, number: int) -> _Found:
-    detector = DETECTORS[name]
+def _one(kind: Kind, number: int) -> _Found:
     flat: Floats = np.zeros(COMMITS)
     dropped: Floats = np.zeros(DROP_AT + WITHIN)
     dropped[DROP_AT:] = math.log(1 - DROP)
@@ -170,99 +126,66 @@ def _one(kind: Kind, name: str, number: int) -> _Found:
         for which, true in enumerate((flat, dropped, stepped, creeping))
     ]
     pair, reverted = (
-        _both_found(detector, kind, 2 * number + which, then)
+        _both_found(kind, 2 * number + which, then)
         for which, then in enumerate((2 * math.log(1 - DROP), 0.0))
     )
     drops = [
-        place
-        for place, sign in _new(detector, name, series[1])
-        if sign < 0 and abs(place - DROP_AT) <= NEAR
+        shift.after
+        for shift in shifts(series[1])
+        if shift.detected >= len(series[1]) - WITHIN
+        and shift.sign < 0
+        and abs(shift.after - DROP_AT) <= NEAR
     ]
     return _Found(
-        alarms=len(_told(detector, name, series[0])),
+        alarms=len(shifts(series[0])),
         drop=bool(drops),
         named=DROP_AT in drops,
         pair=pair,
         reverted=reverted,
-        steps=any(sign < 0 and place >= CREEP_AT for place, sign in detector(series[2])),
-        lost=_lost(detector, name, series[3]),
+        steps=any(shift.after >= CREEP_AT for shift in _falls(series[2])),
+        lost=_lost(series[3]),
     )
 
 
-def _both_found(detector: Detector, kind: Kind, number: int, then: float) -> bool:
+def _both_found(kind: Kind, number: int, then: float) -> bool:
     """Whether a drop is found, and what comes three commits after it (logarithm)."""
     true: Floats = np.zeros(DROP_AT + COMMITS // 2)
     true[DROP_AT:], true[DROP_AT + APART :] = math.log(1 - DROP), then
-    found = detector(history(kind, 1_000_000 + number, true))
+    found = shifts(history(kind, 1_000_000 + number, true))
     wanted = ((DROP_AT, -1), (DROP_AT + APART, 1 if then == 0.0 else -1))
     return all(
-        any(sign == of and abs(place - at) <= 1 for place, of in found) for at, sign in wanted
+        any(shift.sign == sign and abs(shift.after - at) <= 1 for shift in found)
+        for at, sign in wanted
     )
 
 
-def _new(detector: Detector, name: str, readings: Sequence[Reading]) -> list[tuple[int, int]]:
-    """Changes that are detected with the last commits of a series and not without them."""
-    if name == "leaselab":
-        recent = [
-            shift for shift in shifts(readings) if shift.detected >= len(readings) - WITHIN
-        ]
-        return [(shift.after, shift.sign) for shift in recent]
-    return detector(readings)
+def _falls(readings: Sequence[Reading]) -> list[Shift]:
+    """The changes for the worse."""
+    return [shift for shift in shifts(readings) if shift.sign < 0]
 
 
-def _told(detector: Detector, name: str, readings: Sequence[Reading]) -> list[int]:
-    """Places of all changes that are ever reported as a series grows, each once.
-
-    Changes that ours has reported stay reported, so that it runs only once.
-    """
-    if name == "leaselab":
-        return [place for place, _ in detector(readings)]
-    places: list[int] = []
-    for count in range(_LEAST, len(readings) + 1, ASKED):
-        for place, _ in detector(readings[:count]):
-            if all(abs(place - known) > NEAR for known in places):
-                places.append(place)
-    return places
-
-
-def _lost(detector: Detector, name: str, readings: Sequence[Reading]) -> float | None:
+def _lost(readings: Sequence[Reading]) -> float | None:
     """Loss of a creep at its detection (ratio); None if it was not detected."""
-    if name == "leaselab":
-        by = [shift.detected for shift in shifts(readings) if shift.sign < 0]
-        by = [commit for commit in by if commit >= CREEP_AT][:1]
-    else:
-        counts = range(CREEP_AT + ASKED, len(readings) + 1, ASKED)
-        asked = (
-            count - 1
-            for count in counts
-            if any(sign < 0 for _, sign in detector(readings[:count]))
-        )
-        by = list(itertools.islice(asked, 1))
+    by = [shift.detected for shift in _falls(readings) if shift.detected >= CREEP_AT]
     return 1 - (1 - CREEP) ** (by[0] + 1 - CREEP_AT) if by else None
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the benchmark; returns 0 when all that is wanted is kept, 1 when it is not."""
     options = _options(argv)
-    if options.series < 1 or options.others < 0:
+    if options.series < 1:
         print(
-            f"bench detectors: too few series (found {options.series} and {options.others}, "
-            "wanted 1 or more and 0 or more)",
+            f"bench detectors: too few series (found {options.series}, wanted 1 or more)",
             file=sys.stderr,
         )
         return USAGE
     started = time.monotonic()
-    tasks = [
-        (kind, name, options.series if name == "leaselab" else options.others)
-        for kind in Kind
-        for name in DETECTORS
-        if name == "leaselab" or (options.others and kind.wanted)
-    ]
+    tasks = [(kind, options.series) for kind in Kind]
     rows = []
     with multiprocessing.Pool(min(options.processes, len(tasks))) as pool:
         for row in pool.imap(_task, tasks):
             rows.append(row)
-            print(f"{len(rows)}/{len(tasks)} {row.detector}: {row.kind}", file=sys.stderr)
+            print(f"{len(rows)}/{len(tasks)} {row.kind}", file=sys.stderr)
     kept = all(row.kept for row in rows if row.wanted)
     if options.json:
         json.dump(document(rows, time.monotonic() - started, kept=kept), sys.stdout, indent=1)
@@ -272,7 +195,7 @@ def main(argv: Sequence[str]) -> int:
     return OK if kept else MISSED
 
 
-def _task(task: tuple[Kind, str, int]) -> Row:
+def _task(task: tuple[Kind, int]) -> Row:
     return measure(*task)
 
 
@@ -280,12 +203,6 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = options_of("detectors", __doc__)
     parser.add_argument(
         "--series", type=int, default=400, help="series of a kind (default 400)"
-    )
-    parser.add_argument(
-        "--others",
-        type=int,
-        default=40,
-        help="series of a kind for Otava and jumpavg, which are slower (default 40)",
     )
     return parser.parse_args(argv)
 
@@ -302,8 +219,8 @@ def document(rows: Sequence[Row], wall_s: float, *, kept: bool) -> dict[str, Any
 
 def _print(rows: Sequence[Row], markdown: Path | None) -> None:
     """Print the table for people."""
-    table = Table(title="Detectors of changes, on simulated ratios to an anchor")
-    for title in ("series", "detector", "n"):
+    table = Table(title="The detector of changes, on simulated ratios to an anchor")
+    for title in ("series", "n"):
         table.add_column(title)
     for title in (
         "false alarms/100",
@@ -320,7 +237,6 @@ def _print(rows: Sequence[Row], markdown: Path | None) -> None:
     for row in rows:
         table.add_row(
             row.kind,
-            row.detector,
             str(row.series),
             f"{row.false_alarms:.3f}",
             *(

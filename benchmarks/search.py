@@ -1,6 +1,6 @@
-"""`leaselab dev bench search`: our search against ISC's ramp, bisection and MLRsearch.
+"""`leaselab dev bench search`: our search against ISC's ramp and bisection.
 
-All four search the same simulated servers (same seeds) in one run, nine runs a
+All three search the same simulated servers (same seeds) in one run, nine runs a
 sweep, a trimmed mean of the middle seven.  `docs/explanation/search.md` explains the table.
 """
 
@@ -152,7 +152,7 @@ def _print(
     table.add_column("cell")
     for name in tables[comparisons[0].cell]:
         table.add_column(f"{name}\ns trials bias RMSE", justify="right")
-    table.add_column("s/mlr", justify="right")
+    table.add_column("s/bisection", justify="right")
     table.add_column("RMSE excess", justify="right")
     table.add_column("covers %", justify="right")
     table.add_column("p < 5 %", justify="right")
