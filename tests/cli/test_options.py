@@ -1,13 +1,10 @@
-"""Options: what help says of them, what they refuse, what shells and man are given."""
+"""Options: what help says of them, and what they refuse."""
 
 import re
-import shutil
-import subprocess
 
 import pytest
 
 from leaselab.cli.commands import COMMANDS, find
-from leaselab.cli.developer import completion_script, manual_page
 from leaselab.cli.main import main
 from leaselab.cli.parser import help_of
 from leaselab.model.errors import LeaselabError
@@ -150,45 +147,3 @@ def test_a_scenario_and_a_configuration_are_not_both_taken(command, tmp_path, ca
         "leaselab: exactly one scenario must be named "
         "(found s and --config, wanted SCENARIO, or --config FILE)\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("words", "completed"),
-    [
-        (["lab", "ta"], {"take"}),
-        (["dev", "archive", ""], {"verify", "where"}),
-        (["run", "--procedure", "fi"], {"fixed-load", "fill"}),
-        (["run", "--quic"], {"--quick"}),
-        (["lab", "maintenance", "on", "--re"], {"--reason"}),
-    ],
-)
-def test_bash_completes_commands_options_and_values(words, completed):
-    done = subprocess.run(
-        [
-            *("bash", "-euc"),
-            f'{completion_script()}\nCOMP_WORDS=(leaselab "$@") COMP_CWORD=$#\n_leaselab\n'
-            'echo "${COMPREPLY[@]}"',
-            *("bash", *words),
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert (set(done.stdout.split()), done.stderr) == (completed, "")
-
-
-def test_the_manual_page_has_every_command_and_nothing_that_troff_does_not_know():
-    page = manual_page()
-    for command in COMMANDS:
-        assert f".SS {command.parser().shape}".replace("-", "\\-") in page
-    requests = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
-    assert requests <= {".TH", ".SH", ".SS", ".TP", ".B"}
-    if shutil.which("groff"):
-        done = subprocess.run(
-            ["groff", "-man", "-ww", "-Tutf8"],
-            input=page,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stderr == ""

@@ -117,12 +117,6 @@ GROUPS = {
             "dev archive verify", "check results against their checksums", "developer.verify"
         ),
         Command("dev archive where", "print the folder of a result", "developer.where"),
-        Command(
-            "dev completion",
-            "print the completion of bash or zsh; source it",
-            "developer.completion",
-        ),
-        Command("dev man", "print the manual page; save it as leaselab.1", "developer.manual"),
     ),
 }
 """The commands, by what they are for."""
