@@ -26,8 +26,8 @@ mkdir -p ci
 # inventories of this checkout, parameters of the measurement and well-formed names pass.
 parameters_are_ours() {
   local word place options kind example
-  local -r sweep='--(runs|trim|(trial|scout|wait|late|warm-up|confirm)-s|loss-ratio|width|(start|min|max)-rate|max-trials|every|first-parent)'
-  local -r duel='--(find|budget|rate|(trial|late|wait|warm-up)-s)'
+  local -r sweep='--(every|first-parent)' duel='--(find|budget)'
+  local -r set='--set|(--set=)?[a-z0-9_]+=[0-9a-z.,-]+'
   local -r result='previous|last(~[0-9]+)?|version:[0-9A-Za-z][0-9A-Za-z.+~-]*|[0-9][0-9A-Za-z._-]*'
   local -r commit='[0-9A-Za-z_*][0-9A-Za-z_./+@^~*-]*'
   has_form SCENARIO '[a-z0-9][a-z0-9._-]*' 'such as v4-memfile' || return
@@ -51,10 +51,10 @@ parameters_are_ours() {
     echo "leaselab: INVENTORY is not in this checkout (found ${INVENTORY@Q}, wanted a place below inventory/)" >&2
     return 1
   fi
-  options=$sweep kind=sweep example='--runs 9'
+  options=$sweep kind=sweep example='--set rounds=9'
   ! is_duel || options=$duel kind=duel example='--budget 30'
   for word in "${PLAN[@]}"; do
-    [[ $word =~ ^($options(=[0-9.]+)?|[0-9.]+)$ ]] && continue
+    [[ $word =~ ^($options(=[0-9.]+)?|[0-9.]+|$set)$ ]] && continue
     echo "leaselab: OPTIONS has an unknown option of a $kind (found ${word@Q}, wanted such as $example)" >&2
     return 1
   done

@@ -27,7 +27,7 @@ def tagged(lab, place, hashes):
 
 
 def measure(place, *arguments, scenarios=("v4-memfile",)):
-    return main(["run", *scenarios, "--repo", str(place), "--runs", "3", *arguments])
+    return main(["run", *scenarios, "--repo", str(place), "--set", "rounds=3", *arguments])
 
 
 def of_commit(lab, name):

@@ -114,7 +114,8 @@ def test_a_name_of_no_scenario_is_answered_with_what_was_meant(refused, typed, a
         (
             '{"trials_s": 3}',
             "--parameters: unknown parameter of max-rate 'trials_s';"
-            " did you mean 'trial_s' or 'max_trials'?",
+            " did you mean 'trial_s' or 'max_trials'? `leaselab run --procedure max-rate "
+            "--help` has all",
         ),
         (
             '{"rounds": 2, "trim": 1}',
@@ -133,29 +134,29 @@ def test_parameters_that_are_no_object_are_refused(refused, given):
     assert line.startswith("--parameters: not ")
 
 
-def test_an_option_of_another_procedure_is_refused(refused):
-    line = refused("run", "--duration-s", "5")
+def test_a_parameter_of_another_procedure_is_refused(refused):
+    line = refused("run", "--set", "duration_s=5")
     assert line == (
-        "--duration-s: procedure max-rate has no such parameter (wanted --duration-s with "
-        "fixed-load or fill or profile); name another procedure, or see "
+        "parameters of the measurement: duration_s is no parameter of max-rate (wanted "
+        "procedure fixed-load or fill or profile); name another procedure, or see "
         "`leaselab run --procedure max-rate --help`"
     )
 
 
 def test_a_lease_that_would_expire_in_the_sweep_is_refused(refused, checkout):
     family(checkout, "lease_lifetime_s: 86400", "lease_lifetime_s: 600")
-    line = refused("run", "--runs", "9")
+    line = refused("run", "--set", "rounds=9")
     assert line.startswith("scenario v4-memfile: leases could expire while the sweep runs")
     assert "(found lease_lifetime_s 600, wanted more than 9" in line
-    assert line.endswith("raise lease_lifetime_s, or lower --runs or --trial-s")
+    assert line.endswith("raise lease_lifetime_s, or lower rounds or trial_s")
 
 
 def test_nothing_left_after_trimming_is_refused(refused):
-    line = refused("run", "--runs", "2", "--trim", "1")
+    line = refused("run", "--set", "rounds=2", "--set", "trim=1")
     assert line.startswith(
-        "parameters of the measurement: nothing would be left after trimming (found --runs"
+        "parameters of the measurement: nothing would be left after trimming (found rounds"
     )
-    assert line.endswith("wanted --runs > 2 x --trim); raise --runs or lower --trim")
+    assert line.endswith("wanted rounds > 2 x trim); raise rounds or lower trim")
 
 
 def test_a_bench_file_that_is_missing_or_another_s_is_refused(refused, checkout):

@@ -279,7 +279,7 @@ def test_a_merge_is_one_step_and_says_where_to_search_on(lab, copy, hashes, caps
         (["--good", "main", "--bad", "main~12"], "no commit lies in this range"),
         (["--budget", "0.7"], "too little time for a duel"),
         (["--find", "0"], "--find"),
-        (["--rounds", "2"], "rounds"),
+        (["--set", "rounds=2"], "rounds"),
     ],
 )
 def test_what_cannot_be_is_refused(place, hashes, capsys, options, said):

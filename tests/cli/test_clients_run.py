@@ -36,7 +36,7 @@ def test_a_wrong_file_of_clients_is_refused_before_anything_is_kept(lab, file, c
 
 def test_a_result_names_the_file_and_is_of_another_scenario(lab, file, capsys):
     for words in ((), ("--scale", "2")):
-        command = ["run", "v4-memfile", "--clients", file, *words, "--runs", "3"]
+        command = ["run", "v4-memfile", "--clients", file, *words, "--set", "rounds=3"]
         assert main(command) == 0
     rows = lab.store.index.every("*")
     assert len({row["scenario"] for row in rows}) == 2
@@ -50,7 +50,7 @@ def test_a_result_names_the_file_and_is_of_another_scenario(lab, file, capsys):
 
 def test_clients_come_to_a_users_own_configuration(lab, file, capsys):
     own = ["--config", ISP, "--without", "hook:radius"]
-    assert main(["run", *own, "--clients", file, "--scale", "100", "--runs", "3"]) == 0
+    assert main(["run", *own, "--clients", file, "--scale", "100", "--set", "rounds=3"]) == 0
     (row,) = lab.store.index.every("*")
     assert row["scenario"].startswith("own-isp-")
     assert "-clients-" in row["scenario"]
@@ -70,7 +70,7 @@ def test_more_clients_come_to_large_pools_than_a_configuration_has_of_its_own(
     file.write_text(json.dumps({"Dhcp4": {"subnet4": subnets}}))
     counted(tmp_path, captures.campus().pcap())
     clients = ["--clients", f"{tmp_path}/c.yml", "--scale", "1000"]
-    assert main(["run", "--config", str(file), *clients, "--runs", "3"]) == 0
+    assert main(["run", "--config", str(file), *clients, "--set", "rounds=3"]) == 0
     (row,) = lab.store.index.every("*")
     assert lab.store.load(row["id"]).scenario.load["clients"] == 95_000
     assert "are cut to" not in capsys.readouterr().err
@@ -89,7 +89,7 @@ def test_many_small_kinds_are_scaled_and_cut_as_all_are(server, lab, tmp_path):
     assert len(counted(tmp_path, capture.pcap())["dhcpv4"]["kinds"]) == 200
     words = [str(file) if word == "FILE" else word for word in server]
     scale = ["--clients", f"{tmp_path}/c.yml", "--scale", "0.4"]
-    assert main(["run", *words, *scale, "--runs", "3"]) == 0
+    assert main(["run", *words, *scale, "--set", "rounds=3"]) == 0
     (row,) = lab.store.index.every("*")
     clients = lab.store.load(row["id"]).scenario.load["clients"]
     assert clients == (80 if server[0] == "v4-memfile" else 20)
@@ -115,7 +115,15 @@ def test_clients_of_a_capture_come_to_pools_that_are_open_to_all(lab, tmp_path, 
     phone = {"name": "phone", "test": "option[60].hex == 'phone'"}
     server = {"client-classes": [phone], "subnet4": subnets}
     file = tmp_path / "kea-dhcp4.conf"
-    command = ["run", "--config", str(file), "--clients", f"{tmp_path}/c.yml", "--runs", "3"]
+    command = [
+        "run",
+        "--config",
+        str(file),
+        "--clients",
+        f"{tmp_path}/c.yml",
+        "--set",
+        "rounds=3",
+    ]
     counted(tmp_path, captures.campus().pcap())
     file.write_text(json.dumps({"Dhcp4": server}))
     assert main([*command, "--scale", "10"]) == 0
@@ -139,7 +147,7 @@ REPLAY = ("--procedure", "replay")
 )
 def test_a_run_replays_when_the_clients_of_a_file_came(server, lab, file, capsys):
     command = ["run", *server, "--clients", file, "--scale", "3", *REPLAY]
-    assert main([*command, "--speed", "30"]) == 0
+    assert main([*command, "--set", "speed=30"]) == 0
     (row,) = lab.store.index.every("*")
     record = lab.store.load(row["id"])
     # 40 begin in the first minute, and renew after half an hour; all in turn.
@@ -148,7 +156,7 @@ def test_a_run_replays_when_the_clients_of_a_file_came(server, lab, file, capsys
     assert record.scenario.load["renewals"] == 0.5
     said = capsys.readouterr().err
     assert "31 of 31 minutes, from 14:13 (UTC): 240 exchanges, at most 120 in one" in said
-    assert "--rate" not in said
+    assert "--set rate" not in said
 
 
 def test_clients_with_the_clocks_of_their_leases_replay_what_is_new(lab, file, capsys):
@@ -174,7 +182,7 @@ def test_clients_with_the_clocks_of_their_leases_replay_what_is_new(lab, file, c
             ["run", *REPLAY, "--lease-clock"],
             "works only with --clients FILE and --procedure replay",
         ),
-        (["run", "--clients", "FILE", *REPLAY, "--rate", "5"], "has no such parameter"),
+        (["run", "--clients", "FILE", *REPLAY, "--set", "rate=5"], "is no parameter of replay"),
         (
             ["run", "v4-memfile", "--generator", "perfdhcp", *REPLAY],
             "perfdhcp cannot offer exchanges in that way",

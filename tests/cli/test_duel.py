@@ -199,10 +199,10 @@ def test_what_b_is_compared_with_is_no_fault_of_b(lab, place, capsys):
 
 
 def test_longer_trials_are_fewer_rounds_and_not_more_time(lab, place):
-    assert live(place, "v1.0", "main", "--trial-s", "10") == 0
+    assert live(place, "v1.0", "main", "--set", "trial_s=10") == 0
     (rounds,) = {procedure.rounds for procedure in lab.procedures if procedure.name == "duel"}
     assert rounds < 74
-    assert live(place, "v1.0", "main", "--trial-s", "2") == 0
+    assert live(place, "v1.0", "main", "--set", "trial_s=2") == 0
     assert {procedure.rounds for procedure in lab.procedures if procedure.name == "duel"} == {
         rounds,
         74,
@@ -344,6 +344,6 @@ def test_a_calibration_ends_with_the_first_duel_that_comes_to_no_verdict(lab, ca
 @pytest.mark.parametrize(("generator", "rounds"), [("leaseload", 25), ("perfdhcp", 18)])
 def test_a_budget_is_fewer_rounds_with_a_generator_that_waits(lab, place, generator, rounds):
     """It waits after each trial that loses some: for 2 s, in two trials of a round."""
-    arguments = ["--budget", "5", "--generator", generator, "--wait-s", "2"]
+    arguments = ["--budget", "5", "--generator", generator, "--set", "wait_s=2"]
     assert live(place, "v1.0", "main", "--no-profile", *arguments) == 0
     assert {procedure.rounds for procedure in lab.procedures} == {rounds}

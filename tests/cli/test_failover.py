@@ -14,15 +14,18 @@ PAIR = "v4-memfile-hs"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--rate", "0"), "--rate: is out of range (found 0, wanted a whole number from 1 to"),
         (
-            ("--share", "0"),
-            "--share: is out of range (found 0.0, wanted a number above",
+            ("--set", "rate=0"),
+            "rate is not valid (found 0, wanted a whole number from 1 to",
         ),
-        (("--runs", "-1"), "--runs: is out of range (found -1"),
-        (("--before-s", "0"), "--before-s: is out of range (found 0"),
         (
-            ("--after-s", "10"),
+            ("--set", "share=0"),
+            "share is not valid (found 0, wanted a number above",
+        ),
+        (("--set", "rounds=-1"), "rounds is not valid (found -1"),
+        (("--set", "before_s=0"), "before_s is not valid (found 0"),
+        (
+            ("--set", "after_s=10"),
             "found 10, wanted more than the scenario's pair_max_response_delay_s, 10",
         ),
     ],
@@ -40,7 +43,7 @@ def test_one_server_has_nothing_to_fail_over_to(lab, capsys):
 
 
 def test_it_is_a_result_with_the_time_that_the_pair_needs(lab, capsys):
-    assert main(["run", "--procedure", "event", PAIR, "--rate", "500", "--json"]) == 0
+    assert main(["run", "--procedure", "event", PAIR, "--set", "rate=500", "--json"]) == 0
     (procedure,) = lab.procedures
     assert (procedure.name, procedure.event, procedure.rate, procedure.rounds) == (
         "event",
@@ -56,6 +59,6 @@ def test_it_is_a_result_with_the_time_that_the_pair_needs(lab, capsys):
 
 
 def test_without_a_rate_it_is_half_of_the_max_rate_which_is_measured_first(lab):
-    assert main(["run", "--procedure", "event", PAIR, "--runs", "1"]) == 0
+    assert main(["run", "--procedure", "event", PAIR, "--set", "rounds=1"]) == 0
     assert [procedure.name for procedure in lab.procedures] == ["max-rate", "event"]
     assert lab.procedures[-1].rate == RATE / 2

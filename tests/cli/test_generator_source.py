@@ -32,7 +32,7 @@ def lab(tmp_path, monkeypatch):
 
 
 def measure(*arguments):
-    return main(["run", *map(str, arguments), "--runs", "3"])
+    return main(["run", *map(str, arguments), "--set", "rounds=3"])
 
 
 def test_the_generator_is_built_once_and_its_commit_is_in_each_result(lab, place, hashes):

@@ -28,7 +28,7 @@ def test_what_the_engine_archives_has_one_answer_each(lab, hashes, tmp_path):
     words = ("--repo", str(place))
     run("compare", names[0], names[1], "--live", *words, "--scenario", "v4-memfile")
     run(
-        *("run", "v4-memfile", *words, "--runs", "5"),
+        *("run", "v4-memfile", *words, "--set", "rounds=5"),
         *("--commits", f"{names[0]}..{names[3]}", "--anchor", names[0]),
     )
     document = json.loads(

@@ -1,5 +1,6 @@
 """Options: what help says of them, and what they refuse."""
 
+import argparse
 import re
 
 import pytest
@@ -11,14 +12,13 @@ from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures import PROCEDURES
 from leaselab.report.site.site import SWEEPS
 
-MOST_OPTIONS = 20
+MOST_OPTIONS = 40
 USUAL = {
     "--sweeps": SWEEPS,
     "--find": 100 * PROCEDURES["duel"]().find,
 }
 """Defaults that another module puts in, where the option was not given."""
-DUELS = ("compare", "bisect", "calibrate", "advise")
-LIMIT = re.compile(r"\(default(?: of a duel)?: (-?[0-9.]+(?:,[0-9]+)*)[),;]")
+LIMIT = re.compile(r"\(default: (-?[0-9.]+(?:,[0-9]+)*)[),;]")
 OPTIONS = [
     (command, action)
     for command in COMMANDS
@@ -56,34 +56,66 @@ IDLE = (
 
 
 def defaults(parser):
-    """Number that help names as the default of each option that it shows."""
+    """Number that help names as the default of each option."""
     by_name = {
-        option.option_strings[-1]: LIMIT.search(help_of(option))
-        for option in parser.shown
-        if option.option_strings
+        option.option_strings[-1]: LIMIT.search(help_of(option)) for option in parser.options
     }
     return {name: match[1] for name, match in by_name.items() if match}
 
 
-def test_the_help_of_run_has_at_most_twenty_options():
-    shown = [option for option in find(["run"])[0].parser().shown if option.option_strings]
-    assert len(shown) <= MOST_OPTIONS
+def test_no_command_has_many_options_and_none_is_hidden():
+    for command in COMMANDS:
+        options = command.parser().options
+        assert len(options) <= MOST_OPTIONS, command.name
+        assert argparse.SUPPRESS not in {option.help for option in options}
 
 
 @pytest.mark.parametrize("procedure", PROCEDURES)
-def test_a_named_procedure_has_its_own_parameters_with_the_defaults_of_the_model(procedure):
-    parser = find(["run"])[0].parser()
-    parser.parse_args(["--procedure", procedure])
-    of_model = PROCEDURES[procedure]()
-    own = [option for option in parser.shown if option.dest.startswith("p_")]
-    assert len(own) >= 7
-    for action in own:
-        default = getattr(of_model, action.dest.removeprefix("p_"))
-        reported = help_of(action).rpartition("(default: ")[2]
-        if isinstance(default, tuple):
-            assert reported == f"{','.join(map(str, default))})"
-        elif default is not None:
-            assert re.split(r"[),]", reported)[0] == str(default).removesuffix(".0")
+def test_help_of_a_named_procedure_lists_its_parameters_with_their_defaults(procedure, capsys):
+    assert main(["run", "--procedure", procedure, "--help"]) == 0
+    listed = capsys.readouterr().out.partition(f"parameters of {procedure}:\n")[2]
+    shown = re.findall(r"^  (\w+)(?:=(.*))?$", listed, re.MULTILINE)
+    usual = PROCEDURES[procedure]()
+    assert len(shown) >= 7
+    for name, value in shown:
+        text = f"{name}={value}"
+        given = find(["run"])[0].parser().parse_args(["--set", text]).set if value else []
+        default = getattr(usual, name)
+        read = dict(given).get(name)
+        assert (tuple(read) if isinstance(read, list) else read) == default, text
+    assert set(PROCEDURES[procedure].__struct_fields__) - {name for name, _ in shown} <= {
+        "seed",
+        "wider",
+    }
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("rouns=3", "unknown parameter of max-rate 'rouns'; did you mean 'rounds'?"),
+        (
+            "rounds=3.5",
+            "rounds is not valid (found 3.5, wanted a whole number from 1",
+        ),
+        ("rounds=many", 'rounds is not valid (found "many", wanted a whole number'),
+        ("rounds=1_0", 'rounds is not valid (found "1_0", wanted a whole number'),
+        ("reset=x", 'reset is not valid (found "x", wanted after-trial or at-start)'),
+        ("rounds=true", "rounds is not valid (found true, wanted a whole number"),
+        ("rounds", "--set: not NAME=VALUE, such as rounds=3 (found 'rounds')"),
+        ("rates=5", "rates is no parameter of max-rate (wanted procedure ramp)"),
+        ("name=burst", "--set: name is not set by it; name the procedure with --procedure"),
+        ("seed=x", "--set: seed is not set by it; leave it out"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_with_what_is_wanted(setting, said, capsys):
+    assert main(["run", "--set", setting]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_numbers_parted_by_commas_are_several(capsys):
+    assert main(["run", "--procedure", "ramp", "--set", "rates=5,x"]) == 2
+    said = 'rates is not valid (found [5, "x"], wanted 1 to 100 of them, each a whole'
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -92,10 +124,6 @@ def test_every_number_that_help_calls_a_default_is_one(command):
     actions = {option.option_strings[-1]: option for option in parser.options}
     for name, message in defaults(parser).items():
         default = actions[name].default
-        parameter = actions[name].dest.removeprefix("p_")
-        if command.name in DUELS and parameter != actions[name].dest:
-            default = getattr(PROCEDURES["duel"](), parameter)
-            assert "of a duel" in help_of(actions[name]), name
         assert float(message) == USUAL.get(name, default), name
 
 
@@ -115,7 +143,10 @@ def test_a_bad_value_is_refused_by_the_options_name_with_what_is_wanted(command,
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_help_says_what_each_argument_is(command):
-    assert [action.dest for action in command.parser().shown if not action.help] == []
+    parser = command.parser()
+    assert [
+        action.dest for action in (*parser.places, *parser.options) if not action.help
+    ] == []
 
 
 @pytest.mark.parametrize(("words", "option", "wanted"), IDLE)

@@ -18,7 +18,7 @@ def lab(tmp_path, monkeypatch):
 
 
 def test_a_file_is_measured_and_its_result_says_what_was_changed(lab, capsys):
-    assert main(["run", "--config", HOUSE, "--runs", "3"]) == 0
+    assert main(["run", "--config", HOUSE, "--set", "rounds=3"]) == 0
     (row,) = lab.store.index.every("*")
     result = lab.store.load(row["id"])
     assert row["scenario"].startswith("own-house-")
@@ -32,8 +32,8 @@ def test_a_file_is_measured_and_its_result_says_what_was_changed(lab, capsys):
 
 
 def test_leases_of_a_dump_are_in_the_result_as_a_hash_and_numbers(lab, capsys):
-    assert main(["run", "--config", HOUSE, "--leases", LEASES, "--runs", "3"]) == 0
-    assert main(["run", "--config", HOUSE, "--runs", "3"]) == 0
+    assert main(["run", "--config", HOUSE, "--leases", LEASES, "--set", "rounds=3"]) == 0
+    assert main(["run", "--config", HOUSE, "--set", "rounds=3"]) == 0
     output = capsys.readouterr().err
     assert "leases: 60 fill it; left out: 2 expired" in output
     assert "1 of 10.99.0.0/24" in output
@@ -57,7 +57,10 @@ def test_leases_of_a_dump_are_in_the_result_as_a_hash_and_numbers(lab, capsys):
 
 
 def test_a_folder_with_zones_is_measured_and_asked_for_their_names(lab, capsys):
-    assert main(["run", "--config", HOUSE.replace("house.conf", "names"), "--runs", "3"]) == 0
+    assert (
+        main(["run", "--config", HOUSE.replace("house.conf", "names"), "--set", "rounds=3"])
+        == 0
+    )
     (row,) = lab.store.index.every("*")
     scenario = lab.store.load(row["id"]).scenario
     assert scenario.server.kind == "bind9"
@@ -87,14 +90,14 @@ def test_a_folder_brings_the_files_that_kea_includes(tmp_path):
     (tmp_path / "srv").mkdir()
     (tmp_path / "srv/all.json").write_text(house, encoding="utf-8")
     (tmp_path / "kea-dhcp4.conf").write_text('<?include "/srv/all.json"?>', encoding="utf-8")
-    assert main(["run", "--config", str(tmp_path), "--runs", "3"]) == 0
+    assert main(["run", "--config", str(tmp_path), "--set", "rounds=3"]) == 0
 
 
 def test_what_is_left_out_is_said_first(lab, capsys):
     isp = HOUSE.replace("house", "isp")
-    assert main(["run", "--config", isp, "--runs", "3"]) == 2
+    assert main(["run", "--config", isp, "--set", "rounds=3"]) == 2
     assert "isp.conf:9:" in capsys.readouterr().err
-    assert main(["run", "--config", isp, "--without", "hook:radius", "--runs", "3"]) == 0
+    assert main(["run", "--config", isp, "--without", "hook:radius", "--set", "rounds=3"]) == 0
     printed = capsys.readouterr().err
     assert (
         printed.index("hook:radius")
@@ -111,7 +114,7 @@ def test_results_of_a_changed_file_are_of_another_scenario(lab, tmp_path):
     for last in (199, 249):
         text = Path(HOUSE).read_text(encoding="utf-8").replace("1.249", f"1.{last}")
         file.write_text(text, encoding="utf-8")
-        assert main(["run", "--config", str(file), "--runs", "3"]) == 0
+        assert main(["run", "--config", str(file), "--set", "rounds=3"]) == 0
     assert len({row["scenario"] for row in lab.store.index.every("*")}) == 2
 
 
@@ -184,7 +187,7 @@ def test_a_release_that_does_not_take_the_file_is_refused_before_a_host_is_prepa
     commit(place, "Release", {"CHANGELOG": "version 2.90\n"})
     lab.made_by = "docker"
     for what in (["--distribution", "bookworm"], ["--repo", str(place), "--commit", "HEAD"]):
-        assert main(["run", "--config", str(file), "--runs", "3", *what]) == 2
+        assert main(["run", "--config", str(file), "--set", "rounds=3", *what]) == 2
         reported = capsys.readouterr().err
         assert "does not take the configuration" in reported
         assert "2.90" in reported
@@ -194,7 +197,7 @@ def test_a_release_that_does_not_take_the_file_is_refused_before_a_host_is_prepa
 def test_threads_that_the_server_chose_beyond_its_quota_are_said_before_and_after(lab, capsys):
     lab.server = {"tuning": {"threads_by_default": "multi-threading.thread-pool-size"}}
     lab.facts = {"processors": 8, "cpu_limit": 2.0}
-    assert main(["run", "--config", HOUSE, "--runs", "3"]) == 0
+    assert main(["run", "--config", HOUSE, "--set", "rounds=3"]) == 0
     printed = capsys.readouterr()
     said = "8 threads, as it counts processors, and a quota gives it the time of 2"
     assert said in printed.err

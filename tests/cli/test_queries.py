@@ -55,7 +55,7 @@ def file(tmp_path):
 def measured(lab, *words):
     """The scenario of the newest result of a command that ends well."""
     before = {row["id"] for row in lab.store.index.every("*")}
-    assert main(["run", *words, "--runs", "3"]) == 0
+    assert main(["run", *words, "--set", "rounds=3"]) == 0
     (new,) = {row["id"] for row in lab.store.index.every("*")} - before
     return lab.store.load(new).scenario
 

@@ -20,7 +20,7 @@ TUNED = {"name": "mysql", "version": "11.8.6", "variables": {"flush": "2"}}
 def measured(lab):
     """A bench with a result of a tuned database, of a release that is not the default."""
     lab.made_by, lab.server = "docker", {"beside": {"database": TUNED}}
-    assert main(["run", "v4-memfile", "--runs", "3", "--distribution", "bookworm"]) == 0
+    assert main(["run", "v4-memfile", "--set", "rounds=3", "--distribution", "bookworm"]) == 0
     lab.forget()
     return lab
 

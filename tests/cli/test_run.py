@@ -34,7 +34,7 @@ MEASURED = 6006.0
 def asked(lab):
     """Results of two scenarios, the later one invalid; no host to deploy anything to."""
     lab.rates["v4-memfile"] = MEASURED
-    assert main(["run", "v4-memfile", "v6-memfile", "--runs", "1"]) == 0
+    assert main(["run", "v4-memfile", "v6-memfile", "--set", "rounds=1"]) == 0
     lab.forget()
     archive_result(
         lab.results, invalid_result(token="0bad", started=START + timedelta(hours=1))
@@ -48,7 +48,7 @@ def asked(lab):
     ("arguments", "rate"),
     [
         (["v4-memfile"], round(1.15 * MEASURED)),
-        (["v4-memfile", "--start-rate", "900"], 900),
+        (["v4-memfile", "--set", "start_rate=900"], 900),
         (["v4-memfile-mt"], 2000),
     ],
     ids=["a little above the last good result", "as asked", "never measured"],
@@ -115,7 +115,7 @@ def test_points_that_take_turns_are_all_resumed_and_none_is_named(lab, capsys):
 def test_a_run_brings_the_report_up_to_date(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(run, "report_after", report_after)
     for scenarios in (["v4-memfile"], ["v4-memfile-mt", "v6-memfile"]):
-        assert main(["run", *scenarios, "--runs", "1"]) == 0
+        assert main(["run", *scenarios, "--set", "rounds=1"]) == 0
         first = tmp_path / "results" / "report" / "index.html"
         assert f"report: {first}" in capsys.readouterr().err
         assert all(name in first.read_text() for name in scenarios)
@@ -171,9 +171,9 @@ class TestShares:
 
     def test_a_known_one_is_not_measured_again(self, lab):
         lab.rates["v4-memfile"] = 1000.0
-        main(["run", "v4-memfile", "--runs", "1"])
+        main(["run", "v4-memfile", "--set", "rounds=1"])
         lab.forget()
-        arguments = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
+        arguments = ["--procedure", "fixed-load", "--set", "share=0.5", "--set", "rounds=1"]
         assert main(["run", "v4-memfile", *arguments]) == 0
         assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
             ("fixed-load", 500)
@@ -181,7 +181,7 @@ class TestShares:
 
     def test_tuning_for_a_sweep_knows_it(self, lab, tmp_path, monkeypatch):
         lab.rates["v4-memfile"] = 1000.0
-        main(["run", "v4-memfile", "--runs", "1"])
+        main(["run", "v4-memfile", "--set", "rounds=1"])
         asked = []
 
         def tune(scenario, _bench, procedure, _key):
@@ -190,21 +190,21 @@ class TestShares:
 
         monkeypatch.setattr(steps, "tune_hosts", tune)
         monkeypatch.setattr(steps, "environment_of", lambda _: lab.environment)
-        options = ["--procedure", "fixed-load", "--share", "0.5"]
+        options = ["--procedure", "fixed-load", "--set", "share=0.5"]
         assert main(["step", "tune", "v4-memfile", *options, "-o", str(tmp_path / "b")]) == 0
         assert asked == [("v4-memfile", 500)]
 
     @pytest.mark.parametrize("changed", ["environment", "options"])
     def test_one_of_another_environment_or_other_options_is_not_used(self, lab, changed):
         lab.rates["v4-memfile"] = 1000.0
-        main(["run", "v4-memfile", "--runs", "1"])
+        main(["run", "v4-memfile", "--set", "rounds=1"])
         lab.forget()
         lab.rates["v4-memfile"] = 5000.0
         if changed == "environment":
             lab.environment = "1-another"
         else:
             lab.set_option("v4-memfile", "queue_size", 1)
-        share = ["--procedure", "fixed-load", "--share", "0.8", "--runs", "1"]
+        share = ["--procedure", "fixed-load", "--set", "share=0.8", "--set", "rounds=1"]
         assert main(["run", "v4-memfile", *share]) == 0
         assert [
             (procedure.name, procedure.rate)
@@ -218,11 +218,11 @@ class TestShares:
         lab.made_by = "docker"
         for release, rate in (("bookworm", 1000.0), ("trixie", 3000.0)):
             lab.rates["v4-memfile"] = rate
-            arguments = ["--distribution", release, "--runs", "1"]
+            arguments = ["--distribution", release, "--set", "rounds=1"]
             assert main(["run", "v4-memfile", *arguments]) == 0
         lab.forget()
         capsys.readouterr()
-        fixed = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
+        fixed = ["--procedure", "fixed-load", "--set", "share=0.5", "--set", "rounds=1"]
         assert main(["run", "v4-memfile", *fixed, "--distribution", "bookworm"]) == 0
         assert [procedure.rate for procedure in lab.procedures] == [500]
         assert "0.5 of 1000/s, the max rate of " in capsys.readouterr().err
@@ -230,10 +230,10 @@ class TestShares:
     def test_without_one_of_the_same_release_it_is_measured_first(self, lab):
         lab.made_by = "docker"
         lab.rates["v4-memfile"] = 3000.0
-        main(["run", "v4-memfile", "--distribution", "trixie", "--runs", "1"])
+        main(["run", "v4-memfile", "--distribution", "trixie", "--set", "rounds=1"])
         lab.forget()
         lab.rates["v4-memfile"] = 1000.0
-        fixed = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
+        fixed = ["--procedure", "fixed-load", "--set", "share=0.5", "--set", "rounds=1"]
         assert main(["run", "v4-memfile", *fixed, "--distribution", "bookworm"]) == 0
         first, then = lab.procedures
         assert (first.name, then.name, then.rate) == ("max-rate", "fixed-load", 500)
@@ -246,10 +246,10 @@ class TestShares:
             commit(repository, f"Change {number}", {"n": str(number)}, minute=number)
         place = ["--repo", str(repository)]
         lab.rates["v4-memfile"] = 3000.0
-        assert main(["run", "v4-memfile", "--runs", "1"]) == 0
+        assert main(["run", "v4-memfile", "--set", "rounds=1"]) == 0
         known = lab.store.index.rows()[0]["id"]
         lab.forget()
-        fixed = ["--procedure", "fixed-load", "--share", "0.5", "--runs", "1"]
+        fixed = ["--procedure", "fixed-load", "--set", "share=0.5", "--set", "rounds=1"]
         assert main(["run", "v4-memfile", *fixed, *place, "--commit", "HEAD"]) == 0
         assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
             ("fixed-load", 1500)
@@ -262,10 +262,10 @@ class TestShares:
     ):
         names = ["v4-memfile", "v4-memfile-mt"]
         lab.rates = {"v4-memfile": 1000.0, "v4-memfile-mt": 3000.0}
-        main(["run", *names, "--runs", "1"])
+        main(["run", *names, "--set", "rounds=1"])
         lab.forget()
         capsys.readouterr()
-        profile = ["--procedure", "profile", "--share", "0.5", "--runs", "2"]
+        profile = ["--procedure", "profile", "--set", "share=0.5", "--set", "rounds=2"]
         assert main(["run", *names, *profile]) == 0
         assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
             ("profile", 500)
@@ -273,7 +273,9 @@ class TestShares:
         assert "the same load for all, by the lowest that is known" in capsys.readouterr().err
 
     def test_a_rate_needs_none(self, lab):
-        assert main(["run", "v4-memfile", "--procedure", "fixed-load", "--rate", "700"]) == 0
+        assert (
+            main(["run", "v4-memfile", "--procedure", "fixed-load", "--set", "rate=700"]) == 0
+        )
         assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
             ("fixed-load", 700)
         ]
@@ -308,7 +310,7 @@ class TestProcedureOfAFamily:
         assert (procedure.name, procedure.rate, procedure.duration_s) == ("fixed-load", 300, 7)
 
     def test_options_come_before_it(self, lab):
-        assert main(["run", "v4-memfile", "--rate", "400", "--runs", "2"]) == 0
+        assert main(["run", "v4-memfile", "--set", "rate=400", "--set", "rounds=2"]) == 0
         (procedure,) = lab.procedures
         assert (procedure.rate, procedure.duration_s, procedure.rounds) == (400, 7, 2)
 
@@ -318,7 +320,7 @@ class TestProcedureOfAFamily:
         assert (procedure.name, procedure.rounds) == ("max-rate", 9)
 
     def test_it_is_of_its_own_scenarios_alone(self, lab):
-        assert main(["run", "v4-dnsmasq", "--runs", "1"]) == 0
+        assert main(["run", "v4-dnsmasq", "--set", "rounds=1"]) == 0
         assert lab.procedures[-1].name == "max-rate"
 
 
@@ -326,7 +328,7 @@ class TestExperiment:
     """Several points that are measured together."""
 
     def test_its_results_know_each_other_and_took_turns(self, lab):
-        assert main(["run", "v4-memfile", "v6-memfile", "--runs", "3"]) == 0
+        assert main(["run", "v4-memfile", "v6-memfile", "--set", "rounds=3"]) == 0
         four, six = "v4-memfile", "v6-memfile"
         turns = [(four, 1), (six, 1), (six, 2), (four, 2), (four, 3), (six, 3)]
         assert lab.rounds == turns
@@ -340,17 +342,17 @@ class TestExperiment:
         """As `table` shows them; a document for programs is one alone."""
         lab.rates = {"v4-threads-2": 1.5 * RATE}
         scenarios = ["v4-threads-1", "v4-threads-2"]
-        assert main(["run", *scenarios, "--runs", "3"]) == 0
+        assert main(["run", *scenarios, "--set", "rounds=3"]) == 0
         curve = [line.split() for line in capsys.readouterr().out.splitlines() if "█" in line]
         assert [(at, rate) for at, rate, *_ in curve] == [("1", "6000"), ("2", "9000")]
         assert curve[1][-1] == "best"
-        assert main(["run", *scenarios, "--runs", "3", "--json"]) == 0
+        assert main(["run", *scenarios, "--set", "rounds=3", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)
 
     def test_points_may_differ_in_their_procedures_parameters(self, lab):
         """Where these are factors; a resumed one knows each point by its own."""
         few, many = "v4-avalanche-clients-1000", "v4-avalanche-clients-5000"
-        command = ["run", few, many, "--runs", "2"]
+        command = ["run", few, many, "--set", "rounds=2"]
         lab.faults[many, 2] = lab_broken("no way to the host")
         assert main(command) == 4
         assert [procedure.clients for procedure in lab.procedures] == [1000, 5000]
@@ -362,17 +364,17 @@ class TestExperiment:
         assert len({record.experiment.id for record in results}) == 1
 
     def test_a_factor_cannot_be_overridden(self, lab, capsys):
-        assert main(["run", "avalanche", "--at-once", "7"]) == 2
+        assert main(["run", "avalanche", "--set", "clients=7"]) == 2
         assert "clients is a factor of this scenario" in capsys.readouterr().err
         assert lab.rounds == []
 
     def test_one_point_alone_is_none(self, lab):
-        assert main(["run", "v4-memfile", "--runs", "1"]) == 0
+        assert main(["run", "v4-memfile", "--set", "rounds=1"]) == 0
         assert lab.store.load("last").experiment is None
 
     def test_one_after_the_other_as_asked_has_no_reason(self, lab, capsys):
         scenarios = ["v4-memfile", "v6-memfile"]
-        assert main(["run", *scenarios, "--runs", "2", "--sequential"]) == 0
+        assert main(["run", *scenarios, "--set", "rounds=2", "--sequential"]) == 0
         assert [name for name, _ in lab.rounds] == ["v4-memfile"] * 2 + ["v6-memfile"] * 2
         shared = lab.store.load("last").experiment
         assert (shared.interleaved, shared.why) == (False, "")
@@ -381,13 +383,13 @@ class TestExperiment:
     def test_settings_of_companion_services_do_not_part_them(self, lab):
         """Each variant has settings of its own in the database that all share."""
         scenarios = ["v4-mysql", "v4-mysql-durable"]
-        assert main(["run", *scenarios, "--runs", "2"]) == 0
+        assert main(["run", *scenarios, "--set", "rounds=2"]) == 0
         assert [name for name, _ in lab.rounds] == [*scenarios, *reversed(scenarios)]
         assert lab.store.load("last").experiment.interleaved
 
     def test_two_releases_part_them(self, lab):
         lab.made_by = "docker"
-        arguments = ["--distribution", "bookworm,trixie", "--runs", "2"]
+        arguments = ["--distribution", "bookworm,trixie", "--set", "rounds=2"]
         assert main(["run", "v4-memfile", *arguments]) == 0
         assert lab.prepared == ["bookworm", "trixie"]
         assert lab.rounds == [("v4-memfile", 1), ("v4-memfile", 2)] * 2
@@ -396,7 +398,7 @@ class TestExperiment:
     @pytest.mark.parametrize("nth", [0, 1])
     def test_resuming_any_point_goes_on_with_all(self, lab, nth, capsys):
         lab.faults["v6-memfile", 2] = KeyboardInterrupt()
-        assert main(["run", "v4-memfile", "v6-memfile", "--runs", "3"]) == 130
+        assert main(["run", "v4-memfile", "v6-memfile", "--set", "rounds=3"]) == 130
         lab.faults.clear()
         lab.forget()
         left = [sweep.id for sweep in lab.store.running()]
@@ -411,7 +413,7 @@ class TestExperiment:
 
     def test_resuming_says_the_first_thing_that_was_not_well(self, lab):
         lab.faults["v4-memfile", 2] = lab_broken("gone")
-        assert main(["run", "v4-memfile", "v6-memfile", "--runs", "3"]) == 4
+        assert main(["run", "v4-memfile", "v6-memfile", "--set", "rounds=3"]) == 4
         lab.faults["v4-memfile", 2] = invalid_measurement("too slow")
         assert main(["resume"]) == 3
         assert sorted(row["outcome"] for row in lab.store.index.rows()) == ["invalid", "ok"]
@@ -422,7 +424,7 @@ HARDWARE = [f"v4-hardware-smt-off-governor-{name}" for name in ("performance", "
 
 def test_points_that_set_hosts_are_measured_one_after_the_other_and_say_why(lab, capsys):
     lab.faults[HARDWARE[1], 1] = invalid_measurement("the generator is too slow")
-    assert main(["run", *HARDWARE, "v4-memfile", "--runs", "2"]) == 3
+    assert main(["run", *HARDWARE, "v4-memfile", "--set", "rounds=2"]) == 3
     assert lab.rounds == [
         (HARDWARE[0], 1),
         (HARDWARE[0], 2),
@@ -444,14 +446,14 @@ def test_points_that_set_hosts_are_measured_one_after_the_other_and_say_why(lab,
 
 
 def test_hosts_are_restored_after_the_last_point_and_not_where_it_can_be_resumed(lab):
-    assert main(["run", *HARDWARE, "--runs", "1"]) == 0
+    assert main(["run", *HARDWARE, "--set", "rounds=1"]) == 0
     assert lab.deployed == [*HARDWARE, "hosts given back"]
     lab.forget()
-    assert main(["run", HARDWARE[0], "--runs", "1"]) == 0
+    assert main(["run", HARDWARE[0], "--set", "rounds=1"]) == 0
     assert lab.deployed == [HARDWARE[0], "hosts given back"]
     lab.forget()
     lab.faults[HARDWARE[0], 2] = lab_broken("the host is gone")
-    assert main(["run", HARDWARE[0], "--runs", "2"]) == 4
+    assert main(["run", HARDWARE[0], "--set", "rounds=2"]) == 4
     assert lab.deployed == [HARDWARE[0]]
     lab.faults.clear()
     assert main(["resume"]) == 0
@@ -462,7 +464,7 @@ def test_hosts_of_an_inventory_that_is_gone_keep_their_settings_and_the_result_i
     lab, monkeypatch, capsys
 ):
     lab.faults[HARDWARE[0], 2] = lab_broken("the host is gone")
-    assert main(["run", HARDWARE[0], "--runs", "2"]) == 4
+    assert main(["run", HARDWARE[0], "--set", "rounds=2"]) == 4
     lab.faults.clear()
 
     def gone(*_):
@@ -478,7 +480,7 @@ def test_hosts_of_an_inventory_that_is_gone_keep_their_settings_and_the_result_i
 
 def test_a_point_that_the_hosts_cannot_be_set_for_does_not_keep_the_others_from_it(lab, capsys):
     lab.deploy_faults[HARDWARE[0]] = usage_error("no processor shows a governor", where="sut")
-    assert main(["run", *HARDWARE, "--runs", "1"]) == 2
+    assert main(["run", *HARDWARE, "--set", "rounds=1"]) == 2
     assert lab.measured == HARDWARE[1:]
     assert lab.deployed == [*HARDWARE, "hosts given back"]
     out, err = capsys.readouterr()
@@ -526,7 +528,7 @@ def test_a_sweep_whose_files_are_removed_meanwhile_is_not_sealed(
 
 def test_a_quick_look_is_a_short_sweep_that_other_options_change():
     parser = find(["run"])[0].parser()
-    quick = procedure_overrides(parser.parse_args(["--quick", "--runs", "5"]))
+    quick = procedure_overrides(parser.parse_args(["--quick", "--set", "rounds=5"]))
     assert quick == {**QUICK, "rounds": 5}
     folder = checkout_root() / "scenarios"
     assert isinstance(find_procedure(folder, "v4-memfile", quick), MaxRate)

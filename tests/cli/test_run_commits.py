@@ -23,7 +23,7 @@ def hashes(place):
 
 
 def measure(place, *arguments):
-    return main(["run", "v4-memfile", "--repo", str(place), "--runs", "3", *arguments])
+    return main(["run", "v4-memfile", "--repo", str(place), "--set", "rounds=3", *arguments])
 
 
 def test_a_range_is_measured_oldest_first_and_shown_so(lab, place, hashes, capsys):
@@ -46,7 +46,7 @@ def test_what_the_archive_has_is_not_measured_again(lab, place, hashes, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "environment"),
-    [(["--runs", "5"], ENVIRONMENT), ([], "2-another")],
+    [(["--set", "rounds=5"], ENVIRONMENT), ([], "2-another")],
     ids=["other parameters", "another environment"],
 )
 def test_another_measurement_is_one_of_its_own(lab, place, hashes, arguments, environment):
@@ -73,7 +73,7 @@ def test_other_settings_of_the_scenario_are_another_measurement(lab, place, hash
 
 def test_another_first_load_is_the_same_measurement(lab, place, hashes):
     measure(place, "--commits", f"{hashes[2]}..main")
-    measure(place, "--commits", f"{hashes[2]}..main", "--start-rate", "900")
+    measure(place, "--commits", f"{hashes[2]}..main", "--set", "start_rate=900")
     assert lab.measured == [hashes[3]]
 
 

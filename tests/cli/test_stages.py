@@ -275,7 +275,16 @@ def test_a_commit_that_cannot_be_served_is_a_result_with_its_environment(
     playbooks.faults[stage] = server_broken("does not serve", where="sut")
     main(["step", "provision"])
     options = {"build": ["--repo", str(repository)], "deploy": ["--build", KEY]}[stage]
-    arguments = ["step", stage, "v4-memfile", *options, "--id-file", str(ids), "--runs", "5"]
+    arguments = [
+        "step",
+        stage,
+        "v4-memfile",
+        *options,
+        "--id-file",
+        str(ids),
+        "--set",
+        "rounds=5",
+    ]
     assert main(arguments) == 5
     assert capsys.readouterr().err.splitlines()[-1] == "leaselab: sut: does not serve"
     record = the_result(ids, folder / "results")
@@ -318,7 +327,7 @@ def test_a_build_is_deployed_by_its_key(playbooks, built):
 
 def test_tuning_writes_what_a_sweep_is_given(playbooks, tmp_path, capsys):
     path = tmp_path / "ci" / "bench.json"
-    assert main(["step", "tune", "v4-memfile", "--runs", "3", "-o", str(path)]) == 0
+    assert main(["step", "tune", "v4-memfile", "--set", "rounds=3", "-o", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
     procedure = json.loads(path.read_text(encoding="utf-8"))["procedure"]
     assert procedure_of(procedure) == MaxRate(rounds=3)
@@ -347,7 +356,10 @@ def test_what_cannot_be_measured_is_refused_before_anything_is_touched(
     stage, playbooks, repository
 ):
     options = ["--repo", str(repository)] if stage == "build" else []
-    assert main(["step", stage, "v4-memfile", *options, "--runs", "1", "--trim", "1"]) == 2
+    assert (
+        main(["step", stage, "v4-memfile", *options, "--set", "rounds=1", "--set", "trim=1"])
+        == 2
+    )
     assert main(["step", stage, "v4-nosuch", *options]) == 2
     assert playbooks.given == {}
 

@@ -30,7 +30,7 @@ def test_a_text_of_any_length_is_cut_and_marked(lab, monkeypatch):
     monkeypatch.setitem(DOCUMENT["hosts"]["server"], "facts", facts)
     monkeypatch.setitem(DOCUMENT["generator"], "version", LONG)
     monkeypatch.setitem(DOCUMENT["servers"]["server"], "tuning", {"threads": [LONG]})
-    assert main(["run", "v4-memfile", "--runs", "3"]) == 0
+    assert main(["run", "v4-memfile", "--set", "rounds=3"]) == 0
     made = archived(lab)
     host = made.bench.hosts["server"]
     texts = (made.server.version, made.generator.version, made.server.tuning["threads"][0])
@@ -58,7 +58,7 @@ def test_what_cannot_be_cut_is_refused_before_it_is_measured(
     }[where]
     monkeypatch.setitem(holder, key, value)
     with redirect_stderr(io.StringIO()) as said:
-        assert main(["run", "v4-memfile", "--runs", "3"]) == 4
+        assert main(["run", "v4-memfile", "--set", "rounds=3"]) == 4
     printed = said.getvalue()
     assert f"{where}: what a host says of itself does not fit a result (found " in printed
     assert "wanted results/schema.json); see what prints it" in printed

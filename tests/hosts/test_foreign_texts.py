@@ -270,7 +270,7 @@ def measured(tmp_path_factory, repository):
         lab = Lab(folder, patch)
         lab.version = f"{FOREIGN} {MARKUP}"
         lab.complaint = f"a.c:1:1: error: {FOREIGN} {MARKUP}"
-        run = ["run", "v4-dnsmasq", "--repo", str(repository), "--runs", "3"]
+        run = ["run", "v4-dnsmasq", "--repo", str(repository), "--set", "rounds=3"]
         foreign = git(repository, "rev-parse", f"refs/tags/={NAME}")
         with redirect_stdout(said), redirect_stderr(said):
             for ref, code in (("main", 0), (foreign, 0), (foreign, 5)):

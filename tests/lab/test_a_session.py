@@ -13,16 +13,11 @@ pytestmark = pytest.mark.lab
 
 SCENARIO = "v4-memfile"
 QUICK = [
-    "--wait-s",
-    0.5,
-    "--late-s",
-    0.25,
-    "--relative-width",
-    0.5,
-    "--trial-s",
-    1,
-    "--confirm-s",
-    3,
+    "--set=wait_s=0.5",
+    "--set=late_s=0.25",
+    "--set=relative_width=0.5",
+    "--set=trial_s=1",
+    "--set=confirm_s=3",
 ]
 
 
@@ -31,7 +26,7 @@ def measured(tmp_path_factory, bench_of):
     """The results folder of a short sweep of two runs, and what was printed of it."""
     results = tmp_path_factory.mktemp("session") / "results"
     bench_of(SCENARIO)
-    done = leaselab("run", "--runs", 2, *QUICK, "--results", results, "--json")
+    done = leaselab("run", "--set", "rounds=2", *QUICK, "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     assert "v4-memfile: deployed as it was" in done.stderr
     return results, json.loads(done.stdout)

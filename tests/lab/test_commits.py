@@ -21,7 +21,7 @@ SCENARIO = "v4-dnsmasq"
 COMMENT = "  /* a packet, a reply */\n"
 DIE = '  die("not today", NULL, EC_MISC);\n'
 """What ends a server before it serves."""
-FIXED = ["--procedure=fixed-load", "--rate=200", "--duration-s=3", "--runs=1"]
+FIXED = ["--procedure=fixed-load", "--set=rate=200", "--set=duration_s=3", "--set=rounds=1"]
 BUILD_S = 900
 
 

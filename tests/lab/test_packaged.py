@@ -13,8 +13,14 @@ pytestmark = pytest.mark.lab
 @pytest.mark.usefixtures("deployed")
 def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(results):
     first, second = names = ("v6-dnsmasq", "v6-dnsmasq-file")
-    quick = ["--runs=2", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--relative-width=0.5"]
-    quick += ["--warm-up-s=0", "--confirm-s=0"]
+    quick = [
+        "--set=rounds=2",
+        "--set=trial_s=1",
+        "--set=wait_s=0.5",
+        "--set=late_s=0.25",
+        "--set=relative_width=0.5",
+    ]
+    quick += ["--set=warm_up_s=0", "--set=confirm_s=0"]
     done = leaselab("run", *names, *quick, "--results", results, timeout_s=400)
     assert done.returncode == 0, done.stderr
     assert f"{second}: deployed as it was" in done.stderr
@@ -45,7 +51,7 @@ def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(re
 @pytest.mark.usefixtures("deployed")
 def test_a_fixed_load_is_measured_second_by_second_and_again(results):
     """The load passes through the playbooks, whole, and comes out of bench.json."""
-    load = ["--procedure=fixed-load", "--rate=200", "--duration-s=3", "--runs=1"]
+    load = ["--procedure=fixed-load", "--set=rate=200", "--set=duration_s=3", "--set=rounds=1"]
     done = leaselab("run", "v6-dnsmasq-file", *load, "--results", results, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)

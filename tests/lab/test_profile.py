@@ -9,8 +9,14 @@ from tests.lab.commands import complaint, leaselab
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
-QUICK = ["--procedure=profile", "--runs=1", "--rate=1000", "--duration-s=2", "--wait-s=0.5"]
-QUICK += ["--late-s=0.25", "--warm-up-s=0"]
+QUICK = [
+    "--procedure=profile",
+    "--set=rounds=1",
+    "--set=rate=1000",
+    "--set=duration_s=2",
+    "--set=wait_s=0.5",
+]
+QUICK += ["--set=late_s=0.25", "--set=warm_up_s=0"]
 PERF = "/usr/bin/perf"
 
 

@@ -116,7 +116,11 @@ class Site:
         """Run a build in which one command ends badly; its record and the commands it ran."""
         self.runs += 1
         calls = self.folder / f"calls{self.runs}"
-        common = {"SCENARIO": "v4-memfile", "REPO": str(self.server), "OPTIONS": "--runs 3"}
+        common = {
+            "SCENARIO": "v4-memfile",
+            "REPO": str(self.server),
+            "OPTIONS": "--set rounds=3",
+        }
         own = {
             JOB: {**common, "COMMIT": "main", "AGAINST": ""},
             RANGE: {**common, "BRANCH": "main", "COMMITS": "v1,v2"},
@@ -228,7 +232,7 @@ def asked_another(site, fails, code):
     assert labels(site, "rack1") == [BROKEN]
     ((job, asked),) = record.requested
     assert job == JOB
-    assert asked["OPTIONS"] == "--runs 3"
+    assert asked["OPTIONS"] == "--set rounds=3"
     assert asked["ATTEMPT"] == "II"
     assert asked.keys() == record.parameters.keys()
     assert calls[-1].startswith("lab release ")
@@ -310,7 +314,7 @@ def test_a_check_takes_a_broken_bench_out_of_use_and_puts_a_whole_one_back(site)
     ("commits", "compared"), [("v1,v2", ["--scenario=v4-memfile"]), ("v1..v2", [])]
 )
 def test_two_releases_are_compared_and_others_are_shown(site, commits, compared):
-    options = "--runs=5 --every 3 --first-parent --late-s 0.5"
+    options = "--set=rounds=5 --every 3 --first-parent --set late_s=0.5"
     record, calls = site.run(RANGE, COMMITS=commits, OPTIONS=options)
     assert record.result == "SUCCESS", record.log
     (measured,) = [call for call in calls if call.startswith("run ")]

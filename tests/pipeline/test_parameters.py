@@ -20,7 +20,7 @@ GIVEN = {
     "BASELINE": "previous",
     "ANCHOR": "Kea-2.6.3",
     "THRESHOLD": "2.5",
-    "OPTIONS": "--runs 9 --late-s=0.25",
+    "OPTIONS": "--set rounds=9 --set=late_s=0.25",
     "INVENTORY": "inventory/racks",
     "BENCH": "rack1",
 }
@@ -60,7 +60,7 @@ def stage(tmp_path):
     [
         ("INVENTORY", "server/benches.yml"),
         ("INVENTORY", "inventory/../server"),
-        ("OPTIONS", "--runs 3 -i server"),
+        ("OPTIONS", "--set rounds=3 -i server"),
         ("OPTIONS", "--inventory=server"),
         ("OPTIONS", "--results /etc"),
         ("OPTIONS", "--budget 30"),  # of a duel, and this is none
@@ -100,17 +100,17 @@ def test_a_value_that_is_an_option_or_other_code_is_refused_before_any_command(
 
 
 def test_options_of_a_duel_are_its_own_and_a_build_takes_none(stage):
-    given = {**GIVEN, "AGAINST": "release"}
+    given = {**GIVEN, "AGAINST": "release", "OPTIONS": "--first-parent"}
     done, words = stage("check", **given)
     assert done.returncode == 2
-    assert "OPTIONS has an unknown option of a duel (found '--runs'" in done.stderr
+    assert "OPTIONS has an unknown option of a duel (found '--first-parent'" in done.stderr
     assert words == []
-    given["OPTIONS"] = "--budget 30 --trial-s=5"
+    given["OPTIONS"] = "--budget 30 --set trial_s=5"
     done, words = stage("build", **given)
     assert done.returncode == 0
     assert "--budget" not in words
     done, words = stage("measure", **given)
-    assert words[words.index("--budget") :][:3] == ["--budget", "30", "--trial-s=5"]
+    assert words[words.index("--budget") :][:4] == ["--budget", "30", "--set", "trial_s=5"]
 
 
 def test_the_report_of_a_duel_is_of_its_two_results(stage):

@@ -85,11 +85,13 @@ def test_a_commit_is_measured_alone_where_there_is_nothing_to_measure_it_with(st
 
 
 def test_a_commit_is_measured_in_turn_with_its_anchor(stage):
-    code, (call,) = stage("measure", ANCHOR="v1", SCENARIO="v4-memfile", OPTIONS="--runs 3")
+    code, (call,) = stage(
+        "measure", ANCHOR="v1", SCENARIO="v4-memfile", OPTIONS="--set rounds=3"
+    )
     assert code == 0
     assert call == (
         "run -i inventory/docker --repo server --commit HEAD --anchor=v1 --id-file ci/ids "
-        "--runs 3 -- v4-memfile"
+        "--set rounds=3 -- v4-memfile"
     )
 
 

@@ -203,7 +203,7 @@ def test_a_server_that_became_faster_since_the_rounds_has_no_figure(passes, said
 
     _, against, _ = loads(faster)
     assert (against and against.reason) is said
-    assert not said or "--warm-up-s 5" in str(against), "the advice has a value"
+    assert not said or "--set warm_up_s=5" in str(against), "the advice has a value"
 
 
 def test_a_load_above_the_rounds_that_the_generator_cannot_offer_is_given_up():
@@ -233,7 +233,7 @@ def test_trials_that_do_not_count_confirm_nothing(word):
 @pytest.mark.parametrize(
     ("losses", "kinds", "advice"),
     [
-        ([0.0] * 30 + [0.2] * 30, {}, "--trial-s 68"),
+        ([0.0] * 30 + [0.2] * 30, {}, "--set trial_s=68"),
         ([0.0] * 2 + [0.1] * 58, {}, "in its log and counters"),
         ([0.0] * 60, {"inform": 9}, "in its log and counters"),
     ],

@@ -341,9 +341,9 @@ def test_power_is_what_a_simulation_finds():
 @pytest.mark.parametrize(
     ("parameters", "what"),
     [
-        ({"rounds": 3}, "rounds is out of range .found 3, wanted a whole number from 4"),
-        ({"over": 1.0}, "over is out of range .found 1.0, wanted a number above 1 to 2"),
-        ({"find": 0.6}, "find is out of range"),
+        ({"rounds": 3}, "rounds is not valid .found 3, wanted a whole number from 4"),
+        ({"over": 1.0}, "over is not valid .found 1.0, wanted a number above 1 to 2"),
+        ({"find": 0.6}, "find is not valid"),
         ({"rate": 9, "max_rate": 8}, "out of range"),
         ({"reset": "at-start"}, "a duel resets its servers itself"),
     ],

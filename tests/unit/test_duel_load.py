@@ -139,7 +139,7 @@ def test_a_max_rate_that_leaves_no_room_for_a_heavier_load_is_to_be_raised():
     looked = [trial(1900, 1800)]
     with pytest.raises(LeaselabError, match="no load was found") as caught:
         next_sight(Duel(max_rate=2000), looked)
-    assert "raise --max-rate" in str(caught.value)
+    assert "raise max_rate" in str(caught.value)
 
 
 def test_what_the_generator_failed_to_offer_once_is_tried_again():

@@ -274,7 +274,7 @@ def test_a_commit_that_came_to_no_sweep_names_its_hosts_by_role_too():
         ("--results=/", "--results=/"),
         ("https://ana:t0ken@git.example/kea", "https://git.example/kea"),
         ("v4-memfile", "v4-memfile"),
-        ("--runs=3", "--runs=3"),
+        ("--set=rounds=3", "--set=rounds=3"),
         ("v1.0..main", "v1.0..main"),
         ("inventory/docker", "inventory/docker"),
     ],

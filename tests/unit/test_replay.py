@@ -60,8 +60,8 @@ def test_its_time_is_bounded_by_that_of_its_minutes():
         ({"arrivals": [0, 0]}, "no arrivals"),
         ({"arrivals": [10_000_000] * 1440}, "too many minutes .* fewer minutes"),
         ({"arrivals": [1] * 1441}, "1 to 1440 of them"),
-        ({"arrivals": [-1]}, "arrivals is out of range"),
-        ({"speed": 0}, "speed is out of range"),
+        ({"arrivals": [-1]}, "arrivals is not valid"),
+        ({"speed": 0}, "speed is not valid"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused(parameters, match):

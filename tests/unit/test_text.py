@@ -461,7 +461,7 @@ def passed_afterwards(document):
             "not confirmed: 21712 exchanges/s passed after the runs, but none of them found "
             "more than 6122",
         ),
-        (not_tried(confirm_s=0), "not confirmed: switched off (--confirm-s 0)"),
+        (not_tried(confirm_s=0), "not confirmed: switched off (confirm_s=0)"),
         (example_result(), "not confirmed: the sweep ended before that"),
     ],
 )

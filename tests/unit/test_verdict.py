@@ -233,7 +233,7 @@ def test_a_result_is_not_compared_with_itself():
             later(rates=MAX_RATES[:3], procedure=replace(PROCEDURE, rounds=3)),
             Outcome.INVALID,
             "found 1 of 3, 1 dropped at each end, wanted 2 or more); measure again with more "
-            "--runs, or with a lower --trim",
+            "rounds (--set rounds=N), or with a lower trim",
         ),
     ],
 )

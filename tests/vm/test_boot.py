@@ -16,8 +16,8 @@ from leaselab.model.errors import LeaselabError
 INVENTORY = ROOT / "inventory" / "vm"
 POWER = ROOT / "roles" / "vm_lab" / "files" / "vm_lab"
 SMALL = (
-    *("--procedure", "fixed-load", "--rate", "10", "--duration-s", "5"),
-    *("--runs", "1", "--late-s", "2", "--wait-s", "4"),
+    *("--procedure", "fixed-load", "--set", "rate=10", "--set", "duration_s=5"),
+    *("--set", "rounds=1", "--set", "late_s=2", "--set", "wait_s=4"),
 )
 """That a server serves is shown by a load that the slowest of these machines carries."""
 pytestmark = pytest.mark.lab
@@ -118,7 +118,7 @@ def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp
     done = leaselab(*sweep, "--json", timeout_s=1800)
     assert done.returncode == 0, done.stderr
     engine = subprocess.Popen(
-        [sys.executable, "-m", "leaselab", *map(str, sweep), "--runs", "2"],
+        [sys.executable, "-m", "leaselab", *map(str, sweep), "--set", "rounds=2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ci.docpages.table import table
-from leaselab.cli.commands import COMMANDS, find
-from leaselab.cli.parser import ANY, Parser, help_of, written
+from leaselab.cli.commands import COMMANDS
+from leaselab.cli.parser import Parser, help_of, written
+from leaselab.cli.procedure_options import parameters_of
 from leaselab.model.procedures import PROCEDURES
 
 Option = tuple[str, str]
@@ -31,7 +32,7 @@ def commands(root: Path) -> str:
             table(("option", "is"), shared),
             *(_section(name, parser, shared) for name, parser in parsers.items()),
             "## Parameters of procedures\n",
-            "`./leaselab run --procedure NAME --help` prints the same.\n",
+            "`--set NAME=VALUE` sets one; `run --procedure NAME --help` prints the same.\n",
             *(_parameters(name) for name in PROCEDURES),
             "## leaselab dev bench: simulations\n",
             table(("benchmark", "does"), _benchmarks(root)),
@@ -40,26 +41,18 @@ def commands(root: Path) -> str:
 
 
 def _options(parser: Parser) -> list[Option]:
-    """What a command takes, positional arguments included; a procedure's parameters are not."""
-    options = [
+    """What a command takes, positional arguments included."""
+    return [
         (f"`{written(option).replace(', ', '`, `')}`", help_of(option))
-        for option in parser.shown
+        for option in (*parser.places, *parser.options)
         if option.dest != "help"
     ]
-    for option, dest, value, text in parser.conditional:
-        if dest != "procedure":
-            condition = f"with `--{dest}`" if value == ANY else f"with `--{dest} {value}`"
-            options.append((f"`{written(option)}`", f"{condition}: {text}"))
-    return options
 
 
 def _parameters(procedure: str) -> str:
-    """The options that help shows once a procedure was named."""
-    parser = find(["run"])[0].parser()
-    plain = _options(parser)
-    parser.parse_args(["--procedure", procedure])
-    rows = [option for option in _options(parser) if option not in plain]
-    return f"### {procedure}\n\n{table(('option', 'is'), rows)}"
+    """The parameters of a procedure, with their defaults."""
+    rows = [(f"`{name}`", text) for name, text in parameters_of(procedure)]
+    return f"### {procedure}\n\n{table(('parameter', 'is'), rows)}"
 
 
 def _section(name: str, parser: Parser, shared: list[Option]) -> str:

@@ -91,7 +91,7 @@ def _doubts(record: Record) -> Iterator[Flag]:
             "slow replies",
             f"half of the {record.scenario.transaction.plural} took {slow_s:.2g} s or more at "
             "any load: the server is under full load for only a part of each trial, and the "
-            f"figure may be too high; measure with --trial-s {math.ceil(10 * slow_s)}",
+            f"figure may be too high; measure with --set trial_s={math.ceil(10 * slow_s)}",
         )
     widest = record.procedure.widest or 0.0
     wide = [

@@ -261,7 +261,7 @@ def verdict(
             "the runs differ so much that the ratio has no interval",
             where=base.id,
             found=f"{', '.join(f'{rate:.0f}' for rate in baseline.values)} {base.figure.unit}",
-            todo="measure again with more --runs, on a steadier machine",
+            todo="measure again with more rounds (--set rounds=N), on a steadier machine",
         )
     higher = other.figure.better == "higher"
     return Verdict(
@@ -386,7 +386,7 @@ def measured_runs(record: Record, *, baseline: bool = False) -> Runs:
             where=record.id,
             found=f"{runs.kept} of {len(runs.values)}, {runs.trim} dropped at each end",
             wanted="2 or more",
-            todo="measure again with more --runs, or with a lower --trim",
+            todo="measure again with more rounds (--set rounds=N), or with a lower trim",
         )
     return runs
 

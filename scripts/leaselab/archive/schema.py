@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import itertools
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,6 +14,7 @@ from leaselab.archive.checksums import MEND
 from leaselab.model import changes, host, procedures, record, scenario, server, source, trial
 from leaselab.model.bounds import misfit
 from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.field_texts import field_texts, in_line
 from leaselab.model.record import SCHEMA_VERSION, Record
 
 _RESULTS = Path(__file__).resolve().parents[3] / "results"
@@ -101,7 +99,7 @@ def changes_schema() -> dict[str, Any]:
         "$schema": _DRAFT,
         "$id": _ID.format(f"changes-{changes.VERSION}"),
         "title": "Searches for changes, and what was accepted",
-        "description": _line(changes.__doc__ or ""),
+        "description": in_line(changes.__doc__ or ""),
     }
     return {**about, **_described(changes.Changes, changes)}
 
@@ -116,7 +114,7 @@ def _described(root: type, *modules: ModuleType) -> dict[str, Any]:
         if inspect.isclass(kind)
     }
     for name, definition in schema["$defs"].items():
-        definition["description"] = _line(definition["description"])
+        definition["description"] = in_line(definition["description"])
         words = _words(kinds[name])
         for field, described in definition["properties"].items():
             if field in words:
@@ -127,31 +125,11 @@ def _described(root: type, *modules: ModuleType) -> dict[str, Any]:
 
 
 def _words(kind: type) -> dict[str, str]:
-    """Return the text below each field of a class, its bases' too, by the field's JSON name."""
-    texts: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if base.__module__.startswith("leaselab."):
-            (node,) = ast.parse(inspect.getsource(base)).body
-            texts |= _texts(node.body if isinstance(node, ast.ClassDef) else [])
+    """Return the text below each field of a class by the field's JSON name."""
+    texts = field_texts(kind)
     fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else ()
     named = {field.encode_name: texts.get(field.name) for field in fields}
     return texts | {name: text for name, text in named.items() if text}
-
-
-def _texts(body: Sequence[ast.stmt]) -> dict[str, str]:
-    """Return the texts below fields and properties in the body of a class, by name."""
-    texts = {}
-    for node, below in itertools.zip_longest(body, body[1:]):
-        match node, below:
-            case ast.FunctionDef(name=name), _:
-                texts[name] = _line(ast.get_docstring(node) or "")
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(ast.Constant(str(text))):
-                texts[name] = _line(text)
-    return texts
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _refused(what: str, where: str, error: Exception) -> LeaselabError:

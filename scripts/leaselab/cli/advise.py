@@ -26,7 +26,7 @@ from leaselab.cli.options import (
     print_json,
     whole,
 )
-from leaselab.cli.own import add_also, add_without, write_and_print
+from leaselab.cli.own import add_parts, write_and_print
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.inputs.advice import Given, advise
@@ -102,8 +102,7 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="measure each known cost in this file, by a duel with the file without it",
     )
-    add_without(group)
-    add_also(group)
+    add_parts(group)
     add_duel(parser, of="the rounds of each duel")
 
 

@@ -19,7 +19,6 @@ from leaselab.cli.options import (
     open_store,
     print_json,
     stdout_is_taken,
-    whole,
     without_effect,
     write_ids,
     write_output,
@@ -36,7 +35,6 @@ from leaselab.model.errors import (
     regression,
     server_broken,
 )
-from leaselab.model.procedures.duel import LEAST_ROUNDS
 from leaselab.model.text import printable
 from leaselab.report.bisect import (
     Hunted,
@@ -75,14 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL|PATH",
         required=True,
         help="git repository of the server; a URL is mirrored first",
-    )
-    parser.add_argument(
-        "--rounds",
-        metavar="N",
-        dest="p_rounds",
-        type=whole(LEAST_ROUNDS, 1000),
-        help="most rounds of a duel of the ends or of a commit with its parent, at its first "
-        f"try, twice as many at another (default: {Limits().rounds})",
     )
     parser.add_argument(
         "--dry-run",

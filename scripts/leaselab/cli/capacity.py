@@ -42,7 +42,6 @@ from leaselab.cli.own import (
     own_scenario,
     scenarios_with_load,
 )
-from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.cli.report import FOLDER
 from leaselab.inputs.clients.file import Clients, read_clients
 from leaselab.model.errors import Outcome, usage_error
@@ -68,7 +67,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clients",
         type=_clients,
-        action=Choosing,
         metavar="N|FILE",
         help="clients that hold a lease: their number, or what `leaselab clients` has counted, "
         "with its busiest minute as the peak",
@@ -95,8 +93,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="clients that are new each day, over all clients (default: 0)",
     )
     add_queries(parser)
-    per_s = parser.add_argument("--per-s", type=number(0.001, 10**9), metavar="N")
-    hidden(per_s, "queries", {ANY: "how many of them are asked in the busiest second"})
+    parser.add_argument(
+        "--per-s",
+        type=number(0.001, 10**9),
+        metavar="N",
+        help="with --queries: how many of them are asked in the busiest second",
+    )
     arrival = parser.add_mutually_exclusive_group()
     arrival.add_argument(
         "--rush",

@@ -42,7 +42,7 @@ BUDGET_MINUTES = 15.0
 """Longest time for the rounds of a duel, where none is asked for (min)."""
 OPTIONS = (
     *("--find", "--budget", "--inventory", "--bench", "--full", "--generator"),
-    *("--trial-s", "--late-s", "--wait-s", "--warm-up-s", "--rate", "--clients-s"),
+    "--set",
 )
 """What `add_duel` adds, and has no effect where none is made."""
 
@@ -182,8 +182,7 @@ def add_duel(
     )
     add_inventory(parser)
     add_full(parser)
-    options = ("trial_s", "late_s", "wait_s", "warm_up_s", "rate", "clients_s")
-    add_parameters(parser, DUEL, *options)
+    add_parameters(group)
 
 
 def add_metric(parser: argparse._ActionsContainer, also: str = "") -> None:
@@ -236,7 +235,8 @@ def parameters_of(args: argparse.Namespace, scenario: Scenario) -> dict[str, Any
     """
     given, plan = plan_of(args)
     rounds = plan.within(60 * args.budget, waits=adapter_of(scenario).waits).rounds
-    given["rounds"] = rounds if "--budget" in args.given else min(plan.rounds, rounds)
+    as_many = "--budget" in args.given and "rounds" not in given
+    given["rounds"] = rounds if as_many else min(plan.rounds, rounds)
     return given
 
 

@@ -16,7 +16,6 @@ from leaselab.cli.commands import INTERRUPTED, below, find, overview, verbs
 from leaselab.cli.terminal import guarded_streams
 from leaselab.lab.hosts.interrupts import INTERRUPTS, interrupter
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
-from leaselab.model.procedure import WHERE
 
 BROKEN_PIPE = 141
 _MACHINE = frozenset(
@@ -65,7 +64,7 @@ def _outcome(arguments: list[str]) -> int:
         code = _dispatch(arguments)
         sys.stdout.flush()
     except LeaselabError as error:
-        _say(str(_by_options(error)))
+        _say(str(error))
         return error.code
     except KeyboardInterrupt as stop:
         _say("; ".join(["interrupted", *map(str, stop.args)]))
@@ -82,15 +81,6 @@ def _outcome(arguments: list[str]) -> int:
         _say(f"internal error: {error!r}; this is a fault of leaselab, not of your input")
         return Outcome.FAULT.value
     return code
-
-
-def _by_options(error: LeaselabError) -> LeaselabError:
-    """The error by the options that a parameter has, where it is of one."""
-    if error.where != WHERE:
-        return error
-    from leaselab.cli.procedure_options import named_by_options  # noqa: PLC0415  # when needed
-
-    return named_by_options(error)
 
 
 def _open_streams() -> None:

@@ -12,7 +12,6 @@ from leaselab.catalog.catalogue import match_scenarios
 from leaselab.catalog.checkout import checkout_root
 from leaselab.catalog.kept_scenarios import Made, kept_beside
 from leaselab.cli.options import number, only_with, whole, without_effect
-from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.inputs.clients.arrivals import Arrivals
 from leaselab.inputs.clients.file import Clients, read_clients
 from leaselab.inputs.clients.load import with_clients
@@ -26,8 +25,6 @@ from leaselab.inputs.user_configuration import read_served, write_scenario
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.replay import MOST_MINUTES, REPLAY
 
-WITHOUT = "leave out a part that the lab cannot run, such as hook:radius; may be repeated"
-ALSO = "the files may name this file, or files of this folder, too; may be repeated"
 _OF_CONFIG = ("--without", "--leases", "--view", "--keama")
 _SHOWN = 10
 """Lines of a list that are shown; the rest is counted."""
@@ -40,35 +37,51 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         "--config",
         metavar="FILE",
         type=Path,
-        action=Choosing,
         help="the scenario is this configuration, or the one of a folder: kea-dhcp4.conf, "
         "dhcpd.conf, dnsmasq.conf or named.conf, with a load that fits it",
     )
-    hidden(add_without(group), "config", {ANY: WITHOUT})
-    hidden(hidden(add_also(group), "config", {ANY: ALSO}), "queries", {ANY: ALSO})
-    leases = group.add_argument(
-        "--leases", metavar="FILE", type=Path, action="append", default=[]
+    add_parts(group, "with --config: ", "with --config or --zone: ")
+    group.add_argument(
+        "--leases",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="with --config: it begins with the leases of this file of a running server; may "
+        "be repeated",
     )
-    what = "it begins with the leases of this file of a running server; may be repeated"
-    hidden(leases, "config", {ANY: what})
-    view = group.add_argument("--view", metavar="NAME", default="")
-    what = "measure this view of a named.conf (default: the one that the lab's clients match)"
-    hidden(view, "config", {ANY: what})
-    keama = group.add_argument("--keama", action="store_true")
-    hidden(keama, "config", {ANY: "measure Kea with what ISC's keama makes of a dhcpd.conf"})
-
-
-def add_without(group: argparse._ActionsContainer) -> argparse.Action:
-    """Add ``--without``, for `read_served`."""
-    return group.add_argument(
-        "--without", metavar="WHAT", action="append", default=[], help=WITHOUT
+    group.add_argument(
+        "--view",
+        metavar="NAME",
+        default="",
+        help="with --config: measure this view of a named.conf (default: the one that the "
+        "lab's clients match)",
+    )
+    group.add_argument(
+        "--keama",
+        action="store_true",
+        help="with --config: measure Kea with what ISC's keama makes of a dhcpd.conf",
     )
 
 
-def add_also(group: argparse._ActionsContainer) -> argparse.Action:
-    """Add ``--also``, for `read_served` and `read_zone`."""
-    return group.add_argument(
-        "--also", metavar="PATH", type=Path, action="append", default=[], help=ALSO
+def add_parts(group: argparse._ActionsContainer, without: str = "", also: str = "") -> None:
+    """Add ``--without`` and ``--also``, for `read_served`, with what their help begins with."""
+    group.add_argument(
+        "--without",
+        metavar="WHAT",
+        action="append",
+        default=[],
+        help=f"{without}leave out a part that the lab cannot run, such as hook:radius; may be "
+        "repeated",
+    )
+    group.add_argument(
+        "--also",
+        metavar="PATH",
+        type=Path,
+        action="append",
+        default=[],
+        help=f"{also}the files may name this file, or files of this folder, too; may be "
+        "repeated",
     )
 
 
@@ -79,33 +92,40 @@ def add_clients(parser: argparse.ArgumentParser) -> None:
         "--clients",
         metavar="FILE",
         type=Path,
-        action=Choosing,
         help="the load has these clients, which `leaselab clients` has counted",
     )
     times = "as they came by the times in the file, N times as fast (default: evenly)"
-    hidden(add_scale(group), "queries", {ANY: times})
+    add_scale(group, f"; with --queries: {times}")
 
 
 def add_arrivals(parser: argparse.ArgumentParser) -> None:
     """Add what ``--procedure replay`` replays of ``--clients``, of a parser that has both."""
     group = parser.add_argument_group("arrivals of your clients")
-    minutes = group.add_argument(
-        "--minutes", metavar="N", type=whole(1, MOST_MINUTES), default=60
+    group.add_argument(
+        "--minutes",
+        metavar="N",
+        type=whole(1, MOST_MINUTES),
+        default=60,
+        help=f"with --procedure {REPLAY}: replay the busiest N minutes in a row of the file "
+        "(default: 60)",
     )
-    what = "replay the busiest N minutes in a row of the file (default: 60)"
-    hidden(minutes, "procedure", {REPLAY: what})
-    clock = group.add_argument("--lease-clock", action="store_true")
-    what = "clients renew at the times of their leases (default: as often as in the file)"
-    hidden(clock, "procedure", {REPLAY: what})
+    group.add_argument(
+        "--lease-clock",
+        action="store_true",
+        help=f"with --procedure {REPLAY}: clients renew at the times of their leases (default: "
+        "as often as in the file)",
+    )
 
 
-def add_scale(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> argparse.Action:
-    """Add ``--scale`` beside ``--clients``."""
-    scale = group.add_argument(
-        "--scale", metavar="N", type=number(0.001, 1_000_000), default=1.0
+def add_scale(group: argparse._ActionsContainer, also: str = "") -> None:
+    """Add ``--scale`` beside ``--clients``; `also` is said of it."""
+    group.add_argument(
+        "--scale",
+        metavar="N",
+        type=number(0.001, 1_000_000),
+        default=1.0,
+        help=f"with --clients: N times as many clients as in the file (default: 1){also}",
     )
-    times = "N times as many clients as in the file (default: 1)"
-    return hidden(scale, "clients", {ANY: times})
 
 
 def add_queries(parser: argparse.ArgumentParser) -> None:
@@ -115,23 +135,34 @@ def add_queries(parser: argparse.ArgumentParser) -> None:
         "--queries",
         metavar="FILE",
         type=Path,
-        action=Choosing,
         help="the load asks these queries of DNS, a name and a type on each line",
     )
-    zone = group.add_argument(
-        "--zone", metavar="[NAME=]FILE", type=str, action="append", default=[]
+    group.add_argument(
+        "--zone",
+        metavar="[NAME=]FILE",
+        type=str,
+        action="append",
+        default=[],
+        help="with --queries: the server has this zone instead of the scenario's; may be "
+        "repeated",
     )
-    order = group.add_argument("--names", choices=ORDERS, default=ORDERS[0])
-    edns = group.add_argument("--edns", metavar="BYTES", type=whole(512, 65535), default=0)
-    dnssec = group.add_argument("--dnssec-ok", action="store_true")
-    for option, text in (
-        (zone, "the server has this zone instead of the scenario's; may be repeated"),
-        (order, "as in the file; each once before any comes again; or the k-th as often as 1/k "
-         f"(default: {ORDERS[0]})"),
-        (edns, "send EDNS, with this size of answers (default: without)"),
-        (dnssec, "with --edns: ask for DNSSEC records"),
-    ):  # fmt: skip
-        hidden(option, "queries", {ANY: text})
+    group.add_argument(
+        "--names",
+        choices=ORDERS,
+        default=ORDERS[0],
+        help="with --queries: as in the file; each once before any comes again; or the k-th as "
+        f"often as 1/k (default: {ORDERS[0]})",
+    )
+    group.add_argument(
+        "--edns",
+        metavar="BYTES",
+        type=whole(512, 65535),
+        default=0,
+        help="with --queries: send EDNS, with this size of answers (default: without)",
+    )
+    group.add_argument(
+        "--dnssec-ok", action="store_true", help="with --edns: ask for DNSSEC records"
+    )
 
 
 OF_QUERIES = ("--zone", "--names", "--edns", "--dnssec-ok")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import textwrap
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from leaselab.model.errors import near, unknown, usage_error
 
-_OF_ARGUMENT = re.compile(r"argument (\S+?)(?:/\S+)?: (.*)", re.DOTALL)
+_NO_CHOICE = re.compile(r"invalid choice: (.*) \(choose from", re.DOTALL)
+_NO_VALUE = re.compile(r"invalid .*? value: (.*)", re.DOTALL)
 _MISSING = "the following arguments are required: "
 _SURPLUS = "unrecognized arguments: "
 _IGNORED = "ignored explicit argument "
@@ -32,19 +33,41 @@ class Parser(argparse.ArgumentParser):
     What it parses has `given`: the options that the user named, by their long names.
     """
 
+    appendix: str = ""
+    """What help ends with."""
+
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(
-            prog=prog, description=description, allow_abbrev=False, formatter_class=_Help
+            prog=prog,
+            description=description,
+            allow_abbrev=False,
+            formatter_class=_Help,
+            exit_on_error=False,  # it raises, instead of calling `error` with a text
         )
-        self._given: set[argparse.Action] = set()
 
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401  # as argparse has it
-        """Parse, and note which options were given."""
-        self._given.clear()
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401  # as argparse has it
+        """Parse, and raise a usage error for what does not fit."""
+        try:
+            return super().parse_args(args, namespace)
+        except argparse.ArgumentError as error:
+            raise self._refusal(error) from None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # noqa: ANN401, ARG002  # as argparse has it
+        """Parse, and note the given options: those with a value before defaults are set."""
         self.usage = self.shape.replace("%", "%%")
-        parsed, rest = super().parse_known_args(args, namespace)
-        parsed.given = frozenset(_given_word(action, parsed) for action in self._given)
+        options = [action for action in self.options if action.dest != "help"]
+        unset = argparse.Namespace(**{option.dest: None for option in options})
+        parsed, rest = super().parse_known_args(args, unset)
+        given = [option for option in options if getattr(parsed, option.dest) is not None]
+        parsed.given = frozenset(_given_word(option, parsed) for option in given)
+        for option in options:
+            if option not in given:
+                setattr(parsed, option.dest, option.default)
         return parsed, rest
+
+    def format_help(self) -> str:
+        """Help, with the appendix."""
+        return super().format_help() + self.appendix
 
     @property
     def shape(self) -> str:
@@ -58,26 +81,8 @@ class Parser(argparse.ArgumentParser):
 
     @property
     def options(self) -> list[argparse.Action]:
-        """Its options, also those that help shows only once another one was given."""
+        """Its options."""
         return [action for action in self._actions if action.option_strings]
-
-    @property
-    def shown(self) -> list[argparse.Action]:
-        """Its arguments and options, as far as help shows them."""
-        return [action for action in self._actions if action.help != argparse.SUPPRESS]
-
-    @property
-    def conditional(self) -> list[tuple[argparse.Action, str, str, str]]:
-        """Options that help shows once another was given.
-
-        Each with that one's name, its value (`ANY`: any), and the help text.
-        """
-        return [
-            (action, dest, value, text)
-            for action in self._actions
-            for dest, helps in getattr(action, "helps", {}).items()
-            for value, text in helps.items()
-        ]
 
     def error(self, message: str) -> NoReturn:
         """Raise usage_error instead of printing the usage and leaving."""
@@ -88,12 +93,7 @@ class Parser(argparse.ArgumentParser):
             raise usage_error(what, wanted=", ".join(options) or self.shape, todo=self._see)
         if message.startswith(_SURPLUS):
             raise self._surplus(message.removeprefix(_SURPLUS).split(" ")[0])
-        about = _OF_ARGUMENT.fullmatch(message)
-        where, what = about.groups() if about else ("", message)
-        if what.startswith(_IGNORED):
-            found = what.removeprefix(_IGNORED)
-            raise usage_error("it takes no value", where=where, found=found, todo=self._see)
-        raise usage_error(what, where=where, wanted=self._wanted(where), todo=self._see)
+        raise usage_error(message, wanted=self.shape, todo=self._see)
 
     def _surplus(self, word: str) -> Exception:
         name = word.partition("=")[0]
@@ -105,7 +105,6 @@ class Parser(argparse.ArgumentParser):
             if _word(name) in _metavar(place).lower().split("|"):
                 todo = f"it needs none: `{self.prog} {_metavar(place).partition('|')[0]}`"
                 return usage_error(f"no option {name!r}", where=self.prog, todo=todo)
-        # Also those of other procedures, which help does not show.
         names = near(name, [text for option in self.options for text in option.option_strings])
         todo = f"did you mean {' or '.join(names)}?" if names else self._see
         return usage_error(f"no option {name!r}", where=self.prog, todo=todo)
@@ -120,61 +119,33 @@ class Parser(argparse.ArgumentParser):
                 return f"{name} {_metavar(action)}" if action.nargs != 0 else name
         return self.shape
 
-    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:  # noqa: ANN401  # as argparse has it
-        """Note the option; argparse takes the values of each that it meets by this."""
-        if action.option_strings:
-            self._given.add(action)
-        return super()._get_values(action, arg_strings)
-
-    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:  # noqa: ANN401  # as argparse has it
-        try:
-            return super()._get_value(action, arg_string)
-        except argparse.ArgumentError:
-            raise usage_error(
+    def _refusal(self, error: argparse.ArgumentError) -> Exception:
+        """The usage error for a value that argparse refused."""
+        if error.argument_name is None:
+            self.error(error.message)
+        (action,) = (one for one in self._actions if error.argument_name == _named(one))
+        if choice := _NO_CHOICE.match(error.message):
+            names = [str(one) for one in action.choices or ()]
+            refused = unknown("value", ast.literal_eval(choice[1]), names, _name(action))
+            refused.wanted, refused.todo = (
+                f"one of {', '.join(names)}",
+                refused.todo or self._see,
+            )
+            return refused
+        if value := _NO_VALUE.match(error.message):
+            return usage_error(
                 f"not {getattr(action.type, 'wanted', f'a value of {_metavar(action)}')}",
                 where=_name(action),
-                found=repr(arg_string[:40]),
+                found=repr(ast.literal_eval(value[1])[:40]),
                 todo=self._see,
-            ) from None
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:  # noqa: ANN401  # as argparse has it
-        if action.choices is not None and value not in action.choices:
-            names = [str(choice) for choice in action.choices]
-            error = unknown("value", str(value), names, _name(action))
-            error.wanted, error.todo = f"one of {', '.join(names)}", error.todo or self._see
-            raise error
-
-
-ANY = "*"
-"""Stands for any value of an option that shows others."""
-
-
-class Choosing(argparse.Action):
-    """An option whose value says which others help shows, of those that are `hidden`."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        _option: str | None = None,
-    ) -> None:
-        """Keep the value; show what belongs to it."""
-        setattr(namespace, self.dest, values)
-        for action in parser._actions:
-            if self.dest in (helps := getattr(action, "helps", {})):
-                shown = helps[self.dest]
-                action.help = shown.get(str(values), shown.get(ANY, argparse.SUPPRESS))
-
-
-def hidden(action: argparse.Action, dest: str, helps: Mapping[str, str]) -> argparse.Action:
-    """Hide an option until another, a `Choosing` one with this `dest`, has a value of `helps`.
-
-    It is taken all the same, and may be hidden for several others.
-    """
-    action.help = argparse.SUPPRESS
-    action.helps = {**getattr(action, "helps", {}), dest: helps}  # type: ignore[attr-defined]
-    return action
+            )
+        what, found = error.message, ""
+        if what.startswith(_IGNORED):
+            what, found = "it takes no value", what.removeprefix(_IGNORED)
+        wanted = "" if found else self._wanted(_name(action))
+        return usage_error(
+            what, where=_name(action), found=found, wanted=wanted, todo=self._see
+        )
 
 
 def written(action: argparse.Action) -> str:
@@ -196,6 +167,11 @@ def _name(action: argparse.Action) -> str:
     return action.option_strings[-1] if action.option_strings else _metavar(action)
 
 
+def _named(action: argparse.Action) -> str:
+    """How argparse calls it in its errors."""
+    return "/".join(action.option_strings) or str(action.metavar or action.dest)
+
+
 def _given_word(action: argparse.Action, parsed: argparse.Namespace) -> str:
     """The long name of an option that was given; of ``--x`` and ``--no-x`` the last of them."""
     paired = isinstance(action, argparse.BooleanOptionalAction)
@@ -204,8 +180,6 @@ def _given_word(action: argparse.Action, parsed: argparse.Namespace) -> str:
 
 def _metavar(action: argparse.Action) -> str:
     shown = action.metavar or (action.choices and "|".join(map(str, action.choices)))
-    if isinstance(shown, tuple):
-        return " ".join(shown)
     if isinstance(shown, tuple):
         return " ".join(shown)
     return str(shown or action.dest.upper())

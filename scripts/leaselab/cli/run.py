@@ -29,7 +29,6 @@ from leaselab.cli.own import (
     own_scenario,
     scenarios_with_load,
 )
-from leaselab.cli.parser import Choosing
 from leaselab.cli.procedure_options import (
     add_procedure,
     add_quick,
@@ -87,7 +86,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--commits",
         metavar="A..B|A,B|A",
-        action=Choosing,
         help="measure the commits of a range, oldest first, or those named, but not again what "
         "is archived",
     )

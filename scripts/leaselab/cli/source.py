@@ -10,7 +10,6 @@ from pathlib import Path
 from leaselab.builds.repository import Repository
 from leaselab.catalog.roles import built_generators
 from leaselab.cli.options import print_answer, whole, without_effect
-from leaselab.cli.parser import ANY, Choosing, hidden
 from leaselab.cli.procedure_options import add_generator
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.scenario import Scenario
@@ -50,31 +49,26 @@ def _add_repository(
 
 
 def add_source(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Add the options for `source_of` and `commits_of`; return what excludes a checkout.
-
-    Help has those of a range once ``--commits`` was given.
-    """
+    """Add the options for `source_of` and `commits_of`; return what excludes a checkout."""
     group, either = _add_repository(parser)
-    for action in _add_range(group):
-        hidden(action, "commits", {ANY: str(action.help)})
+    _add_range(group)
     return either
 
 
-def _add_range(group: argparse._ActionsContainer) -> tuple[argparse.Action, ...]:
+def _add_range(group: argparse._ActionsContainer) -> None:
     """Add what chooses among the commits of a range; `commits_of` reads it."""
-    every = group.add_argument(
+    group.add_argument(
         "--every",
         metavar="N",
         type=whole(1, 1_000_000),
         default=1,
         help="every Nth commit of a range (default: 1)",
     )
-    first_parent = group.add_argument(
+    group.add_argument(
         "--first-parent",
         action="store_true",
-        help="follow first parents only (as git log --first-parent)",
+        help="of a range, follow first parents only (as git log --first-parent)",
     )
-    return every, first_parent
 
 
 def source_of(args: argparse.Namespace) -> Repository:
@@ -204,16 +198,21 @@ def same_source(a: Commit | None, b: Commit | None) -> bool:
 def add_generator_source(parser: argparse.ArgumentParser) -> None:
     """Add ``--generator``, and the options of each generator that has a recipe.
 
-    `generator_source_of` reads them.  Help has those of a generator once it was named.
+    `generator_source_of` reads them.
     """
     group = parser.add_argument_group("generator")
-    add_generator(group, Choosing)
+    add_generator(group)
     for name in built_generators():
-        built = f"git repository of {name}: it is built on the builder, and measured with"
-        repo = group.add_argument(f"--{name}-repo", metavar="URL|PATH")
-        hidden(repo, "generator", {name: built})
-        commit = group.add_argument(f"--{name}-commit", metavar="REF")
-        hidden(commit, "generator", {name: f"this commit of --{name}-repo (default: HEAD)"})
+        group.add_argument(
+            f"--{name}-repo",
+            metavar="URL|PATH",
+            help=f"with --generator {name}: its git repository; it is built on the builder",
+        )
+        group.add_argument(
+            f"--{name}-commit",
+            metavar="REF",
+            help=f"this commit of --{name}-repo (default: HEAD)",
+        )
 
 
 def generator_source_of(

@@ -260,7 +260,7 @@ def _none_found(made: Sequence[Trial]) -> LeaselabError:
         found=f"{len(made)} trials, the last of {last.rate}/s with a loss of "
         f"{last.loss_ratio:.1%}{counted}",
         wanted=f"a loss of {LIGHT:.0%} to {HEAVY:.0%}, and no more completed of a heavier load",
-        todo="look at the trials; raise --max-rate, or begin with another --rate",
+        todo="look at the trials; raise max_rate, or begin with another rate",
     )
 
 

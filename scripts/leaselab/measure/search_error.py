@@ -180,7 +180,7 @@ def _longer(trials: Sequence[Trial], procedure: MaxRate) -> str:
         return ""
     return (
         f"it keeps the goal for {kept[-1]} s: measure in trials that also see what follows, "
-        f"--trial-s {2 * kept[-1]}"
+        f"--set trial_s={2 * kept[-1]}"
     )
 
 
@@ -193,7 +193,7 @@ def warming_up(procedure: MaxRate, rate: int, highest: float) -> SearchError:
         found=f"a loss of at most {procedure.loss_ratio:.1%} at {rate}/s",
         wanted=f"a failing trial there, as the highest max rate of the runs is {highest:.0f}/s",
         todo="measure again (`leaselab rerun`), as the machine was probably busy during the "
-        "runs; if it happens again, the server may need longer to warm up: --warm-up-s "
+        "runs; if it happens again, the server may need longer to warm up: --set warm_up_s="
         f"{max(5, 2 * procedure.warm_up_s)}",
     )
 

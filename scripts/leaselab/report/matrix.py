@@ -108,7 +108,7 @@ def _curve_legend(curves: Sequence[Curve], record: Record) -> Iterator[str]:
             "good, one differs by chance"
         )
     if Standing.UNCLEAR in standings:
-        yield f"{Standing.UNCLEAR}: one run has no interval, so take two or more (--runs)"
+        yield f"{Standing.UNCLEAR}: one run has no interval, so take two or more rounds"
     experiment = record.experiment
     if experiment and not experiment.interleaved:
         why = f" ({experiment.why})" if experiment.why else ""

@@ -227,7 +227,7 @@ class DuelRounds:
                 where=self.points[side].trials.bench.hosts[SERVER].access.name,
                 found=f"no transaction of {trial.attempted} at {trial.rate}/s",
                 todo="read the trial's raw output, in raw/ of the result, or begin with a "
-                "lower --rate",
+                "lower rate",
             )
         raise none_counts([trial], f"load of {trial.rate}/s")
 

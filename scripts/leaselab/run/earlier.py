@@ -186,7 +186,7 @@ class MaxRates:
             raise usage_error(
                 "no max rate of this scenario is known on this bench as it is",
                 where=f"scenario {task.scenario.name}",
-                todo="give the load with --rate, or measure first: leaselab run "
+                todo="give the load with --set rate=N, or measure first: leaselab run "
                 f"{task.scenario.name}",
             )
         is_own = Subject.of_record(known).source == task.subject.source

@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 SCENARIO = "v4-dnsmasq"
 SPIN = "\n  for (volatile long spun = 0; spun < 300000; spun++);"
 """Work for each packet, of about as long as all the rest."""
-SHORT = ["--budget=1.2", "--trial-s=1", "--warm-up-s=0"]
+SHORT = ["--budget=1.2", "--set=trial_s=1", "--set=warm_up_s=0"]
 """Nine rounds at most, and a look after each from the fifth on."""
 DUEL_S = 1200
 """Two builds and four deployments on a busy machine, before the duel begins (s)."""

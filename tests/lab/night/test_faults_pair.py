@@ -82,7 +82,16 @@ def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, result
 
 def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     assert deployed["servers"]["partner"]
-    load = ("--rate", 300, "--before-s", 3, "--after-s", 18, "--runs", 1)
+    load = (
+        "--set",
+        "rate=300",
+        "--set",
+        "before_s=3",
+        "--set",
+        "after_s=18",
+        "--set",
+        "rounds=1",
+    )
     done = leaselab(
         "run", "--procedure", "event", "v4-memfile-hs", *load, "--results", results, "--json"
     )

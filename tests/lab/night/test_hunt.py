@@ -19,7 +19,7 @@ of the completed rate, so that duels take few rounds on a noisy machine, too."""
 HARMLESS = ("dhcp.c", "lease.c", "option.c", "util.c", "log.c")
 """Files that begin with the same comment, and get another one."""
 LICENCE = "/* dnsmasq is Copyright"
-SHORT = ["--find=25", "--trial-s=2", "--wait-s=1", "--late-s=0.5"]
+SHORT = ["--find=25", "--set=trial_s=2", "--set=wait_s=1", "--set=late_s=0.5"]
 HUNT_S = 3600
 
 

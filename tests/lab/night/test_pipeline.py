@@ -29,8 +29,8 @@ INVENTORY = "inventory/two"
 SWEEP = {
     "AGAINST": "",
     "ANCHOR": "",
-    "OPTIONS": "--runs 3 --trial-s 1 --wait-s 0.5 --late-s 0.25 --relative-width 0.1 "
-    "--confirm-s 0",
+    "OPTIONS": "--set rounds=3 --set trial_s=1 --set wait_s=0.5 --set late_s=0.25 "
+    "--set relative_width=0.1 --set confirm_s=0",
 }
 DUEL = {"AGAINST": "main~1", "OPTIONS": "--budget 15"}
 # Twice for an exchange, whose own work takes some 140 µs of a processor: a rate of 4000/s

@@ -19,7 +19,7 @@ BUSY = (
     "}\n\n"
 )
 CALLED = "  if (mess->op != BOOTREQUEST || mess->hlen > DHCP_CHADDR_MAX)\n    return 0;\n   \n"
-LOAD = ["--rate=800", "--duration-s=4", "--wait-s=0.5", "--late-s=0.25"]
+LOAD = ["--set=rate=800", "--set=duration_s=4", "--set=wait_s=0.5", "--set=late_s=0.25"]
 
 
 @pytest.fixture(scope="module")

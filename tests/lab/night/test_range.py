@@ -11,8 +11,14 @@ from tests.sources import SourceLists, repository_of
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
-QUICK = ["--runs=1", "--trial-s=1", "--wait-s=0.5", "--late-s=0.25", "--relative-width=0.5"]
-QUICK += ["--warm-up-s=0", "--confirm-s=0"]
+QUICK = [
+    "--set=rounds=1",
+    "--set=trial_s=1",
+    "--set=wait_s=0.5",
+    "--set=late_s=0.25",
+    "--set=relative_width=0.5",
+]
+QUICK += ["--set=warm_up_s=0", "--set=confirm_s=0"]
 BUILD_S = 900
 
 

@@ -42,7 +42,7 @@ class Arrivals(NamedTuple):
                 where="--clients",
                 found="hardly any clients without a lease" if traffic.minutes else "no times",
                 wanted="a file of a capture",
-                todo="offer a rate: --procedure fixed-load --rate N",
+                todo="offer a rate: --procedure fixed-load --set rate=N",
             )
         hour, minute = map(int, traffic.begins.split(":"))
         begins = (60 * hour + minute + first) % _DAY

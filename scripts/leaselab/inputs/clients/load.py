@@ -91,7 +91,7 @@ def with_clients(
     lines = [f"scenario {made}", f"  {count} clients in {len(kinds)} kinds"]
     lines += coming
     if peak and not coming:
-        lines.append(f"  their peak minute: {peak.per_s * scale:g} exchanges/s (--rate)")
+        lines.append(f"  their peak minute: {peak.per_s * scale:g} exchanges/s (--set rate=N)")
     return Made(made, [*lines, *(f"  {note}" for note in [*traffic.notes, *notes])])
 
 

@@ -50,7 +50,7 @@ def check_leases(scenario: Scenario, procedure: Procedure) -> None:
             where=where,
             found=f"lease_lifetime_s {lifetime_s}",
             wanted=f"more than {procedure.longest_s:.0f} s, the longest this can take",
-            todo="raise lease_lifetime_s, or lower --runs or --trial-s",
+            todo="raise lease_lifetime_s, or lower rounds or trial_s",
         )
     if procedure.keeps and not clients:
         raise usage_error(
@@ -58,7 +58,7 @@ def check_leases(scenario: Scenario, procedure: Procedure) -> None:
             where=where,
             found=f"reset {procedure.reset}",
             wanted="a load whose clients come back",
-            todo="leave out --reset, or give the load a number of clients",
+            todo="leave out reset, or give the load a number of clients",
         )
     size = addresses_of(scenario)
     procedure.check_capacity(size, where)

@@ -53,7 +53,7 @@ def _check_cold(procedure: Procedure, queries: int, where: str) -> None:
             where=where,
             found=f"reset {procedure.reset}",
             wanted="a reset after each trial",
-            todo="leave out --reset, or take a load whose cache is hot",
+            todo="leave out reset, or take a load whose cache is hot",
         )
     most = procedure.most_attempted
     if most > queries:
@@ -62,7 +62,7 @@ def _check_cold(procedure: Procedure, queries: int, where: str) -> None:
             where=where,
             found=f"{queries} queries",
             wanted=f"{most} or more, what may be offered until then",
-            todo="give the load more queries, or offer less: a lower rate (--max-rate of a "
+            todo="give the load more queries, or offer less: a lower rate (max_rate of a "
             "search), or for a shorter time",
         )
 
@@ -77,8 +77,8 @@ def _check_hot(procedure: Procedure, queries: int, where: str) -> None:
             found=f"cache {HOT}, reset {procedure.reset}, warm_up_rate "
             f"{procedure.warm_up_rate}, warm_up_s {procedure.warm_up_s}",
             wanted=f"reset at-start, and a warm-up of {queries} queries or more",
-            todo="say so in the scenario's procedure, or by --reset, --warm-up-rate and "
-            "--warm-up-s",
+            todo="say so in the scenario's procedure, or by --set reset=…, warm_up_rate=… and "
+            "warm_up_s=…",
         )
 
 

@@ -108,7 +108,7 @@ def outage_s(share: Times, procedure: Event) -> float:
             "the load was not served before the server died",
             found=f"{100 * float(np.median(before)):.0f} % of it",
             wanted=f"{100 * KEPT_SHARE:.0f} % or more",
-            todo="offer less: --rate",
+            todo="offer less: --set rate=N",
         )
     short = np.concatenate(([False], share < KEPT_SHARE, [False]))
     edges = np.flatnonzero(np.diff(short))
@@ -120,6 +120,6 @@ def outage_s(share: Times, procedure: Event) -> float:
         raise invalid_measurement(
             "the load was not served again",
             found=f"still short {procedure.after_s} s after the server died",
-            todo="give the pair longer: --after-s",
+            todo="give the pair longer: --set after_s=N",
         )
     return float((ends[longest] - starts[longest]) * STEP_S)

@@ -87,7 +87,7 @@ class Filled(OneLoadMethod[Fill]):
                     found=f"{held} of {capacity} held after {trials} trials, the last "
                     f"{futile} of which added nothing",
                     wanted=f"{wanted} held, after {procedure.fill_limit_s} s at most",
-                    todo="see the trials; lower --fill, or raise --fill-limit-s",
+                    todo="see the trials; lower fill, or raise fill_limit_s",
                 )
             ask(Load(rate, seconds, client), may_abort=False, reset=False)
             client += CLIENTS_PER_ATTEMPT * rate * seconds

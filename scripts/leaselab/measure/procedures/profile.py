@@ -55,7 +55,7 @@ class Profiled(OneLoadMethod[Profile]):
                 where=f"profile under {self.rate}/s",
                 found=f"{profile.samples} samples, {trial.completed} completed",
                 wanted="some of both",
-                todo="offer more, or for longer: --rate, --duration-s",
+                todo="offer more, or for longer: --set rate=N, --set duration_s=N",
             )
         files = {FILE: gzip.compress(folded(profile.stacks).encode(), mtime=0)}
         shown = len(made) - 1 + bool(plan.returning)

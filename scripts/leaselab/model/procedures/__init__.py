@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, cast, get_args
+from typing import Any, Final, cast, get_args
 
 import msgspec
 import msgspec.inspect
@@ -27,6 +27,8 @@ PROCEDURES: dict[str, type[AnyProcedure]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyProcedure)
 }
 """Every procedure, by its name."""
+SEE: Final = "leaselab run --procedure {} --help"
+"""The command that lists the parameters of a procedure."""
 
 
 def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
@@ -41,44 +43,68 @@ def procedure_of(parameters: Mapping[str, Any]) -> AnyProcedure:
     name = str(parameters.get("name", MAX_RATE))
     if name not in PROCEDURES:
         raise unknown("procedure", name, list(PROCEDURES), WHERE)
-    kind = PROCEDURES[name]
+    kind, see = PROCEDURES[name], SEE.format(name)
     known = list(kind.__struct_fields__)
     for parameter in parameters:
-        if parameter not in (*known, "name"):
-            raise unknown(f"parameter of {name}", parameter, known, WHERE)
+        if parameter in (*known, "name"):
+            continue
+        having = [
+            other for other, has in PROCEDURES.items() if parameter in has.__struct_fields__
+        ]
+        if having:
+            raise usage_error(
+                f"{parameter} is no parameter of {name}",
+                where=WHERE,
+                wanted=f"procedure {' or '.join(having)}",
+                todo=f"name another procedure, or see `{see}`",
+            )
+        raise unknown(f"parameter of {name}", parameter, known, WHERE, listed=see)
     try:
         procedure = msgspec.convert({**parameters, "name": name}, kind)
     except msgspec.ValidationError as error:
         place = re.search(r"at `\$\.(\w+)", str(error))
-        parameter = place[1] if place else ""
-        info = cast("msgspec.inspect.StructType", msgspec.inspect.type_info(kind))
-        kinds = {field.name: field.type for field in info.fields}
-        wanted = _bounds(kinds[parameter]) if parameter in kinds else ""
-        if not wanted:
-            raise usage_error(
-                f"value of another type: {error}",
-                where=WHERE,
-                todo=f"see `leaselab run --procedure {name} --help`",
-            ) from error
+        wanted = values_of(name).get(place[1], "") if place else ""
+        if place is None or not wanted:
+            what = f"value of another type: {error}"
+            raise usage_error(what, where=WHERE, todo=f"see `{see}`") from error
         raise usage_error(
-            f"{parameter} is out of range",
+            f"{place[1]} is not valid",
             where=WHERE,
-            found=json.dumps(parameters[parameter], default=str)[:40],
+            found=json.dumps(parameters[place[1]], default=str)[:40],
             wanted=wanted,
         ) from error
     procedure.check()
     return procedure
 
 
-def _bounds(kind: msgspec.inspect.Type) -> str:
-    """Words for the allowed values of a parameter; empty where it is not a number."""
-    if isinstance(kind, msgspec.inspect.UnionType):
-        return next(filter(None, map(_bounds, kind.types)), "")
-    if isinstance(kind, msgspec.inspect.VarTupleType):
-        return f"{kind.min_length} to {kind.max_length} of them, each {_bounds(kind.item_type)}"
-    if not isinstance(kind, msgspec.inspect.IntType | msgspec.inspect.FloatType):
-        return ""
-    what = "a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"
-    least = f"above {kind.gt:g}" if kind.ge is None else f"from {kind.ge}"
-    most = f"and below {kind.lt:g}" if kind.le is None else f"to {kind.le:.12g}"
-    return f"{what} {least} {most}"
+def values_of(procedure: str) -> dict[str, str]:
+    """Words for the values that each parameter of a procedure may have."""
+    info = cast("msgspec.inspect.StructType", msgspec.inspect.type_info(PROCEDURES[procedure]))
+    return {field.name: _values(field.type) for field in info.fields}
+
+
+def is_series(parameter: str) -> bool:
+    """Whether it is a parameter of several numbers, in any procedure."""
+    return any(
+        field.name == parameter and isinstance(field.type, msgspec.inspect.VarTupleType)
+        for kind in PROCEDURES.values()
+        for field in cast("msgspec.inspect.StructType", msgspec.inspect.type_info(kind)).fields
+    )
+
+
+def _values(kind: msgspec.inspect.Type) -> str:
+    """Words for the values of a type; empty where it is neither a number nor a choice."""
+    match kind:
+        case msgspec.inspect.UnionType():
+            return next(filter(None, map(_values, kind.types)), "")
+        case msgspec.inspect.VarTupleType():
+            each = _values(kind.item_type)
+            return f"{kind.min_length} to {kind.max_length} of them, each {each}"
+        case msgspec.inspect.LiteralType():
+            return " or ".join(sorted(map(str, kind.values)))
+        case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
+            what = "a whole number" if isinstance(kind, msgspec.inspect.IntType) else "a number"
+            least = f"above {kind.gt:g}" if kind.ge is None else f"from {kind.ge}"
+            most = f"and below {kind.lt:g}" if kind.le is None else f"to {kind.le:.12g}"
+            return f"{what} {least} {most}"
+    return ""

@@ -81,7 +81,7 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
                 where=where,
                 found=f"{self.rate}/s for {self.duration_s} s into {free} of {capacity}",
                 wanted=f"{free} transactions or fewer",
-                todo="enlarge the pool, or lower --fill, --rate or --duration-s",
+                todo="enlarge the pool, or lower fill, rate or duration_s",
             )
         filling_s = self.to_fill(capacity) / self.filling_rate if self.filling_rate else 0.0
         if filling_s > self.fill_limit_s:
@@ -89,8 +89,8 @@ class Fill(OneLoad, frozen=True, kw_only=True, tag="fill"):
                 "filling takes longer than it may",
                 where=where,
                 found=f"{self.to_fill(capacity)} at {self.filling_rate}/s: {filling_s:.3g} s",
-                wanted=f"at most {self.fill_limit_s} s, --fill-limit-s",
-                todo="raise --fill-rate or --fill-limit-s, or make the pool smaller",
+                wanted=f"at most {self.fill_limit_s} s, fill_limit_s",
+                todo="raise fill_rate or fill_limit_s, or make the pool smaller",
             )
 
     @property

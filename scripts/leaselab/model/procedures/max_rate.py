@@ -76,7 +76,7 @@ class MaxRate(Procedure, frozen=True, kw_only=True, tag=MAX_RATE):
     @property
     def unconfirmed(self) -> str:
         if not self.confirm_s:
-            return "switched off (--confirm-s 0)"
+            return "switched off (confirm_s=0)"
         return "the sweep ended before that"
 
     @property
