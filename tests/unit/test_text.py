@@ -234,7 +234,7 @@ def test_a_terminal_of_80_columns_holds_every_line(on_terminal, build):
     record = build()
     raw, text = on_terminal(record)
     assert "\x1b[" in raw
-    assert "───" in text
+    assert re.search(r"\x1b\[1mrun  ", raw)
     assert max(len(line.rstrip()) for line in text.splitlines()) <= 80
     for round_ in record.rounds:
         if round_.bracket is not None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any, TextIO
 
-from rich.table import Table
 from rich.text import Text
 
 from leaselab.report.console import Console
 from leaselab.report.listing import aligned, number, short
 from leaselab.report.units import rows_in_shown_units
+from leaselab.report.width import folded
 
 _NONE = "-"
 _HEADINGS = ("bench", "state", "last result", "last check", "holder or fault")
@@ -86,7 +86,7 @@ def print_findings(document: Mapping[str, Any], stream: TextIO | None = None) ->
     if console.is_terminal:
         for host, rows in groupby(document["findings"], key=lambda row: row["host"]):
             console.print(Text(host, style="bold"))
-            console.print(_table(list(rows)))
+            console.print(*_lines(rows, console.width), sep="\n")
         console.print(
             Text(verdict(document), style=_STYLES["ok" if document["ok"] else "error"])
         )
@@ -105,18 +105,15 @@ def verdict(document: Mapping[str, Any]) -> str:
     return f"bench {document['bench']}: {word} ({counts})"
 
 
-def _table(rows: list[dict[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=True)
-    table.add_column(min_width=7, no_wrap=True)
-    table.add_column(min_width=14, no_wrap=True)
-    table.add_column(overflow="fold")
+def _lines(rows: Iterable[Mapping[str, str]], width: int) -> Iterator[Text]:
+    """Level, check and what is there; below it what is wanted, and what to do."""
     for row in rows:
-        lines = [row["found"]]
-        lines += [f"wanted: {row['wanted']}"] if row["wanted"] else []
-        lines += [f"to do: {row['todo']}"] if row["todo"] else []
-        cell = Text("\n").join(
-            Text(line, style="" if number == 0 else "dim") for number, line in enumerate(lines)
-        )
-        level = row["level"]
-        table.add_row(Text(level, style=_STYLES[level]), row["check"], cell)
-    return table
+        begins = f" {row['level']:7}  {row['check']:14}  "
+        found = Text(folded(begins + row["found"], width, len(begins)))
+        found.stylize(_STYLES[row["level"]], end=9)
+        yield found
+        for words in ("wanted", "todo"):
+            if row[words]:
+                line = f"{'wanted' if words == 'wanted' else 'to do'}: {row[words]}"
+                text = " " * len(begins) + line
+                yield Text(folded(text, width, len(begins)), style="dim")

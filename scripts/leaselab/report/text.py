@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from leaselab.analysis.credibility import flags, level_of
@@ -23,8 +21,9 @@ from leaselab.model.server import server_name
 from leaselab.model.trial import KIND_NAMES, Part
 from leaselab.report.console import Console
 from leaselab.report.facts import confirmation_words, facts, shown_where, steps_of, whole_of
-from leaselab.report.listing import measured, number, span
+from leaselab.report.listing import aligned, measured, number, span
 from leaselab.report.units import in_shown_units
+from leaselab.report.width import folded
 
 _NONE = "-"
 CPU = "cpu_us"
@@ -50,20 +49,20 @@ def print_result(
     """Print a result; `path` is its directory, `stream` stdout unless given.
 
     `whole` adds steps, latency and provenance.  Without `why`, errors are shown by their words
-    only, as the sentences are printed elsewhere.  A terminal gets rules and colours,
-    and only the columns that fit; a pipe gets plain lines.
+    only, as the sentences are printed elsewhere.  A terminal gets colours, and
+    only the columns that fit; a pipe gets plain lines.
     """
     stream = stream or sys.stdout
     (record,) = in_shown_units([record])
     console = Console(file=stream, highlight=False, soft_wrap=False)
     if console.is_terminal:
-        shape = _Shape(console.width, ruled=True)
+        shape = _Shape(console.width, styled=True)
         console.print(_result(record, path, shape, why=why, whole=whole))
         return
     plain = Console(
         file=stream, highlight=False, color_system=None, force_terminal=False, width=_PIPE_WIDTH
     )
-    shape = _Shape(_PIPE_WIDTH, ruled=False)
+    shape = _Shape(_PIPE_WIDTH, styled=False)
     with plain.capture() as capture:
         plain.print(_result(record, path, shape, why=why, whole=whole))
     for line in capture.get().rstrip().splitlines():
@@ -76,22 +75,49 @@ class _Shape:
 
     width: int
     """Of a line (columns)."""
-    ruled: bool
+    styled: bool
 
-    def table(self) -> Table:
-        """Return an empty table."""
-        return Table(
-            box=box.SIMPLE_HEAD if self.ruled else None,
-            show_edge=False,
-            padding=(0, 1, 0, 0) if self.ruled else (0, 1),
-            pad_edge=False,
-            header_style="bold" if self.ruled else "",
-        )
+    def table(
+        self,
+        columns: Sequence[Column],
+        names: int = 0,
+        needed: int | None = None,
+        remarks: Sequence[str] = (),
+        dim: Sequence[bool] = (),
+    ) -> Iterator[RenderableType]:
+        """Lines of a table as `aligned` has it, and the columns that did not fit.
 
-    def fitting(self, columns: Sequence[Column], needed: int, reserve: int = 0) -> int:
+        The `needed` first ones, by default all, are there in any case.  `remarks` follow the
+        rows; those that are `dim` count for nothing.
+        """
+        longest = max((len(word) for remark in remarks for word in remark.split()), default=0)
+        reserve = longest + _GAP if remarks else 0
+        fit = self._fitting(columns, len(columns) if needed is None else needed, reserve)
+        headings, *rows = zip(*columns[:fit], strict=True)
+        heading, *lines = (line.rstrip("\n") for line in aligned(headings, rows, names))
+        yield Text(heading, style="bold" if self.styled else "", no_wrap=True)
+        edge = max(map(len, (heading, *lines))) + _GAP
+        for place, line in enumerate(lines):
+            remark = remarks[place] if remarks else ""
+            text = folded(line.ljust(edge) + remark, self.width, edge) if remark else line
+            style = "dim" if dim and dim[place] else ""
+            yield Text(text, style=style, no_wrap=True)
+        if fit < len(columns):
+            names_out = ", ".join(title for title, *_ in columns[fit:])
+            yield _indented(f"not shown at this width: {names_out}", style="dim")
+
+    def pairs(self, lines: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
+        """Labels and their words, which are folded where a terminal is narrow."""
+        known = [*lines]
+        edge = max((len(label) for label, _ in known), default=0) + 2 * _GAP
+        for label, words in known:
+            line = f"  {label}".ljust(edge) + words
+            yield Text(folded(line, self.width, edge), no_wrap=True, overflow="fold")
+
+    def _fitting(self, columns: Sequence[Column], needed: int, reserve: int) -> int:
         """How many of the columns fit: the `needed` first, and those after them that do.
 
-        `reserve` is the width that another column needs (columns of a line).
+        `reserve` is the width that remarks need (columns of a line).
         """
         left = self.width - reserve
         for place, column in enumerate(columns):
@@ -107,26 +133,22 @@ def _result(
     parts: list[RenderableType] = [*_headline(record, why=why), Text()]
     if record.rounds:
         parts += [Text("Runs", style="bold"), *_rounds(record, shape), Text()]
-    steps = _steps(record, shape)
-    if steps:
+    if steps := _steps(record, shape):
         parts += [Text("Steps", style="bold"), *steps, Text()]
-    minutes = _worst_minutes(record, shape)
-    if minutes is not None:
-        parts += [Text("Worst minutes", style="bold"), minutes, Text()]
+    if minutes := _worst_minutes(record, shape):
+        parts += [Text("Worst minutes", style="bold"), *minutes, Text()]
     if not whole:
-        return Group(*parts, _pairs([("result", str(path))]))
-    latency = _latency(record, shape)
-    kinds = _kinds(record, shape)
-    if kinds is not None:
+        return Group(*parts, *shape.pairs([("result", str(path))]))
+    if kinds := _kinds(record, shape):
         title = f"Kinds of {record.scenario.transaction.plural}{shown_where(record)}"
-        parts += [Text(title, style="bold"), kinds, Text()]
-    if latency is not None:
+        parts += [Text(title, style="bold"), *kinds, Text()]
+    if latency := _latency(record, shape):
         title = f"Latency{shown_where(record)} (ms, median of the runs)"
-        parts += [Text(title, style="bold"), latency, Text()]
+        parts += [Text(title, style="bold"), *latency, Text()]
     known = [(flag.word, flag.text) for flag in flags(record) if flag.level == "known"]
     if known:
-        parts += [Text("Notes on this result", style="bold"), _pairs(known), Text()]
-    parts += [Text("Provenance", style="bold"), _pairs(facts(record, path))]
+        parts += [Text("Notes on this result", style="bold"), *shape.pairs(known), Text()]
+    parts += [Text("Provenance", style="bold"), *shape.pairs(facts(record, path))]
     return Group(*parts)
 
 
@@ -226,17 +248,7 @@ def _rounds(record: Record, shape: _Shape) -> Iterator[RenderableType]:
         for round_, out in zip(record.rounds, dropped, strict=True)
     ]
     columns, needed = _round_columns(record)
-    longest = max((len(word) for remark in remarks for word in remark.split()), default=0)
-    fit = shape.fitting(columns, needed, longest + _GAP)
-    table = shape.table()
-    for title, *_ in columns[:fit]:
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", overflow="fold")
-    rows = list(zip(*columns[:fit], strict=True))[1:]
-    for cells, remark, out in zip(rows, remarks, dropped, strict=True):
-        table.add_row(*cells, remark, style="dim" if out else "")
-    yield table
-    yield from _left_out(columns[fit:])
+    yield from shape.table(columns, needed=needed, remarks=remarks, dim=dropped)
 
 
 def _round_columns(record: Record) -> tuple[list[Column], int]:
@@ -267,13 +279,6 @@ def _round_columns(record: Record) -> tuple[list[Column], int]:
     return [*needed, *alike, trials, *beside], len(needed)
 
 
-def _left_out(columns: Sequence[Column]) -> Iterator[RenderableType]:
-    """Name the columns for which the terminal is too narrow."""
-    if columns:
-        names = ", ".join(title for title, *_ in columns)
-        yield _indented(f"not shown at this width: {names}", style="dim")
-
-
 def _steps(record: Record, shape: _Shape) -> list[RenderableType]:
     """A line for each step; nothing where there are none."""
     known = steps_of(record)
@@ -286,17 +291,11 @@ def _steps(record: Record, shape: _Shape) -> list[RenderableType]:
         metrics = (step.metrics[place] for step in known.steps)
         figures = (measured(metric.value, metric.unit, metric.half_width) for metric in metrics)
         columns.append((f"{title} {unit.partition(' ')[0]}", *figures))
-    fit = shape.fitting(columns, needed=2)
-    table = shape.table()
-    for place, (title, *_) in enumerate(columns[:fit]):
-        table.add_column(title, justify="right" if place else "left", no_wrap=True)
-    for row in list(zip(*columns[:fit], strict=True))[1:]:
-        table.add_row(*row)
-    return [table, *_left_out(columns[fit:])]
+    return [*shape.table(columns, names=1, needed=2)]
 
 
-def _worst_minutes(record: Record, shape: _Shape) -> Table | None:
-    """The worst minutes of all runs of a replay, the worst first; None without any."""
+def _worst_minutes(record: Record, shape: _Shape) -> list[RenderableType]:
+    """The worst minutes of all runs of a replay, the worst first; nothing without any."""
     known = [
         (round_.index, minute, part)
         for round_ in record.rounds
@@ -304,32 +303,31 @@ def _worst_minutes(record: Record, shape: _Shape) -> Table | None:
         for minute, part in enumerate(trial.parts, start=1)
         if part.attempted
     ]
-    if not known:
-        return None
     worst = sorted(known, key=lambda row: row[2].badness, reverse=True)[:_WORST_MINUTES]
     return _parts("minute", worst, shape)
 
 
-def _kinds(record: Record, shape: _Shape) -> Table | None:
-    """Each kind of transactions in the trial shown of each run; None where there is one."""
+def _kinds(record: Record, shape: _Shape) -> list[RenderableType]:
+    """Each kind of transactions in the trial shown of each run; nothing where there is one."""
     known = [
         (round_.index, KIND_NAMES[word], part)
         for round_ in record.rounds
         if round_.shown
         for word, part in round_.shown.kinds.items()
     ]
-    return _parts("kind", known, shape) if known else None
+    return _parts("kind", known, shape)
 
 
-def _parts(heading: str, rows: Sequence[tuple[int, object, Part]], shape: _Shape) -> Table:
-    table = shape.table()
-    for title in ("run", heading, "started", "completed", "late", "failed", "loss %", "p99 ms"):
-        table.add_column(title, justify="right", no_wrap=True)
+def _parts(
+    heading: str, rows: Sequence[tuple[int, object, Part]], shape: _Shape
+) -> list[RenderableType]:
+    titles = ("run", heading, "started", "completed", "late", "failed", "loss %", "p99 ms")
+    cells = []
     for run, name, part in rows:
         counts = (run, name, part.attempted, part.completed, part.late, part.failed)
         p99 = _NONE if part.p99_s is None else f"{1000 * part.p99_s:.2f}"
-        table.add_row(*map(str, counts), f"{100 * part.loss_ratio:.2f}", p99)
-    return table
+        cells.append((*map(str, counts), f"{100 * part.loss_ratio:.2f}", p99))
+    return [*shape.table([*zip(titles, *cells, strict=True)])] if cells else []
 
 
 def _value(round_: Round, metric: Metric) -> str:
@@ -366,27 +364,16 @@ def _remark(round_: Round, figure: Metric, *, dropped: bool) -> str:
     return "; ".join(remarks)
 
 
-def _latency(record: Record, shape: _Shape) -> Table | None:
-    by_stage = latencies(record)
-    if not by_stage:
-        return None
-    table = shape.table()
-    table.add_column("stage", no_wrap=True)
-    for column in PERCENTILES:
-        table.add_column(column, justify="right", no_wrap=True)
-    for stage, values in by_stage.items():
-        table.add_row(stage, *(f"{1000 * value:.2f}" for value in values))
-    return table
-
-
-def _pairs(lines: Iterable[tuple[str, str]]) -> Table:
-    """Labels and their words, which are folded where a terminal is narrow."""
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for label, value in lines:
-        table.add_row(Text(f"  {label}", style="dim"), Text(value))
-    return table
+def _latency(record: Record, shape: _Shape) -> list[RenderableType]:
+    rows = [
+        (stage, *(f"{1000 * value:.2f}" for value in values))
+        for stage, values in latencies(record).items()
+    ]
+    return (
+        [*shape.table([*zip(("stage", *PERCENTILES), *rows, strict=True)], names=1)]
+        if rows
+        else []
+    )
 
 
 def _indented(text: str, style: str = "") -> RenderableType:
