@@ -6,10 +6,12 @@ import argparse
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
+from typing import Literal
 
-from rich.console import Console
-from rich.table import Table
+from leaselab.report.width import write_table
 
 _OPTION = "--markdown"
 
@@ -33,12 +35,38 @@ def add_markdown(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def show(
-    tables: Sequence[Table], width: int, markdown: Path | None, lines: Sequence[str] = ()
-) -> None:
-    """Print tables and the lines below them; into a pipe nothing is folded: `width` columns."""
+@dataclass
+class Table:
+    """A table with what stands above and below it."""
+
+    title: str
+    caption: str = ""
+    headings: list[str] = field(default_factory=list)
+    rules: list[str] = field(default_factory=list)
+    """How Markdown aligns each column."""
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+
+    def add_column(self, heading: str, justify: Literal["left", "right"] = "left") -> None:
+        """Add a column; those of words come first."""
+        self.headings.append(heading)
+        self.rules.append("---" if justify == "left" else "---:")
+
+    def add_row(self, *cells: str) -> None:
+        """Add a row, with a cell for each column."""
+        self.rows.append(cells)
+
+    @property
+    def names(self) -> int:
+        """How many columns of words there are before the first of figures."""
+        return len([*takewhile("---".__eq__, self.rules)])
+
+
+def show(tables: Sequence[Table], markdown: Path | None, lines: Sequence[str] = ()) -> None:
+    """Print tables and the lines below them."""
     for table in tables:
-        Console(width=None if sys.stdout.isatty() else width).print(table)
+        print(table.title)
+        write_table(sys.stdout, table.headings, table.rows, table.names)
+        print(table.caption)
     for line in lines:
         print(line)
     if markdown is not None:
@@ -53,11 +81,11 @@ def as_markdown(
     command = shlex.join(["leaselab", "dev", "bench", name, *_without_file(arguments)])
     parts = [f"# Benchmark {name}", f"Made by `{command}`."]
     for table in tables:
-        headings = [_cell(column.header) for column in table.columns]
-        rules = ["---:" if column.justify == "right" else "---" for column in table.columns]
-        rows = zip(*(map(_cell, column.cells) for column in table.columns), strict=True)
-        parts += [str(text) for text in (table.title, table.caption) if text]
-        parts.append("\n".join(f"| {' | '.join(row)} |" for row in (headings, rules, *rows)))
+        rows = [[*map(_cell, row)] for row in (table.headings, *table.rows)]
+        parts += [text for text in (table.title, table.caption) if text]
+        parts.append(
+            "\n".join(f"| {' | '.join(row)} |" for row in (rows[0], table.rules, *rows[1:]))
+        )
     if lines:
         parts.append("\n".join(f"- {_cell(line)}" for line in lines))
     return "\n\n".join(parts) + "\n"
@@ -72,5 +100,5 @@ def _without_file(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-def _cell(text: object) -> str:
-    return " ".join(str(text).split()).replace("|", "\\|")
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -19,11 +19,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from benchmarks._duels import Cell
 from benchmarks._histories import COMMITS, DESIGNS, DROP, SWEEP_S, Kind, searched
-from benchmarks._shown import options_of, show
+from benchmarks._shown import Table, options_of, show
 
 SHIPPED, LAID_OUT = "leaselab bisect", "leaselab bisect --layouts 5"
 STEADY, DRIFTING = 0.0, 0.05
@@ -170,7 +168,7 @@ def _print(rows: Sequence[Row], markdown: Path | None, *, kept: bool) -> None:
             f"{row.steps:.0f}",
         )
     # In a pipe no cell is folded: the table is as wide as needed.
-    show([table], 150, markdown, ["kept" if kept else "missed"])
+    show([table], markdown, ["kept" if kept else "missed"])
 
 
 if __name__ == "__main__":

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.table import Table
 
 from benchmarks._anchored import Kind, history
-from benchmarks._shown import options_of, show
+from benchmarks._shown import Table, options_of, show
 from leaselab.analysis.detectors import Reading, Shift, shifts
 
 if TYPE_CHECKING:
@@ -253,7 +252,7 @@ def _print(rows: Sequence[Row], markdown: Path | None) -> None:
             "-" if row.creep_lost is None else f"{100 * row.creep_lost:.1f} %",
             {True: "yes", False: "no"}[row.kept] if row.wanted else "",
         )
-    show([table], 150, markdown)
+    show([table], markdown)
 
 
 if __name__ == "__main__":

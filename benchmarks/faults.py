@@ -16,10 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from benchmarks._packets import Faults, PacketWorld
-from benchmarks._shown import options_of, show
+from benchmarks._shown import Table, options_of, show
 from leaselab.analysis.credibility import (
     slow_afterwards,
     slow_replies,
@@ -354,7 +352,7 @@ def _print(rows: Sequence[Found], markdown: Path | None) -> None:
             f"{row.paused_s:.0f}",
             f"{row.highest:.2f}",
         )
-    show([table], 150, markdown)
+    show([table], markdown)
 
 
 def _counted(words: Mapping[str, int]) -> str:

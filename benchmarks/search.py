@@ -18,10 +18,9 @@ from dataclasses import asdict
 from typing import Any
 
 import msgspec
-from rich.table import Table
 
 from benchmarks._servers import WAIT_S, Cell, Overload, Shape
-from benchmarks._shown import options_of, show
+from benchmarks._shown import Table, options_of, show
 from benchmarks._sweeps import ALGORITHMS, PROCEDURE, Row, simulate
 from benchmarks._verdict import Comparison, Verdict, compare, judge
 
@@ -151,7 +150,7 @@ def _print(
     )
     table.add_column("cell")
     for name in tables[comparisons[0].cell]:
-        table.add_column(f"{name}\ns trials bias RMSE", justify="right")
+        table.add_column(f"{name} s trials bias RMSE", justify="right")
     table.add_column("s/bisection", justify="right")
     table.add_column("RMSE excess", justify="right")
     table.add_column("covers %", justify="right")
@@ -173,7 +172,7 @@ def _print(
         f"{'kept  ' if verdict.kept else 'MISSED'} {verdict.promise}: {verdict.found}"
         for verdict in verdicts
     ]
-    show([table], 190, options.markdown, lines)
+    show([table], options.markdown, lines)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,8 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
 
-from benchmarks._shown import options_of, show
+from benchmarks._shown import Table, options_of, show
 from leaselab.analysis.ratio import Runs, differs
 from leaselab.analysis.steadiness import unsteady
 from leaselab.analysis.summary import metrics_of
@@ -216,7 +215,7 @@ def _print(rows: Sequence[Row], options: argparse.Namespace) -> None:
             f"{row.found:.1f}",
             "yes" if row.kept else "MISSED",
         )
-    show([table], 120, options.markdown)
+    show([table], options.markdown)
 
 
 if __name__ == "__main__":

@@ -19,11 +19,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from rich.table import Table
-
 from benchmarks._duels import Cell, Design, Ended, compared
 from benchmarks._servers import Shape
-from benchmarks._shown import options_of, show
+from benchmarks._shown import Table, options_of, show
 from leaselab.analysis.duel import Answer
 
 DROP = 0.03
@@ -224,7 +222,7 @@ def main(argv: Sequence[str]) -> int:
     else:
         tables = [_designs(rows, options.pairs)] if rows else []
         tables += [_worlds(others, options.pairs)] if others else []
-        show(tables, 180, options.markdown, ["kept" if kept else "missed"])
+        show(tables, options.markdown, ["kept" if kept else "missed"])
     return OK if kept else MISSED
 
 

@@ -2,8 +2,7 @@
 
 import sys
 
-from benchmarks._shown import show
-from rich.table import Table
+from benchmarks._shown import Table, show
 
 
 def test_tables_are_written_as_they_were_printed_with_their_command(
@@ -14,10 +13,9 @@ def test_tables_are_written_as_they_were_printed_with_their_command(
     monkeypatch.setattr(sys, "argv", ["/x/benchmarks/search.py", *arguments])
     table = Table(title="runs", caption="times in hours")
     table.add_column("lab")
-    table.add_column("queue\nmedian", justify="right")
+    table.add_column("queue median", justify="right")
     table.add_row("a|b", "1.5")
-    other = Table("another")
-    show([table, other], 80, path, ["kept", "missed: 2"])
+    show([table], path, ["kept", "missed: 2"])
     printed = capsys.readouterr().out
     assert "1.5" in printed
     assert printed.endswith("kept\nmissed: 2\n")
@@ -25,6 +23,5 @@ def test_tables_are_written_as_they_were_printed_with_their_command(
         "# Benchmark search\n\nMade by `leaselab dev bench search --runs 2 --cells 'a*'`.\n\n"
         "runs\n\ntimes in hours\n\n"
         "| lab | queue median |\n| --- | ---: |\n| a\\|b | 1.5 |\n\n"
-        "| another |\n| --- |\n\n"
         "- kept\n- missed: 2\n"
     )
