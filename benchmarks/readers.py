@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.checkout import checkout_root
 from leaselab.inputs.clients.file import read_clients
 from leaselab.inputs.clients.sources import Reader, read_source
@@ -25,7 +26,7 @@ from leaselab.inputs.queries.capture import Names, Read
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.of_zones import queries_of
 from leaselab.inputs.queries.zones import keep_zones, read_zone
-from leaselab.inputs.user_configuration import read_served, write_scenario
+from leaselab.inputs.user_configuration import add_scenario, read_served
 
 OK, OVER = 0, 1
 _LINK_RAW = 101
@@ -196,9 +197,8 @@ def _leases(count: int) -> Iterable[bytes]:
 
 def _read_served(path: Path) -> object:
     """Read it, and keep the scenario that it makes."""
-    scenarios = path.parent / "scenarios"
-    scenarios.symlink_to(checkout_root() / "scenarios")
-    return write_scenario(read_served(path), path, scenarios)
+    (path.parent / "scenarios").symlink_to(checkout_root() / "scenarios")
+    return add_scenario(read_served(path), path, Catalogue(path.parent))
 
 
 def _read_named(path: Path) -> object:

@@ -14,11 +14,12 @@ from pathlib import Path
 from tests.cases import DATA, cases_of, filled, renew
 from tests.own_cases import refusal
 
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.inputs.advice import Given, advise
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[1]
-SCENARIOS = ROOT / "scenarios"
+CATALOGUE = Catalogue(ROOT)
 CASES = "advice/kea"
 QUIET = {"loggers": [{"name": "kea-dhcp4", "severity": "WARN"}]}
 POOL = {"pools": [{"pool": "192.0.2.1 - 192.0.2.100"}]}
@@ -60,7 +61,7 @@ def facts_of(_case, row, places, folder):
     else:
         file.write_text(filled(places["text"], row), encoding="utf-8")
     try:
-        advised = advise(file, SCENARIOS, _given(places, row))
+        advised = advise(file, CATALOGUE, _given(places, row))
     except LeaselabError as error:
         refused = error
     else:

@@ -33,7 +33,7 @@ from tests.past import fought, name_of
 
 from leaselab.analysis.summary import metrics_of
 from leaselab.archive.ident import new_id
-from leaselab.catalog.catalogue import load_scenarios
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.bench import Bench
 from leaselab.model.moment import timestamp
@@ -78,7 +78,7 @@ IN_TURN = (
 )
 RELEASED = "v4-long-run-renewed"
 _KEPT = KeptConfig("config/kea-dhcp.conf", "1" * 64)
-_SCENARIOS = Path(__file__).parents[1] / "scenarios"
+_CATALOGUE = Catalogue(Path(__file__).parents[1])
 _RATES = {
     "mysql": 520.0,
     "postgresql": 760.0,
@@ -123,7 +123,7 @@ def lab_archive(root: Path, names: Sequence[str] = SCENARIOS, builds: int = BUIL
     `names` are its scenarios, with `SLOWER` and `STEADY` among them; `builds` is their number.
     """
     since = builds * SINCE // BUILDS
-    scenarios = load_scenarios(_SCENARIOS)
+    scenarios = _CATALOGUE.scenarios
     chance = random.Random(35)  # noqa: S311  # a simulation
 
     def record(
@@ -180,7 +180,7 @@ def release_archive(root: Path) -> None:
     Each scenario was measured with all in turn; `RELEASED` with the newest alone, `v4-memfile`
     once more with it, another day.
     """
-    scenarios = load_scenarios(_SCENARIOS)
+    scenarios = _CATALOGUE.scenarios
     chance = random.Random(7)  # noqa: S311  # a simulation
     for place, name in enumerate(IN_TURN):
         points = []

@@ -11,7 +11,7 @@ import gzip
 import hashlib
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import cache
@@ -20,7 +20,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace as replaced
 from tests.bench_document import DOCUMENT, host
+from tests.build_record import ANSWER
 from tests.dns import PROOF
 from tests.examples import CONFIG, START, example_round, example_trial
 from tests.inventories import parsed
@@ -28,7 +30,6 @@ from tests.inventories import parsed
 from leaselab.archive.store import Store
 from leaselab.catalog import catalogue
 from leaselab.catalog.checkout import checkout_root
-from leaselab.cli import advise, bisect, calibrate, duel, generators, resume, run
 from leaselab.lab.bench import benches
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.lab.hosts.transport import Completed
@@ -42,8 +43,14 @@ from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.replay import Replay
 from leaselab.model.record import Round
-from leaselab.run import hunt, measurement, preparation, workplace
+from leaselab.report.site import site
+from leaselab.run import workshop
 from leaselab.run.duel import DuelRounds
+from leaselab.run.experiment import Ended
+from leaselab.run.instruments import Instruments
+from leaselab.run.measurement import Measurement
+from leaselab.run.preparation import LeasedBench, build_log
+from leaselab.run.workshop import Workshop
 
 ENVIRONMENT = DOCUMENT["environment"]
 BROKEN = "src/dhcp.c:7:1: error: expected ';'"
@@ -56,13 +63,19 @@ LISTING = {
     "dhcp_partner": {"hosts": ["two"]},
     "builder": {"hosts": ["sut"]},
 }
-_LOAD = catalogue.load_families
-_CONFIG_SHA256 = hashlib.sha256(CONFIG.encode()).hexdigest()
+_LOAD, _WRITE = catalogue.load_families, site.write_site
+CONFIG_SHA256 = hashlib.sha256(CONFIG.encode()).hexdigest()
 
 
-class Lab:
+class Lab(Workshop):
     """What the hosts would do; names of points are scenarios, or the hashes of commits."""
 
+    build_fault: BaseException | None = None
+    """What is raised as any commit is built."""
+    lays_out = True
+    """Whether a layout that is asked for is that of the build."""
+    draws = False
+    """Whether the report is written after a command; it takes a second."""
     off: Sequence[float] = ()
     """By how much B differs in each duel of a server with itself (ratio)."""
 
@@ -105,44 +118,16 @@ class Lab:
         self.procedures: list[Any] = []
         """Of what was deployed, in that order."""
         self._sources: dict[str, Any] = {}
+        self._builds: dict[str, tuple[str, int]] = {}
         (self.checkout / ".leaselab").mkdir(parents=True)
         for name in ("scenarios", "roles", "ansible", "ansible.cfg", "inventory"):
             (self.checkout / name).symlink_to(checkout_root() / name)
-        self._log = folder / "build.log.gz"
-        self._log.write_bytes(gzip.compress(b"the whole log"))
         self._families = dict(_families((checkout_root() / "scenarios").resolve()))
-        self._settle(folder, monkeypatch)
+        monkeypatch.setattr(workshop, "LAB", self)
         monkeypatch.setenv("LEASELAB_ROOT", str(self.checkout))
         monkeypatch.setenv("LEASELAB_RESULTS", str(self.results))
         monkeypatch.setattr(benches, "read_inventory", self._inventory)
-        monkeypatch.setattr(workplace, "leased", self._leased)
-        monkeypatch.setattr(resume, "leased", lambda *_: nullcontext(_Lease()))
-        for name, double in (
-            ("prepare", self._prepare),
-            ("build_commit", self._build),
-            ("build_log", lambda _: self._log),
-            ("deploy", self._deploy),
-        ):
-            monkeypatch.setattr(workplace, name, double)
-        for module in (workplace, resume):
-            monkeypatch.setattr(module, "give_back", self._give_back)
-        for name, double in (
-            ("connect", lambda access: nullcontext(_Connection(access))),
-            ("check_tuned", lambda *_: None),
-            ("placed", lambda bench, *_: bench),
-            ("stop_traffic", lambda _: None),
-            ("watching", lambda *_: nullcontext()),
-            ("Servers", _Servers),
-            ("Point", self._point),
-            ("DuelRounds", lambda points, _: _DuelRounds(points)),
-        ):
-            monkeypatch.setattr(measurement, name, double)
-
-    def _settle(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        for module in (run, hunt, duel):
-            monkeypatch.setattr(module, "source_folder", lambda: folder / "sources")
-        for module in (advise, run, resume, bisect, duel, calibrate, generators):
-            monkeypatch.setattr(module, "report_after", lambda _: None)
+        monkeypatch.setattr(site, "write_site", self._report)
         # They are read for each scenario and each procedure, and a test changes none.
         monkeypatch.setattr(catalogue, "load_families", self._families_of)
         # By the id, which has random digits, duels would end by chance.
@@ -167,25 +152,24 @@ class Lab:
 
     def set_option(self, name: str, option: str, value: Any) -> None:
         """Have a scenario ask this of its server."""
-        for family in self._families.values():
-            if name in family.scenarios:
-                known = family.scenarios[name]
-                options = {**known.server.options, option: value}
-                server = msgspec.structs.replace(known.server, options=options)
-                changed = msgspec.structs.replace(known, server=server)
-                self._families[family.name] = replace(
-                    family, scenarios={**family.scenarios, name: changed}
-                )
+
+        def changed(known: Any) -> Any:
+            options = {**known.server.options, option: value}
+            return replaced(known, server=replaced(known.server, options=options))
+
+        self._change({name}, changed)
 
     def measure_with(self, generator: str, *names: str) -> None:
         """Have scenarios measured with another generator."""
-        for family in self._families.values():
-            for name in family.scenarios.keys() & set(names):
-                scenario = msgspec.structs.replace(family.scenarios[name], generator=generator)
-                self._families[family.name] = replace(
-                    self._families[family.name],
-                    scenarios={**self._families[family.name].scenarios, name: scenario},
-                )
+        self._change(set(names), lambda known: replaced(known, generator=generator))
+
+    def _change(self, names: Set[str], changed: Callable[[Any], Any]) -> None:
+        for key, family in self._families.items():
+            scenarios = {
+                name: changed(known) if name in names else known
+                for name, known in family.scenarios.items()
+            }
+            self._families[key] = replace(family, scenarios=scenarios)
 
     def _families_of(self, folder: Path) -> Any:
         """Those of the catalogue, which a test may have changed, or of users' files."""
@@ -203,33 +187,69 @@ class Lab:
             listing["_meta"]["hostvars"]["sut"]["leaselab_lab"] = self.made_by
         return parsed(path, listing)
 
-    def _leased(self, inventory: Any, _purpose: str) -> Any:
-        return nullcontext(preparation.LeasedBench(inventory, _Lease()))
+    def _report(self, store: Store, folder: Path, *asked: Any, **given: Any) -> Path:
+        draws = self.draws or asked
+        return _WRITE(store, folder, *asked, **given) if draws else folder
 
-    def _prepare(self, _bench: Any, distribution: str, *, full: bool) -> str:
+    def hold(self, *_: Any) -> Any:
+        """Hold a bench that nobody else wants."""
+        return nullcontext(_Lease())
+
+    def lease(self, inventory: Any, _purpose: str) -> Any:
+        """Lease it likewise."""
+        return nullcontext(LeasedBench(inventory, _Lease()))
+
+    def connect(self, parts: Any, _listener: Any) -> Any:
+        """Connect hosts that have a file each: the configuration of what is deployed."""
+        return nullcontext(_Instruments(_connections(parts[0].bench), self))
+
+    def prepare(self, _bench: Any, distribution: str, *, full: bool) -> str:
+        """Note the release; keep the environment, and return it."""
         assert full in (True, False)
         self.prepared.append(distribution)
-        return self._environment_of(distribution)
+        environment = self._environment_of(distribution)
+        place = self.checkout / ".leaselab" / "provisioned" / self.bench
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(environment)
+        return environment
 
     def _environment_of(self, distribution: str) -> str:
         """Facts of hosts name their release, and so does the environment."""
         return f"{self.environment}{distribution}"
 
-    def _give_back(self, _bench: Any) -> None:
+    def tune(self, scenario: Any, bench: Any, procedure: Any, key: str) -> Bench:
+        """Tune what was deployed; the same bench."""
+        chosen: Any = {"generator_build": "", "distribution": "", "full": True, "keep": ()}
+        return self.deploy(scenario, bench, procedure, key, **chosen, places=(1,))[0]
+
+    def give_back(self, _bench: Any) -> None:
+        """Note that it was asked for."""
         self.deployed.append("hosts given back")
 
-    def _build(
-        self, server: str, commit: Any, files: Path, *_: Any, layout: int
-    ) -> dict[str, str]:
+    def build(self, server: str, commit: Any, files: Path, *_: Any, layout: int = 0) -> str:
+        """Note the build, and keep its log where it fails."""
         assert server in ("kea", "bind9", "dnsmasq", "flame")
         assert files.name == f"{commit.tree}.tar"
         self._sources[commit.hash] = json.loads(json.dumps(asdict(commit)))
         self.built.append(commit.hash)
+        if self.build_fault is not None:
+            raise self.build_fault
         if commit.hash in self.broken:
+            build_log(commit).parent.mkdir(parents=True, exist_ok=True)
+            build_log(commit).write_bytes(gzip.compress(b"the whole log"))
             raise server_broken(self.complaint, where="sut")
-        return {"key": f"key of {commit.hash}" + f" laid out {layout}" * bool(layout)}
+        laid_out = layout if self.lays_out else 0
+        key = hashlib.sha256(f"{commit.hash} {laid_out}".encode()).hexdigest()[:24]
+        self._builds[key] = commit.hash, laid_out
+        source = self._sources[commit.hash]
+        record = {**ANSWER, "key": key, "prefix": f"/opt/leaselab/builds/{key}"}
+        record |= {"source": source, "commit": commit.hash, "tree": commit.tree}
+        place = self.checkout / ".leaselab" / "builds" / key
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "build.json").write_text(json.dumps(record))
+        return key
 
-    def _deploy(
+    def deploy(
         self,
         scenario: Any,
         bench: Any,
@@ -242,13 +262,13 @@ class Lab:
         keep: Sequence[str],
         places: Sequence[int],
     ) -> list[Bench]:
+        """Return benches as the role would describe them, and note what was asked for."""
         assert full in (True, False)
         name = scenario.name
         self.asked.append(places)
         self.kept.append(tuple(keep))
         assert len(keep) <= self.places * len(self.deployed)
-        commit, _, layout = key.removeprefix("key of ").partition(" laid out ")
-        commit = commit or None
+        commit, layout = self._builds.get(key, (None, 0))
         self.deployed.append(commit or name)
         self.procedures.append(procedure)
         for broken in (commit or name, scenario.generator):
@@ -264,21 +284,21 @@ class Lab:
         }
         document["generator"] |= {"name": scenario.generator}
         if generator_build:
-            settings = {"commit": generator_build.removeprefix("key of "), "proof": PROOF}
+            settings = {"commit": self._builds[generator_build][0], "proof": PROOF}
             source = self._sources[settings["commit"]]
             build = {"key": generator_build, "source": source}
             document["generator"] |= {"settings": settings, "build": build}
         document["hosts"]["server"]["facts"] |= self.facts
         server = document["servers"]["server"]
         server |= {
-            "config_sha256": _CONFIG_SHA256,
+            "config_sha256": CONFIG_SHA256,
             "variant": f"{name} {key}",
             "commit": commit,
             "version": self.version,
             **self.server,
         }
         if commit:
-            options = {"layout": int(layout)} if layout else {}
+            options = {"layout": layout} if layout else {}
             server["build"] = {"key": key, "source": self._sources[commit], "options": options}
         if scenario.partner:
             document["hosts"]["partner"] = host("two", "198.18.0.20")
@@ -294,9 +314,6 @@ class Lab:
         if place > 1:
             there["servers"]["server"]["variant"] += "-at2"
         return there
-
-    def _point(self, method: Any, trials: Any, *others: Any) -> Point:
-        return _Point(method, trials, *others, lab=self)
 
     def round(self, point: Point, index: int) -> Round:
         """Return a made-up round of a point, or raise what a test wants."""
@@ -364,10 +381,66 @@ def _families(folder: Path) -> Any:
     return _LOAD(folder)
 
 
+class Failing(Workshop):
+    """Hosts on which no round is made: each raises the next of some errors."""
+
+    def __init__(self, *errors: LeaselabError, text: str = CONFIG) -> None:
+        """`text` is the configuration that is deployed."""
+        self.errors, self.text = [*errors], text
+        self.seen: list[Bench] = []
+
+    def connect(self, parts: Any, _listener: Any) -> Any:
+        """Connect hosts that have the configuration."""
+        return nullcontext(_Instruments(_connections(parts[0].bench, self.text), self))
+
+    def round(self, point: Point, _: int) -> Round:
+        """Note the bench, and fail."""
+        self.seen.append(point.trials.bench)
+        raise self.errors.pop(0)
+
+    def finish(self, store: Store, running: Any) -> list[Ended]:
+        """Measure what is begun on them."""
+        shown: Any = lambda *_: nullcontext(lambda *_, **__: None)  # noqa: E731
+        lease: Any = _Lease()
+        return Measurement(store, store.root, shown, lease, self).finish([running])
+
+
+def _connections(bench: Bench, text: str = CONFIG) -> Any:
+    return {role: _Connection(host.access, text) for role, host in bench.hosts.items()}
+
+
+class _Instruments(Instruments):
+    """Hosts that are not there: nothing is watched, and rounds are made up."""
+
+    def __init__(self, hosts: Any, lab: Lab | Failing) -> None:
+        super().__init__(hosts)
+        self.lab = lab
+
+    def watching(self, _: Any) -> Any:
+        return nullcontext()
+
+    def clear(self, _: Any) -> None:
+        pass
+
+    def point(self, *given: Any) -> Point:
+        made = super().point(*given)
+        return _Point(*(getattr(made, name) for name in _PARTS), lab=self.lab)
+
+    def trials(self, *given: Any) -> Any:
+        made = super().trials(*given)
+        return replace(made, server=_Servers())
+
+    def duel(self, points: Any, _: Any) -> DuelRounds:
+        return _DuelRounds(points)
+
+
+_PARTS = ("method", "trials", "hold", "recorder", "listener", "pending")
+
+
 class _Point(Point):
     """A point whose rounds are made up; it is not confirmed."""
 
-    def __init__(self, *parts: Any, lab: Lab) -> None:
+    def __init__(self, *parts: Any, lab: Lab | Failing) -> None:
         self._lab = lab
         super().__init__(*parts)
 
@@ -404,13 +477,13 @@ class _DuelRounds(DuelRounds):
 class _Connection:
     """A host that has one file: the configuration of whatever is deployed."""
 
-    def __init__(self, access: Any) -> None:
-        self.access = access
+    def __init__(self, access: Any, text: str) -> None:
+        self.access, self._text = access, text
 
     def run(self, argv: list[str], *, timeout_s: float) -> Completed:
         assert argv[0] == "cat"
         assert timeout_s > 0
-        return Completed(0, CONFIG.encode(), "")
+        return Completed(0, self._text.encode(), "")
 
 
 class _Lease:
@@ -426,14 +499,7 @@ class _Lease:
 
 
 class _Servers:
-    def __init__(self, by_role: Any, *, pair: bool = False) -> None:
-        assert "server" in by_role
-        assert not pair or "partner" in by_role
-
-        self.braked = 0.0
-
-    def clear(self) -> None:
-        pass
+    braked = 0.0
 
     def brake(self, share: float) -> None:
         self.braked = share

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.catalog.catalogue import find_procedure, find_scenario
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.roles import resolved
-from leaselab.inputs.user_configuration import read_served, write_scenario
+from leaselab.inputs.user_configuration import add_scenario, read_served
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 
@@ -35,13 +35,13 @@ def clients_of(own, folder):
 
 
 def catalogue_in(folder):
-    """A copy of the catalogue of scenarios in a folder."""
-    return shutil.copytree(DATA.parents[2] / "scenarios", folder / "scenarios")
+    """A catalogue of its own, with copies of all scenarios, in a folder."""
+    shutil.copytree(DATA.parents[2] / "scenarios", folder / "scenarios")
+    return Catalogue(folder)
 
 
 def measurable(file, catalogue):
     """The scenario of a file, which the lab can measure."""
-    name = write_scenario(read_served(file), file, catalogue)
-    scenario = resolved(find_scenario(catalogue, name), "here")
-    check_fits(scenario, find_procedure(catalogue, name, {}))
+    scenario = resolved(add_scenario(read_served(file), file, catalogue), "here")
+    check_fits(scenario, catalogue.procedure_of(scenario, {}))
     return scenario

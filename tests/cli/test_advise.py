@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from tests.examples import MAX_RATES, START, archive_result, example_result
 from tests.made_up import RATE
 
-from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.main import main
-from leaselab.inputs.user_configuration import read_served, write_scenario
+from leaselab.inputs.user_configuration import add_scenario, read_served
 from leaselab.model.errors import lab_broken, server_broken
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment
@@ -311,8 +311,9 @@ class Measured:
     @property
     def scenario(self):
         """The scenario of the file as it is."""
-        scenarios = self.lab.checkout / "scenarios"
-        return write_scenario(read_served(self.file), self.file, scenarios)
+        return add_scenario(
+            read_served(self.file), self.file, Catalogue(self.lab.checkout)
+        ).name
 
     def advise(self, *words, code=0):
         assert main(["advise", str(self.file), *words]) == code
@@ -429,7 +430,7 @@ def test_what_cannot_be_measured_says_why(lab, tmp_path, capsys):
     assert {own["base"] for own in costs.values() if own["why"]} == {""}
     out = measured.advise("--measure", "--without", "hook:radius").out
     assert "in this file: not measured: who asks for the statistics" in out
-    scenario = find_scenario(lab.checkout / "scenarios", costs["one-thread"]["base"])
+    scenario = Catalogue(lab.checkout).find(costs["one-thread"]["base"])
     assert "without hook:radius, one-thread" in scenario.description
 
 

@@ -45,6 +45,27 @@ def refused(checkout, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--sequential", "--commit", "HEAD"], "--sequential works only with several"),
+        (["--sequential", "--anchor", "v1", "--commits", "a..b"], "--anchor and --sequential"),
+        (["v4-dnsmasq", "v4-memfile", "--commit", "HEAD"], "scenarios of one server"),
+        (["--every", "2", "--commit", "HEAD"], "--every works only with --commits A..B"),
+        (["--commit", "HEAD", "--set", "rounds=1", "--set", "trim=1"], "trim"),
+        ([], "--repo needs --commit"),
+    ],
+)
+def test_what_the_words_decide_is_refused_before_a_repository_or_ansible_is_asked(
+    refused, monkeypatch, words, said
+):
+    def never(path):
+        raise AssertionError(f"{path} was read")
+
+    monkeypatch.setattr(benches, "read_inventory", never)
+    assert said in refused("run", *words, "--repo", "nowhere")
+
+
 def family(checkout, old, new):
     path = checkout / "scenarios" / "memfile.yml"
     text = path.read_text(encoding="utf-8")

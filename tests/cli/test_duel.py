@@ -209,6 +209,18 @@ def test_longer_trials_are_fewer_rounds_and_not_more_time(lab, place):
     }
 
 
+def test_a_kept_build_is_measured_without_its_repository(lab, place):
+    assert live(place, "v1.0", "main") == 0
+    builds = lab.checkout / ".leaselab" / "builds"
+    records = {path: path.read_text() for path in builds.glob("*/build.json")}
+    key = next(path.parent.name for path, text in records.items() if of(place, "main") in text)
+    lab.forget()
+    command = ["compare", f"build:{key}", "package", "--live", "--scenario", "v4-memfile"]
+    assert main(command) == 0
+    assert lab.built == []
+    assert lab.deployed == [of(place, "main"), "v4-memfile"]
+
+
 @pytest.mark.parametrize(("rate", "code"), [(1, 0), (0.95, 1)])
 def test_a_duel_that_was_interrupted_is_resumed_to_the_same_end(lab, place, capsys, rate, code):
     """Its verdict, exit code and next commands are those that it has uninterrupted."""

@@ -9,7 +9,7 @@ from tests.inventories import parsed
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
 from leaselab.catalog.checkout import checkout_root
-from leaselab.cli import check, hold, lab, resume
+from leaselab.cli import check, hold, lab
 from leaselab.cli.main import main
 from leaselab.lab.bench import benches, lease
 from leaselab.lab.bench.lease import command_file, write_hold
@@ -17,7 +17,7 @@ from leaselab.lab.bench.lock import Hold, ask, new_hold, status
 from leaselab.lab.hosts import boot
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import IN_USE, lab_broken
-from leaselab.run import preparation, recovery
+from leaselab.run import preparation, recovery, workshop
 from leaselab.run.recovery import Switched
 
 GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
@@ -330,11 +330,12 @@ class TestResume:
         running.close()
         bench.seen = []
 
-        def finish(*_, **__):
-            bench.seen.append(set(bench.dead))
-            raise lab_broken("as far as this test goes")
+        class Unconnected(workshop.Workshop):
+            def connect(self, *_):
+                bench.seen.append(set(bench.dead))
+                raise lab_broken("as far as this test goes")
 
-        monkeypatch.setattr(resume, "finish", finish)
+        monkeypatch.setattr(workshop, "LAB", Unconnected())
         return running.id
 
     def test_a_dead_host_is_left_dead_unless_it_is_asked_for(self, bench, sweep):

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.progress import progress
 from leaselab.model.errors import invalid_measurement, lab_broken
@@ -18,15 +18,16 @@ WHY = "there is no profile: perf may not sample here"
 @pytest.fixture
 def session(lab):
     inventory = inventory_of(argparse.Namespace(inventory=None, bench=None))
-    session = Session(lab.store, inventory, {"name": "fixed-load", "rate": 300}, show=progress)
+    catalogue, asked = Catalogue(lab.checkout), {"name": "fixed-load", "rate": 300}
+    session = Session(lab.store, inventory, catalogue, asked, show=progress)
     with session.leased("a test"):
         yield session
 
 
 @pytest.fixture
 def two(lab):
-    folder = lab.checkout / "scenarios"
-    return [Task(find_scenario(folder, name)) for name in ("v4-memfile", "v4-memfile-mt")]
+    catalogue = Catalogue(lab.checkout)
+    return [Task(catalogue.find(name)) for name in ("v4-memfile", "v4-memfile-mt")]
 
 
 def made(lab):

@@ -8,7 +8,8 @@ import pytest
 from tests.made_up import Lab
 from tests.repositories import commit, make_repository
 
-from leaselab.catalog.catalogue import OWN, find_scenario
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.kept_scenarios import OWN
 from leaselab.cli.main import main
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.load import Asked, with_queries
@@ -189,9 +190,9 @@ def test_two_commits_are_compared_with_queries(lab, file, tmp_path):
 
 
 def test_a_recursor_is_asked_whatever_the_names_are(lab, file):
-    folder, queries = lab.checkout / "scenarios", read_queries(Path(file("q.txt", OUTSIDE)))
-    made = with_queries(folder, "unbound-recursive-mixed", queries, Asked())
-    scenario = find_scenario(folder, made.name)
+    catalogue, queries = Catalogue(lab.checkout), read_queries(Path(file("q.txt", OUTSIDE)))
+    scenario = catalogue.find("unbound-recursive-mixed")
+    scenario = with_queries(catalogue, scenario, queries, Asked()).scenario
     assert (scenario.load["queries"], scenario.support.kind) == (4, "nsd")
 
 

@@ -1,16 +1,16 @@
 """``leaselab rerun``: what would not be a repetition is refused."""
 
+import shutil
+
 import pytest
 from msgspec.structs import replace
 from tests.examples import archive_result, built, edited, example_result
 from tests.inventories import local_lab
 from tests.repositories import commit, make_repository
 
-from leaselab.cli import bench_options, rerun
+from leaselab.cli import bench_options
 from leaselab.cli.main import main
-from leaselab.model.errors import LeaselabError
 from leaselab.model.record import Generator
-from leaselab.run import workplace
 
 FAILED = {"word": "build-failed", "text": "error: expected ';'"}
 TUNED = {"name": "mysql", "version": "11.8.6", "variables": {"flush": "2"}}
@@ -68,12 +68,13 @@ def live(place):
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_a_result_of_a_layout_is_measured_again_in_it(lab, place, monkeypatch, kept):
+def test_a_result_of_a_layout_is_measured_again_in_it(lab, place, kept):
     assert main([*live(place), "--layouts", "2"]) == 0
     before = lab.store.load("last")
     assert before.layout == 2
     lab.forget()
-    monkeypatch.setattr(rerun, "is_kept", lambda _: kept)
+    if not kept:
+        shutil.rmtree(lab.checkout / ".leaselab" / "builds")
     assert main(["rerun", before.id]) == 0
     again = [lab.store.load(ref) for ref in ("last~1", "last")]
     assert [record.layout for record in again] == [2, 2]
@@ -83,12 +84,11 @@ def test_a_result_of_a_layout_is_measured_again_in_it(lab, place, monkeypatch, k
     assert {record.id for record in again} == {*again[0].experiment.points}
 
 
-def test_a_server_that_is_deployed_in_another_layout_is_refused(
-    lab, place, monkeypatch, capsys
-):
+def test_a_server_that_is_deployed_in_another_layout_is_refused(lab, place, capsys):
     assert main([*live(place), "--layouts", "2"]) == 0
+    shutil.rmtree(lab.checkout / ".leaselab" / "builds")
     lab.forget()
-    monkeypatch.setattr(workplace, "build_commit", lambda *of, **_: lab._build(*of, layout=0))
+    lab.lays_out = False
     assert main(["rerun", "last"]) == 2
     assert "another way now: layout (found 0, wanted 2)" in capsys.readouterr().err
     assert lab.rounds == []
@@ -109,9 +109,11 @@ def test_a_result_that_knows_no_way_to_its_hosts_is_measured_with_the_inventory_
     assert asked == [measured.store.load("last").bench.name]
 
 
-def test_an_inventory_that_is_not_of_this_checkout_is_to_be_named():
-    with pytest.raises(LeaselabError, match=r"no rack9 in this checkout.*name it with -i"):
-        rerun._inventory("rack9", "last")
+def test_an_inventory_that_is_not_of_this_checkout_is_to_be_named(measured, capsys):
+    (measured.checkout / "inventory").unlink()
+    assert main(["rerun", "last"]) == 2
+    wanted = "no inventory/docker in this checkout); name it with -i"
+    assert wanted in capsys.readouterr().err
 
 
 def test_a_commit_that_did_not_build_is_refused_with_the_way_to_build_it(lab, capsys):

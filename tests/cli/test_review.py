@@ -5,18 +5,17 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from tests.made_up import Lab
+from tests.made_up import RATE, Lab
 from tests.past import copied, fought, past
 from tests.repositories import commit, make_repository
 
 from leaselab.analysis.history import State
-from leaselab.analysis.verdict import compare
 from leaselab.archive.store import Store
-from leaselab.cli import bench_options, review
+from leaselab.cli import bench_options
 from leaselab.cli.main import main
 from leaselab.model.errors import Outcome, lab_broken, server_broken
 from leaselab.report.review import review_of
-from leaselab.run.contest import DuelResult
+from leaselab.run.confirmation import Confirmation
 
 STEP = [1.02] * 14 + [0.97] * 8
 
@@ -100,8 +99,8 @@ class Duels:
         self.asked, self.benches = [], []
         self.error = None
 
-    def __call__(self, _args, _store, inventory, series, change):
-        self.benches.append(inventory)
+    def duel(self, bench, series, change):
+        self.benches.append(bench)
         self.asked.append((series.scenario, change.before.commit, change.after.commit))
         if self.error is not None:
             raise self.error
@@ -112,7 +111,11 @@ class Duels:
 @pytest.fixture
 def duels(own, tmp_path, monkeypatch):
     result = Duels(tmp_path, 0.95, own)
-    monkeypatch.setattr(review, "_duel", result)
+
+    def duel(confirmation, series, change):
+        return result.duel(confirmation.benches[series.bench], series, change)
+
+    monkeypatch.setattr(Confirmation, "duel", duel)
     return result
 
 
@@ -165,15 +168,19 @@ def test_a_commit_that_does_not_build_any_more_leaves_it_suspected_and_is_said(d
 def test_what_cannot_be_measured_again_here_is_said(own, tmp_path):
     (series,) = review_of(Store(tmp_path)).series
     (change,) = series.changes
-    cannot = review._cannot
-    assert cannot(series, change, {"docker", "rack1"}) == ""
-    assert "it is of bench docker" in cannot(series, change, {"rack1"})
+
+    def cannot(series, change, *benches):
+        known = dict.fromkeys(benches)
+        return Confirmation(None, None, known, None).obstacle(series, change)
+
+    assert cannot(series, change, "docker", "rack1") == ""
+    assert "it is of bench docker" in cannot(series, change, "rack1")
     package = replace(change, before=replace(change.before, commit=None))
-    assert "only what is built from a commit" in cannot(series, package, {"docker"})
+    assert "only what is built from a commit" in cannot(series, package, "docker")
     fought(tmp_path, own[13], own[14], 0.99, noise=0.1)
     (series,) = review_of(Store(tmp_path)).series
     assert series.changes[0].state is State.SUSPECTED
-    assert "could not tell" in cannot(series, series.changes[0], {"docker"})
+    assert "could not tell" in cannot(series, series.changes[0], "docker")
 
 
 def test_the_duel_is_of_the_commits_around_the_change_by_its_scenario(
@@ -182,19 +189,11 @@ def test_the_duel_is_of_the_commits_around_the_change_by_its_scenario(
     lab = Lab(tmp_path, monkeypatch)
     place = make_repository(tmp_path / "server")
     hashes = [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(len(STEP))]
-    records = past(lab.results, STEP, commits=hashes)
-    fights = []
-
-    def fight(session, first, second):
-        fights.append((first, second, session))
-        fought(lab.results, records[13], records[14], 0.95)
-        return DuelResult(compare(records[13], records[14]), ())
-
-    monkeypatch.setattr(review, "duel", fight)
-    assert main(["review", "--confirm", "--repo", str(place)]) == 1
-    ((first, second, session),) = fights
-    assert (first.commit.hash, second.commit.hash) == (hashes[13], hashes[14])
-    assert first.scenario.name == second.scenario.name == "v4-memfile"
-    assert session.procedure(first).name == "duel"
-    assert {first.commit.tree, second.commit.tree} <= session.files.keys()
-    assert "1 confirmed" in capsys.readouterr().out
+    past(lab.results, STEP, commits=hashes)
+    lab.rates[hashes[14]] = 0.95 * RATE
+    main(["review", "--confirm", "--no-profile", "--repo", str(place)])
+    assert lab.built == lab.measured == [hashes[13], hashes[14]]
+    assert {procedure.name for procedure in lab.procedures} == {"duel"}
+    (scenario,) = {row["scenario"] for row in lab.store.index.every("*")}
+    assert scenario == "v4-memfile"
+    assert capsys.readouterr().err.endswith(": slower\n")

@@ -5,19 +5,14 @@ import shutil
 from datetime import timedelta
 
 import pytest
-from tests.bench_document import DOCUMENT
 from tests.examples import START, archive_result, invalid_result
 from tests.made_up import RATE
 from tests.repositories import commit, make_repository
 
-from leaselab.catalog.catalogue import find_procedure
-from leaselab.catalog.checkout import checkout_root
-from leaselab.cli import resume, run, steps
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.commands import find
 from leaselab.cli.main import main
 from leaselab.cli.procedure_options import QUICK, procedure_overrides
-from leaselab.cli.report import report_after
-from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,
@@ -111,9 +106,8 @@ def test_points_that_take_turns_are_all_resumed_and_none_is_named(lab, capsys):
     assert printed.removeprefix("leaselab: interrupted; go on with: ./leaselab resume ") in left
 
 
-@pytest.mark.usefixtures("lab")
-def test_a_run_brings_the_report_up_to_date(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(run, "report_after", report_after)
+def test_a_run_brings_the_report_up_to_date(lab, tmp_path, capsys):
+    lab.draws = True
     for scenarios in (["v4-memfile"], ["v4-memfile-mt", "v6-memfile"]):
         assert main(["run", *scenarios, "--set", "rounds=1"]) == 0
         first = tmp_path / "results" / "report" / "index.html"
@@ -121,8 +115,8 @@ def test_a_run_brings_the_report_up_to_date(tmp_path, monkeypatch, capsys):
         assert all(name in first.read_text() for name in scenarios)
 
 
-def test_what_went_wrong_with_one_is_said_last(lab, monkeypatch, capsys):
-    monkeypatch.setattr(run, "report_after", report_after)
+def test_what_went_wrong_with_one_is_said_last(lab, capsys):
+    lab.draws = True
     lab.faults["v4-memfile", 2] = invalid_measurement("the generator is too slow")
     assert main(["run", "v4-memfile"]) == 3
     err = capsys.readouterr().err
@@ -130,19 +124,16 @@ def test_what_went_wrong_with_one_is_said_last(lab, monkeypatch, capsys):
     assert err.splitlines()[-1] == "leaselab: the generator is too slow"
 
 
-@pytest.mark.usefixtures("lab")
-def test_a_report_that_cannot_be_written_is_said_and_changes_no_outcome(
-    tmp_path, monkeypatch, capsys
-):
-    monkeypatch.setattr(run, "report_after", report_after)
+def test_a_report_that_cannot_be_written_is_said_and_changes_no_outcome(lab, tmp_path, capsys):
+    lab.draws = True
     (tmp_path / "results" / "report").mkdir(parents=True)
     (tmp_path / "results" / "report" / "mine.txt").write_text("mine", encoding="utf-8")
     assert main(["run", "v4-memfile"]) == 0
     assert "the report was not written: " in capsys.readouterr().err
 
 
-def test_of_a_report_without_a_result_nothing_is_said(lab, monkeypatch, capsys):
-    monkeypatch.setattr(run, "report_after", report_after)
+def test_of_a_report_without_a_result_nothing_is_said(lab, capsys):
+    lab.draws = True
     lab.faults["v4-memfile", 1] = KeyboardInterrupt()
     assert main(["run", "v4-memfile", "v6-memfile"]) == 130
     assert "report" not in capsys.readouterr().err
@@ -179,20 +170,12 @@ class TestShares:
             ("fixed-load", 500)
         ]
 
-    def test_tuning_for_a_sweep_knows_it(self, lab, tmp_path, monkeypatch):
+    def test_tuning_for_a_sweep_knows_it(self, lab, tmp_path):
         lab.rates["v4-memfile"] = 1000.0
-        main(["run", "v4-memfile", "--set", "rounds=1"])
-        asked = []
-
-        def tune(scenario, _bench, procedure, _key):
-            asked.append((scenario.name, procedure.rate))
-            return parse_bench(DOCUMENT, "bench.json")
-
-        monkeypatch.setattr(steps, "tune_hosts", tune)
-        monkeypatch.setattr(steps, "environment_of", lambda _: lab.environment)
-        options = ["--procedure", "fixed-load", "--set", "share=0.5"]
+        main(["run", "v4-memfile", "--runs", "1"])
+        options = ["--procedure", "fixed-load", "--share", "0.5"]
         assert main(["step", "tune", "v4-memfile", *options, "-o", str(tmp_path / "b")]) == 0
-        assert asked == [("v4-memfile", 500)]
+        assert lab.procedures[-1].rate == 500
 
     @pytest.mark.parametrize("changed", ["environment", "options"])
     def test_one_of_another_environment_or_other_options_is_not_used(self, lab, changed):
@@ -461,16 +444,13 @@ def test_hosts_are_restored_after_the_last_point_and_not_where_it_can_be_resumed
 
 
 def test_hosts_of_an_inventory_that_is_gone_keep_their_settings_and_the_result_is_reported(
-    lab, monkeypatch, capsys
+    lab, capsys
 ):
     lab.faults[HARDWARE[0], 2] = lab_broken("the host is gone")
     assert main(["run", HARDWARE[0], "--set", "rounds=2"]) == 4
     lab.faults.clear()
 
-    def gone(*_):
-        raise usage_error("the inventory that it was begun with is not here")
-
-    monkeypatch.setattr(resume, "_inventory", gone)
+    (lab.checkout / "inventory").unlink()
     assert main(["resume"]) == 0
     out, err = capsys.readouterr()
     assert HARDWARE[0] in out
@@ -530,8 +510,8 @@ def test_a_quick_look_is_a_short_sweep_that_other_options_change():
     parser = find(["run"])[0].parser()
     quick = procedure_overrides(parser.parse_args(["--quick", "--set", "rounds=5"]))
     assert quick == {**QUICK, "rounds": 5}
-    folder = checkout_root() / "scenarios"
-    assert isinstance(find_procedure(folder, "v4-memfile", quick), MaxRate)
+    family = Catalogue.here().family_of("v4-memfile")
+    assert isinstance(family.procedure_of("v4-memfile", quick), MaxRate)
     refused = parser.parse_args(["--quick", "--procedure", "fixed-load"])
     with pytest.raises(LeaselabError) as caught:
         procedure_overrides(refused)

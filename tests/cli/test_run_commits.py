@@ -9,7 +9,6 @@ from tests.repositories import commit, make_repository
 
 from leaselab.cli.main import main
 from leaselab.model.errors import lab_broken
-from leaselab.run import workplace
 
 
 @pytest.fixture
@@ -126,11 +125,8 @@ def test_one_commit_that_is_archived_is_not_measured_again(lab, place, hashes):
     assert lab.measured == [hashes[3], hashes[3]]
 
 
-def test_a_broken_lab_ends_a_range_and_says_so(lab, place, hashes, capsys, monkeypatch):
-    def broken(*_, **_named):
-        raise lab_broken("the builder's disk is full", where="leaselab-builder")
-
-    monkeypatch.setattr(workplace, "build_commit", broken)
+def test_a_broken_lab_ends_a_range_and_says_so(lab, place, hashes, capsys):
+    lab.build_fault = lab_broken("the builder's disk is full", where="leaselab-builder")
     assert measure(place, "--commits", f"{hashes[0]}..main") == 4
     assert lab.store.index.rows() == []
     assert "measure the rest by the same command" in capsys.readouterr().err

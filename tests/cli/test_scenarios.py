@@ -5,7 +5,7 @@ import re
 import sys
 from pathlib import Path
 
-from leaselab.catalog.catalogue import find_scenario, match_scenarios
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.main import main
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ def test_a_pipe_gets_a_scenario_a_line(capsys):
 def test_a_pipe_gets_every_scenario_whole_however_narrow_the_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "20")
     assert main(["list", "--scenarios"]) == 0
-    names = [scenario.name for scenario in match_scenarios(ROOT / "scenarios", ["*"])]
+    names = [scenario.name for scenario in Catalogue(ROOT).match(["*"])]
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert sorted(line[0] for line in lines) == sorted(names)
     assert {len(line) for line in lines} == {3}
@@ -132,7 +132,7 @@ def test_one_as_it_would_be_run(capsys):
     shown, at = capsys.readouterr().out, 0
     for part in PARTS:
         at = shown.index(part, at)
-    options = find_scenario(ROOT / "scenarios", "v4-memfile-mt").server.options
+    options = Catalogue(ROOT).find("v4-memfile-mt").server.options
     reported = shown.partition("    options:\n")[2].partition("  partner:")[0]
     assert re.findall(r"^      (\w+): ", reported, re.M) == [*options]
 

@@ -21,7 +21,7 @@ from tests.repositories import commit, make_repository
 from leaselab.archive.store import Store
 from leaselab.builds.artifacts import source_hash
 from leaselab.builds.repository import open_repository
-from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.checkout import checkout_root
 from leaselab.cli import bench_options, hold
 from leaselab.cli.main import main
@@ -60,10 +60,22 @@ class Playbooks:
         """Once set, a build of the generator ends."""
         self.building.set()
 
-    def generator(self, name, _inventory, variables, *, keep):
-        """Build the generator as its playbook does, beside another one."""
+    def __call__(self, names, _inventory, variables, _show=None, keep=lambda: None):
+        """Note what is played; its proof must be that of a lock that is held."""
         keep()
-        self.proofs.add(Path(variables["bench_lock_hold"]))
+        if "bench_lock_hold" in variables:
+            proof = Path(variables["bench_lock_hold"])
+            assert proof.read_bytes()
+            self.proofs.add(proof)
+        if names == "generator":
+            return self.generator(names, variables)
+        for name in (names,) if isinstance(names, str) else names:
+            self._play(name, variables)
+        custom = {"environment": "7-abc", "build": {"key": KEY}}
+        return PlaybookStats(1, self.checkout / "log", custom)
+
+    def generator(self, name, variables):
+        """Build the generator as its playbook does, beside another one."""
         self.given[name] = variables
         builds = self.checkout / ".leaselab" / "builds"
         (builds / KEY).mkdir(parents=True, exist_ok=True)
@@ -72,15 +84,6 @@ class Playbooks:
         (builds / "leaseload.json").write_text(json.dumps(kept), encoding="utf-8")
         assert self.building.wait(60)
         return PlaybookStats(2, self.checkout / "log")
-
-    def __call__(self, names, _inventory, variables, lease, _on_event=None):
-        if lease is not None:
-            assert lease.locked
-            self.proofs.add(lease.file)
-        for name in (names,) if isinstance(names, str) else names:
-            self._play(name, variables)
-        custom = {"environment": "7-abc", "build": {"key": KEY}}
-        return PlaybookStats(1, self.checkout / "log", custom)
 
     def _play(self, name, variables):
         self.given[name] = variables
@@ -91,7 +94,7 @@ class Playbooks:
             raise self.faults[name]
         if name == "tune":
             bench = {**DOCUMENT, "procedure": variables["leaselab_procedure"]}
-            scenario = find_scenario(self.checkout / "scenarios", variables["scenario"])
+            scenario = Catalogue(self.checkout).find(variables["scenario"])
             key = variables.get("leaselab_generator_build")
             bench["generator"] = {
                 **DOCUMENT["generator"],
@@ -140,9 +143,7 @@ def playbooks(tmp_path, monkeypatch):
     for module in (preparation, variants, deployment):
         monkeypatch.setattr(module, "host_states", lambda _: dict(playbooks.states))
     monkeypatch.setattr(variants, "variants_there", lambda _: playbooks.there)
-    for module in (preparation, variants):
-        monkeypatch.setattr(module, "play", playbooks)
-    monkeypatch.setattr(preparation, "run_playbook", playbooks.generator)
+    monkeypatch.setattr(preparation, "run_playbook", playbooks)
     return playbooks
 
 
@@ -157,7 +158,7 @@ def bench(playbooks):
 
 
 def scenario_of(name):
-    return find_scenario(checkout_root() / "scenarios", name)
+    return Catalogue(checkout_root()).find(name)
 
 
 @pytest.fixture
@@ -547,7 +548,7 @@ def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(play
     assert deploy("v4-memfile") == []
     variants.tune(scenario_of(first), bench, MaxRate())
     record = deployment.read_deployment(checkout_root(), bench.inventory.bench)
-    assert record.settings == find_scenario(playbooks.checkout / "scenarios", first).hosts
+    assert record.settings == Catalogue(playbooks.checkout).find(first).hosts
 
 
 def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks, bench):

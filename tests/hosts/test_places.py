@@ -8,10 +8,10 @@ import pytest
 import yaml
 from tests.plays import ansible
 
-from leaselab.catalog.catalogue import load_scenarios
+from leaselab.catalog.catalogue import Catalogue
 
 ROOT = Path(__file__).parents[2]
-SCENARIOS = load_scenarios(ROOT / "scenarios")
+SCENARIOS = Catalogue(ROOT).scenarios
 ADDRESSES = {"leaselab_test_address": "198.18.0.10", "leaselab_test_address6": "2001:2:0:1::10"}
 SECOND = {
     "leaselab_test_address_2": "198.18.0.11",

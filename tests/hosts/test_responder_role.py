@@ -9,10 +9,10 @@ from tests.build_record import ANSWER
 from tests.plays import play_here
 
 from leaselab.builds.artifacts import source_hash
-from leaselab.catalog.catalogue import load_scenarios
+from leaselab.catalog.catalogue import Catalogue
 
 ROOT = Path(__file__).parents[2]
-SCENARIOS = load_scenarios(ROOT / "scenarios")
+SCENARIOS = Catalogue(ROOT).scenarios
 KEY = ANSWER["key"]
 PLAYED = (
     "responder-v4-stalls",

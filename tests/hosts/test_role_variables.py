@@ -7,11 +7,11 @@ import msgspec
 import pytest
 from tests.plays import play_here
 
-from leaselab.catalog.catalogue import load_scenarios
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.roles import options_of
 
 ROOT = Path(__file__).parents[2]
-SCENARIOS = load_scenarios(ROOT / "scenarios")
+SCENARIOS = Catalogue(ROOT).scenarios
 PEERS = [
     {"name": "server1", "address": "198.18.0.10"},
     {"name": "server2", "address": "198.18.0.20"},

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from leaselab.catalog.catalogue import find_procedure, load_scenarios
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.roles import roles_of
 from leaselab.cli.commands import find
 from leaselab.measure.generators import check_fits
@@ -249,13 +249,13 @@ def reads(tasks):
             yield task
 
 
-SCENARIOS = load_scenarios(ROOT / "scenarios")
+CATALOGUE = Catalogue(ROOT)
 
 
 def test_a_scenario_says_what_it_is_and_fits_the_procedure_that_its_file_names():
-    for name, scenario in SCENARIOS.items():
+    for name, scenario in CATALOGUE.scenarios.items():
         assert scenario.description, name
-        check_fits(scenario, find_procedure(ROOT / "scenarios", name, {}))
+        check_fits(scenario, CATALOGUE.procedure_of(scenario, {}))
 
 
 WITH_BACKENDS = [role for role in roles_of("server") if f"{role}_backend" in options(role)]
@@ -265,7 +265,9 @@ WITH_BACKENDS = [role for role in roles_of("server") if f"{role}_backend" in opt
 def test_the_backends_of_the_scenarios_are_those_that_the_server_takes(server):
     taken = options(server)[f"{server}_backend"][0]["choices"]
     scenarios = [
-        scenario.server for scenario in SCENARIOS.values() if scenario.server.kind == server
+        scenario.server
+        for scenario in CATALOGUE.scenarios.values()
+        if scenario.server.kind == server
     ]
     assert {scenario.options["backend"] for scenario in scenarios} == set(taken)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.catalog.catalogue import load_families
+from leaselab.catalog.family import load_families
 
 ROOT = Path(__file__).parents[2]
 FAMILIES = load_families(ROOT / "scenarios")

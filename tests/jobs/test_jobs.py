@@ -10,7 +10,7 @@ import yaml
 from tests.jobs.definitions import JOBS, ROOT, made, parameters, pipelines
 from tests.pipeline.jenkinsfile import read
 
-from leaselab.catalog.catalogue import load_families
+from leaselab.catalog.family import load_families
 
 PROJECT = yaml.safe_load((JOBS / "project.yaml").read_text("utf-8"))
 SETTINGS = PROJECT[0]["project"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
 
-from leaselab.catalog.catalogue import find_procedure, find_scenario
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.lab.deploy.deployment import host_states
 from leaselab.lab.hosts.inventory import (
     GENERATOR_GROUP,
@@ -102,11 +102,9 @@ def bench_of():
         hold_back_servers(held=False)  # deploying takes all there is
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LEASELAB_ROOT", str(ROOT))
-            folder = ROOT / "scenarios"
-            chosen, procedure = (
-                find_scenario(folder, scenario),
-                find_procedure(folder, scenario, SMALL),
-            )
+            catalogue = Catalogue(ROOT)
+            chosen = catalogue.find(scenario)
+            procedure = catalogue.procedure_of(chosen, SMALL)
             with leased(inventory, "the tests") as bench:
                 prepare(bench, full=False)
                 [deployed] = variants.deploy(chosen, bench, procedure, full=False)

@@ -16,7 +16,8 @@ from tests.tools import AS_ROOT, run
 from tests.unit.test_leaseload import adapter as clients
 from tests.unit.test_leaseload import dns
 
-from leaselab.catalog.catalogue import OWN, find_procedure, find_scenario
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.kept_scenarios import OWN
 from leaselab.cli.main import main
 from leaselab.inputs.clients.arrivals import Arrivals
 from leaselab.inputs.clients.file import read_clients
@@ -83,10 +84,9 @@ def test_clients_of_a_capture_run_as_a_load(family, network, tmp_path):
     assert main(["clients", f"{tmp_path}/a.pcap", "-o", f"{tmp_path}/c.yml"]) == 0
     clients, file_hash = read_clients(tmp_path / "c.yml")
     shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
-    made = with_clients(
-        tmp_path / "scenarios", f"v{family}-memfile", clients, file_hash, scale=2
-    )
-    load = find_scenario(tmp_path / "scenarios", made.name).load
+    catalogue = Catalogue(tmp_path)
+    scenario = catalogue.find(f"v{family}-memfile")
+    load = with_clients(catalogue, scenario, clients, file_hash, scale=2).scenario.load
     population = tmp_path / OWN / f"{load['population']}.json"
     shares = clients.of(family).shares
     mix = ",".join(f"{word}={share}" for word, share in shares.items())
@@ -106,12 +106,10 @@ def test_arrivals_of_a_capture_are_replayed_beside_the_clocks_of_leases(network,
     assert main(["clients", f"{tmp_path}/a.pcap", "-o", f"{tmp_path}/c.yml"]) == 0
     clients, file_hash = read_clients(tmp_path / "c.yml")
     shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
-    made = with_clients(
-        *(tmp_path / "scenarios", "v4-memfile", clients, file_hash, 2),
-        arrivals=Arrivals(3, lease_clock=True),
-    )
-    load = find_scenario(tmp_path / "scenarios", made.name).load
-    procedure = find_procedure(tmp_path / "scenarios", made.name, {"speed": 45})
+    catalogue, arrivals = Catalogue(tmp_path), Arrivals(3, lease_clock=True)
+    scenario = catalogue.find("v4-memfile")
+    made = with_clients(catalogue, scenario, clients, file_hash, 2, arrivals=arrivals).scenario
+    load, procedure = made.load, catalogue.procedure_of(made, {"speed": 45})
     assert procedure.load.duration_s == 4
     population = tmp_path / OWN / f"{load['population']}.json"
     words = [

@@ -1,10 +1,9 @@
 """Known costs of a configuration: each is seen where it is and nowhere else."""
 
 import pytest
-from tests.advising import CASES, ROOT, SCENARIOS, facts_of, having
+from tests.advising import CASES, CATALOGUE, ROOT, facts_of, having
 from tests.cases import cases_of, checked
 
-from leaselab.catalog.catalogue import load_scenarios
 from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.commented_json import read_commented_json
 from leaselab.inputs.configuration import Configuration, addresses, inside
@@ -29,7 +28,7 @@ def test_each_cost_has_a_case_and_its_place_on_the_page():
 
 
 def test_each_declared_pair_is_of_scenarios_that_exist_for_each_object():
-    known = load_scenarios(SCENARIOS).keys()
+    known = CATALOGUE.scenarios.keys()
     for costs in known_costs().values():
         for pair in (pair for cost in costs.costs for pair in cost.pairs):
             assert pair.point != pair.base
@@ -43,7 +42,7 @@ def test_each_declared_pair_is_of_scenarios_that_exist_for_each_object():
 def test_a_cost_says_how_to_measure_it(tmp_path):
     file = tmp_path / "kea.conf"
     file.write_text('{"Dhcp4": {}}', encoding="utf-8")
-    (finding,) = advise(file, SCENARIOS, Given()).findings
+    (finding,) = advise(file, CATALOGUE, Given()).findings
     assert finding.costs
     for cost in finding.costs:
         assert cost.command == f"leaselab run {cost.point} {cost.base}"

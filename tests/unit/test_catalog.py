@@ -3,12 +3,8 @@
 import pytest
 import yaml
 
-from leaselab.catalog.catalogue import (
-    find_scenario,
-    load_families,
-    load_scenarios,
-    match_scenarios,
-)
+from leaselab.catalog.catalogue import Catalogue, scenarios_of
+from leaselab.catalog.family import load_families
 from leaselab.model.errors import LeaselabError, Outcome
 
 SERVER = {"kind": "kea", "options": {"backend": "memfile"}}
@@ -41,20 +37,31 @@ def options(**fields):
 @pytest.fixture
 def folder(tmp_path):
     """A function that writes a family and returns the folder it is in, with a load ``four``."""
-    (tmp_path / "loads").mkdir()
-    (tmp_path / "loads" / "four.yml").write_text(yaml.safe_dump(LOAD), encoding="utf-8")
+    folder = tmp_path / "scenarios"
+    (folder / "loads").mkdir(parents=True)
+    (folder / "loads" / "four.yml").write_text(yaml.safe_dump(LOAD), encoding="utf-8")
 
     def write(content, name="example.yml"):
         text = content if isinstance(content, str) else yaml.safe_dump(content)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-        return tmp_path
+        (folder / name).write_text(text, encoding="utf-8")
+        return folder
 
     return write
 
 
+def scenarios_in(place):
+    """Those of the families in a folder."""
+    return scenarios_of(load_families(place))
+
+
+def catalogue(place):
+    """The catalogue of a checkout that has the folder."""
+    return Catalogue(place.parent)
+
+
 def refused(place, match):
     with pytest.raises(LeaselabError, match=match) as caught:
-        load_scenarios(place)
+        scenarios_in(place)
     assert caught.value.outcome is Outcome.USAGE
     return caught.value
 
@@ -64,7 +71,7 @@ def test_every_entry_of_one_axis_meets_every_entry_of_the_others(folder):
         [{"name": "a"}, {"name": "b"}],
         [{"name": ""}, {"name": "slow", "options": {"lease_lifetime_s": 7}}],
     ]
-    example = load_scenarios(folder(family(axes=axes)))
+    example = scenarios_in(folder(family(axes=axes)))
     assert list(example) == ["a", "a-slow", "b", "b-slow"]
     lifetimes = {
         name: item.server.options["lease_lifetime_s"] for name, item in example.items()
@@ -87,7 +94,7 @@ def test_what_entries_set_is_merged_key_by_key_in_their_order(folder):
         "factors": {"size": 2},
     }
     fields = {"axes": [[first], [second]], "factors": {"place": "here"}, "across": ["size"]}
-    entry = load_scenarios(folder(family(**fields)))["x-y"]
+    entry = scenarios_in(folder(family(**fields)))["x-y"]
     assert entry.server.options["backend"] == "mysql"
     assert (entry.server.options["threads"], entry.server.options["queue_size"]) == (4, 8)
     assert entry.beside == {"mysql": {"innodb_log_mib": 128, "innodb_doublewrite": False}}
@@ -105,16 +112,16 @@ def test_an_axis_of_a_factor_sets_the_option_and_the_factor(folder):
 
 
 def test_a_switch_is_reported_in_small_letters(folder):
-    example = load_scenarios(folder(family(axes=[{"memfile_persist": [True, False]}])))
+    example = scenarios_in(folder(family(axes=[{"memfile_persist": [True, False]}])))
     assert list(example) == ["memfile-persist-false", "memfile-persist-true"]
 
 
 def test_a_family_without_axes_is_one_scenario_of_its_name(folder):
-    assert list(load_scenarios(folder(family(axes=[])))) == ["example"]
+    assert list(scenarios_in(folder(family(axes=[])))) == ["example"]
 
 
 def test_a_load_brings_its_generator_its_transaction_and_what_it_is_like(folder):
-    item = load_scenarios(folder(family()))["one"]
+    item = scenarios_in(folder(family()))["one"]
     assert (item.generator, item.transaction.stages) == ("perfdhcp", ("A-B", "C-D"))
     assert item.load == {key: LOAD[key] for key in ("family", "subnet", "pool")}
 
@@ -123,10 +130,10 @@ def test_an_entry_may_name_another_load_and_a_partner(folder):
     place = folder(family(axes=[[{"name": "one", "load": "six"}]]))
     six = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
     (place / "loads" / "six.yml").write_text(yaml.safe_dump({**LOAD, **six}), "utf-8")
-    item = load_scenarios(place)["one"]
+    item = scenarios_in(place)["one"]
     assert (item.load, item.partner) == (six, False)
     pair = {"name": "one", "partner": True, "options": {"pair_mode": "hot-standby"}}
-    assert load_scenarios(folder(family(axes=[[pair]])))["one"].partner is True
+    assert scenarios_in(folder(family(axes=[[pair]])))["one"].partner is True
 
 
 def test_parameters_of_the_procedure_are_kept_as_they_are(folder):
@@ -177,7 +184,7 @@ def test_a_factor_may_be_of_the_procedure_the_load_or_a_companion_service(folder
 
 def test_a_share_is_readable_in_a_name(folder):
     axes = [{"procedure.fill": [0.5, 0.999]}]
-    example = load_scenarios(folder(family(axes=axes, procedure={"name": "fill"})))
+    example = scenarios_in(folder(family(axes=axes, procedure={"name": "fill"})))
     assert list(example) == ["fill-0.5", "fill-0.999"]
 
 
@@ -196,14 +203,14 @@ def test_a_factor_that_is_set_twice_is_refused(folder):
 def test_a_load_may_differ_from_its_file(folder):
     pool = {"pool": "10.0.0.1 - 10.0.0.9"}
     axes = [[{"name": "a"}, {"name": "b", "load": {"pool": "10.0.0.1 - 10.0.0.2"}}]]
-    example = load_scenarios(folder(family(load={"name": "four", **pool}, axes=axes)))
+    example = scenarios_in(folder(family(load={"name": "four", **pool}, axes=axes)))
     assert [item.load["pool"] for item in example.values()] == [
         "10.0.0.1 - 10.0.0.9",
         "10.0.0.1 - 10.0.0.2",
     ]
     assert example["a"].load["subnet"] == LOAD["subnet"]
     named = family(load=pool, axes=[[{"name": "a", "load": "four"}]])
-    assert load_scenarios(folder(named))["a"].load["pool"] == pool["pool"]
+    assert scenarios_in(folder(named))["a"].load["pool"] == pool["pool"]
 
 
 @pytest.mark.parametrize(
@@ -222,14 +229,14 @@ def test_what_a_load_does_not_have_is_refused(folder, load, match):
 
 def test_an_unknown_scenario_names_the_nearest(folder):
     with pytest.raises(LeaselabError, match="did you mean 'one'") as caught:
-        find_scenario(folder(family()), "onn")
+        catalogue(folder(family())).find("onn")
     assert caught.value.outcome is Outcome.USAGE
 
 
 def test_a_name_like_no_other_lists_them_all(folder):
     axes = [[{"name": "one"}, {"name": "two"}]]
     with pytest.raises(LeaselabError, match="wanted one of one, two"):
-        find_scenario(folder(family(axes=axes)), "xyzzy")
+        catalogue(folder(family(axes=axes))).find("xyzzy")
 
 
 @pytest.mark.parametrize(
@@ -279,22 +286,22 @@ def test_an_empty_folder_is_refused(tmp_path):
 
 def test_patterns_mean_names_each_once_in_the_order_given(folder):
     place = folder(family(axes=[[{"name": "b"}, {"name": "a"}], [{"name": ""}, {"name": "x"}]]))
-    result = match_scenarios(place, ["b*", "a", "?"])
+    result = catalogue(place).match(["b*", "a", "?"])
     assert [scenario.name for scenario in result] == ["b", "b-x", "a"]
 
 
 def test_a_pattern_that_means_nothing_is_refused(folder):
     with pytest.raises(LeaselabError, match=r"no scenario matches 'z\*'"):
-        match_scenarios(folder(family()), ["one", "z*"])
+        catalogue(folder(family())).match(["one", "z*"])
 
 
 def test_a_familys_name_means_all_of_it_in_the_order_of_its_axes(folder):
     place = folder(family(axes=[[{"name": "b"}, {"name": "a"}]]), "other.yml")
     folder(family(axes=[[{"name": "one"}]]), "one.yml")
-    assert [scenario.name for scenario in match_scenarios(place, ["other"])] == ["b", "a"]
-    assert [scenario.name for scenario in match_scenarios(place, ["one"])] == ["one"]
+    assert [scenario.name for scenario in catalogue(place).match(["other"])] == ["b", "a"]
+    assert [scenario.name for scenario in catalogue(place).match(["one"])] == ["one"]
     with pytest.raises(LeaselabError, match="did you mean 'other'"):
-        match_scenarios(place, ["othr"])
+        catalogue(place).match(["othr"])
 
 
 @pytest.mark.parametrize(
@@ -329,7 +336,7 @@ def test_a_support_is_named_by_one_part_and_varied_by_another(folder):
             axes=[[{"name": "one"}], {"support.nodes": [1, 3]}],
         )
     )
-    example = load_scenarios(place)
+    example = scenarios_in(place)
     assert list(example) == ["one-nodes-1", "one-nodes-3"]
     assert [item.support.kind for item in example.values()] == ["mysql", "mysql"]
     assert [item.support.options["nodes"] for item in example.values()] == [1, 3]

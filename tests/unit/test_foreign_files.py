@@ -25,7 +25,7 @@ from tests.own import read_served
 
 from leaselab.archive import schema
 from leaselab.catalog import plain_file
-from leaselab.catalog.catalogue import load_families
+from leaselab.catalog.family import load_families
 from leaselab.cli.options import read_json
 from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.clients.arrivals import Arrivals

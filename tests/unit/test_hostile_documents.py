@@ -15,8 +15,8 @@ from tests.bench_document import DOCUMENT
 from tests.inventories import parsed
 from tests.mutations import tries
 
-from leaselab.catalog.catalogue import find_procedure, load_families
 from leaselab.catalog.documents import parse_json
+from leaselab.catalog.family import load_families
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
@@ -127,7 +127,7 @@ def test_a_family_of_scenarios_is_read_or_refused(family, tmp_path):
         families = load_families(tmp_path)
         for loaded in families.values():
             for name, scenario in list(loaded.scenarios.items())[:3]:
-                check_fits(scenario, find_procedure(tmp_path, name, {}))
+                check_fits(scenario, loaded.procedure_of(name, {}))
 
     texts = [
         yaml.safe_dump(changed(sound, chance), allow_unicode=True).encode(

@@ -21,7 +21,7 @@ from tests.lab_reading import (
     only_fault,
 )
 
-from leaselab.catalog.catalogue import load_scenarios, measured_by
+from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.lab.checks.contact import Contact
 from leaselab.lab.checks.findings import CONTROLLER, Finding, Level
 from leaselab.lab.checks.inspection import document, judge
@@ -40,7 +40,7 @@ def scenarios():
     """Those of DHCP by perfdhcp: a generator that is a package, as servers are."""
     return {
         name: measured_by(scenario, None if scenario.server.kind in DNS else "perfdhcp")
-        for name, scenario in load_scenarios(ROOT / "scenarios").items()
+        for name, scenario in Catalogue(ROOT).scenarios.items()
     }
 
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.mutations import with_other_values
-from tests.own import DATA, catalogue_in, measurable, read_served, refusals_of, write_scenario
+from tests.own import DATA, add_scenario, catalogue_in, measurable, read_served, refusals_of
 
-from leaselab.catalog.catalogue import find_procedure, find_scenario, match_scenarios
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.load import Asked, with_queries
@@ -22,7 +22,7 @@ from leaselab.model.errors import LeaselabError, Outcome
 ZONE = 'zone "example.net" { type primary; file "db.net"; };'
 RECORDS = "@ 60 SOA a. b. 1 2 3 4 5\n@ 60 NS ns\nns 60 A 192.0.2.1\n"
 SUBNET = "subnet 10.0.0.0 netmask 255.255.255.0 { range 10.0.0.10 10.0.0.209; MORE }"
-SCENARIOS = DATA.parents[2] / "scenarios"
+CATALOGUE = Catalogue(DATA.parents[2])
 refusal = refusals_of(read_served)
 
 
@@ -44,32 +44,32 @@ def test_a_file_is_a_scenario_that_the_lab_can_measure(catalogue, name, kind):
 
 def test_a_scenario_is_made_of_a_file_and_another_of_a_changed_one(catalogue):
     made, file = read_served(DATA / "house.conf"), Path("My House.conf")
-    name = write_scenario(made, file, catalogue)
-    scenario = find_scenario(catalogue, name)
+    scenario = add_scenario(made, file, catalogue)
+    name = scenario.name
     assert name.startswith("own-my-house-")
     assert scenario.server.options["changed"] == made.changes
     assert scenario.factors == {
         "protocol": "DHCPv4",
         "configuration": name.removeprefix("own-"),
     }
-    kept = catalogue.parent / f".leaselab/own/{scenario.server.options['configuration']}.json"
+    kept = catalogue.checkout / f".leaselab/own/{scenario.server.options['configuration']}.json"
     assert json.loads(kept.read_text(encoding="utf-8")) == made.server
-    procedure = find_procedure(catalogue, name, {})
+    procedure = catalogue.procedure_of(scenario, {})
     check_fits(scenario, procedure)
     # Each client is served once, and keeps its lease.
     assert (procedure.keeps, procedure.warm_up_s) == (True, 1)
     assert procedure.warm_up_rate == made.clients == 75
-    assert not find_procedure(catalogue, name, {"name": "duel"}).keeps
-    assert match_scenarios(catalogue, [name])[0] == scenario
-    assert write_scenario(read_served(DATA / "isp6.conf"), file, catalogue) != name
+    assert not catalogue.procedure_of(scenario, {"name": "duel"}).keeps
+    assert Catalogue(catalogue.checkout).match([name])[0] == scenario
+    assert add_scenario(read_served(DATA / "isp6.conf"), file, catalogue) != scenario
     with pytest.raises(LeaselabError, match="perfdhcp"):
-        check_fits(find_scenario(catalogue, name, "perfdhcp"), procedure)
+        check_fits(catalogue.find(name, "perfdhcp"), procedure)
 
 
 def test_a_folder_of_zones_is_asked_for_what_these_have(catalogue):
     scenario = measurable(DATA / "names", catalogue)
     assert scenario.load["size"] == 14
-    kept = catalogue.parent / f".leaselab/own/{scenario.load['query_file']}.lines"
+    kept = catalogue.checkout / f".leaselab/own/{scenario.load['query_file']}.lines"
     names = {
         "2.0.192.in-addr.arpa.": ("NS", "SOA"),
         "53.2.0.192.in-addr.arpa.": ("PTR",),
@@ -88,7 +88,7 @@ def test_a_folder_of_zones_is_asked_for_what_these_have(catalogue):
 
 def test_zones_of_all_views_are_kept_and_those_of_one_asked_for(catalogue):
     scenario = measurable(DATA / "split", catalogue)
-    kept, folder = catalogue.parent / ".leaselab/own", DATA / "split/etc/bind/zones"
+    kept, folder = catalogue.checkout / ".leaselab/own", DATA / "split/etc/bind/zones"
     with tarfile.open(kept / f"{scenario.load['zone_files']}.tar") as archive:
         files = [archive.extractfile(f"{number}.zone").read() for number in range(5)]
     names = ("db.example.org", "db.shared", "db.example.org.inside", "db.office", "db.shared")
@@ -97,23 +97,23 @@ def test_zones_of_all_views_are_kept_and_those_of_one_asked_for(catalogue):
     assert "office" not in asked
     assert scenario.load["size"] == 5 * 4
     views = {
-        write_scenario(read_served(DATA / "split", view=view), Path("named.conf"), catalogue)
+        add_scenario(read_served(DATA / "split", view=view), Path("named.conf"), catalogue).name
         for view in ("", "inside", "outside")
     }
     assert len(views) == 2
 
 
 def test_a_files_zones_take_other_queries_for_their_names(catalogue, tmp_path):
-    name = write_scenario(read_served(DATA / "names"), Path("named.conf"), catalogue)
+    own = add_scenario(read_served(DATA / "names"), Path("named.conf"), catalogue)
     asked = tmp_path / "asked.txt"
     asked.write_text("web.example.org A\nnone.example.org AAAA\n", encoding="utf-8")
-    made = with_queries(catalogue, name, read_queries(asked), Asked())
-    loads = [find_scenario(catalogue, each).load for each in (name, made.name)]
+    made = with_queries(catalogue, own, read_queries(asked), Asked())
+    loads = [own.load, made.scenario.load]
     assert loads[0]["zone_files"] == loads[1]["zone_files"]
     assert loads[1]["queries"] == 2
     asked.write_text("www.example.com A\n", encoding="utf-8")
     with pytest.raises(LeaselabError, match="no zone for names"):
-        with_queries(catalogue, name, read_queries(asked), Asked())
+        with_queries(catalogue, own, read_queries(asked), Asked())
 
 
 def test_another_zone_makes_another_scenario_and_all_that_are_wrong_are_said(
@@ -124,11 +124,11 @@ def test_another_zone_makes_another_scenario_and_all_that_are_wrong_are_said(
     names = []
     for more in ("", "www 60 A 192.0.2.2\n"):
         (tmp_path / "db.net").write_text(RECORDS + more, encoding="utf-8")
-        names.append(write_scenario(read_served(file), file, catalogue))
+        names.append(add_scenario(read_served(file), file, catalogue).name)
     assert names[0] != names[1]
     (tmp_path / "db.net").write_text(f"{RECORDS}$INCLUDE gone\n")
     file.write_text(f"{ZONE}\n{ZONE.replace('example', 'other')}", encoding="utf-8")
-    reported = refusals_of(write_scenario)(read_served(file), file, catalogue)
+    reported = refusals_of(add_scenario)(read_served(file), file, catalogue)
     assert reported.count("db.net:4: ") == 2
 
 
@@ -187,7 +187,7 @@ def test_whatever_values_a_file_has_it_is_read_or_refused(tmp_path, name):
         file.write_text(json.dumps(with_other_values(plain, seed)), encoding="utf-8")
         for read in (
             lambda: read_served(file, without).clients,
-            lambda: advise(file, SCENARIOS, Given()),
+            lambda: advise(file, CATALOGUE, Given()),
         ):
             try:
                 assert read()

@@ -4,10 +4,9 @@ import os
 import stat
 
 import pytest
-from tests.own import DATA, catalogue_in, read_served, refusals_of, write_scenario
+from tests.own import DATA, add_scenario, catalogue_in, read_served, refusals_of
 
-from leaselab.catalog.catalogue import OWN, find_scenario, match_scenarios
-from leaselab.catalog.kept_scenarios import kept_beside, write_family
+from leaselab.catalog.kept_scenarios import OWN
 
 RECORDS = "@ SOA a. b. 1 1 1 1 1\n@ NS ns\nns A 192.0.2.1\n"
 ZONE = 'zone "example.net" { type primary; file "db"; };\n'
@@ -39,7 +38,7 @@ def test_only_the_owner_reads_what_is_kept(tmp_path, umask):
     try:
         (tmp_path / OWN).mkdir(parents=True)
         for file in (tmp_path / "named.conf", DATA / "house.conf"):
-            write_scenario(read_served(file), file, catalogue)
+            add_scenario(read_served(file), file, catalogue)
     finally:
         os.umask(before)
     modes = kept_in(tmp_path)
@@ -78,9 +77,9 @@ def test_what_a_zone_includes_from_outside_is_asked_for(tmp_path, named):
     file = folder / "named.conf"
     file.write_text(ZONE)
     catalogue = catalogue_in(tmp_path)
-    refused = refusals_of(write_scenario)(read_served(file), file, catalogue)
+    refused = refusals_of(add_scenario)(read_served(file), file, catalogue)
     assert "db:4: $INCLUDE is not read: outside the folder" in refused
-    write_scenario(read_served(file, also=[tmp_path / "keys"]), file, catalogue)
+    add_scenario(read_served(file, also=[tmp_path / "keys"]), file, catalogue)
 
 
 @pytest.mark.parametrize(
@@ -88,11 +87,11 @@ def test_what_a_zone_includes_from_outside_is_asked_for(tmp_path, named):
 )
 def test_one_bad_file_takes_no_other_scenario(tmp_path, capsys, bad):
     catalogue, house = catalogue_in(tmp_path), DATA / "house.conf"
-    name = write_scenario(read_served(house), house, catalogue)
+    name = add_scenario(read_served(house), house, catalogue).name
     path = tmp_path / OWN / "own-it-s.yml"
     path.symlink_to("gone") if bad is None else path.write_bytes(bad)
     for pattern in ("v4-memfile", name):
-        assert [match.name for match in match_scenarios(catalogue, [pattern])] == [pattern]
+        assert [match.name for match in catalogue.match([pattern])] == [pattern]
     said = capsys.readouterr().err
     assert said.count("left out: ") == 1
     assert f"`rm -r {path}` removes it" in said
@@ -109,9 +108,9 @@ def test_one_bad_file_takes_no_other_scenario(tmp_path, capsys, bad):
 )
 def test_what_could_not_be_read_back_is_not_written(tmp_path, family, load):
     catalogue = catalogue_in(tmp_path)
-    folder = kept_beside(catalogue)
+    folder = catalogue.kept
     usual = {"description": "x", "server": {"kind": "kea"}, "load": "own-x"}
     like = {"generator": "leaseload", "transaction": {"name": "x", "plural": "x", "stages": []}}
-    refusals_of(write_family)(folder, "own-x", usual | family, like | load)
+    refusals_of(catalogue.add)("own-x", usual | family, like | load)
     assert not [path for path in folder.rglob("*") if path.is_file()]
-    assert find_scenario(catalogue, "v4-memfile")
+    assert catalogue.find("v4-memfile")

@@ -7,9 +7,8 @@ import tarfile
 import pytest
 from tests.examples import built, example_result
 from tests.inventories import local_lab
-from tests.own import catalogue_in, read_served, refusals_of, write_scenario
+from tests.own import add_scenario, catalogue_in, read_served, refusals_of
 
-from leaselab.catalog.catalogue import find_scenario
 from leaselab.catalog.releases import bounds, of_apt
 from leaselab.run.task import Task
 from leaselab.run.workplace import Workplace
@@ -46,8 +45,8 @@ def made(tmp_path_factory):
     for name, (file, text) in FILES.items():
         (folder / file).write_text(text, encoding="utf-8")
         own = read_served(folder / file)
-        read[name] = write_scenario(own, folder / file, catalogue), own.releases
-    return {name: (find_scenario(catalogue, own), said) for name, (own, said) in read.items()}
+        read[name] = add_scenario(own, folder / file, catalogue), own.releases
+    return read
 
 
 def commit_of(described):
@@ -97,7 +96,7 @@ def workplace_of(folder, **files):
             entry = tarfile.TarInfo(name.replace("_", "."))
             entry.size = len(text)
             archive.addfile(entry, io.BytesIO(text.encode()))
-    return Workplace(None, local_lab(), {}, {commit_of("abc1234").tree: tar})
+    return Workplace(None, local_lab(), None, {}, {commit_of("abc1234").tree: tar})
 
 
 MESON = "project(\n    'kea',\n    'cpp',\n    version: '%s',\n)\n"

@@ -4,22 +4,20 @@ import copy
 import gzip
 import hashlib
 import json
-from contextlib import nullcontext
-from types import SimpleNamespace
 
 import pytest
 from tests.bench_document import DOCUMENT
-from tests.own import catalogue_in, read_served, write_scenario
+from tests.made_up import Failing
+from tests.own import add_scenario, catalogue_in, read_served
 
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
-from leaselab.catalog.catalogue import find_scenario
 from leaselab.cli.main import main
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.errors import Outcome, server_broken
 from leaselab.report.export.markdown import markdown
 from leaselab.report.site.site import write_site
-from leaselab.run import experiment, measurement
+from leaselab.run import experiment
 
 WORD = "kanarie"
 KEA = """
@@ -85,18 +83,6 @@ FILES = {
 WITHOUT = ("unread-files", "secondary")
 
 
-class Host:
-    """A host that has the configuration of the server, and says it when it fails."""
-
-    access = SimpleNamespace(name="server")
-
-    def __init__(self, text):
-        self.text = text
-
-    def run(self, _argv, **_how):
-        return SimpleNamespace(status=0, stdout=self.text.encode(), stderr="")
-
-
 def made_of(folder, name):
     """What is made of a file with canaries, and beside it those that it names."""
     (folder / "kanarie-hosts").write_text("192.0.2.9 kanarie\n")
@@ -120,7 +106,7 @@ def all_texts(folder):
 def test_no_secret_of_a_users_configuration_is_in_a_result(tmp_path, monkeypatch, name):
     own, file = made_of(tmp_path, name)
     catalogue = catalogue_in(tmp_path)
-    scenario = find_scenario(catalogue, write_scenario(own, file, catalogue))
+    scenario = add_scenario(own, file, catalogue)
     text = own.server.get("text") or json.dumps(own.server)
     assert WORD in text
     document = copy.deepcopy(DOCUMENT) | {"scenario": document_of(scenario)}
@@ -131,21 +117,8 @@ def test_no_secret_of_a_users_configuration_is_in_a_result(tmp_path, monkeypatch
     monkeypatch.setenv("LEASELAB_COMMAND", f"leaselab run --config {file}")
     monkeypatch.setattr(experiment, "check_fits", lambda *_: None)  # of another procedure
     (running,) = experiment.begin(store, {"20261128T113005Z-own-3f9a": bench}, tmp_path)
-
-    def measure(store, parts, root, *_, **__):
-        (part,) = parts
-        wrong = server_broken(f"the server does not start: {text}", where="server")
-        part.point = SimpleNamespace(rounds=[], confirmation=None, error=wrong)
-        part.configs = {
-            role: experiment.fetch_config(part, server, Host(text), role)
-            for role, server in part.bench.servers.items()
-        }
-        return [measurement._seal(store, part, "ana@laptop", root)]
-
-    monkeypatch.setattr(measurement, "_measure", measure)
-    (ended,) = measurement.finish(
-        store, [running], store.root, lambda *_: nullcontext(), lease=None
-    )
+    wrong = server_broken(f"the server does not start: {text}", where="server")
+    (ended,) = Failing(wrong, text=text).finish(store, running)
     record = store.load(ended.place.name)
     assert record.server.config_sha256 == digest
     assert record.server.config_file is None

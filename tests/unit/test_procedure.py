@@ -1,7 +1,7 @@
 """The parameters of each procedure, and what follows from them."""
 
 import math
-from pathlib import Path
+from functools import partial
 
 import msgspec
 import msgspec.inspect
@@ -10,8 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.examples import trial_of
 
-from leaselab.catalog import catalogue
-from leaselab.catalog.catalogue import Family, find_procedure
+from leaselab.catalog.family import Family
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedure import MEDIAN, PAUSE_LIMIT_S, SPOILED_LIMIT, STALLED_LIMIT
 from leaselab.model.procedures import PROCEDURES, procedure_of
@@ -207,15 +206,15 @@ def test_loads_that_are_the_same_share_are_compared_and_rates_as_they_are():
     assert FixedLoad(share=0.5, rate=500).ruler() != FixedLoad(rate=500).ruler()
 
 
-def a_family(monkeypatch, varied=(), **procedure):
-    """Have one family of one scenario, ``v4-memfile``, with these parameters."""
+def a_family(varied=(), **procedure):
+    """A family of one scenario, ``v4-memfile``, with these parameters: gives its procedure."""
     of = Family(
         "v4",
         {"v4-memfile": None},
         {"v4-memfile": procedure},
         {"v4-memfile": frozenset(varied)},
     )
-    monkeypatch.setattr(catalogue, "load_families", lambda _: {"v4": of})
+    return partial(of.procedure_of, "v4-memfile")
 
 
 @pytest.mark.parametrize(
@@ -227,21 +226,19 @@ def a_family(monkeypatch, varied=(), **procedure):
         ({"share": 0.7, "name": "event"}, {}, (None, 0.8)),
     ],
 )
-def test_a_load_that_was_asked_for_comes_instead_of_the_files(monkeypatch, file, asked, load):
+def test_a_load_that_was_asked_for_comes_instead_of_the_files(file, asked, load):
     """Else a rate would be taken for the file's share, and compared as such."""
-    a_family(monkeypatch, **{"name": "fixed-load", **file})
-    procedure = find_procedure(Path("scenarios"), "v4-memfile", {"name": "fixed-load", **asked})
+    procedure_of = a_family(**{"name": "fixed-load", **file})
+    procedure = procedure_of({"name": "fixed-load", **asked})
     assert (procedure.rate, procedure.share) == load
 
 
-def test_a_rate_and_a_share_at_once_are_refused(monkeypatch):
-    a_family(monkeypatch)
+def test_a_rate_and_a_share_at_once_are_refused():
+    procedure_of = a_family()
     with refused(
         "rate and share exclude each other .found rate 5 and share 0.5, wanted one"
     ) as caught:
-        find_procedure(
-            Path("scenarios"), "v4-memfile", {"name": "event", "rate": 5, "share": 0.5}
-        )
+        procedure_of({"name": "event", "rate": 5, "share": 0.5})
     assert caught.value.outcome is Outcome.USAGE
 
 
@@ -256,24 +253,21 @@ def test_a_rate_and_a_share_at_once_are_refused(monkeypatch):
         Fill(share=0.8, fill=0.5, fill_rate=900).at_max_rate(1000),
     ],
 )
-def test_a_whole_procedure_is_what_it_is(monkeypatch, procedure):
+def test_a_whole_procedure_is_what_it_is(procedure):
     """So a load that a command has worked out passes through the playbooks unchanged."""
-    a_family(monkeypatch, ["fill"], name="fill", fill=0.9)
+    procedure_of = a_family(["fill"], name="fill", fill=0.9)
     whole = msgspec.to_builtins(procedure)
-    assert find_procedure(Path("scenarios"), "v4-memfile", whole) == procedure
+    assert procedure_of(whole) == procedure
 
 
-def test_a_parameter_that_is_a_factor_is_not_overridden(monkeypatch):
+def test_a_parameter_that_is_a_factor_is_not_overridden():
     """The scenario's name and its factors would say another number of clients."""
-    a_family(monkeypatch, ["clients"], name="burst", clients=5000)
+    procedure_of = a_family(["clients"], name="burst", clients=5000)
     with refused("clients is a factor of this scenario") as caught:
-        find_procedure(Path("scenarios"), "v4-memfile", {"clients": 7})
+        procedure_of({"clients": 7})
     assert "leaselab list --scenarios v4" in caught.value.todo
-    assert (
-        find_procedure(Path("scenarios"), "v4-memfile", {"clients": 5000, "limit_s": 9}).limit_s
-        == 9
-    )
-    assert find_procedure(Path("scenarios"), "v4-memfile", {"name": "max-rate"}) == MaxRate()
+    assert procedure_of({"clients": 5000, "limit_s": 9}).limit_s == 9
+    assert procedure_of({"name": "max-rate"}) == MaxRate()
 
 
 # --- bursts and fillings ------------------------------------------------------------

@@ -4,15 +4,14 @@ import copy
 import json
 import stat
 import time
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
 from tests.examples import archive_result, edited, example_result
 from tests.inventories import parsed
+from tests.made_up import CONFIG_SHA256, Failing
 
 from leaselab.archive.published import by_role, public_word, published, published_bench
 from leaselab.archive.running import access_path
@@ -22,8 +21,8 @@ from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.model.bench import HostAccess, public_names
 from leaselab.model.errors import invalid_measurement, lab_broken, server_broken
 from leaselab.model.source import public_address
-from leaselab.run import experiment, measurement
-from leaselab.run.record import KeptConfig, _reasons
+from leaselab.run import experiment
+from leaselab.run.record import _reasons
 
 SECRETS = ("192.0.2.", "labuser", "/users/ana", "sut1", "gen1", "t0ken")
 """What a result must not hold: addresses, a user, paths of a home, names of machines."""
@@ -32,6 +31,7 @@ SECRETS = ("192.0.2.", "labuser", "/users/ana", "sut1", "gen1", "t0ken")
 def rack():
     """The bench document of a rack, as role bench_file writes it."""
     document = copy.deepcopy(DOCUMENT)
+    document["servers"]["server"]["config_sha256"] = CONFIG_SHA256
     document["inventory"] = "/users/ana/leaselab/inventory/rack1"
     for number, (role, name) in enumerate({"server": "sut1", "generator": "gen1"}.items(), 10):
         host = document["hosts"][role]
@@ -61,12 +61,6 @@ def begin(store):
     return running
 
 
-def finish(store, running):
-    return measurement.finish(
-        store, [running], store.root, lambda *_: nullcontext(), lease=None
-    )
-
-
 def everything(folder):
     """The text of every file of a folder, by name."""
     return {
@@ -91,7 +85,7 @@ def test_a_sweep_keeps_how_hosts_are_reached_beside_itself_and_for_its_owner(sto
     assert json.loads(place.read_text())["server"]["address"] == "192.0.2.10"
 
 
-def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkeypatch):
+def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store):
     """Its first attempt breaks, the second is resumed and ends; both say where."""
     running = begin(store)
     faults = [
@@ -101,27 +95,15 @@ def test_a_result_names_its_hosts_by_role_and_knows_no_way_to_them(store, monkey
             wanted="a line in /users/ana/known_hosts",
             todo="install the public key of /users/ana/.ssh/leaselab_rack1",
         ),
+        invalid_measurement("too slow", where="gen1.lab.example", found="gen1: late"),
     ]
-    seen = []
-
-    def measure(store, parts, root, *_, **__):
-        (part,) = parts
-        seen.append(part.bench.hosts["server"].access.address)
-        if faults:
-            raise faults.pop()
-        wrong = invalid_measurement("too slow", where="gen1.lab.example", found="gen1: late")
-        part.point = SimpleNamespace(rounds=[], confirmation=None, error=wrong)
-        part.configs = {
-            "server": KeptConfig(part.running.write_text("config/x.conf", "{}"), "0" * 64)
-        }
-        return [measurement._seal(store, part, "ana@laptop", root)]
-
-    monkeypatch.setattr(measurement, "_measure", measure)
+    lab = Failing(*faults)
     with pytest.raises(type(lab_broken("")), match=r"labuser@192\.0\.2\.10"):
-        finish(store, running)  # the user who measures sees all of it
-    (ended,) = finish(store, store.open_running())
+        lab.finish(store, running)  # the user who measures sees all of it
+    (ended,) = lab.finish(store, store.open_running())
     place = ended.place
-    assert seen == ["192.0.2.10", "192.0.2.10"]
+    addresses = [bench.hosts["server"].access.address for bench in lab.seen]
+    assert addresses == ["192.0.2.10", "192.0.2.10"]
     assert_public(place)
     assert not access_path(running.path).exists()
     record = store.load(place.name)
@@ -137,7 +119,7 @@ def test_a_sweep_whose_way_to_the_hosts_is_gone_says_so(store):
     running = begin(store)
     access_path(running.path).unlink()
     with pytest.raises(type(lab_broken("")), match="the access file of this sweep is missing"):
-        finish(store, running)
+        Failing().finish(store, running)
 
 
 def reveal(document):

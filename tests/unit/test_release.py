@@ -9,7 +9,7 @@ from tests.lab_archive import COST, IN_TURN, RELEASED, RELEASES, release_archive
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.releases import Release, matches_of, releases_of
 from leaselab.archive.store import Store
-from leaselab.catalog.catalogue import load_families
+from leaselab.catalog.family import load_families
 from leaselab.cli.main import main
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

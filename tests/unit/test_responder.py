@@ -11,7 +11,7 @@ import pytest
 from tests.load_programs import load_programs
 from tests.role_modules import ROLES, load
 
-from leaselab.catalog.catalogue import load_families
+from leaselab.catalog.family import load_families
 from leaselab.catalog.roles import options_of
 
 ROOT = Path(__file__).parents[2]

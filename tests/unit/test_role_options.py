@@ -5,26 +5,26 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from leaselab.catalog.catalogue import find_scenario, load_scenarios
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.roles import ROLES, apart, lab_roles, options_of, resolved, roles_of
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.scenario import ServerOptions
 
 ROOT = Path(__file__).parents[2]
-SCENARIOS = ROOT / "scenarios"
-DNSMASQ = find_scenario(SCENARIOS, "v4-dnsmasq")
-KEA = find_scenario(SCENARIOS, "v4-memfile")
-PDNS = find_scenario(SCENARIOS, "powerdns-lmdb-uncached")
-COLD = find_scenario(SCENARIOS, "powerdns-lmdb-cold")
-RESPONDER = find_scenario(SCENARIOS, "responder-v4-capped")
-NSD = find_scenario(SCENARIOS, "nsd-delegations-size-10000")
-KNOT = find_scenario(SCENARIOS, "knot-delegations-size-10000")
-UNBOUND = find_scenario(SCENARIOS, "unbound-recursive-hot")
+CATALOGUE = Catalogue(ROOT)
+DNSMASQ = CATALOGUE.find("v4-dnsmasq")
+KEA = CATALOGUE.find("v4-memfile")
+PDNS = CATALOGUE.find("powerdns-lmdb-uncached")
+COLD = CATALOGUE.find("powerdns-lmdb-cold")
+RESPONDER = CATALOGUE.find("responder-v4-capped")
+NSD = CATALOGUE.find("nsd-delegations-size-10000")
+KNOT = CATALOGUE.find("knot-delegations-size-10000")
+UNBOUND = CATALOGUE.find("unbound-recursive-hot")
 UPDATED = {**PDNS.load, "updates": 1.0}
 SIX = {"family": 6, "subnet": "2001:2::/64", "pool": "2001:2::/64"}
 TEN = {**KEA.load, "clients": 10, "first_client": "00:0c:01:02:03:04"}
-MYSQL = find_scenario(SCENARIOS, "v4-mysql")
-APART = find_scenario(SCENARIOS, "v4-mysql-apart")
+MYSQL = CATALOGUE.find("v4-mysql")
+APART = CATALOGUE.find("v4-mysql-apart")
 THREE = ServerOptions(kind="mysql", options={"nodes": 3})
 
 
@@ -40,7 +40,7 @@ def responding(**options):
 
 
 def test_every_scenario_that_ships_is_one_that_its_server_has():
-    kinds = {scenario.server.kind for scenario in load_scenarios(SCENARIOS).values()}
+    kinds = {scenario.server.kind for scenario in CATALOGUE.scenarios.values()}
     assert kinds == {*roles_of("server")}
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tests.advising import POOL, having, named, reserved, subnets
 from tests.own import read_served
 
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.inputs import advice
 from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.known_costs import Rewriting, known_costs
@@ -239,7 +240,7 @@ def test_the_reader_takes_each_configuration_of_users_without_its_costs():
             file, {"isp": ["hook:radius"], "pair": ["hook:ha"]}.get(file.stem, ())
         )
         read.add(file.stem)
-        findings = advise(file, ROOT / "scenarios", Given(version="2.2")).findings
+        findings = advise(file, Catalogue(ROOT), Given(version="2.2")).findings
         assert "one-thread" in {finding.name for finding in findings} or file.stem == "pair"
         for finding in findings:
             try:

@@ -14,6 +14,7 @@ from tests.mutations import tries, with_other_bytes
 from tests.role_modules import load
 from tests.tools import AS_ROOT, kea_examples, run, unpacked_kea
 
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.releases import numbers
 from leaselab.catalog.roles import read_yaml
 from leaselab.inputs.advice import Given, advise
@@ -24,7 +25,7 @@ from leaselab.inputs.user_configuration import read_served
 from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
-SCENARIOS = ROOT / "scenarios"
+CATALOGUE = Catalogue(ROOT)
 RELEASES_OF = load("kea", "kea")
 DECLARED = read_yaml(ROOT / "roles/kea/vars/releases.yml")["kea_releases"]
 VERSIONS = {"bookworm": (2, 2), "trixie": (2, 6, 3), "sid": (3, 0, 4)}
@@ -119,7 +120,7 @@ def test_every_example_is_judged_and_of_its_own_release(tmp_path, suite, version
     for name, text in kea_examples(suite).items():
         if b'"Dhcp4"' in text or b'"Dhcp6"' in text:
             path.write_bytes(text)
-            advice = advise(path, SCENARIOS, Given(version=".".join(map(str, version))))
+            advice = advise(path, CATALOGUE, Given(version=".".join(map(str, version))))
             judged[name] = [
                 finding.what for finding in advice.not_judged if "hook" not in finding.what
             ]

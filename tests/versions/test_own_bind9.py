@@ -7,8 +7,7 @@ import pytest
 from tests.own import DATA, catalogue_in
 from tests.rooted import Rooted, cabled, offered
 
-from leaselab.catalog.catalogue import find_scenario
-from leaselab.inputs.user_configuration import read_served, write_scenario
+from leaselab.inputs.user_configuration import add_scenario, read_served
 
 KEY = 'key "leaselab" { algorithm hmac-sha256; secret "bGVhc2VsYWI="; };\n'
 ZONES = "/var/lib/leaselab-dns/own"
@@ -25,8 +24,7 @@ def scenario(request, tmp_path_factory):
     """The scenario of a file with its zones, and the folder in which it is kept."""
     folder = tmp_path_factory.mktemp("kept")
     catalogue, names = catalogue_in(folder), DATA / request.param
-    name = write_scenario(read_served(names), names, catalogue)
-    return find_scenario(catalogue, name), folder / ".leaselab/own"
+    return add_scenario(read_served(names), names, catalogue), folder / ".leaselab/own"
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.plays import play_here
 from tests.tools import AS_ROOT, run, unpacked_root
 
-from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.releases import numbers, reaches, releases_of
 
 ROOT = Path(__file__).parents[2]
@@ -225,7 +225,7 @@ def test_a_server_knows_the_words_that_its_role_says_it_has(role, suite):
 def test_what_apt_has_for_a_host_is_refused_before_the_host_is_changed(
     tmp_path, since, is_taken
 ):
-    scenario = find_scenario(ROOT / "scenarios", "v4-dnsmasq")
+    scenario = Catalogue(ROOT).find("v4-dnsmasq")
     asked = replace(scenario.server, options={**scenario.server.options, "since": since})
     given = to_builtins(replace(scenario, server=asked))
     tasks = [{"ansible.builtin.import_tasks": str(ROOT / "ansible/tasks/check_release.yml")}]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ci.docpages.table import table
-from leaselab.catalog.catalogue import Family, load_families
+from leaselab.catalog.family import Family, load_families
 
 
 def scenarios(root: Path) -> str:

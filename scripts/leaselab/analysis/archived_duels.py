@@ -11,9 +11,9 @@ from leaselab.analysis.bisect import Known
 from leaselab.analysis.culprits import Duelled
 from leaselab.analysis.duel import judge
 from leaselab.analysis.error_budget import minutes_of
-from leaselab.analysis.verdict import one_duel
+from leaselab.analysis.verdict import duel_of
+from leaselab.model.contest import Contest
 from leaselab.model.errors import BELIEVED, Outcome
-from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Record
 
 FAILURES = 2
@@ -47,11 +47,12 @@ def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> F
     duels: list[Duelled] = []
     spoiled: dict[tuple[int, int], list[str]] = {}
     failures: dict[int, list[str]] = {}
-    for base, other in _pairs(by_id):
+    for contest in _contests(by_id):
+        base, other = contest.a, contest.b
         at = places[str(base.server.commit)], places[str(other.server.commit)]
         if at[0] >= at[1] or _UNBUILT in (base.outcome, other.outcome):
             continue
-        made = _duelled(at, base, other, find)
+        made = _duelled(at, contest, find)
         if isinstance(made, Duelled):
             duels.append(made)
             continue
@@ -77,24 +78,23 @@ def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> F
     return Facts(known, reasons, frozenset(unbuilt), spoiled)
 
 
-def _pairs(by_id: Mapping[str, Record]) -> Iterable[tuple[Record, Record]]:
-    """The results of the two servers of each duel, oldest first."""
+def _contests(by_id: Mapping[str, Record]) -> Iterable[Contest[Record]]:
+    """The duels among results, oldest first."""
     for _, base in sorted(by_id.items()):
         points = base.experiment.points if base.experiment else ()
         other = by_id.get(points[-1]) if len(points) == 2 else None
-        if other is not None and one_duel(base, other):
-            yield base, other
+        if other is not None and (contest := duel_of(base, other)) is not None:
+            yield contest
 
 
-def _duelled(at: tuple[int, int], base: Record, other: Record, find: float) -> Duelled | str:
+def _duelled(at: tuple[int, int], contest: Contest[Record], find: float) -> Duelled | str:
     """A duel's result, or why it has none."""
+    base, other = contest.a, contest.b
     for one in (base, other):
         if one.outcome not in BELIEVED:
             return _reason(one)
-    plan = base.procedure
-    if not isinstance(plan, Duel):
-        raise AssertionError(f"{base.id} is of no duel")
-    verdict = judge(msgspec.structs.replace(plan, find=find), base.rounds, other.rounds)
+    plan = msgspec.structs.replace(contest.plan, find=find)
+    verdict = judge(plan, base.rounds, other.rounds)
     if verdict is None:
         return _TOO_FEW
     minutes = minutes_of(base, other)

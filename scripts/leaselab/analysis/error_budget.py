@@ -16,8 +16,8 @@ from leaselab.analysis.duel import (
     scatter,
     trimmed,
 )
+from leaselab.model.contest import Contest, contest_by
 from leaselab.model.errors import BELIEVED
-from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import MOST_WIDER, Duel
 from leaselab.model.record import Record
 
@@ -76,34 +76,34 @@ def error_budget(
     drop that the plan is to find.
     """
     judged = [
-        (base, other, found)
+        (contest, found)
         for base, other in duels
-        if _alike(base.procedure, plan) and (found := _verdict(base, other)) is not None
+        if (contest := contest_by(base.procedure, base, other)) is not None
+        and _alike(contest.plan, plan)
+        and (found := _verdict(contest)) is not None
     ]
     if slowdown is None:
-        known = {one for base, _, _ in judged if (one := slowdown_of(base))}
+        known = {one for contest, _ in judged if (one := slowdown_of(contest.a))}
         slowdown = min(known, key=lambda one: abs(one - plan.find), default=0.0)
-    judged = [one for one in judged if slowdown_of(one[0]) in (0.0, slowdown)]
+    judged = [one for one in judged if slowdown_of(one[0].a) in (0.0, slowdown)]
     if not judged:
         return None
-    spreads = [
-        spread for base, other, _ in judged if (spread := _scatter(base, other)) is not None
-    ]
+    spreads = [spread for contest, _ in judged if (spread := _scatter(contest)) is not None]
     spread = math.sqrt(statistics.fmean(one * one for one in spreads)) if spreads else 0.0
-    moments = sorted(base.started_at for base, _, _ in judged)
+    moments = sorted(contest.a.started_at for contest, _ in judged)
     return ErrorBudget(
-        equal=_side([one for one in judged if not slowdown_of(one[0])]),
-        slowed=_side([one for one in judged if slowdown_of(one[0])]),
-        slowdown=max(slowdown_of(base) for base, _, _ in judged),
+        equal=_side([one for one in judged if not slowdown_of(one[0].a)]),
+        slowed=_side([one for one in judged if slowdown_of(one[0].a)]),
+        slowdown=max(slowdown_of(contest.a) for contest, _ in judged),
         scatter=spread,
         smallest=_smallest(spread, plan),
         wider=wider_error(
             [
                 [
                     (math.log(found.ratio), spread / math.sqrt(found.rounds))
-                    for base, other, found in judged
-                    if bool(slowdown_of(base)) is slowed
-                    and (spread := _scatter(base, other)) is not None
+                    for contest, found in judged
+                    if bool(slowdown_of(contest.a)) is slowed
+                    and (spread := _scatter(contest)) is not None
                 ]
                 for slowed in (False, True)
             ]
@@ -133,26 +133,22 @@ def wider_error(kinds: Sequence[Sequence[tuple[float, float]]]) -> float:
     return min(MOST_WIDER, round(wider, 2))
 
 
-def _alike(one: AnyProcedure, plan: Duel) -> bool:
+def _alike(one: Duel, plan: Duel) -> bool:
     """Whether a duel has the power of one of a plan: as small a drop, by rounds as long."""
-    return (
-        isinstance(one, Duel)
-        and one.ruler() == plan.ruler()
-        and (one.rounds, one.errors) == (plan.rounds, plan.errors)
-    )
+    same_errors = (one.rounds, one.errors) == (plan.rounds, plan.errors)
+    return same_errors and one.ruler() == plan.ruler()
 
 
-def _verdict(base: Record, other: Record) -> DuelVerdict | None:
+def _verdict(contest: Contest[Record]) -> DuelVerdict | None:
     """What a duel came to; None where it failed, or too few rounds count."""
-    if not {base.outcome, other.outcome} <= BELIEVED or not isinstance(base.procedure, Duel):
+    if not {contest.a.outcome, contest.b.outcome} <= BELIEVED:
         return None
-    return judge(base.procedure, base.rounds, other.rounds)
+    return judge(contest.plan, contest.a.rounds, contest.b.rounds)
 
 
-def _scatter(base: Record, other: Record) -> float | None:
+def _scatter(contest: Contest[Record]) -> float | None:
     """How far the rounds of a duel scatter (0..); None where too few count."""
-    plan = base.procedure
-    return scatter(plan, base.rounds, other.rounds) if isinstance(plan, Duel) else None
+    return scatter(contest.plan, contest.a.rounds, contest.b.rounds)
 
 
 def slowdown_of(record: Record) -> float:
@@ -160,14 +156,14 @@ def slowdown_of(record: Record) -> float:
     return (record.experiment.slowdown if record.experiment else None) or 0.0
 
 
-def _side(judged: Sequence[tuple[Record, Record, DuelVerdict]]) -> Side | None:
+def _side(judged: Sequence[tuple[Contest[Record], DuelVerdict]]) -> Side | None:
     if not judged:
         return None
     return Side(
         duels=len(judged),
-        slower=sum(found.answer is Answer.SLOWER for _, _, found in judged),
-        minutes=statistics.fmean(minutes_of(base, other) for base, other, _ in judged),
-        ratio=statistics.median(found.ratio for _, _, found in judged),
+        slower=sum(found.answer is Answer.SLOWER for _, found in judged),
+        minutes=statistics.fmean(minutes_of(contest.a, contest.b) for contest, _ in judged),
+        ratio=statistics.median(found.ratio for _, found in judged),
     )
 
 

@@ -23,6 +23,7 @@ from leaselab.analysis.ratio import (
     against,
     runs_of,
 )
+from leaselab.model.contest import Contest, contest_by
 from leaselab.model.errors import (
     BELIEVED,
     LeaselabError,
@@ -31,7 +32,7 @@ from leaselab.model.errors import (
     server_broken,
     usage_error,
 )
-from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
+from leaselab.model.procedures.duel import LEAST_ROUNDS
 from leaselab.model.record import NOT_OFFERED, Record
 from leaselab.model.server import server_name
 
@@ -231,15 +232,16 @@ def verdict(
             found=f"{base.id} twice",
             wanted="two results",
         )
-    if one_duel(other, base):
+    if duel_of(other, base):
         raise usage_error(
             "the two of a duel are compared in its order",
             where=other.id,
             found=f"{base.id} {other.id}",
             wanted=f"{other.id} {base.id}",
         )
-    if one_duel(base, other) and other.is_by_procedure:
-        return _of_duel(base, other)
+    contest = duel_of(base, other)
+    if contest is not None and other.is_by_procedure:
+        return _of_duel(contest)
     limited = _limited(base, other, threshold_percent) if other.is_by_procedure else None
     if limited is not None:
         _like_with_like(base, other)
@@ -294,18 +296,16 @@ def _anchor_words(base: Record, other: Record, anchors: Anchors) -> str:
     return server_name(common[0].server) if common else ""
 
 
-def one_duel(base: Record, other: Record) -> bool:
-    """Whether both are of one duel, the first of them the one that the load followed."""
-    if not isinstance(base.procedure, Duel) or not alternated(base, other):
-        return False
-    return base.experiment is not None and base.experiment.points == (base.id, other.id)
+def duel_of(base: Record, other: Record) -> Contest[Record] | None:
+    """The duel that two results are of, the first the one that the load followed, or None."""
+    points = base.experiment.points if base.experiment is not None else ()
+    of_one = points == (base.id, other.id) and alternated(base, other)
+    return contest_by(base.procedure, base, other) if of_one else None
 
 
-def _of_duel(base: Record, other: Record) -> Verdict:
+def _of_duel(contest: Contest[Record]) -> Verdict:
     """The verdict of a duel, by rules of its own, for any settings of the two."""
-    plan = base.procedure
-    if not isinstance(plan, Duel):
-        raise AssertionError(f"{base.id} is of no duel")
+    base, other, plan = contest.a, contest.b, contest.plan
     for record, baseline in ((other, False), (base, True)):
         if record.outcome not in BELIEVED:
             measured_runs(record, baseline=baseline)

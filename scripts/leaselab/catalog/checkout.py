@@ -1,9 +1,8 @@
-"""The checkout that commands work in: its place, what is kept there, and what users read."""
+"""The checkout that commands work in: its place, and what is kept there."""
 
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from leaselab.archive.prune import use
@@ -29,13 +28,3 @@ def usual_results() -> Path:
     """The results folder of commands without an option for it."""
     named = os.environ.get("LEASELAB_RESULTS")
     return Path(named) if named else checkout_root() / "results"
-
-
-def announce(text: str) -> None:
-    """Print a side effect of a command, or a problem that does not stop it."""
-    say(f"leaselab: {text}")
-
-
-def say(text: str) -> None:
-    """Print on standard error what a command does meanwhile."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201  # all but `cli` print by this

@@ -13,9 +13,8 @@ from leaselab.analysis.basis import ratio_of
 from leaselab.analysis.ratio import Basis
 from leaselab.analysis.verdict import ratio_word
 from leaselab.archive.store import Store
-from leaselab.catalog.catalogue import find_scenario
-from leaselab.catalog.checkout import checkout_root
-from leaselab.cli.bench_options import check_tasks, inventory_of
+from leaselab.catalog.catalogue import Catalogue, measured_by
+from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
 from leaselab.cli.options import (
     add_json,
@@ -26,7 +25,7 @@ from leaselab.cli.options import (
     print_json,
     whole,
 )
-from leaselab.cli.own import add_parts, write_and_print
+from leaselab.cli.own import add_and_print, add_parts
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.inputs.advice import Given, advise
@@ -149,7 +148,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 
 def _advice(file: Path, args: argparse.Namespace) -> Advice:
-    return advise(file, checkout_root() / "scenarios", _given(args), root=args.root)
+    return advise(file, Catalogue.here(), _given(args), root=args.root)
 
 
 def _given(args: argparse.Namespace) -> Given:
@@ -177,15 +176,15 @@ def _measured_here(
     """The advice with a duel of each cost that the file can be without."""
     [file] = args.files
     inventory = inventory_of(args)
-    scenario = write_and_print(own, file)
-    measured = find_scenario(checkout_root() / "scenarios", scenario, args.generator)
-    parameters = parameters_of(args, measured)
-    session = Session(store, inventory, parameters, full=args.full, show=progress)
-    advice = plan_costs(advice, own, file, scenario, _given(args))
-    duels = duels_of(advice, args.generator)
+    catalogue = Catalogue.here()
+    scenario = add_and_print(own, file, catalogue)
+    parameters = parameters_of(args, measured_by(scenario, args.generator))
+    session = Session(store, inventory, catalogue, parameters, full=args.full, show=progress)
+    advice = plan_costs(advice, own, file, _given(args), catalogue=catalogue, whole=scenario)
+    duels = duels_of(advice, catalogue, args.generator)
     if not duels:
         return advice
-    check_tasks(session, *(task for tasks in duels.values() for task in tasks))
+    session.check_tasks(*(task for tasks in duels.values() for task in tasks))
     try:
         with session.leased(f"advise {file.name} --measure"):
             return measure_costs(advice, session, duels)

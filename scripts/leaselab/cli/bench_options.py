@@ -6,17 +6,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from leaselab.catalog.catalogue import find_procedure, find_scenario
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.lab.bench.benches import bench_named, free_bench, read_benches
 from leaselab.lab.bench.lease import read_hold
-from leaselab.lab.hosts.inventory import PARTNER_GROUP, Inventory
-from leaselab.measure.generators import check_fits
+from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario
-from leaselab.run.task import Task
-from leaselab.run.workplace import Workplace
+from leaselab.run.workplace import check_bench
 
 
 def add_inventory(parser: argparse.ArgumentParser) -> None:
@@ -68,28 +66,14 @@ def inventory_of(args: argparse.Namespace) -> Inventory:
     return bench
 
 
-def check_tasks(workplace: Workplace, *tasks: Task) -> None:
-    """Raise the usage errors of tasks that can be found without access to hosts."""
-    for task in tasks:
-        check(task.scenario, workplace.procedure(task), workplace.inventory)
-        workplace.check_release(task)
-
-
-def check(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:
-    """Raise the usage errors that can be found without access to hosts."""
-    check_fits(scenario, procedure)
-    if scenario.needs_partner:
-        inventory.only(PARTNER_GROUP)
-
-
 def asked(args: argparse.Namespace) -> tuple[Scenario, AnyProcedure, Inventory]:
-    """Read the inputs of one step of a run: scenario, procedure, bench; checked by `check`.
+    """Read the inputs of one step of a run: scenario, procedure, bench; they are checked.
 
     For commands with ``SCENARIO`` and the options of `add_inventory` and `add_procedure`.
     """
-    folder = checkout_root() / "scenarios"
-    scenario = find_scenario(folder, args.scenario, args.generator)
-    procedure = find_procedure(folder, scenario.name, procedure_overrides(args))
+    catalogue = Catalogue.here()
+    scenario = catalogue.find(args.scenario, args.generator)
+    procedure = catalogue.procedure_of(scenario, procedure_overrides(args))
     inventory = inventory_of(args)
-    check(scenario, procedure, inventory)
+    check_bench(scenario, procedure, inventory)
     return scenario, procedure, inventory

@@ -6,9 +6,8 @@ import argparse
 import sys
 
 from leaselab.analysis.bisect import Limits
-from leaselab.catalog.catalogue import find_scenario
-from leaselab.catalog.checkout import checkout_root
-from leaselab.cli.bench_options import check, inventory_of
+from leaselab.catalog.catalogue import Catalogue, measured_by
+from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.duel import add_duel, add_metric, plan_of
 from leaselab.cli.options import (
     add_id_file,
@@ -49,6 +48,7 @@ from leaselab.run.preparation import environment_of
 from leaselab.run.record import typed_command
 from leaselab.run.session import Session
 from leaselab.run.task import check_server, open_source
+from leaselab.run.workplace import check_bench
 
 NAME = "bisect"
 
@@ -105,9 +105,8 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.dry_run:
         idle = ("--markdown", "--id-file", "--no-profile", "--layouts", "--full", "--json")
         without_effect(args, "a search that measures", *idle)
-    scenario = find_scenario(
-        checkout_root() / "scenarios", named_scenario(args), args.generator
-    )
+    catalogue = Catalogue.here()
+    scenario = measured_by(named_scenario(args, catalogue), args.generator)
     parameters, plan = plan_of(args)
     waits = adapter_of(scenario).waits
     round_min = plan.round_with_s(waits=waits) / 60
@@ -117,9 +116,9 @@ def run(args: argparse.Namespace) -> Outcome:
     commits = repository.line(args.good, args.bad)
     check_server(repository, commits[-1], scenario)
     inventory = inventory_of(args)
-    check(scenario, plan, inventory)
+    check_bench(scenario, plan, inventory)
     store = open_store(args)
-    session = Session(store, inventory, parameters, full=args.full, show=progress)
+    session = Session(store, inventory, catalogue, parameters, full=args.full, show=progress)
     search = Search(session, scenario, repository, commits, plan, limits)
     if args.dry_run:
         session.lab.environment = environment_of(inventory)

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 
-from leaselab.analysis.error_budget import ErrorBudget
-from leaselab.catalog.catalogue import find_scenario
-from leaselab.catalog.checkout import checkout_root
-from leaselab.cli.bench_options import check_tasks, inventory_of
-from leaselab.cli.duel import (
-    BRANCH_POINT,
-    OPTIONS,
-    RELEASE,
-    Sides,
-    add_duel,
-    parameters_of,
-)
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.cli.bench_options import inventory_of
+from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
 from leaselab.cli.options import (
     add_json,
     add_results,
@@ -30,16 +20,15 @@ from leaselab.cli.options import (
 )
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.source import PACKAGE
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
-from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Record
 from leaselab.report.truth import rows_of, table
 from leaselab.report.verdict import budget_document, budget_words
+from leaselab.run.calibration import calibrate
 from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
-from leaselab.run.contest import duel
 from leaselab.run.session import Session
-from leaselab.run.task import Task, open_source
+from leaselab.run.sides import BRANCH_POINT, PACKAGE, RELEASE, Sides
+from leaselab.run.task import open_source
 
 NAME = "calibrate"
 DEFAULT_SCENARIO = "v4-memfile"
@@ -100,12 +89,14 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
     Raises the error of the first without a figure, after all were measured.
     """
     store, inventory = open_store(args), inventory_of(args)
-    folder, like = checkout_root() / "scenarios", None
+    catalogue, like = Catalogue.here(), None
     if args.scenario is not None:
-        like = find_scenario(folder, args.scenario, args.generator)
-    tasks = ceiling_tasks(like, [like.generator if like else args.generator])
-    session = Session(store, inventory, {"rounds": RUNS}, full=args.full, show=progress)
-    check_tasks(session, *tasks)
+        like = catalogue.find(args.scenario, args.generator)
+    tasks = ceiling_tasks(catalogue, like, [like.generator if like else args.generator])
+    session = Session(
+        store, inventory, catalogue, {"rounds": RUNS}, full=args.full, show=progress
+    )
+    session.check_tasks(*tasks)
     records: list[Record] = []
     errors: list[LeaselabError] = []
     try:
@@ -136,45 +127,18 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
         raise usage_error("both servers are the same", found=args.server, wanted="a commit")
     store, inventory = open_store(args), inventory_of(args)
     repository = open_source(args.repo) if args.repo else None
-    sides = Sides(repository, args.scenario or DEFAULT_SCENARIO, args.generator)
+    sides = Sides(
+        Catalogue.here(), repository, args.scenario or DEFAULT_SCENARIO, args.generator
+    )
     task, _ = sides.tasks(args.server, args.server)
     parameters = parameters_of(args, task.scenario)
-    session = sides.session(store, inventory, parameters, full=args.full)
-    check_tasks(session, task)
-    slowdown = args.slowdown / 100
+    session = sides.session(store, inventory, parameters, progress, full=args.full)
+    session.check_tasks(task)
     try:
         with session.leased(f"{NAME} {task}"):
-            session.prepare(task.distribution)
-            for kind in _missing(_budget(session, task, slowdown), args.pairs, slowdown):
-                how = f"B stands still for {100 * kind:g} % of the time" if kind else "B is A"
-                print(f"duel: {task}, {how}", file=sys.stderr, flush=True)
-                error = duel(session, task, task, slowdown=kind).comparison.error
-                if error is not None:
-                    raise error
+            budget = calibrate(session, task, args.pairs, args.slowdown / 100)
     finally:
         report_after(store)
-    budget = _budget(session, task, slowdown)
     words = budget_words(budget, task.scenario.name)
     print_answer(args, budget_document(budget), words)
     return Outcome.OK
-
-
-def _budget(session: Session, task: Task, slowdown: float) -> ErrorBudget | None:
-    """What the archive's duels of this scenario and bench show, as is asked now."""
-    plan = session.procedure(task)
-    if not isinstance(plan, Duel):
-        raise AssertionError(f"a bench is calibrated by {plan}")
-    return session.earlier.error_budget(task.scenario.name, plan, slowdown)
-
-
-def _missing(budget: ErrorBudget | None, pairs: int, slowdown: float) -> Iterator[float]:
-    """Yield the slowdown of each remaining duel, equal and slowed ones in turn."""
-    sides = (budget.equal, budget.slowed) if budget else (None, None)
-    counts = {
-        kind: side.duels if side else 0
-        for kind, side in zip((0.0, slowdown), sides, strict=True)
-    }
-    while min(counts.values()) < pairs:
-        kind = min(counts, key=lambda kind: counts[kind])
-        counts[kind] += 1
-        yield kind

@@ -21,6 +21,7 @@ from leaselab.analysis.demand import (
 )
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store, newest_of
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.options import (
     add_json,
     add_results,
@@ -38,9 +39,10 @@ from leaselab.cli.own import (
     add_config,
     add_queries,
     add_scale,
-    names_with_clients,
+    load_of,
+    loading_clients,
     own_scenario,
-    scenarios_with_load,
+    with_load,
 )
 from leaselab.cli.report import FOLDER
 from leaselab.inputs.clients.file import Clients, read_clients
@@ -138,9 +140,11 @@ def run(args: argparse.Namespace) -> Outcome:
     read = read_clients(args.clients) if isinstance(args.clients, Path) else None
     demand = _asked(args) if args.queries else _demand(args, read[0] if read else None)
     store = open_store(args, existing=True)
-    own = None if args.queries else own_scenario(args)
-    if own and read:
-        (own,) = names_with_clients([own], read, args.scale)
+    catalogue = Catalogue.here()
+    made = None if args.queries else own_scenario(args, catalogue)
+    if made and read:
+        (made,) = with_load(loading_clients(*read, args.scale), catalogue, [made])
+    own = made.name if made else None
     if own and own not in store.index.scenarios():
         raise usage_error(
             "this configuration was not measured here yet",
@@ -150,7 +154,9 @@ def run(args: argparse.Namespace) -> Outcome:
         )
     patterns = [*args.pattern, *([own] if own else [])]
     if args.queries:
-        patterns = [*scenarios_with_load(args, patterns)]
+        load, asked = load_of(args), catalogue.match(patterns)
+        changed = with_load(load, catalogue, asked) if load is not None else asked
+        patterns = [scenario.name for scenario in changed]
     carrying = _carrying(store, patterns, args.bench, demand)
     page = _page(store, demand, carrying) if args.page else None
     if args.json:

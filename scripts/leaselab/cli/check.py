@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from leaselab.archive.bench_notes import CHECK, write_note
-from leaselab.catalog.catalogue import find_scenario, load_scenarios
-from leaselab.catalog.checkout import checkout_root, usual_results
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.checkout import usual_results
 from leaselab.cli.bench_options import add_inventory, inventory_of
 from leaselab.cli.options import add_json, add_recover, print_json, read_json
 from leaselab.lab.checks.contact import contact_all
@@ -138,8 +138,8 @@ def _judge_networks(place: str) -> dict[str, Any]:
 
 def _scenarios(name: str) -> dict[str, Scenario]:
     """Return the named scenario, or all of them for an empty name."""
-    folder = checkout_root() / "scenarios"
-    return {name: find_scenario(folder, name)} if name else load_scenarios(folder)
+    catalogue = Catalogue.here()
+    return {name: catalogue.find(name)} if name else catalogue.scenarios
 
 
 def _reading(place: str, wanted: AbstractSet[str]) -> dict[str, Any]:

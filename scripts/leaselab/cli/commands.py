@@ -160,11 +160,10 @@ def _unknown(words: Sequence[str]) -> LeaselabError:
 
 def _scenario_meant(word: str) -> str:
     """A scenario that a word names, or that is of the server it names; empty for none."""
-    from leaselab.catalog.catalogue import load_scenarios, of_server  # noqa: PLC0415
-    from leaselab.catalog.checkout import checkout_root  # noqa: PLC0415
+    from leaselab.catalog.catalogue import Catalogue, of_server  # noqa: PLC0415
     from leaselab.cli.run import DEFAULT_SCENARIO  # noqa: PLC0415  # slow, rarely needed
 
-    scenarios = load_scenarios(checkout_root() / "scenarios")
+    scenarios = Catalogue.here().scenarios
     names = [word] if word in scenarios else of_server(word, scenarios)
     return DEFAULT_SCENARIO if DEFAULT_SCENARIO in names else "".join(names[:1])
 

@@ -12,8 +12,7 @@ from leaselab.analysis.layouts import Cause, OverLayouts
 from leaselab.analysis.profile import ProfileDifference
 from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
 from leaselab.archive.store import Store
-from leaselab.catalog.catalogue import match_scenarios
-from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
 from leaselab.cli.options import (
     add_json,
@@ -32,9 +31,7 @@ from leaselab.cli.own import (
     add_clients,
     add_config,
     add_queries,
-    one_with_load,
     scenario_of,
-    scenarios_with_load,
 )
 from leaselab.cli.source import LISTING, add_listing, list_commits
 from leaselab.model.errors import (
@@ -138,18 +135,17 @@ def run(args: argparse.Namespace) -> Outcome:
         without_effect(args, "results that are archived", "--threshold")
     check_threshold(args.threshold)
     store = open_store(args, existing=not args.live)
-    args.scenario = scenario_of(args)
-    if args.clients is not None or args.queries is not None:
-        args.scenario = one_with_load(args, args.scenario)
-    else:
-        scenarios_with_load(args, ())  # their other options would have no effect
+    catalogue = Catalogue.here()
+    made = scenario_of(args, catalogue)
+    if made is not None:
+        args.scenario = made.name
     if args.live:
-        layouts, comparisons = live(args, store)
+        layouts, comparisons = live(args, store, catalogue)
         if layouts is not None:
             return _print_layouts(args, layouts, comparisons)
         return _print_comparison(args, store, comparisons[0])
     names = commit_names(args.repo, args.scenario)
-    scenarios = _meant(store, names)
+    scenarios = _meant(store, catalogue, names)
     if names is not None and scenarios:
         return _judge_several(args, _each(args, store, names, scenarios))
     return _print_comparison(args, store, _compared(args, store, names))
@@ -209,13 +205,13 @@ def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) 
     return Outcome.OK
 
 
-def _meant(store: Store, names: CommitNames | None) -> list[str]:
+def _meant(store: Store, catalogue: Catalogue, names: CommitNames | None) -> list[str]:
     """The scenarios that a pattern or a family means; none where one is named by its name."""
     if names is None:
         return []
     if any(row["scenario"] == names.scenario for row in store.index.every(names.scenario)):
         return []
-    scenarios = match_scenarios(checkout_root() / "scenarios", [names.scenario])
+    scenarios = catalogue.match([names.scenario])
     return [scenario.name for scenario in scenarios if scenario.name != names.scenario]
 
 

@@ -4,40 +4,28 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from leaselab.analysis.layouts import OverLayouts
 from leaselab.analysis.verdict import Comparison
 from leaselab.archive.store import Store
-from leaselab.builds.repository import Repository
-from leaselab.catalog.catalogue import find_scenario
-from leaselab.catalog.checkout import checkout_root
-from leaselab.cli.bench_options import add_full, add_inventory, check_tasks, inventory_of
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.options import add_id_file, add_layouts, number, write_ids
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.source import PACKAGE
-from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.generators import adapter_of
-from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
+from leaselab.model.contest import Contest
+from leaselab.model.errors import Outcome, invalid_measurement, usage_error
 from leaselab.model.procedure import COMPLETED, CPU
-from leaselab.model.procedures import procedure_of
-from leaselab.model.procedures.duel import DUEL, LEAST, LEAST_OTHERS, METRICS, Duel
+from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, METRICS, Duel
 from leaselab.model.scenario import Scenario
-from leaselab.model.source import Commit
-from leaselab.run.contest import check_layouts, duel, explain, over_layouts, say_cost
-from leaselab.run.preparation import built_commit
-from leaselab.run.session import Session
-from leaselab.run.task import Task, check_server, open_source, source_folder
+from leaselab.run.contest import check_layouts, duel, explain, over_layouts, planned, say_cost
+from leaselab.run.sides import BRANCH_POINT, BUILD, PACKAGE, RELEASE, WORKTREE, Sides
+from leaselab.run.task import Task, open_source
 
-BUILD, WORKTREE = "build:", "worktree"
-"""Words before the key of a kept build, and for the checkout of --repo as it is."""
-RELEASE, BRANCH_POINT = "release", "branch-point"
-"""Words for the last tag before B, and for where B's branch left the main one."""
 BUDGET_MINUTES = 15.0
 """Longest time for the rounds of a duel, where none is asked for (min)."""
 OPTIONS = (
@@ -45,90 +33,6 @@ OPTIONS = (
     "--set",
 )
 """What `add_duel` adds, and has no effect where none is made."""
-
-
-@dataclass(slots=True)
-class Sides:
-    """A and B: the given names, as tasks."""
-
-    repository: Repository | None
-    scenario: str
-    """The scenario of what names none of its own."""
-    generator: str | None = None
-    """What makes the load; None for what the load's file says."""
-    files: dict[str, Path] = field(default_factory=dict)
-    """By tree: the tar of a commit's files."""
-    built: dict[tuple[Commit, int], str | LeaselabError] = field(default_factory=dict)
-    """By commit and layout: the key of its kept build."""
-
-    def tasks(self, first: str, second: str) -> tuple[Task, Task]:
-        """Return the tasks of A and B, each ``WHAT[@SCENARIO]``.
-
-        Raises a usage error for what names none.
-        """
-        b = self._task(second, None)
-        return self._task(first, b.commit), b
-
-    def session(
-        self, store: Store, inventory: Inventory, overrides: Mapping[str, Any], *, full: bool
-    ) -> Session:
-        """Return the session that measures them; parameters as its fields."""
-        return Session(
-            store, inventory, overrides, self.files, full=full, built=self.built, show=progress
-        )
-
-    def _task(self, name: str, other: Commit | None) -> Task:
-        what, _, scenario = name.partition("@")
-        task = Task(self._scenario(scenario or self.scenario), self._commit(what, other))
-        if task.commit is not None and self.repository is not None:
-            check_server(self.repository, task.commit, task.scenario)
-        return task
-
-    def _scenario(self, name: str) -> Scenario:
-        if not name:
-            raise usage_error(
-                "no scenario was named",
-                todo="give it with --scenario NAME, or after the server: WHAT@SCENARIO",
-            )
-        return find_scenario(checkout_root() / "scenarios", name, self.generator)
-
-    def _commit(self, what: str, other: Commit | None) -> Commit | None:
-        """Return the selected commit; None for the packages.  `other` is B's, for A."""
-        if what in ("", PACKAGE):
-            return None
-        if what.startswith(BUILD):
-            key = what.removeprefix(BUILD)
-            commit = built_commit(key)
-            self.built[commit, 0] = key
-            return commit
-        if self.repository is None:
-            raise usage_error(
-                "--repo is required",
-                found=what,
-                wanted=f"{PACKAGE}, {BUILD}KEY, or a commit of --repo",
-                todo="give it with --repo URL or PATH",
-            )
-        commit = self._of_repository(self.repository, what, other)
-        self.files[commit.tree] = self.repository.archive(commit, source_folder())
-        return commit
-
-    @staticmethod
-    def _of_repository(repository: Repository, what: str, other: Commit | None) -> Commit:
-        if what == WORKTREE:
-            return repository.worktree()
-        if what not in (RELEASE, BRANCH_POINT):
-            return repository.resolve(what)
-        if other is None:
-            raise usage_error(
-                f"A {what} needs a commit for B",
-                found="no commit for B",
-                todo="name a commit of --repo for B",
-            )
-        return (
-            repository.last_release(other)
-            if what == RELEASE
-            else repository.branch_point(other)
-        )
 
 
 def add_live(parser: argparse.ArgumentParser) -> None:
@@ -201,22 +105,9 @@ def plan_of(args: argparse.Namespace) -> tuple[dict[str, Any], Duel]:
 
     Raises a usage error for what cannot be.
     """
-    given: dict[str, Any] = {**procedure_overrides(args), "name": DUEL}
-    if args.find is not None:
-        given["find"] = args.find / 100
+    find = None if args.find is None else args.find / 100
     metric = getattr(args, "metric", None)
-    if metric is not None:
-        if metric not in METRICS:
-            raise usage_error(
-                "no duel is about this figure",
-                where="--metric",
-                found=metric,
-                wanted=" or ".join(METRICS),
-            )
-        given["metric"] = metric
-    plan = procedure_of(given)
-    if not isinstance(plan, Duel):
-        raise AssertionError(f"{DUEL} is the name of {plan.name}")
+    given, plan = planned(procedure_overrides(args), find=find, metric=metric)
     if getattr(args, "layouts", None) and plan.metric not in (COMPLETED, CPU):
         raise usage_error(
             "layouts change how fast code is under load",
@@ -241,14 +132,14 @@ def parameters_of(args: argparse.Namespace, scenario: Scenario) -> dict[str, Any
 
 
 def live(
-    args: argparse.Namespace, store: Store
+    args: argparse.Namespace, store: Store, catalogue: Catalogue
 ) -> tuple[OverLayouts | None, Sequence[Comparison]]:
     """Measure A and B of ``compare A B --live``.
 
     Returns one comparison; with several layouts one for each, and what they say together.
     """
     repository = open_source(args.repo) if args.repo else None
-    sides = Sides(repository, args.scenario or "", args.generator)
+    sides = Sides(catalogue, repository, args.scenario or "", args.generator)
     first, second = sides.tasks(args.a, args.b)
     if first.scenario.hosts != second.scenario.hosts:
         raise usage_error(
@@ -260,24 +151,25 @@ def live(
         )
     inventory = inventory_of(args)
     parameters = parameters_of(args, second.scenario)
-    session = sides.session(store, inventory, parameters, full=args.full)
-    check_tasks(session, first, second)
+    session = sides.session(store, inventory, parameters, progress, full=args.full)
+    session.check_tasks(first, second)
+    contest = session.contest(first, second)
     if args.layouts:
-        check_layouts((first, second), session)
-        say_cost(session, second, args.layouts)
+        check_layouts(session, contest)
+        say_cost(session, contest, args.layouts)
     print(f"A: {first}; B: {second}", file=sys.stderr, flush=True)
     try:
         with session.leased(f"compare {first} with {second}"):
             ids: list[str] = []
 
-            def made(a: Task, b: Task) -> Comparison:
-                result = duel(session, a, b)
+            def made(contest: Contest[Task]) -> Comparison:
+                result = duel(session, contest)
                 ids.extend(result.ids)
                 write_ids(args, *ids)
                 if result.refused is not None:
                     raise invalid_measurement(
                         "A does not build or does not start, so B was not measured",
-                        where=str(a),
+                        where=str(contest.a),
                         found=str(result.refused),
                         wanted="a server that B can be compared with",
                         todo=f"name another A, or see: leaselab show {result.ids[0]}",
@@ -285,11 +177,11 @@ def live(
                 return result.comparison
 
             if args.layouts:
-                return over_layouts(made, first, second, args.layouts)
-            comparison = made(first, second)
+                return over_layouts(made, contest, args.layouts)
+            comparison = made(contest)
             slower = comparison.outcome is Outcome.REGRESSION
             if slower if args.profile is None else args.profile:
-                explain(session, first, second, comparison.base, comparison.other)
+                explain(session, contest, comparison.base, comparison.other)
     finally:
         report_after(store)
     return None, [comparison]

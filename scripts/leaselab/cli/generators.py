@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from leaselab.analysis.truth import Judged, Truth, judge, not_measured, truth_of
-from leaselab.catalog.catalogue import find_scenario, match_scenarios, measured_by
-from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.catalog.roles import OWN_GENERATOR
-from leaselab.cli.bench_options import add_full, add_inventory, check_tasks, inventory_of
+from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.options import (
     add_json,
     add_markdown,
@@ -91,11 +90,13 @@ def generators(args: argparse.Namespace) -> Outcome:
             "not two generators", found=",".join(args.generator), wanted="such as " + PAIR
         )
     store, inventory = open_store(args), inventory_of(args)
-    scenario = find_scenario(checkout_root() / "scenarios", args.scenario)
+    catalogue = Catalogue.here()
+    scenario = catalogue.find(args.scenario)
     tasks = [Task(measured_by(scenario, name)) for name in args.generator]
-    session = Session(store, inventory, {"rounds": args.runs}, full=args.full, show=progress)
-    ceilings = ceiling_tasks(scenario, args.generator)
-    check_tasks(session, *ceilings, *tasks)
+    overrides = {"rounds": args.runs}
+    session = Session(store, inventory, catalogue, overrides, full=args.full, show=progress)
+    ceilings = ceiling_tasks(catalogue, scenario, args.generator)
+    session.check_tasks(*ceilings, *tasks)
     parts: dict[str, Sequence[Record]] = {}
 
     def part(name: str, overrides: dict[str, Any], tasks: Sequence[Task]) -> None:
@@ -198,7 +199,8 @@ def truth(args: argparse.Namespace) -> Outcome:
     """
     alone = stdout_is_taken(args)
     store, inventory = open_store(args), inventory_of(args)
-    session = Session(store, inventory, {"rounds": args.runs}, full=args.full, show=progress)
+    catalogue, overrides = Catalogue.here(), {"rounds": args.runs}
+    session = Session(store, inventory, catalogue, overrides, full=args.full, show=progress)
     chosen = _chosen(args.scenario, args.generator, session)
     rows: list[Judged] = []
     missing: dict[str, str] = {}
@@ -227,7 +229,7 @@ def _chosen(
         if name not in known:
             raise unknown("generator", name, known, "--generator")
     chosen = []
-    for scenario in match_scenarios(checkout_root() / "scenarios", patterns):
+    for scenario in session.catalogue.match(patterns):
         for name in OF_DNS if is_dns(scenario) else OF_DHCP:
             if generators is None or name in generators:
                 task = Task(measured_by(scenario, name))

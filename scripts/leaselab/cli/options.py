@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from leaselab.archive.disk import write_whole, writing
 from leaselab.archive.store import Store
-from leaselab.catalog.checkout import checkout_root, usual_results
+from leaselab.catalog.checkout import usual_results
 from leaselab.catalog.documents import parse_json
 from leaselab.catalog.plain_file import content_of, not_read, stdin_of
 from leaselab.model.errors import usage_error
@@ -191,7 +191,7 @@ def check_patterns(store: Store, patterns: Iterable[str]) -> None:
             continue
         from leaselab.catalog import catalogue  # noqa: PLC0415  # slow, and rarely needed
 
-        families = catalogue.known_families(checkout_root() / "scenarios")
+        families = catalogue.Catalogue.here().families
         known = measured.union(*(family.scenarios for family in families.values()))
         if not fnmatch.filter(known, pattern):
             raise catalogue.unknown_scenario(pattern, families, measured)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leaselab.analysis.profile import ProfileDifference
-from leaselab.analysis.verdict import Comparison, compare, one_duel
+from leaselab.analysis.verdict import Comparison, compare, duel_of
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.cli.options import print_json, stdout_is_taken, write_ids
@@ -31,7 +31,7 @@ def show_measured(args: argparse.Namespace, store: Store, *sealed: Ended) -> Out
     """
     if len(sealed) == 2:
         base, other = (store.load(str(point.place)) for point in sealed)
-        if one_duel(base, other):
+        if duel_of(base, other):
             comparison = with_budget(store, compare(base, other))
             profiles = profiles_of(store, base, other)
             return show_comparison(args, comparison, profiles, steps=True)

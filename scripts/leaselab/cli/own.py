@@ -8,9 +8,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from leaselab.catalog.catalogue import match_scenarios
-from leaselab.catalog.checkout import checkout_root
-from leaselab.catalog.kept_scenarios import Made, kept_beside
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.kept_scenarios import Made
 from leaselab.cli.options import number, only_with, whole, without_effect
 from leaselab.inputs.clients.arrivals import Arrivals
 from leaselab.inputs.clients.file import Clients, read_clients
@@ -21,9 +20,10 @@ from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.load import ORDERS, Asked, with_queries
 from leaselab.inputs.queries.zones import read_zone
 from leaselab.inputs.reader import Served
-from leaselab.inputs.user_configuration import read_served, write_scenario
+from leaselab.inputs.user_configuration import add_scenario, read_served
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedures.replay import MOST_MINUTES, REPLAY
+from leaselab.model.scenario import Scenario
 
 _OF_CONFIG = ("--without", "--leases", "--view", "--keama")
 _SHOWN = 10
@@ -86,7 +86,7 @@ def add_parts(group: argparse._ActionsContainer, without: str = "", also: str = 
 
 
 def add_clients(parser: argparse.ArgumentParser) -> None:
-    """Add ``--clients FILE`` and its scale; `scenarios_with_load` reads them."""
+    """Add ``--clients FILE`` and its scale; `load_of` reads them."""
     group = parser.add_argument_group("your clients")
     group.add_argument(
         "--clients",
@@ -129,7 +129,7 @@ def add_scale(group: argparse._ActionsContainer, also: str = "") -> None:
 
 
 def add_queries(parser: argparse.ArgumentParser) -> None:
-    """Add ``--queries FILE`` and how they are sent; `scenarios_with_load` reads them."""
+    """Add ``--queries FILE`` and how they are sent; `load_of` reads them."""
     group = parser.add_argument_group("your queries")
     group.add_argument(
         "--queries",
@@ -168,11 +168,26 @@ def add_queries(parser: argparse.ArgumentParser) -> None:
 OF_QUERIES = ("--zone", "--names", "--edns", "--dnssec-ok")
 
 
-def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Sequence[str]:
-    """Have ``--clients`` or ``--queries`` in scenarios; return the names of those that result.
+Loading = Callable[[Catalogue, Scenario], Made]
+"""Adds a scenario with another load to the catalogue."""
 
-    Without these options they are the patterns themselves.  Raises a usage error for a file
-    that is none, and for scenarios that cannot have its clients or its queries.
+
+def with_load(
+    make: Loading, catalogue: Catalogue, scenarios: Sequence[Scenario]
+) -> list[Scenario]:
+    """Return scenarios with another load, and print what each is."""
+    changed = []
+    for scenario in scenarios:
+        made = make(catalogue, scenario)
+        print("\n".join(made.notes), file=sys.stderr, flush=True)
+        changed.append(made.scenario)
+    return changed
+
+
+def load_of(args: argparse.Namespace) -> Loading | None:
+    """Read the load of ``--clients`` or ``--queries``, for `with_load`; None without one.
+
+    Raises a usage error for a file that is none, and for options without an effect.
     """
     queries = getattr(args, "queries", None)
     if args.clients is None or _arrivals(args) is None:
@@ -183,7 +198,7 @@ def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Se
     if queries is None and hasattr(args, "queries"):
         only_with(args, "--queries", *OF_QUERIES)
     if args.clients is None and queries is None:
-        return patterns
+        return None
     if args.clients is not None and queries is not None:
         raise usage_error(
             "DHCP clients and DNS queries cannot be in one load",
@@ -191,9 +206,8 @@ def scenarios_with_load(args: argparse.Namespace, patterns: Sequence[str]) -> Se
             wanted="one of them",
         )
     if queries is None:
-        arrivals = _arrivals(args)
-        return names_with_clients(patterns, read_clients(args.clients), args.scale, arrivals)
-    return _names_of(patterns, _with_queries(args))
+        return loading_clients(*read_clients(args.clients), args.scale, _arrivals(args))
+    return _loading_queries(args)
 
 
 def _arrivals(args: argparse.Namespace) -> Arrivals | None:
@@ -203,46 +217,27 @@ def _arrivals(args: argparse.Namespace) -> Arrivals | None:
     return Arrivals(args.minutes, args.lease_clock)
 
 
-def names_with_clients(
-    patterns: Sequence[str],
-    read: tuple[Clients, str],
-    scale: float,
-    arrivals: Arrivals | None = None,
-) -> list[str]:
-    """Have so many times the clients of a file in scenarios; return the names of the results.
-
-    `read` is what `read_clients` returns; errors as `scenarios_with_load`.
-    """
-    clients, file_hash = read
-    return _names_of(
-        patterns,
-        lambda folder, name: with_clients(
-            folder, name, clients, file_hash, scale, arrivals=arrivals
-        ),
+def loading_clients(
+    clients: Clients, file_hash: str, scale: float, arrivals: Arrivals | None = None
+) -> Loading:
+    """What has so many times the clients of a file; parameters as `with_clients`."""
+    return lambda catalogue, scenario: with_clients(
+        catalogue, scenario, clients, file_hash, scale, arrivals=arrivals
     )
 
 
-def _names_of(patterns: Sequence[str], make: Callable[[Path, str], Made]) -> list[str]:
-    folder, names = _catalogue(), []
-    for scenario in match_scenarios(folder, patterns):
-        made = make(folder, scenario.name)
-        print("\n".join(made.notes), file=sys.stderr, flush=True)
-        names.append(made.name)
-    return names
-
-
-def _with_queries(args: argparse.Namespace) -> Callable[[Path, str], Made]:
+def _loading_queries(args: argparse.Namespace) -> Loading:
     if args.dnssec_ok and not args.edns:
         raise usage_error("--dnssec-ok needs --edns", todo="add --edns 1232")
     queries = read_queries(args.queries)
     zones = [read_zone(word, tuple(args.also)) for word in args.zone]
     scale = args.scale if "--scale" in args.given else None
     asked = Asked(args.names, args.edns, args.dnssec_ok, zones, scale)
-    return lambda folder, name: with_queries(folder, name, queries, asked)
+    return lambda catalogue, scenario: with_queries(catalogue, scenario, queries, asked)
 
 
-def own_scenario(args: argparse.Namespace) -> str | None:
-    """Make the scenario of the file that was named, and return its name; None without one.
+def own_scenario(args: argparse.Namespace, catalogue: Catalogue) -> Scenario | None:
+    """Add the scenario of the file that was named to the catalogue; None without one.
 
     What was changed, who comes and what nothing would be answered of is said on stderr.
     Raises a usage error as `read_served`.
@@ -253,34 +248,18 @@ def own_scenario(args: argparse.Namespace) -> str | None:
     leases = read_leases(args.leases) if args.leases else None
     if args.keama:
         without_effect(args, "--config, without --keama", "--view")
-        own = read_with_keama(args.config, kept_beside(_catalogue()), args.without, leases)
-        return write_and_print(own, args.config.with_stem(f"{args.config.stem}-keama"))
+        own = read_with_keama(args.config, catalogue.kept, args.without, leases)
+        file = args.config.with_stem(f"{args.config.stem}-keama")
+        return add_and_print(own, file, catalogue)
     own = read_served(args.config, args.without, leases=leases, view=args.view, also=args.also)
-    return write_and_print(own, args.config)
+    return add_and_print(own, args.config, catalogue)
 
 
-def write_and_print(own: Served, file: Path) -> str:
-    """Write the scenario of a file, print what it is on stderr; return its name."""
-    name = write_scenario(own, file, _catalogue())
-    print("\n".join(_lines(name, own)), file=sys.stderr, flush=True)
-    return name
-
-
-def one_with_load(args: argparse.Namespace, scenario: str | None) -> str:
-    """Return one scenario's name, with the load of ``--clients`` or ``--queries``."""
-    names = scenarios_with_load(args, [scenario] if scenario else [])
-    if len(names) != 1:
-        raise usage_error(
-            "works with exactly one scenario",
-            where="--clients" if args.clients is not None else "--queries",
-            found=f"{len(names)} scenarios",
-            wanted="SCENARIO, or --config FILE",
-        )
-    return names[0]
-
-
-def _catalogue() -> Path:
-    return checkout_root() / "scenarios"
+def add_and_print(own: Served, file: Path, catalogue: Catalogue) -> Scenario:
+    """Add the scenario of a file to the catalogue, print what it is on stderr."""
+    scenario = add_scenario(own, file, catalogue)
+    print("\n".join(_lines(scenario.name, own)), file=sys.stderr, flush=True)
+    return scenario
 
 
 def _lines(name: str, own: Served) -> list[str]:
@@ -312,22 +291,31 @@ def _lines(name: str, own: Served) -> list[str]:
     return lines
 
 
-def scenario_of(args: argparse.Namespace) -> str | None:
-    """Return the scenario of a command, named or of a file; a usage error for both."""
+def scenario_of(args: argparse.Namespace, catalogue: Catalogue) -> Scenario | None:
+    """Return the one scenario of the files that a command names; None where it names none."""
     if args.config is not None and args.scenario is not None:
         raise _not_one(f"{args.scenario} and --config")
-    return own_scenario(args) or args.scenario
+    own, make = own_scenario(args, catalogue), load_of(args)
+    if make is None:
+        return own
+    named = [own] if own is not None else []
+    if own is None and args.scenario:
+        named = catalogue.match([args.scenario])
+    if len(named) != 1:
+        raise _not_one(f"{len(named)} scenarios")
+    return with_load(make, catalogue, named)[0]
 
 
-def named_scenario(args: argparse.Namespace) -> str:
+def named_scenario(args: argparse.Namespace, catalogue: Catalogue) -> Scenario:
     """Return the one scenario of a command; a usage error for none, and as `scenario_of`."""
-    scenario = scenario_of(args)
-    if scenario is None:
+    made = scenario_of(args, catalogue)
+    if made is None and args.scenario is None:
         raise _not_one("none")
-    return one_with_load(args, scenario)
+    return made or catalogue.find(args.scenario)
 
 
 def _not_one(found: str) -> LeaselabError:
+    """Return the error for another number of scenarios."""
     return usage_error(
         "exactly one scenario must be named",
         found=found,

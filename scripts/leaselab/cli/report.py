@@ -9,8 +9,8 @@ from pathlib import Path
 from leaselab.analysis.releases import Release
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
-from leaselab.catalog.catalogue import known_families, load_families
-from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.family import load_families
 from leaselab.cli.options import (
     add_json,
     add_results,
@@ -116,7 +116,7 @@ def _release(args: argparse.Namespace, store: Store) -> Outcome:
     )
     families = {
         name: [*family.scenarios.values()]
-        for name, family in load_families(checkout_root() / "scenarios").items()
+        for name, family in load_families(Catalogue.here().folder).items()
     }
     name, page = release_report(store, release, against, families)
     path = (args.output or store.root / RELEASES / f"{name}.html").absolute()
@@ -145,7 +145,7 @@ def _files() -> dict[str, str]:
     None where the catalogue cannot be read: the results can be shown all the same.
     """
     try:
-        families = known_families(checkout_root() / "scenarios")
+        families = Catalogue.here().families
     except LeaselabError:
         return {}
     return {name: family.name for family in families.values() for name in family.scenarios}

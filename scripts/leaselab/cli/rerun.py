@@ -13,7 +13,7 @@ import msgspec
 
 from leaselab.archive.running import BENCH_FILE
 from leaselab.archive.store import Store
-from leaselab.catalog.catalogue import find_scenario
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import add_inventory, inventory_of
 from leaselab.cli.options import add_json, add_result, add_results, open_store
@@ -23,7 +23,6 @@ from leaselab.lab.deploy.bench_file import parse_measured
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.identity import Subject
-from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit, public_address
@@ -51,22 +50,27 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args, existing=True)
     store.verify(args.ref)
     record = store.load(args.ref)
-    duel = record.experiment if isinstance(record.procedure, Duel) else None
-    benches = [_deployed(store, ref) for ref in (duel.points if duel else [record.id])]
+    duel = record.experiment if record.procedure.of_two else None
+    catalogue = Catalogue.here()
+    benches = [
+        _deployed(store, catalogue, ref) for ref in (duel.points if duel else [record.id])
+    ]
     before = benches[0]
     if args.inventory is None:
         # Its inventory may have several benches, of which another one may be free.
         args.bench = args.bench or record.bench.name
         args.inventory = _inventory(before.inventory, args.ref)
     overrides = msgspec.to_builtins(before.procedure)
-    session = Session(store, inventory_of(args), overrides, {}, full=False, show=progress)
+    session = Session(
+        store, inventory_of(args), catalogue, overrides, full=False, show=progress
+    )
     tasks = [_task(session, bench) for bench in benches]
     known = dict(zip(tasks, benches, strict=True))
     session.check = lambda task, bench: _same_server(known[task], bench)
     return measure_shown(session, tasks, NAME, args, duel.slowdown if duel else None)
 
 
-def _deployed(store: Store, ref: str) -> Bench:
+def _deployed(store: Store, catalogue: Catalogue, ref: str) -> Bench:
     """What a result was measured on.
 
     Raises a usage error where that is nothing, and for a scenario that has changed since.
@@ -75,8 +79,8 @@ def _deployed(store: Store, ref: str) -> Bench:
     if not path.exists():
         raise _not_deployed(store.load(ref))
     bench = parse_measured(json.loads(path.read_text(encoding="utf-8")), str(path))
-    scenarios, asked = checkout_root() / "scenarios", bench.scenario
-    _same(asked, find_scenario(scenarios, asked.name, asked.generator))
+    asked = bench.scenario
+    _same(asked, catalogue.find(asked.name, asked.generator))
     return bench
 
 
@@ -86,7 +90,8 @@ def _task(session: Session, before: Bench) -> Task:
     layout = Subject.of_bench(before).layout
     if before.server.build is not None:
         commit, files = _source(session, before.server.build, layout)
-        session.files[commit.tree] = files
+        if files is not None:
+            session.files[commit.tree] = files
     if before.generator.build is not None:
         source = _source(session, before.generator.build)
         session.generator = GeneratorSource(scenario.generator, *source)
@@ -120,12 +125,14 @@ def _inventory(name: str, ref: str) -> Path:
     return path
 
 
-def _source(session: Session, build: Mapping[str, Any], layout: int = 0) -> tuple[Commit, Path]:
-    """The commit of a build, and the tar of its files, which a build that is kept needs not."""
+def _source(
+    session: Session, build: Mapping[str, Any], layout: int = 0
+) -> tuple[Commit, Path | None]:
+    """The commit of a build, and the tar of its files; None where the build is kept."""
     commit = msgspec.convert(build["source"], Commit)
     if is_kept(build["key"]):
         session.kept[commit, layout] = build["key"]
-        return commit, Path()
+        return commit, None
     if commit.dirty:
         raise usage_error(
             "it was measured from a dirty worktree, and its build is gone",

@@ -7,17 +7,16 @@ import getpass
 import re
 import subprocess
 import sys
-from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 
 from leaselab.analysis.changes import since
-from leaselab.analysis.history import Change, Series, State, duelled
+from leaselab.analysis.history import Change, State
 from leaselab.archive.changes import accept, withdraw
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
-from leaselab.cli.bench_options import add_full, add_inventory, benches_of, check_tasks
-from leaselab.cli.duel import Sides
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.cli.bench_options import add_full, add_inventory, benches_of
 from leaselab.cli.options import (
     add_json,
     add_markdown,
@@ -29,11 +28,10 @@ from leaselab.cli.options import (
     stdout_is_taken,
     write_output,
 )
-from leaselab.lab.hosts.inventory import Inventory
+from leaselab.cli.progress import progress
 from leaselab.model import moment
 from leaselab.model.changes import Acceptance
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
-from leaselab.model.procedures.duel import DUEL
+from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.source import SHORT
 from leaselab.report.review import (
     Period,
@@ -46,8 +44,7 @@ from leaselab.report.review import (
     review_document,
     review_of,
 )
-from leaselab.run.contest import duel, explain
-from leaselab.run.task import open_source
+from leaselab.run.confirmation import Confirmation
 
 NAME = "review"
 LAST = "last"
@@ -141,7 +138,12 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.accept or args.unaccept:
         _decide(args, store, replace(review, period=Period()))
     if args.confirm:
-        outcome = _confirm(args, store, review)
+        benches = {bench.bench: bench for bench in benches_of(args)}
+        profiles = not args.no_profile
+        confirmation = Confirmation(
+            store, Catalogue.here(), benches, progress, args.repo, args.full, profiles
+        )
+        outcome = confirmation.of(review.of(State.SUSPECTED))
     if args.confirm or args.accept or args.unaccept:
         review = review_of(store, patterns, period, args.metric)
     if args.markdown is not None:
@@ -248,67 +250,3 @@ def _period(args: argparse.Namespace) -> Period:
 def _last_month() -> str:
     year, number = (int(part) for part in moment.now()[:7].split("-"))
     return f"{year - 1}-12" if number == 1 else f"{year}-{number - 1:02}"
-
-
-def _confirm(args: argparse.Namespace, store: Store, review: Review) -> Outcome:
-    """Make a duel for each suspected change, on the bench that it was seen on.
-
-    Returns the outcome of the first that is not ok.  A duel that cannot be made does not
-    prevent the others; a broken lab does, such as a bench that another user has.
-    """
-    benches = {bench.bench: bench for bench in benches_of(args)}
-    outcome = Outcome.OK
-    for series, change in review.of(State.SUSPECTED):
-        title = f"{series.scenario} {range_words(change)}"
-        why = _cannot(series, change, benches)
-        if why:
-            print(f"leaselab: {title}: not measured again: {why}", file=sys.stderr)
-            continue
-        print(f"measured again: {title}", file=sys.stderr, flush=True)
-        try:
-            done = _duel(args, store, benches[series.bench], series, change)
-        except LeaselabError as error:
-            if error.outcome is Outcome.LAB:
-                raise
-            print(f"leaselab: {title}: {error}", file=sys.stderr)
-            outcome = error.outcome if outcome is Outcome.OK else outcome
-        else:
-            print(f"leaselab: {title}: {done}", file=sys.stderr)
-    return outcome
-
-
-def _cannot(series: Series, change: Change, benches: Container[str]) -> str:
-    """Why a change cannot be measured again on these benches; empty where it can."""
-    if not (change.before.commit and change.after.commit):
-        return "only what is built from a commit can be measured again"
-    if series.bench not in benches:
-        return f"it is of bench {series.bench}, which the inventory does not have"
-    if duelled(series.metric, series.unit) is None:
-        return f"no duel is about {series.title}"
-    if change.duel is not None:
-        return "a duel could not tell; compare them --live with a larger --budget"
-    return ""
-
-
-def _duel(
-    args: argparse.Namespace,
-    store: Store,
-    inventory: Inventory,
-    series: Series,
-    change: Change,
-) -> str:
-    """Measure the builds around a change against each other; what came of it, in a word."""
-    record = store.load(change.after.ids[0])
-    where = args.repo or (record.source.repository if record.source else "")
-    sides = Sides(open_source(where), series.scenario, record.scenario.generator)
-    tasks = sides.tasks(change.before.commit or "", change.after.commit or "")
-    parameters = {"name": DUEL, "metric": duelled(series.metric, series.unit)}
-    session = sides.session(store, inventory, parameters, full=args.full)
-    check_tasks(session, *tasks)
-    with session.leased(f"{NAME} {series.scenario}"):
-        comparison = duel(session, *tasks).comparison
-        if comparison.error is not None:
-            raise comparison.error
-        if comparison.outcome is Outcome.REGRESSION and not args.no_profile:
-            explain(session, *tasks, comparison.base, comparison.other)
-    return comparison.word

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leaselab.analysis.matrix import cell_of
-from leaselab.catalog.catalogue import match_scenarios
-from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.catalog.roles import debian_releases
-from leaselab.cli.bench_options import add_full, add_inventory, check_tasks, inventory_of
+from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.options import (
     add_id_file,
     add_json,
@@ -26,8 +25,9 @@ from leaselab.cli.own import (
     add_clients,
     add_config,
     add_queries,
+    load_of,
     own_scenario,
-    scenarios_with_load,
+    with_load,
 )
 from leaselab.cli.procedure_options import (
     add_procedure,
@@ -41,12 +41,14 @@ from leaselab.cli.source import (
     add_generator_source,
     add_source,
     anchor_of,
+    built_generator,
     commits_of,
     generator_source_of,
     same_source,
     source_of,
 )
 from leaselab.lab.hosts.inventory import Inventory
+from leaselab.measure.generators import check_fits
 from leaselab.model.errors import Outcome, unknown, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
@@ -114,27 +116,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Provision once; build, deploy, tune, measure and archive each; show."""
-    if not args.commits or ".." not in args.commits:
-        without_effect(args, "--commits A..B", "--every", "--first-parent")
-    store = open_store(args)
-    own = own_scenario(args)
-    asked = [*args.scenario, *([own] if own else [])] or [DEFAULT_SCENARIO]
-    asked = [*scenarios_with_load(args, asked)]
-    scenarios = match_scenarios(checkout_root() / "scenarios", asked, args.generator)
+    _check_words(args)
+    overrides, store = procedure_overrides(args), open_store(args)
+    catalogue = Catalogue.here()
+    own, load = own_scenario(args, catalogue), load_of(args)
+    patterns = args.scenario or ([] if own else [DEFAULT_SCENARIO])
+    scenarios = [*catalogue.match(patterns), *([own] if own else [])]
+    if load is not None:
+        scenarios = with_load(load, catalogue, scenarios)
+    if args.generator is not None:
+        scenarios = [measured_by(scenario, args.generator) for scenario in scenarios]
+    _check_scenarios(args, scenarios)
+    built = built_generator(args, scenarios)
+    for scenario in scenarios:
+        check_fits(scenario, catalogue.procedure_of(scenario, overrides))
     inventory = inventory_of(args)
+    distributions = _distributions(args, inventory)
     commits, files = _commits(args, scenarios)
-    generator = generator_source_of(args, scenarios)
-    overrides = procedure_overrides(args)
+    generator = generator_source_of(args, built) if built else None
     anchored = args.anchor is not None
     anchor = anchor_of(args, commits, files) if anchored else None
-    session = Session(store, inventory, overrides, files, args.full, generator, show=progress)
+    session = Session(
+        store, inventory, catalogue, overrides, files, args.full, generator, show=progress
+    )
     tasks = [
         Task(scenario, commit, distribution)
-        for distribution in _distributions(args, inventory)
+        for distribution in distributions
         for commit in commits
         for scenario in scenarios
     ]
-    check_tasks(session, *tasks)
+    session.check_tasks(*tasks)
     if len(tasks) == 1:
         without_effect(args, "several measurements", "--sequential")
     if anchored:
@@ -150,6 +161,38 @@ def run(args: argparse.Namespace) -> Outcome:
         _show(series.records, servers=servers, as_json=args.json)
         report_after(store)
         write_ids(args, *series.ids)
+
+
+def _check_words(args: argparse.Namespace) -> None:
+    """Raise the usage errors that the words alone decide."""
+    if not args.commits or ".." not in args.commits:
+        without_effect(args, "--commits A..B", "--every", "--first-parent")
+    if args.repo is not None and not (args.commits or args.commit or args.worktree):
+        raise usage_error(
+            "--repo needs --commit, --commits or --worktree",
+            todo="say --commit REF, --commits A..B or --worktree",
+        )
+    if args.anchor is not None and args.sequential:
+        raise usage_error(
+            "an anchor must be measured in turn with the others, or the drift of the machine "
+            "stays in the ratios",
+            found="--anchor and --sequential",
+            wanted="one of them",
+        )
+
+
+def _check_scenarios(args: argparse.Namespace, scenarios: Sequence[Scenario]) -> None:
+    """Raise the usage errors that the words decide once their scenarios are known."""
+    several_commits = any(word in (args.commits or "") for word in ("..", ","))
+    if len(scenarios) == len(args.distribution) == 1 and not several_commits:
+        without_effect(args, "several measurements", "--sequential")
+    servers = sorted({scenario.server.kind for scenario in scenarios})
+    if len(servers) > 1 and (args.commits or args.commit or args.worktree):
+        raise usage_error(
+            "--repo needs scenarios of one server",
+            found=f"those of {' and '.join(servers)}",
+            wanted="one",
+        )
 
 
 def measure_shown(
@@ -197,19 +240,7 @@ def _commits(
     """
     text = args.commits or args.commit
     if text is None and not args.worktree:
-        if args.repo is not None:
-            raise usage_error(
-                "--repo needs --commit, --commits or --worktree",
-                todo="say --commit REF, --commits A..B or --worktree",
-            )
         return [None], {}
-    servers = sorted({scenario.server.kind for scenario in scenarios})
-    if len(servers) > 1:
-        raise usage_error(
-            "--repo needs scenarios of one server",
-            found=f"those of {' and '.join(servers)}",
-            wanted="one",
-        )
     repository = source_of(args)
     commits = commits_of(repository, text or "HEAD", args)
     check_server(repository, commits[-1], scenarios[0])

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from leaselab.catalog.catalogue import find_procedure, find_scenario, match_scenarios, of_server
-from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.catalogue import Catalogue, of_server
 from leaselab.catalog.documents import parse_json
 from leaselab.catalog.roles import options_of
 from leaselab.cli.options import print_json
@@ -28,8 +27,7 @@ def print_scenarios(
     patterns: Sequence[str], generator: str | None, server: str | None, *, as_json: bool
 ) -> None:
     """Print what can be measured, or what some patterns mean of it, or of one server."""
-    folder = checkout_root() / "scenarios"
-    scenarios = match_scenarios(folder, patterns or ["*"], generator)
+    scenarios = Catalogue.here().match(patterns or ["*"], generator)
     if server is not None:
         known = {scenario.name: scenario for scenario in scenarios}
         names = set(of_server(server, known))
@@ -51,10 +49,10 @@ def print_scenarios(
 
 def print_scenario(name: str, parameters: str, generator: str | None, *, as_json: bool) -> None:
     """Print one scenario as it would be run, with some parameters as JSON."""
-    folder = checkout_root() / "scenarios"
-    scenario = find_scenario(folder, name, generator)
+    catalogue = Catalogue.here()
+    scenario = catalogue.find(name, generator)
     try:
-        procedure = find_procedure(folder, name, _parameters(parameters))
+        procedure = catalogue.procedure_of(scenario, _parameters(parameters))
     except LeaselabError as error:
         error.where = PARAMETERS if error.where == WHERE else error.where
         raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from leaselab.archive.schema import document_of
-from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.options import (
     add_json,
     add_result,
@@ -66,9 +65,9 @@ def run(args: argparse.Namespace) -> Outcome:
     try:
         record = store.load(ref)
     except LeaselabError as error:
-        from leaselab.catalog.catalogue import load_scenarios  # noqa: PLC0415  # slow, rarely needed
+        from leaselab.catalog.catalogue import Catalogue  # noqa: PLC0415  # slow, rarely needed
 
-        if ref in load_scenarios(checkout_root() / "scenarios"):
+        if ref in Catalogue.here().scenarios:
             error.what, made = f"no result of {ref} yet", f"`leaselab run {ref}` makes one"
             error.todo = f"{made}; `leaselab show --scenario {ref}` has its settings"
         raise

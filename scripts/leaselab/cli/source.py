@@ -15,9 +15,9 @@ from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
 from leaselab.report.listing import commit_lines
+from leaselab.run.sides import PACKAGE
 from leaselab.run.task import GeneratorSource, open_source, source_folder
 
-PACKAGE = "package"
 """Word for the distribution's server."""
 LISTING = ("--every", "--first-parent", "--files", "--worktree")
 """Options that have no effect where commits are not listed."""
@@ -165,15 +165,8 @@ def anchor_of(
     """Return the commit of the anchor, None for packages; its files are added to `files`.
 
     It is the fixed reference that is measured in turn with what a command measures.  Raises a
-    usage error for one that is all there is to measure, or that does not take turns.
+    usage error for one that is all there is to measure.
     """
-    if args.sequential:
-        raise usage_error(
-            "an anchor must be measured in turn with the others, or the drift of the machine "
-            "stays in the ratios",
-            found="--anchor and --sequential",
-            wanted="one of them",
-        )
     commit = None
     if args.anchor != PACKAGE:
         repository = source_of(args)
@@ -215,10 +208,8 @@ def add_generator_source(parser: argparse.ArgumentParser) -> None:
         )
 
 
-def generator_source_of(
-    args: argparse.Namespace, scenarios: Sequence[Scenario]
-) -> GeneratorSource | None:
-    """Read the commit that was named; None where none was.
+def built_generator(args: argparse.Namespace, scenarios: Sequence[Scenario]) -> str | None:
+    """The generator that is to be built; None where no commit or repository of one was named.
 
     Raises a usage error for one that a scenario is not measured with, and where it would be
     built on another release than that of the generator's host.
@@ -231,7 +222,6 @@ def generator_source_of(
     if not named:
         return None
     name = named[0]
-    repository = _open(getattr(args, f"{name}_repo"), f"--{name}-repo")
     for scenario in scenarios:
         if scenario.generator != name:
             raise usage_error(
@@ -248,5 +238,11 @@ def generator_source_of(
             wanted="one of them",
             todo="leave one out",
         )
+    return name
+
+
+def generator_source_of(args: argparse.Namespace, name: str) -> GeneratorSource:
+    """Read the commit of a generator that was named, for `built_generator`."""
+    repository = _open(getattr(args, f"{name}_repo"), f"--{name}-repo")
     commit = repository.resolve(getattr(args, f"{name}_commit") or "HEAD")
     return GeneratorSource(name, commit, repository.archive(commit, source_folder()))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from leaselab.archive.disk import writing
 from leaselab.archive.running import BENCH_FILE
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import add_full, add_inventory, asked, inventory_of
 from leaselab.cli.options import (
@@ -24,19 +25,17 @@ from leaselab.cli.outcome import show_failure, show_sealed
 from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.source import add_commit, one_commit, source_of
-from leaselab.lab.bench import lease
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import GENERATOR
-from leaselab.run.measurement import measure_alone
-from leaselab.run.preparation import built_commit, environment_of, leased, prepare
+from leaselab.run.measurement import Measurement
+from leaselab.run.preparation import built_commit, environment_of
 from leaselab.run.record import command
 from leaselab.run.task import Task, source_folder
-from leaselab.run.variants import install
-from leaselab.run.variants import tune as tune_hosts
 from leaselab.run.workplace import Prepared, Workplace
+from leaselab.run.workshop import the_lab
 
 
 def add_provision(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +48,9 @@ def add_provision(parser: argparse.ArgumentParser) -> None:
 def provision(args: argparse.Namespace) -> Outcome:
     """Prepare the hosts of a bench, for any scenario; say what their state is called."""
     inventory = inventory_of(args)
-    with leased(inventory, "step provision") as bench:
-        environment = prepare(bench, full=args.full)
+    workshop = the_lab()
+    with workshop.lease(inventory, "step provision") as bench:
+        environment = workshop.prepare(bench, full=args.full)
     text = f"bench {inventory.bench} is prepared, environment {environment}"
     print_answer(args, {"bench": inventory.bench, "environment": environment}, text)
     return Outcome.OK
@@ -77,7 +77,13 @@ def _add_build_key(parser: argparse.ArgumentParser) -> None:
 
 def _workplace(args: argparse.Namespace, inventory: Inventory) -> Workplace:
     prepared = Prepared(environment_of(inventory))
-    return Workplace(open_store(args), inventory, procedure_overrides(args), lab=prepared)
+    return Workplace(
+        open_store(args),
+        inventory,
+        Catalogue.here(),
+        procedure_overrides(args),
+        lab=prepared,
+    )
 
 
 def add_build(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +125,7 @@ def deploy(args: argparse.Namespace) -> Outcome:
     workplace = _workplace(args, inventory)
     with workplace.leased(f"step deploy {task}"):
         try:
-            install(scenario, workplace.bench, procedure, args.build)
+            workplace.workshop.install(scenario, workplace.bench, procedure, args.build)
         except LeaselabError as error:
             return show_failure(workplace.store, error, workplace.archive(task, error), args)
     document = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}
@@ -152,7 +158,8 @@ def tune(args: argparse.Namespace) -> Outcome:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)  # of a bench as it was; nothing is to measure by it now
     with workplace.leased(f"step tune {scenario.name}"):
-        document = tune_hosts(scenario, workplace.bench, procedure, args.build).document()
+        tuned = workplace.workshop.tune(scenario, workplace.bench, procedure, args.build)
+    document = tuned.document()
     write_output(path, f"{json.dumps(document, indent=1, sort_keys=True)}\n".encode())
     print_answer(args, document, path)
     return Outcome.OK
@@ -176,8 +183,8 @@ def sweep(args: argparse.Namespace) -> Outcome:
     command()  # one that does not parse is refused before the bench is leased
     store = open_store(args)
     store.check_room()
-    root, keeper = checkout_root(), bench.hosts[GENERATOR].access
-    with lease.leased(root, bench.name, keeper, f"step sweep {bench.scenario.name}") as had:
-        ended = measure_alone(store, bench, root, progress, lease=had)
+    root, keeper, workshop = checkout_root(), bench.hosts[GENERATOR].access, the_lab()
+    with workshop.hold(root, bench.name, keeper, f"step sweep {bench.scenario.name}") as lease:
+        ended = Measurement(store, root, progress, lease, workshop).alone(bench)
     write_ids(args, ended.place.name)
     return show_sealed(store, ended, as_json=args.json)

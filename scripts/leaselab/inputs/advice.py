@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import jinja2
 
-from leaselab.catalog.catalogue import load_scenarios
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.releases import numbers, version_of
 from leaselab.inputs.commented_json import Document, Object, read_commented_json
 from leaselab.inputs.configuration import (
@@ -189,16 +189,18 @@ def _template(text: str) -> jinja2.Template:
     return _environment().from_string(text)
 
 
-def advise(file: Path, scenarios: Path, given: Given, *, root: Path | None = None) -> Advice:
+def advise(
+    file: Path, catalogue: Catalogue, given: Given, *, root: Path | None = None
+) -> Advice:
     """Return the known costs that a configuration file has, and what was not judged.
 
     `file` may also be a server's answer to config-get, or ``-`` for standard input; `root` is
-    where absolute names of included files are looked for.  `scenarios` is the folder of
-    scenario files.
+    where absolute names of included files are looked for.  `catalogue` has the
+    scenarios that costs name.
     Raises a usage error for a file that is no configuration of a known kind of server.
     """
     document = read_commented_json(file, below(root) if root else in_place)
-    asked = judges(document, given._replace(scenarios=load_scenarios(scenarios).keys()))
+    asked = judges(document, given._replace(scenarios=catalogue.scenarios.keys()))
     return Advice(
         file=document.spot.source.name,
         server=asked[0].kind,

@@ -16,8 +16,9 @@ from typing import Any
 import yaml
 from msgspec.structs import replace
 
-from leaselab.catalog.catalogue import LOADS
-from leaselab.catalog.kept_scenarios import keep, keep_bytes, kept_beside, write_family
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.family import LOADS
+from leaselab.catalog.kept_scenarios import keep, keep_bytes
 from leaselab.inputs import dhcpd, dnsmasq, kea, named
 from leaselab.inputs.commented_json import Document, read_commented_json
 from leaselab.inputs.configuration import servers
@@ -31,6 +32,7 @@ from leaselab.inputs.reader import Asked, Reader, Served, Text, TextReader, Tree
 from leaselab.inputs.user_files import UnreadError, UserFiles
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.procedure import AT_START
+from leaselab.model.scenario import Scenario
 
 TREE_READERS: Mapping[str, Reader[Tree]] = {"kea": kea}
 TEXT_READERS: Mapping[str, TextReader] = {
@@ -199,19 +201,16 @@ def served_of(document: Document, asked: Asked) -> Served:
     return TREE_READERS[kind].read(Tree(configuration, unread), asked)
 
 
-def write_scenario(own: Served, file: Path, scenarios: Path) -> str:
-    """Keep what was made of a file as a scenario of its own; return the scenario's name.
-
-    `scenarios` is the folder of the catalogue, beside which it is kept.
-    """
-    folder = kept_beside(scenarios)
+def add_scenario(own: Served, file: Path, catalogue: Catalogue) -> Scenario:
+    """Add what was made of a file to the catalogue, as a scenario of its own."""
+    folder = catalogue.kept
     server = keep(folder, own.server)
     stem = _OTHERS.sub("-", file.stem.lower()).strip("-")[:24] or "file"
     filled, changes = "", own.changes
     if own.filling is not None:
         filled = keep_bytes(folder, "\n".join([*own.filling.lines, ""]).encode(), "csv")
         changes = [*changes, f"leases: {own.filling}"]
-    like = yaml.safe_load((scenarios / LOADS / f"{own.load}.yml").read_text(encoding="utf-8"))
+    like = yaml.safe_load((catalogue.folder / LOADS / f"{own.load}.yml").read_text("utf-8"))
     asked, load = (_of_zones if own.zones else _of_clients)(own, folder, like)
     whole = hashlib.sha256(f"{server}{asked}{filled}".encode()).hexdigest()
     name = f"own-{stem}-{whole[:8]}"
@@ -238,8 +237,7 @@ def write_scenario(own: Served, file: Path, scenarios: Path) -> str:
             "configuration": name.removeprefix("own-"),
         },
     }
-    write_family(folder, name, family, load)
-    return name
+    return catalogue.add(name, family, load)
 
 
 def _served_before(own: Served) -> dict[str, Any]:

@@ -224,6 +224,21 @@ class Procedure(
         return False
 
     @property
+    def errors(self) -> tuple[float, ...]:
+        """The error rates that end it early (0..1); empty where its rounds are counted."""
+        return ()
+
+    @property
+    def of_two(self) -> bool:
+        """Whether it measures two points as one, A and B, of which none has a figure alone."""
+        return False
+
+    @property
+    def places(self) -> int:
+        """At how many addresses each server is up, where its host has them."""
+        return 1
+
+    @property
     def same_load(self) -> bool:
         """Whether points of one experiment get the same load, also where it is a share.
 

@@ -23,7 +23,6 @@ from leaselab.model.errors import BELIEVED, usage_error
 from leaselab.model.host import Host
 from leaselab.model.moment import Moment
 from leaselab.model.procedures import AnyProcedure
-from leaselab.model.procedures.duel import Duel
 from leaselab.model.scenario import Scenario
 from leaselab.model.server import Server
 from leaselab.model.source import Commit
@@ -381,7 +380,7 @@ class Record(Description, frozen=True, kw_only=True):
         of = self.experiment
         if of is None or not of.interleaved:
             return None
-        return of.points[0] if isinstance(self.procedure, Duel) else of.anchor
+        return of.points[0] if self.procedure.of_two else of.anchor
 
     @property
     def traffic_share(self) -> float | None:

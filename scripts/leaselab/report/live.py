@@ -30,6 +30,7 @@ from leaselab.model.journal import (
     TrialMade,
 )
 from leaselab.model.procedure import MetricKind, Procedure
+from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import NOT_OFFERED, Round
 from leaselab.model.trial import Load, Trial
@@ -61,7 +62,7 @@ class LiveView:
         self.title = ref
         self._begun = False
         """Whether it is known what is measured."""
-        self.procedure: Procedure = MaxRate()
+        self.procedure: AnyProcedure = MaxRate()
         self.plural = "transactions"
         self.holds = ""
         """The words for what clients attempt and for what the server holds."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from leaselab.analysis.duel import Answer, DuelVerdict, judge
 from leaselab.analysis.verdict import answer_word
 from leaselab.model.bench import Bench
+from leaselab.model.contest import contest_by
 from leaselab.model.journal import AnyEntry, LiveEntry, RoundDone
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Round
@@ -46,8 +47,11 @@ class Turns:
     def line(self, now: datetime) -> str:
         """Where it stands: ``round 7 (5 to 74) · B/A 0.98 · cannot tell yet · about 2 min``."""
         counts = [len(made) for made in self.rounds.values()]
-        plan = next(iter(self.views.values())).procedure
-        if isinstance(plan, Duel) and len(counts) == 2:
+        first, *others = self.views.values()
+        contest = contest_by(first.procedure, first, others[0]) if len(others) == 1 else None
+        plan = first.procedure
+        if contest is not None:
+            plan = contest.plan
             verdict = judge(plan, *self.rounds.values())
             span_of = f"{plan.looks[0]} to {plan.rounds}"
             parts = [f"round {min(counts) + 1} ({span_of})", *_answer(verdict)]
@@ -65,7 +69,7 @@ class Turns:
                 kind,
             )
             for name, view in self.views.items()
-            if not isinstance(view.procedure, Duel)
+            if not view.procedure.of_two
             for kind in view.procedure.metrics(view.plural)[:1]
         }
 

@@ -12,13 +12,13 @@ from typing import TextIO
 import msgspec
 
 from leaselab.archive.live import LiveFeed
-from leaselab.catalog.checkout import announce
 from leaselab.lab.deploy.playbook import Event
 from leaselab.lab.hosts.transport import connect
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import LeaselabError
 from leaselab.model.journal import BuildStep, live_entry_of
 from leaselab.model.source import SHORT
+from leaselab.model.speech import announce
 from leaselab.model.text import CLEAR
 from leaselab.report.live import build_words
 from leaselab.report.width import is_screen

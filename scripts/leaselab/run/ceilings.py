@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaselab.catalog.catalogue import find_procedure, load_scenarios, measured_by
-from leaselab.catalog.checkout import checkout_root
+from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
@@ -18,18 +17,19 @@ RUNS = 3
 
 
 def ceiling_tasks(
-    like: Scenario | None = None, generators: Sequence[str | None] = (None,)
+    catalogue: Catalogue,
+    like: Scenario | None = None,
+    generators: Sequence[str | None] = (None,),
 ) -> list[Task]:
     """Return the scenarios that measure the ceilings of generators, with a faster server.
 
     They are of every protocol, or of the transaction and transport of a scenario.  Raises a
     usage error without any.
     """
-    folder = checkout_root() / "scenarios"
     scenarios = [
         scenario
-        for scenario in load_scenarios(folder).values()
-        if find_procedure(folder, scenario.name, {}).of_generator
+        for scenario in catalogue.scenarios.values()
+        if catalogue.procedure_of(scenario, {}).of_generator
         and (like is None or _way(scenario) == _way(like))
     ]
     if not scenarios:

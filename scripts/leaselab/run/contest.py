@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from leaselab.analysis.duel import Answer
 from leaselab.analysis.error_budget import error_budget
 from leaselab.analysis.layouts import LayoutVerdict, OverLayouts
 from leaselab.analysis.profile import ProfileDifference, difference, spent_of
-from leaselab.analysis.verdict import Comparison, compare, one_duel
+from leaselab.analysis.verdict import Comparison, compare, duel_of
 from leaselab.archive.calibration import calibrating
 from leaselab.archive.store import Store
-from leaselab.catalog.checkout import announce, say
 from leaselab.measure.generators import adapter_of
+from leaselab.model.contest import Contest, contest_by
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
 from leaselab.model.identity import Conditions
 from leaselab.model.procedure import COMPLETED
-from leaselab.model.procedures.duel import DUEL, Duel
+from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures.duel import DUEL, METRICS, Duel
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
+from leaselab.model.speech import announce, say
 from leaselab.model.text import printable
 from leaselab.report.verdicts import cost_words, layouts_words
 from leaselab.run.experiment import Ended
@@ -43,9 +46,7 @@ class DuelResult:
     """Why A does not build or does not start: B is not measured then, and is not at fault."""
 
 
-def duel(
-    session: Session, first: Task, second: Task, slowdown: float | None = None
-) -> DuelResult:
+def duel(session: Session, contest: Contest[Task], slowdown: float | None = None) -> DuelResult:
     """Measure two tasks in turn, and judge them; a failed build is not an error here.
 
     An interrupted duel of the two is resumed.  `slowdown` is for calibrating duels: the share
@@ -57,29 +58,53 @@ def duel(
     def keep(task: Task, ended: Ended) -> None:
         sealed.append((task, ended))
 
-    session.complete((first, second), keep, slowdown)
+    session.complete((contest.a, contest.b), keep, slowdown)
     records = [session.store.load(str(ended.place)) for _, ended in sealed]
     base = records[0] if len(records) > 1 else None
     refused = None
-    if base is None and sealed[0][0] is first is not second:
+    if base is None and sealed[0][0] is contest.a is not contest.b:
         refused = sealed[0][1].error
     ids = tuple(record.id for record in records)
     return DuelResult(compare(base, records[-1]), ids, refused)
 
 
+def planned(
+    given: Mapping[str, Any], *, find: float | None, metric: str | None
+) -> tuple[dict[str, Any], Duel]:
+    """Return the parameters of a duel, and what they are.
+
+    `find` is the smallest change for the worse that it is to find (0..1).  Raises a usage error
+    for a metric that no duel is about.
+    """
+    if metric is not None and metric not in METRICS:
+        raise usage_error(
+            "no duel is about this figure",
+            where="--metric",
+            found=metric,
+            wanted=" or ".join(METRICS),
+        )
+    named = {"name": DUEL, "find": find, "metric": metric}
+    asked = {**given, **{key: value for key, value in named.items() if value is not None}}
+    plan = procedure_of(asked)
+    if not isinstance(plan, Duel):
+        raise AssertionError(f"{DUEL} is the name of {plan.name}")
+    return asked, plan
+
+
 def with_budget(store: Store, comparison: Comparison) -> Comparison:
     """Add the error budget of the bench's duels to a comparison of a duel."""
     record = comparison.other
-    plan, place = record.procedure, Conditions.of_record(record).place
-    if comparison.verdict is None or not isinstance(plan, Duel):
+    contest = contest_by(record.procedure, comparison.base, record)
+    if comparison.verdict is None or contest is None:
         return comparison
+    place = Conditions.of_record(record).place
     made = calibrating(store, record.scenario.name, place)
-    return replace(comparison, budget=error_budget(made, plan))
+    return replace(comparison, budget=error_budget(made, contest.plan))
 
 
-def check_layouts(tasks: Sequence[Task], session: Session) -> None:
+def check_layouts(session: Session, contest: Contest[Task]) -> None:
     """Raise a usage error for a server that is not built from a commit."""
-    for task in tasks:
+    for task in (contest.a, contest.b):
         if task.commit is None or task.commit.tree not in session.files:
             raise usage_error(
                 "only commits can be built in several layouts",
@@ -90,13 +115,15 @@ def check_layouts(tasks: Sequence[Task], session: Session) -> None:
             )
 
 
-def say_cost(session: Session, task: Task, layouts: int) -> None:
+def say_cost(session: Session, contest: Contest[Task], layouts: int) -> None:
     """Print the expected cost of duels of two commits in a number of layouts."""
-    plan = session.procedure(task)
-    if not isinstance(plan, Duel):
-        raise AssertionError(f"{plan.name} is no duel")
-    round_s = plan.round_with_s(waits=adapter_of(task.scenario).waits)
-    announce(cost_words(layouts, plan.rounds * round_s / 60, _build_min(session.store)))
+    announce(cost_words(layouts, most_minutes(contest), _build_min(session.store)))
+
+
+def most_minutes(contest: Contest[Task]) -> float:
+    """The longest time that a duel takes, without deployments (min)."""
+    waits = adapter_of(contest.b.scenario).waits
+    return contest.plan.rounds * contest.plan.round_with_s(waits=waits) / 60
 
 
 def _build_min(store: Store) -> float | None:
@@ -112,7 +139,7 @@ def _build_min(store: Store) -> float | None:
 
 
 def over_layouts(
-    make: Callable[[Task, Task], Comparison], first: Task, second: Task, layouts: int
+    make: Callable[[Contest[Task]], Comparison], contest: Contest[Task], layouts: int
 ) -> tuple[OverLayouts, list[Comparison]]:
     """Make a duel in each layout.
 
@@ -122,8 +149,8 @@ def over_layouts(
     verdicts: list[LayoutVerdict] = []
     made: list[Comparison] = []
     for seed in range(1, layouts + 1):
-        tasks = replace(first, layout=seed), replace(second, layout=seed)
-        made.append(comparison := make(*tasks))
+        a, b = replace(contest.a, layout=seed), replace(contest.b, layout=seed)
+        made.append(comparison := make(replace(contest, a=a, b=b)))
         verdicts.append(_verdict(seed, comparison))
         *_, line = layouts_words(OverLayouts(tuple(verdicts[-1:])))
         announce(f"layout {seed} of {layouts}: {line}")
@@ -146,21 +173,19 @@ def _verdict(seed: int, comparison: Comparison) -> LayoutVerdict:
     return LayoutVerdict(seed, answer, verdict.ratio, verdict.error)
 
 
-def archived_duel(session: Session, first: Task, second: Task) -> Comparison | None:
+def archived_duel(session: Session, contest: Contest[Task]) -> Comparison | None:
     """The newest duel of two tasks that the archive has and that has a verdict."""
-    store, earlier = session.store, session.earlier
-    commit = second.commit.hash if second.commit else None
+    store, earlier, plan = session.store, session.earlier, contest.plan
+    commit = contest.b.commit.hash if contest.b.commit else None
     rows = store.index.rows(
-        scenario=second.scenario.name, commit=commit, bench=session.inventory.bench
+        scenario=contest.b.scenario.name, commit=commit, bench=session.inventory.bench
     )
     ids = [row["id"] for row in rows if row["procedure"] == DUEL]
     for other in store.load_readable(ids):
-        if other.experiment is None or not earlier.is_like(
-            second, other, session.procedure(second)
-        ):
+        if other.experiment is None or not earlier.is_like(contest.b, other, plan):
             continue
         base = next(store.load_readable(other.experiment.points[:1]), None)
-        if base and earlier.is_like(first, base, session.procedure(first)):
+        if base and earlier.is_like(contest.a, base, plan):
             comparison = compare(base, other)
             if comparison.verdict is not None and comparison.verdict.duel is not None:
                 return comparison
@@ -174,7 +199,7 @@ ROUNDS = 12
 
 
 def explain(
-    session: Session, a: Task, b: Task, base: Record | None, other: Record
+    session: Session, contest: Contest[Task], base: Record | None, other: Record
 ) -> Sequence[str]:
     """Profile the two servers of a duel, whose results are `base` and `other`.
 
@@ -184,21 +209,20 @@ def explain(
     again.  It explains a verdict and does not change it: without a profile, one line on
     standard error gives the reason.
     """
+    plan = contest.plan
     measured = [record for record in (base, other) if record is not None]
     rates = [record.metric(COMPLETED) for record in measured]
     known = [rate.value for rate in rates if rate and rate.value]
-    if isinstance(other.procedure, Duel) and other.procedure.starts:
+    if plan.starts:
         _none("a start has no load to profile under")
-    elif base is None or len(known) < len((a, b)):
+    elif base is None or len(known) < len((base, other)):
         _none("one of the two was not measured")
     elif _profiled(session.store, base, other) is None:
-        plan, rate = other.procedure, max(1, round(PROFILED * min(known)))
-        if not isinstance(plan, Duel):
-            raise AssertionError(f"{other.id} is of no duel")
+        rate = max(1, round(PROFILED * min(known)))
         clients = other.metric("clients")
         returning = round(clients.value) if clients and clients.value else 0
         load = {"rate": rate, "duration_s": plan.trial_s, "returning": returning}
-        return profile(session, a, b, **load, rounds=ROUNDS)
+        return profile(session, contest.a, contest.b, **load, rounds=ROUNDS)
     return ()
 
 
@@ -240,7 +264,7 @@ def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDiff
     """
     if base is None:
         return None
-    if one_duel(base, other):
+    if duel_of(base, other):
         made = _profiled(store, base, other)
         if made is None:
             return None

@@ -11,7 +11,7 @@ import msgspec
 from leaselab.analysis.error_budget import ErrorBudget, error_budget
 from leaselab.archive.calibration import calibrating
 from leaselab.archive.store import Store
-from leaselab.catalog.checkout import say
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.model.bench import Bench
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.identity import Conditions, Subject
@@ -20,6 +20,7 @@ from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Record
+from leaselab.model.speech import say
 from leaselab.run.task import Task
 
 _SETTLED = frozenset({Outcome.OK.label, Outcome.BUILD.label})
@@ -34,10 +35,15 @@ class EarlierResults:
     bench: str
     environment: str
     """The lab's own state."""
+    catalogue: Catalogue
     overrides: Mapping[str, Any]
     """Requested parameters of the procedure."""
     generator: str | None
     """Hash of the generator's commit for the tasks; None for the installed generator."""
+
+    def procedure(self, task: Task) -> AnyProcedure:
+        """The procedure of a task, with the requested parameters."""
+        return self.catalogue.procedure_of(task.scenario, self.overrides)
 
     def unfinished(self) -> dict[str, Begun]:
         """First events of unfinished measurements that no process runs, by their ids."""
@@ -67,7 +73,7 @@ class EarlierResults:
         With an `anchor`, the result has to have alternated with it, unless it does not build.
         """
         commit = task.commit.hash if task.commit else None
-        wanted = task.procedure(self.overrides)
+        wanted = self.procedure(task)
         rows = self.store.index.rows(
             scenario=task.scenario.name, commit=commit, bench=self.bench
         )
@@ -126,7 +132,7 @@ class EarlierResults:
             if point in unfinished:
                 return self.is_of(task, unfinished[point].bench)
             return any(
-                self.is_like(task, record, task.procedure(self.overrides))
+                self.is_like(task, record, self.procedure(task))
                 for record in self.store.load_readable([point])
             )
 
@@ -138,7 +144,7 @@ class EarlierResults:
 
     def is_of(self, task: Task, bench: Bench) -> bool:
         """Whether an unfinished measurement on this bench is of a task, here."""
-        wanted = task.procedure(self.overrides)
+        wanted = self.procedure(task)
         return (
             Subject.of_bench(bench).is_like(task.subject)
             and Conditions.of_bench(bench) == self.conditions(wanted)
@@ -213,7 +219,7 @@ class MaxRates:
 
         Results of the same commit take precedence over newer ones of other commits.
         """
-        wanted = self.earlier.conditions(task.procedure(self.earlier.overrides))
+        wanted = self.earlier.conditions(self.earlier.procedure(task))
         commit = task.commit.hash if task.commit else None
         rows = [
             row

@@ -26,7 +26,6 @@ from leaselab.model import moment
 from leaselab.model.bench import Bench, ServerUnderTest, public_names
 from leaselab.model.errors import LeaselabError, lab_broken, usage_error
 from leaselab.model.journal import Begun
-from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import SERVER, Experiment, Record
 from leaselab.model.server import settings_of
 from leaselab.model.source import SHORT
@@ -81,7 +80,7 @@ class Part:
         """
         commit = self.bench.server.commit
         letter = ""
-        if isinstance(self.bench.procedure, Duel) and self.experiment:
+        if self.bench.procedure.of_two and self.experiment:
             letter = "AB"[self.experiment.points.index(self.running.id)] + ","
         parts = [letter, self.bench.scenario.name, f"at {commit[:SHORT]}" if commit else ""]
         parts.append(f"on {self.bench.distribution}" if self.bench.distribution else "")
@@ -147,7 +146,7 @@ def begin(
         check_recordable(bench)
     for bench in benches.values():
         check_fits(bench.scenario, bench.procedure)
-        if isinstance(bench.procedure, Duel) and len(benches) != 2:
+        if bench.procedure.of_two and len(benches) != 2:
             raise usage_error(
                 "a duel is between two",
                 where=f"scenario {bench.scenario.name}",

@@ -13,14 +13,15 @@ from leaselab.analysis.layouts import OverLayouts
 from leaselab.analysis.verdict import Comparison
 from leaselab.archive.changes import note_search
 from leaselab.builds.repository import Repository
-from leaselab.catalog.checkout import say
 from leaselab.model import changes, moment
 from leaselab.model.bounds import clipped
+from leaselab.model.contest import Contest
 from leaselab.model.errors import BELIEVED, Outcome, invalid_measurement
 from leaselab.model.procedures.duel import DUEL, Duel
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
+from leaselab.model.speech import say
 from leaselab.model.text import printable
 from leaselab.report.bisect import Hunted, closing
 from leaselab.report.hunting import HuntWords
@@ -114,25 +115,25 @@ class Search:
     def lay_out(self, end: End, layouts: int) -> None:
         """Make duels of each culprit and its parent in several layouts."""
 
-        def made(first: Task, second: Task) -> Comparison:
-            archived = archived_duel(self.session, first, second)
+        def made(contest: Contest[Task]) -> Comparison:
+            archived = archived_duel(self.session, contest)
             if archived is not None:
                 return archived
-            fought = duel(self.session, first, second)
+            fought = duel(self.session, contest)
             self.ids += fought.ids
             return fought.comparison
 
         for culprit in end.culprits:
-            tasks = self._tasks(culprit.gap)
-            say_cost(self.session, tasks[1], layouts)
-            self._layouts[culprit.gap.place], _ = over_layouts(made, *tasks, layouts)
+            contest = self._contest(culprit.gap)
+            say_cost(self.session, contest, layouts)
+            self._layouts[culprit.gap.place], _ = over_layouts(made, contest, layouts)
 
     def explain(self, end: End) -> None:
         """Profile each culprit and its parent; errors as `leaselab.run.contest.explain`."""
         known = self._facts().known
         for culprit in end.culprits:
             results = self._confirmed(known, culprit.gap)
-            self.ids += explain(self.session, *self._tasks(culprit.gap), *results)
+            self.ids += explain(self.session, self._contest(culprit.gap), *results)
 
     @property
     def _words(self) -> HuntWords:
@@ -177,13 +178,12 @@ class Search:
     def _confirmed(self, known: Known, gap: Gap) -> tuple[Record, Record]:
         """The results of the last duel that identified a culprit: its parent's and its own."""
         base = self._record(known.of(gap.after, gap.place)[-1].id)
-        if base.experiment is None:
-            raise AssertionError(f"{base.id} is of no duel")
-        return base, self._record(base.experiment.points[1])
+        points = base.experiment.points if base.experiment is not None else ()
+        return base, self._record(points[1])
 
-    def _tasks(self, gap: Gap) -> tuple[Task, Task]:
-        """A culprit's parent, and the culprit."""
-        return self._task(gap.after), self._task(gap.place)
+    def _contest(self, gap: Gap) -> Contest[Task]:
+        """That of a culprit's parent with the culprit."""
+        return Contest(self._task(gap.after), self._task(gap.place), self.plan)
 
     def _task(self, place: int) -> Task:
         commit = self.commits[place]

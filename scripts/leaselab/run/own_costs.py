@@ -11,31 +11,38 @@ from msgspec.structs import replace
 
 from leaselab.analysis.duel import Answer
 from leaselab.analysis.verdict import Comparison, Limit
-from leaselab.catalog.catalogue import find_scenario
-from leaselab.catalog.checkout import announce, checkout_root
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.inputs.advice import Given, Judge, judges
 from leaselab.inputs.commented_json import Array, Document, as_document
 from leaselab.inputs.configuration import Match
 from leaselab.inputs.known_costs import Rewriting
 from leaselab.inputs.reader import Asked, Served
-from leaselab.inputs.user_configuration import served_of, write_scenario
-from leaselab.measure.generators import adapter_of
+from leaselab.inputs.user_configuration import add_scenario, served_of
 from leaselab.model.advice import Advice, OwnCost
+from leaselab.model.contest import Contest
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.scenario import Scenario
+from leaselab.model.speech import announce
 from leaselab.report.advice import own_words
 from leaselab.report.closing import closing, more_words
-from leaselab.run.contest import archived_duel, duel
+from leaselab.run.contest import archived_duel, duel, most_minutes
 from leaselab.run.session import Session
 from leaselab.run.task import Task
 
 
-def plan_costs(advice: Advice, own: Served, file: Path, scenario: str, given: Given) -> Advice:
-    """Write a scenario of the file without each of its costs, where it can be without it.
+def plan_costs(
+    advice: Advice,
+    own: Served,
+    file: Path,
+    given: Given,
+    *,
+    catalogue: Catalogue,
+    whole: Scenario,
+) -> Advice:
+    """Add a scenario of the file without each of its costs, where it can be without it.
 
-    `scenario` is the one of the file as it is.
+    `whole` is the scenario of the file as it is.
     """
-    folder = checkout_root() / "scenarios"
     findings = []
     for finding in advice.findings:
         try:
@@ -43,19 +50,20 @@ def plan_costs(advice: Advice, own: Served, file: Path, scenario: str, given: Gi
         except LeaselabError as refusal:
             planned = OwnCost(why=str(refusal))
         else:
-            base = write_scenario(other, file, folder)
-            planned = OwnCost(scenario=scenario, base=base, changes=tuple(changes))
+            base = add_scenario(other, file, catalogue).name
+            planned = OwnCost(scenario=whole.name, base=base, changes=tuple(changes))
         findings.append(replace(finding, own=planned))
     return replace(advice, findings=tuple(findings))
 
 
-def duels_of(advice: Advice, generator: str | None) -> dict[str, tuple[Task, Task]]:
+def duels_of(
+    advice: Advice, catalogue: Catalogue, generator: str | None
+) -> dict[str, tuple[Task, Task]]:
     """The planned duels by the cost's name: the file without it, and the file as it is."""
-    folder = checkout_root() / "scenarios"
     return {
         finding.name: (
-            Task(find_scenario(folder, finding.own.base, generator)),
-            Task(find_scenario(folder, finding.own.scenario, generator)),
+            Task(catalogue.find(finding.own.base, generator)),
+            Task(catalogue.find(finding.own.scenario, generator)),
         )
         for finding in advice.findings
         if finding.own and finding.own.base
@@ -70,12 +78,8 @@ def measure_costs(
     A duel that the archive has is not made again.  Raises for a broken lab, for an interrupt
     (the same command goes on with the duel that it ended in), and where no duel can be made.
     """
-    first = next(iter(duels.values()))[0]
-    plan = session.procedure(first)
-    if not isinstance(plan, Duel):
-        raise AssertionError(f"{plan.name} is no duel")
-    waits = adapter_of(first.scenario).waits
-    minutes = plan.rounds * plan.round_with_s(waits=waits) / 60
+    first, second = next(iter(duels.values()))
+    minutes = most_minutes(session.contest(first, second))
     announce(
         f"{len(duels)} duels of at most {minutes:.0f} min each, without deployments: "
         f"{len(duels) * minutes:.0f} min"
@@ -89,7 +93,7 @@ def measure_costs(
             continue
         first, second = duels[finding.name]
         announce(f"{finding.name}: A: {first}, without it; B: {second}")
-        own = _judged(finding.own, _compared(session, first, second, refused))
+        own = _judged(finding.own, _compared(session, session.contest(first, second), refused))
         announce(f"{finding.name}: {own_words(own)}")
         findings.append(replace(finding, own=own))
     if len(refused) == len(duels):
@@ -98,17 +102,17 @@ def measure_costs(
 
 
 def _compared(
-    session: Session, first: Task, second: Task, refused: list[LeaselabError]
+    session: Session, contest: Contest[Task], refused: list[LeaselabError]
 ) -> Comparison | str:
     """Make a duel, unless the archive has it; or why a server of the two cannot be started.
 
     That error is added to `refused`.
     """
-    archived = _archived(session, first, second)
+    archived = _archived(session, contest)
     if archived is not None:
         return archived
     try:
-        return duel(session, first, second).comparison
+        return duel(session, contest).comparison
     except LeaselabError as error:
         if error.outcome not in (Outcome.USAGE, Outcome.BUILD):
             raise
@@ -116,13 +120,13 @@ def _compared(
         return str(error)
 
 
-def _archived(session: Session, first: Task, second: Task) -> Comparison | None:
+def _archived(session: Session, contest: Contest[Task]) -> Comparison | None:
     """An archived duel of at least what is asked for; None without one."""
-    archived, plan = archived_duel(session, first, second), session.procedure(second)
+    archived, plan = archived_duel(session, contest), contest.plan
     if archived is None or archived.verdict is None or archived.verdict.duel is None:
         return None
     made = archived.other.procedure
-    if not (isinstance(made, Duel) and isinstance(plan, Duel)) or made.errors != plan.errors:
+    if made.errors != plan.errors:
         return None
     unknown = archived.verdict.duel.answer is Answer.UNKNOWN
     return None if unknown and made.rounds < plan.rounds else archived

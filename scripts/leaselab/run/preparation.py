@@ -16,7 +16,7 @@ from leaselab.archive.ident import is_id
 from leaselab.archive.live import LiveFeed
 from leaselab.archive.store import Store
 from leaselab.builds.artifacts import built_key, read_record
-from leaselab.catalog.checkout import announce, checkout_root, kept_folder, say
+from leaselab.catalog.checkout import checkout_root, kept_folder
 from leaselab.lab.bench import lease as locked
 from leaselab.lab.bench.lease import Lease
 from leaselab.lab.bench.lock import BenchInUseError, NoLockError
@@ -34,6 +34,7 @@ from leaselab.lab.deploy.playbook import Event, PlaybookStats, run_playbook
 from leaselab.lab.hosts.inventory import BUILDER_GROUP, GENERATOR_GROUP, Inventory
 from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.source import Commit
+from leaselab.model.speech import announce, say
 from leaselab.model.text import CLEAR, Control
 from leaselab.report.width import is_screen
 from leaselab.run.build_progress import BuildFollower
@@ -231,13 +232,12 @@ def build_commit(
     store: Store,
     *,
     layout: int = 0,
-) -> Mapping[str, Any]:
+) -> str:
     """Build a commit of a server or generator, unless it is built, and show the progress.
 
     `files` is the tar of its files; `leaselab watch` finds the build under way in `store`.
     `layout` is the seed of the order in which functions are linked; 0 for the linker's own.
-    Returns facts of the artifact: its `key`, whether it was `cached`, the `seconds` of the
-    build.
+    Returns the key of the artifact.
     """
     source = {
         "server": server,
@@ -255,8 +255,7 @@ def build_commit(
     ):
         chosen = {"leaselab_source": source}
         stats = play("build", inventory, chosen, bench.lease, follower.event)
-    made: Mapping[str, Any] = stats.custom["build"]
-    return made
+    return str(stats.custom["build"]["key"])
 
 
 def build_log(commit: Commit) -> Path:

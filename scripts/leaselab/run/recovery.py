@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
-from leaselab.catalog.checkout import announce, checkout_root, usual_results
+from leaselab.catalog.checkout import checkout_root, usual_results
 from leaselab.catalog.roles import lab_roles, roles_of
 from leaselab.lab.bench.lease import Lease, leased
 from leaselab.lab.bench.lock import NoLockError
@@ -30,6 +30,7 @@ from leaselab.lab.hosts.inventory import (
 from leaselab.lab.hosts.transport import Connection, connect
 from leaselab.model.errors import lab_broken
 from leaselab.model.moment import now
+from leaselab.model.speech import announce
 
 _SWITCH_S = 600
 """Time for the switches of all hosts, above their boots (s); the lock lasts for both."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leaselab.catalog.checkout import announce, say
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.record import Record
+from leaselab.model.speech import announce, say
 from leaselab.run.experiment import Ended
 from leaselab.run.record import typed_command
 from leaselab.run.session import Session

@@ -9,17 +9,18 @@ import msgspec
 
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.running import RunningSweep
-from leaselab.catalog.checkout import checkout_root, say
+from leaselab.catalog.checkout import checkout_root
 from leaselab.measure.ports import RELOAD
 from leaselab.model.bench import Bench
+from leaselab.model.contest import Contest, contest_by
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.procedure import RELOAD_S
-from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MAX_RATE
 from leaselab.model.record import Experiment
+from leaselab.model.speech import say
 from leaselab.run.experiment import Ended, begin, open_experiment
-from leaselab.run.measurement import Show, finish
+from leaselab.run.measurement import Measurement, Show
 from leaselab.run.task import Task, by_hosts
 from leaselab.run.variants import PLACES
 from leaselab.run.workplace import Workplace
@@ -33,7 +34,7 @@ class Session(Workplace):
     """Bench and settings of all measurements of a command."""
 
     show: Show = field(kw_only=True)
-    """Display of a measurement's progress, as `finish` takes it."""
+    """Display of a measurement's progress, as `Measurement` has it."""
     begun: set[Task] = field(default_factory=set)
     """Tasks whose measurement was begun: from then on it can be resumed."""
 
@@ -56,7 +57,7 @@ class Session(Workplace):
         `refused` gets each task whose settings the hosts cannot have, and the others are
         measured; without it, the error is raised.  At the end, hosts are restored to the
         settings of their inventory; where the lab breaks they are left unchanged, so that the
-        measurement can be resumed.  Raises for a broken lab, and what `finish` raises.
+        measurement can be resumed.  Raises for a broken lab, and as `Measurement.finish`.
         """
         self.together = tasks = self._with_known_rates(tasks, sealed, why, refused)
         ids = [fresh_id(task.scenario.name) for task in tasks]
@@ -94,11 +95,12 @@ class Session(Workplace):
         `measure`.
         """
         self.prepare(tasks[0].distribution)  # else it is not known whether it is the same lab
-        wanted = (slowdown, _errors(self.procedure(tasks[0])))
+        wanted = (slowdown, self.procedure(tasks[0]).errors)
         for point_id, of, begun in self.earlier.experiments_of(tasks):
             slowed = begun.experiment.slowdown if begun.experiment else None
-            whole = len(of) == len(tasks) or not isinstance(begun.bench.procedure, Duel)
-            if whole and (slowed, _errors(begun.bench.procedure)) == wanted:
+            plan = begun.bench.procedure
+            whole = len(of) == len(tasks) or not plan.of_two
+            if whole and (slowed, plan.errors) == wanted:
                 self._go_on(point_id, of, sealed)
                 return
         self.measure(tasks, sealed, slowdown=slowdown)
@@ -118,24 +120,20 @@ class Session(Workplace):
             except LeaselabError as error:
                 place = self.archive(task, error, point_id, experiment)
                 sealed(task, Ended(error, place))
-                if isinstance(self.procedure(task), Duel):
+                if self.procedure(task).of_two:
                     return
         if not placed:
             return
-        # The load of a duel follows A and begins at A's load: both have the same parameters.
-        procedure = next(iter(placed.values()))[0].procedure
-        if experiment is not None and isinstance(procedure, Duel):
-            if procedure.metric == RELOAD_S:
-                _check_reload([bench for benches in placed.values() for bench in benches])
-            both_up = min(map(len, placed.values())) > 1
-            if experiment.slowdown is None:
-                procedure = self._as_known(of, procedure)
-            procedure = msgspec.structs.replace(procedure, seed=experiment.id)
-            experiment = msgspec.structs.replace(experiment, both_up=both_up)
-            placed = {
-                point_id: [replace(bench, procedure=procedure) for bench in benches]
-                for point_id, benches in placed.items()
-            }
+        if experiment is not None and len(placed) == 2:
+            (a, *_), (b, *_) = placed.values()
+            if (contest := contest_by(a.procedure, a, b)) is not None:
+                plan = self._plan(contest, [*of.values()][1], experiment)
+                both_up = min(map(len, placed.values())) > 1
+                experiment = msgspec.structs.replace(experiment, both_up=both_up)
+                placed = {
+                    point_id: [replace(bench, procedure=plan) for bench in benches]
+                    for point_id, benches in placed.items()
+                }
         there = [
             dict(zip(placed, benches, strict=True))
             for benches in zip(*placed.values(), strict=False)
@@ -144,23 +142,32 @@ class Session(Workplace):
         points = begin(self.store, there[0], checkout_root(), experiment, elsewhere=elsewhere)
         self._finish(points, of, sealed)
 
-    def _as_known(self, of: Mapping[str, Task], plan: Duel) -> Duel:
-        """Return a duel with errors as large as the bench's error budget says.
+    def contest(self, a: Task, b: Task) -> Contest[Task]:
+        """The duel of two tasks, by the requested parameters."""
+        contest = contest_by(self.procedure(b), a, b)
+        if contest is None:
+            raise AssertionError(f"{b} is measured by no duel")
+        return contest
 
-        They are those of the scenario of B, as in the words on the budget.
+    def _plan(self, contest: Contest[Bench], b: Task, experiment: Experiment) -> Duel:
+        """The plan of both: A's, as their load follows A and begins at its own.
+
+        Its errors are as large as the error budget of the bench says for the scenario of B.
+        Raises a usage error for a server that cannot be measured by it.
         """
-        *_, task = of.values()
-        budget = self.earlier.error_budget(task.scenario.name, plan)
-        return msgspec.structs.replace(plan, wider=budget.wider) if budget else plan
+        plan = contest.plan
+        if plan.metric == RELOAD_S:
+            _check_reload((contest.a, contest.b))
+        if experiment.slowdown is None:
+            budget = self.earlier.error_budget(b.scenario.name, plan)
+            plan = msgspec.structs.replace(plan, wider=budget.wider) if budget else plan
+        return msgspec.structs.replace(plan, seed=experiment.id)
 
     def _beside(self, placed: Mapping[str, Sequence[Bench]], task: Task) -> list[Bench]:
         """Deploy a task beside others; in a duel with load at both addresses, if possible."""
         keep = [bench.server.variant for benches in placed.values() for bench in benches]
-        plan = self.procedure(task)
-        if not isinstance(plan, Duel) or plan.starts:
-            return self.deployed(task, keep)
         # Where A has one address only, both are up in turn, so B needs only one as well.
-        places = min(map(len, placed.values()), default=len(PLACES))
+        places = min(map(len, placed.values()), default=self.procedure(task).places)
         return self.deployed(task, keep, PLACES[:places])
 
     def _finish(
@@ -179,7 +186,8 @@ class Session(Workplace):
             if point.place.name in of:
                 sealed(of[point.place.name], point)
 
-        finish(self.store, points, checkout_root(), self.show, ended, lease=self.bench.lease)
+        root, lease = checkout_root(), self.bench.lease
+        Measurement(self.store, root, self.show, lease, self.workshop).finish(points, ended)
 
     def go_on(
         self,
@@ -274,11 +282,6 @@ def _check_reload(benches: Sequence[Bench]) -> None:
                 wanted="a server whose contract has it",
                 todo="name another --metric, such as start_s",
             )
-
-
-def _errors(plan: AnyProcedure) -> tuple[float, ...]:
-    """Settings of a duel; empty for another procedure."""
-    return plan.errors if isinstance(plan, Duel) else ()
 
 
 def _of_hosts(step: Sequence[tuple[Task, str]], error: LeaselabError) -> bool:

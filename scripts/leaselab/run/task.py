@@ -7,20 +7,17 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from leaselab.builds.repository import Repository, open_repository
-from leaselab.catalog.catalogue import find_procedure
-from leaselab.catalog.checkout import checkout_root, kept_folder
+from leaselab.catalog.checkout import kept_folder
 from leaselab.catalog.releases import check_release, tagged
 from leaselab.catalog.roles import RECIPES, apart
 from leaselab.model.errors import usage_error
 from leaselab.model.identity import Subject
-from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import SHORT, Commit
 
@@ -34,8 +31,8 @@ class GeneratorSource:
     name: str
     """The generator's, and its role's."""
     commit: Commit
-    files: Path
-    """The tar of its files."""
+    files: Path | None
+    """The tar of its files; None where its build is kept."""
 
 
 def source_folder() -> Path:
@@ -103,11 +100,6 @@ class Task:
         layout = f" in layout {self.layout}" if self.layout else ""
         release = f" on {self.distribution}" if self.distribution else ""
         return f"{self.scenario.name}{commit}{layout}{release}"
-
-    def procedure(self, overrides: Mapping[str, Any]) -> AnyProcedure:
-        """Return the procedure of its file, with the requested parameters."""
-        folder = checkout_root() / "scenarios"
-        return find_procedure(folder, self.scenario.name, overrides)
 
     @property
     def subject(self) -> Subject:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from leaselab.archive.running import BENCH_FILE
-from leaselab.catalog.checkout import checkout_root, say
+from leaselab.catalog.checkout import checkout_root
 from leaselab.lab.contract.servers import can_have_company
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.lab.deploy.deployment import (
@@ -28,6 +28,7 @@ from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario
+from leaselab.model.speech import say
 from leaselab.run.preparation import LeasedBench, play
 
 PLACES = (1, 2)

@@ -11,21 +11,26 @@ from typing import Any
 from leaselab.analysis.credibility import beyond_quota
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.store import Store
-from leaselab.catalog.checkout import announce, checkout_root
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.checkout import checkout_root
 from leaselab.catalog.releases import check_release, of_source, of_suite
-from leaselab.lab.hosts.inventory import Inventory
+from leaselab.lab.hosts.inventory import PARTNER_GROUP, Inventory
+from leaselab.measure.generators import check_fits
 from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.record import SERVER, Experiment
+from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
+from leaselab.model.speech import announce
 from leaselab.run.earlier import EarlierResults, MaxRates
 from leaselab.run.experiment import BUILD_LOG, archive_failure
-from leaselab.run.preparation import LeasedBench, build_commit, build_log, leased, prepare
+from leaselab.run.preparation import LeasedBench, build_log
 from leaselab.run.record import command, failed_record, own_provenance
 from leaselab.run.task import GeneratorSource, Task
-from leaselab.run.variants import PLACES, deploy, give_back
+from leaselab.run.variants import PLACES
+from leaselab.run.workshop import Workshop, the_lab
 
 
 @dataclass(slots=True)
@@ -50,6 +55,7 @@ class Workplace:
 
     store: Store
     inventory: Inventory
+    catalogue: Catalogue
     overrides: Mapping[str, Any]
     """Requested parameters of the procedure."""
     files: dict[str, Path] = field(default_factory=dict)
@@ -68,12 +74,13 @@ class Workplace:
     lab: Prepared = field(default_factory=Prepared)
     together: Sequence[Task] = ()
     """The points of the experiment that is being measured."""
+    workshop: Workshop = field(default_factory=the_lab)
 
     @contextmanager
     def leased(self, purpose: str) -> Iterator[None]:
         """Lease the bench for the context; `purpose` is public."""
         self.store.check_room()
-        with leased(self.inventory, purpose) as bench:
+        with self.workshop.lease(self.inventory, purpose) as bench:
             self.lab.leased = bench
             yield
         self.lab.leased = None
@@ -90,7 +97,12 @@ class Workplace:
         """Archived results of tasks on the bench in its present state."""
         generator = self.generator.commit.hash if self.generator else None
         return EarlierResults(
-            self.store, self.inventory.bench, self.lab.environment, self.overrides, generator
+            self.store,
+            self.inventory.bench,
+            self.lab.environment,
+            self.catalogue,
+            self.overrides,
+            generator,
         )
 
     @property
@@ -100,7 +112,13 @@ class Workplace:
 
     def procedure(self, task: Task) -> AnyProcedure:
         """The procedure of a task: that of its file, with the requested parameters."""
-        return task.procedure(self.overrides)
+        return self.catalogue.procedure_of(task.scenario, self.overrides)
+
+    def check_tasks(self, *tasks: Task) -> None:
+        """Raise the usage errors of tasks that can be found without access to hosts."""
+        for task in tasks:
+            check_bench(task.scenario, self.procedure(task), self.inventory)
+            self.check_release(task)
 
     def check_release(self, task: Task) -> None:
         """Refuse a server whose release does not take its configuration, as far as it is known.
@@ -120,14 +138,16 @@ class Workplace:
     def prepare(self, distribution: str) -> None:
         """Bring the bench up and provision it, once for each change of the release."""
         if distribution != self.lab.distribution:
-            self.lab.environment = prepare(self.bench, distribution, full=self.full)
+            self.lab.environment = self.workshop.prepare(
+                self.bench, distribution, full=self.full
+            )
             self.lab.distribution = distribution
             self.built.clear()  # another release needs another artifact
 
     def give_back(self) -> None:
         """Tune hosts to the settings of their inventory, where a scenario has changed some."""
         if self.lab.changed_hosts:
-            give_back(self.bench)
+            self.workshop.give_back(self.bench)
             self.lab.changed_hosts = False
 
     def deployed(
@@ -138,7 +158,7 @@ class Workplace:
         Returns one bench for each of `places`, or one where the server cannot be up at two (see
         `leaselab.run.variants.deploy`).
         """
-        benches = deploy(
+        benches = self.workshop.deploy(
             task.scenario,
             self.bench,
             self.max_rates.ready(task, self.procedure(task)),
@@ -198,7 +218,7 @@ class Workplace:
         build = (commit, task.layout)
         if build not in self.built:
             self.check_release(task)
-            kind, files = task.scenario.server.kind, self.files[commit.tree]
+            kind, files = task.scenario.server.kind, self.files.get(commit.tree)
             self.built[build] = self._build(kind, commit, files, task.layout)
         key = self.built[build]
         if isinstance(key, LeaselabError):
@@ -225,15 +245,25 @@ class Workplace:
         return self.lab.generator_key
 
     def _build(
-        self, name: str, commit: Commit, files: Path, layout: int = 0
+        self, name: str, commit: Commit, files: Path | None, layout: int = 0
     ) -> str | LeaselabError:
         """Build a commit of a server or generator; return its key, or why there is none."""
         if (commit, layout) in self.kept:
             return self.kept[commit, layout]
+        if files is None:
+            raise AssertionError(f"{commit.hash} is built without its files")
         try:
-            made = build_commit(name, commit, files, self.bench, self.store, layout=layout)
+            return self.workshop.build(
+                name, commit, files, self.bench, self.store, layout=layout
+            )
         except LeaselabError as error:
             if error.outcome is not Outcome.BUILD:
                 raise
             return error
-        return str(made["key"])
+
+
+def check_bench(scenario: Scenario, procedure: AnyProcedure, inventory: Inventory) -> None:
+    """Raise the usage errors that can be found without access to hosts."""
+    check_fits(scenario, procedure)
+    if scenario.needs_partner:
+        inventory.only(PARTNER_GROUP)

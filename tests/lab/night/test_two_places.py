@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from tests.lab.commands import LOCAL, ROOT, SMALL, leaselab
 
-from leaselab.catalog.catalogue import find_procedure, find_scenario
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.lab.contract.remote import RemoteGenerator, watching
 from leaselab.lab.contract.server import ContractServer
 from leaselab.lab.contract.servers import Servers, apart
@@ -26,7 +26,7 @@ PAUSE_S = 1.2
 
 def at_both_places(scenario, procedure):
     """Deploy a scenario; return its bench at both places."""
-    chosen = find_scenario(ROOT / "scenarios", scenario)
+    chosen = Catalogue(ROOT).find(scenario)
     with leased(read_inventory(LOCAL), "the tests") as bench:
         return variants.deploy(chosen, bench, procedure, full=False, places=variants.PLACES)
 
@@ -36,7 +36,8 @@ def benches(bench_of, scenario, monkeypatch):
     """The benches of one scenario at place 1 and at place 2."""
     bench_of(scenario)
     monkeypatch.setenv("LEASELAB_ROOT", str(ROOT))
-    procedure = find_procedure(ROOT / "scenarios", scenario, SMALL)
+    catalogue = Catalogue(ROOT)
+    procedure = catalogue.procedure_of(catalogue.find(scenario), SMALL)
     first, second = at_both_places(scenario, procedure)
     return first, second
 

@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leaselab.catalog.catalogue import family_of
-from leaselab.catalog.kept_scenarios import Made, keep, kept_beside, write_like
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.kept_scenarios import Made, keep
 from leaselab.inputs.client_kinds import MOST_CLIENTS as OF_CONFIGURATION
 from leaselab.inputs.client_kinds import RESERVED, leases_of, named_in
 from leaselab.inputs.clients.arrivals import Arrivals, scaled
@@ -38,24 +38,22 @@ class _Relay(NamedTuple):
 
 
 def with_clients(
-    scenarios: Path,
-    name: str,
+    catalogue: Catalogue,
+    scenario: Scenario,
     clients: Clients,
     file_hash: str,
     scale: float,
     *,
     arrivals: Arrivals | None = None,
 ) -> Made:
-    """Make the scenario `name` with other clients, and keep it beside the catalogue.
+    """Add a scenario with other clients to the catalogue.
 
     `file_hash` is that of the file that the clients are of; with `arrivals` it replays when
     they came.  Raises a usage error for a scenario that has no clients of DHCP, or others than
     the file, and for arrivals that the file does not have.
     """
-    family = family_of(scenarios, name)
-    scenario = family.scenarios[name]
     traffic = _fitting(scenario, clients)
-    folder = kept_beside(scenarios)
+    folder = catalogue.kept
     kinds, notes = _kinds(scenario, traffic, scale, folder)
     count = sum(int(kind["clients"]) for kind in kinds)
     if count > MOST_CLIENTS:
@@ -65,7 +63,8 @@ def with_clients(
             found=f"{count} clients",
             wanted=f"at most {MOST_CLIENTS}",
         )
-    procedure, shares, coming = family.procedures[name], traffic.shares, list[str]()
+    procedure = catalogue.family_of(scenario.name).procedures[scenario.name]
+    shares, coming = traffic.shares, list[str]()
     if arrivals is not None:
         procedure, shares, coming = arrivals.of(traffic, scale, procedure)
     load = {
@@ -86,9 +85,9 @@ def with_clients(
     }
     if "addresses" not in load:
         load["addresses"] = min(pool_size(load["pool"]), _MOST_ADDRESSES)
-    made = write_like(folder, scenario, procedure, load, "clients")
+    made = catalogue.add_like(scenario, procedure, load, "clients")
     peak = traffic.peak
-    lines = [f"scenario {made}", f"  {count} clients in {len(kinds)} kinds"]
+    lines = [f"scenario {made.name}", f"  {count} clients in {len(kinds)} kinds"]
     lines += coming
     if peak and not coming:
         lines.append(f"  their peak minute: {peak.per_s * scale:g} exchanges/s (--set rate=N)")

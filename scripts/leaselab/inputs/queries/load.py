@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from leaselab.catalog.catalogue import family_of
-from leaselab.catalog.kept_scenarios import Made, keep_bytes, kept_beside, write_like
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.kept_scenarios import Made, keep_bytes
 from leaselab.catalog.roles import ROLES, options_of
 from leaselab.inputs.queries.file import Queries, check_inside
 from leaselab.inputs.queries.zones import Zone, keep_zones, kept_zones
@@ -43,19 +43,20 @@ class Asked(NamedTuple):
     """How many times as fast as they came; None for even distances."""
 
 
-def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> Made:
-    """Make the scenario `name` with other queries, and keep it beside the catalogue.
+def with_queries(
+    catalogue: Catalogue, scenario: Scenario, queries: Queries, asked: Asked
+) -> Made:
+    """Add a scenario with other queries to the catalogue.
 
     Raises a usage error for a scenario that asks no queries or cannot have the zones, for
     names outside its zones, and for names that come again where its cache is to be cold.
     """
-    family = family_of(scenarios, name)
-    scenario = family.scenarios[name]
-    folder = kept_beside(scenarios)
+    folder = catalogue.kept
     zones = _zones(scenario, queries, asked, folder)
     count = len(queries.lines) if asked.order == LISTED else int(scenario.load["queries"])
     _check_cache(scenario, queries, asked, count)
-    procedure, timing, text = family.procedures[name], "", queries.text
+    procedure = catalogue.family_of(scenario.name).procedures[scenario.name]
+    timing, text = "", queries.text
     if asked.scale:
         procedure, timing = _recorded(procedure, queries, asked)
         text = queries.timed_text
@@ -83,9 +84,9 @@ def with_queries(scenarios: Path, name: str, queries: Queries, asked: Asked) -> 
             "size": sum(zone.records for zone in asked.zones),
             "zone_files": keep_zones(folder, asked.zones),
         }
-    made = write_like(folder, scenario, procedure, load, "queries")
+    made = catalogue.add_like(scenario, procedure, load, "queries")
     lines = [
-        f"scenario {made}",
+        f"scenario {made.name}",
         f"  {len(queries.lines)} queries, {queries.distinct} different, asked {asked.order}",
         *([f"  {timing}"] if timing else []),
         f"  {zones}",

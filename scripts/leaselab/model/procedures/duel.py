@@ -192,6 +192,14 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         return self.find, self.false_alarm, self.missed
 
     @property
+    def of_two(self) -> bool:
+        return True
+
+    @property
+    def places(self) -> int:
+        return 1 if self.starts else 2
+
+    @property
     def at_limit(self) -> bool:
         """Whether the servers get more load than they can serve."""
         return self.metric == COMPLETED

@@ -11,7 +11,7 @@ from typing import Any
 from leaselab.analysis.history import Change
 from leaselab.analysis.incompatibilities import Difference, config_differences, differences
 from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.verdict import FIRST, Comparison, compare, one_duel
+from leaselab.analysis.verdict import FIRST, Comparison, compare, duel_of
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import SERVER, Metric, Record
@@ -196,7 +196,7 @@ def group(
     lines = []
     for one, two in combinations(range(len(columns)), 2):
         # A duel is judged in its order.
-        base, other = (two, one) if one_duel(measured[two], measured[one]) else (one, two)
+        base, other = (two, one) if duel_of(measured[two], measured[one]) else (one, two)
         found = compare(measured[base], measured[other], anchors=anchors)
         lines.append(Line(name, columns[base], columns[other], found))
     of_first, between = lines[: len(columns) - 1], lines[len(columns) - 1 :]

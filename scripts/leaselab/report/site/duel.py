@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from leaselab.analysis.duel import Answer
-from leaselab.analysis.verdict import Verdict, compare, one_duel
-from leaselab.model.procedures.duel import Duel
+from leaselab.analysis.verdict import Verdict, compare, duel_of
+from leaselab.model.contest import Contest
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.report.closing import closing, duel_title, metric_title
@@ -39,27 +39,26 @@ LETTERS = ("A", "B")
 """What the two points of a duel are called, in their order."""
 
 
-def is_duel(records: Sequence[Record]) -> bool:
-    """Whether the points of an experiment are the two of a duel."""
-    return len(records) == len(LETTERS) and one_duel(*records)
+def contest_among(records: Sequence[Record]) -> Contest[Record] | None:
+    """The duel that the points of an experiment are the two of; None for other points."""
+    return duel_of(*records) if len(records) == len(LETTERS) else None
 
 
 def said_of(records: Sequence[Record]) -> dict[str, str] | None:
     """The title of a duel and its answer in a sentence; None where it is none."""
-    if not is_duel(records):
+    contest = contest_among(records)
+    if contest is None:
         return None
-    base, other = records
-    comparison = compare(base, other)
+    comparison = compare(contest.a, contest.b)
     return {"title": duel_title(comparison), "text": closing(comparison)}
 
 
 def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure | None]]:
     """The verdict for the template, and its charts; None where it is no duel."""
-    if not is_duel(records):
+    contest = contest_among(records)
+    if contest is None:
         return None, []
-    base, other = records
-    if not isinstance(base.procedure, Duel):
-        raise AssertionError(f"{base.id} is of no duel")
+    base, other, plan = contest.a, contest.b, contest.plan
     comparison = compare(base, other)
     context = {
         "title": duel_title(comparison),
@@ -84,10 +83,9 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure 
         figure(
             "rounds",
             _rounds_title(other),
-            _pairs(base, other, higher_is_better=base.procedure.higher_is_better),
+            _pairs(base, other, higher_is_better=plan.higher_is_better),
             note="A line joins the two of a round: red where B was worse. "
-            + "Rounds in which neither server lost anything do not count. "
-            * base.procedure.at_limit
+            + "Rounds in which neither server lost anything do not count. " * plan.at_limit
             + "The farthest rounds at both ends are dropped.",
         ),
     ]

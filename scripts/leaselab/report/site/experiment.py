@@ -14,7 +14,7 @@ from leaselab.model.server import server_name
 from leaselab.report.facts import about, factor_words
 from leaselab.report.listing import measured as figure_words
 from leaselab.report.listing import sentence
-from leaselab.report.site.duel import LETTERS, duel, is_duel
+from leaselab.report.site.duel import LETTERS, contest_among, duel
 from leaselab.report.site.experiment_charts import Shown, curve_chart, dot_chart, rounds_chart
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.profile import profile_parts
@@ -143,7 +143,7 @@ def varied(records: Sequence[Record]) -> dict[str, list[Any]]:
     names = dict.fromkeys(name for values in known for name in values)
     varying = {name: [values.get(name) for values in known] for name in names}
     varying = {name: values for name, values in varying.items() if len(set(values)) > 1}
-    if is_duel(records):
+    if contest_among(records):
         return {"duel": list(LETTERS), **varying}
     combinations = {
         tuple(values[place] for values in varying.values()) for place in range(len(known))
