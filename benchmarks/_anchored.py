@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leaselab.analysis.anchors import Session, doubted
-from leaselab.analysis.history import relative
+from leaselab.analysis.history.anchors import Session, doubted
+from leaselab.analysis.history.series import relative
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leaselab.analysis.detectors import Reading
+    from leaselab.analysis.history.detectors import Reading
 
     Floats = NDArray[np.float64]
 

@@ -12,9 +12,9 @@ from functools import cache
 from msgspec.structs import replace
 
 from benchmarks._servers import Shape
-from leaselab.analysis.duel import MOST_APART, Answer, judge, places_differ, scatter
-from leaselab.analysis.error_budget import wider_error
-from leaselab.analysis.ratio import Runs, paired_ratio, ratio
+from leaselab.analysis.comparison.ratio import Runs, paired_ratio, ratio
+from leaselab.analysis.duels.duel import MOST_APART, Answer, judge, places_differ, scatter
+from leaselab.analysis.duels.error_budget import wider_error
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.ports import During
 from leaselab.measure.procedures.duel import DuelTrials

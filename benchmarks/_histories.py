@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from benchmarks._duels import RUN_S, RUNS, TRIM, Cell, Machine, Side, duel, run_of
-from leaselab.analysis.bisect import TRIES, End, Ending, Known, Limits, next_step
-from leaselab.analysis.culprits import BUILD_SD, Duelled, Gap
-from leaselab.analysis.duel import Answer, DuelVerdict, judge
-from leaselab.analysis.layouts import Cause, LayoutVerdict, OverLayouts
-from leaselab.analysis.ratio import Runs
+from leaselab.analysis.comparison.ratio import Runs
+from leaselab.analysis.duels.bisect import TRIES, End, Ending, Known, Limits, next_step
+from leaselab.analysis.duels.culprits import BUILD_SD, Duelled, Gap
+from leaselab.analysis.duels.duel import Answer, DuelVerdict, judge
+from leaselab.analysis.duels.layouts import Cause, LayoutVerdict, OverLayouts
 from leaselab.model.procedures.duel import Duel
 
 COMMITS = 64

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from benchmarks._bisection import bisection
 from benchmarks._isc_ramp import isc_ramp
 from benchmarks._servers import Cell, Server
-from leaselab.analysis.ratio import Runs, differs
-from leaselab.analysis.statistics import interval, trimmed_mean
+from leaselab.analysis.comparison.ratio import Runs, differs
+from leaselab.analysis.figures.statistics import interval, trimmed_mean
 from leaselab.measure.search import search
 from leaselab.model.procedures.max_rate import MaxRate
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from leaselab.analysis.summary import metrics_of
+from leaselab.analysis.figures.summary import metrics_of
 from leaselab.archive.checksums import SUMS
 from leaselab.archive.ident import month_of, new_id
 from leaselab.archive.running import RESULT

@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks._anchored import Kind, history
 from benchmarks._shown import Table, options_of, show
-from leaselab.analysis.detectors import Reading, Shift, shifts
+from leaselab.analysis.history.detectors import Reading, Shift, shifts
 
 if TYPE_CHECKING:
     from benchmarks._anchored import Floats

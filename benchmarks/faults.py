@@ -18,15 +18,15 @@ from typing import Any
 
 from benchmarks._packets import Faults, PacketWorld
 from benchmarks._shown import Table, options_of, show
-from leaselab.analysis.credibility import (
+from leaselab.analysis.figures.credibility import (
     slow_afterwards,
     slow_replies,
     two_speeds,
 )
-from leaselab.analysis.steadiness import UNSTEADY, unsteady
-from leaselab.analysis.summary import metrics_of
+from leaselab.analysis.figures.steadiness import UNSTEADY, unsteady
+from leaselab.analysis.figures.summary import metrics_of
 from leaselab.lab.deploy.bench_file import parse_bench
-from leaselab.measure.generators.perfdhcp import Perfdhcp
+from leaselab.measure.generators.perfdhcp.command import Perfdhcp
 from leaselab.measure.point import Point
 from leaselab.measure.procedures import method_of
 from leaselab.measure.search_error import SearchError

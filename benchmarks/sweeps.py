@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._shown import Table, options_of, show
-from leaselab.analysis.ratio import Runs, differs
-from leaselab.analysis.steadiness import unsteady
-from leaselab.analysis.summary import metrics_of
+from leaselab.analysis.comparison.ratio import Runs, differs
+from leaselab.analysis.figures.steadiness import unsteady
+from leaselab.analysis.figures.summary import metrics_of
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Round
 

@@ -1,7 +1,7 @@
 """`leaselab dev bench verdicts`: how often comparisons are right, by their design.
 
-The duels are judged by the code that ships (`leaselab.analysis.duel`), their load follows the
-server by the code that ships (`leaselab.measure.overload`); the servers and the machine are
+The duels are judged by the code that ships (`leaselab.analysis.duels.duel`), their load follows
+the server by the code that ships (`leaselab.measure.overload`); the servers and the machine are
 simulated.  `docs/method/verdicts.md` explains the table.
 """
 
@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks._duels import Cell, Design, Ended, compared
 from benchmarks._servers import Shape
 from benchmarks._shown import Table, options_of, show
-from leaselab.analysis.duel import Answer
+from leaselab.analysis.duels.duel import Answer
 
 DROP = 0.03
 LEAST_HELD = 94.0

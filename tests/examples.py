@@ -14,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
 
-from leaselab.analysis.matrix import Cell
-from leaselab.analysis.summary import at_least, metrics_of
+from leaselab.analysis.comparison.matrix import Cell
+from leaselab.analysis.figures.summary import at_least, metrics_of
 from leaselab.archive.ident import new_id
 from leaselab.archive.running import RunningSweep
 from leaselab.archive.store import Store

@@ -31,7 +31,7 @@ from tests.examples import (
 )
 from tests.past import fought, name_of
 
-from leaselab.analysis.summary import metrics_of
+from leaselab.analysis.figures.summary import metrics_of
 from leaselab.archive.ident import new_id
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.lab.deploy.bench_file import parse_bench

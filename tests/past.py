@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from tests.examples import START, archive_result, built, example_result
 
-from leaselab.analysis.summary import metrics_of
+from leaselab.analysis.figures.summary import metrics_of
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Experiment, Record, Round

@@ -17,8 +17,8 @@ from tests.hostile import ATTACK, hostile_archive
 from tests.lab_archive import FEW, RELEASES, lab_archive, release_archive
 from tests.past import fought, name_of, past
 
-from leaselab.analysis.capacity import configurations
-from leaselab.analysis.demand import Demand, Population, Rush
+from leaselab.analysis.demand.capacity import configurations
+from leaselab.analysis.demand.demand import Demand, Population, Rush
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.cli.watch_page import _Pages, _server

@@ -9,7 +9,7 @@ from tests.made_up import RATE, Lab
 from tests.past import copied, fought, past
 from tests.repositories import commit, make_repository
 
-from leaselab.analysis.history import State
+from leaselab.analysis.history.series import State
 from leaselab.archive.store import Store
 from leaselab.cli import bench_options
 from leaselab.cli.main import main

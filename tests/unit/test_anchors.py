@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from leaselab.analysis.anchors import Session, doubted
-from leaselab.analysis.detectors import Reading, shifts
+from leaselab.analysis.history.anchors import Session, doubted
+from leaselab.analysis.history.detectors import Reading, shifts
 
 
 def sessions(count, *, slow=(), by=0.05, machine=(), level=0.0, drop_at=None, seed=1):

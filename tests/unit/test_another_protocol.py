@@ -15,8 +15,8 @@ from tests.formula import (
     formula_point,
 )
 
-from leaselab.analysis.curve import curves_of
-from leaselab.analysis.verdict import compare
+from leaselab.analysis.comparison.curve import curves_of
+from leaselab.analysis.comparison.verdict import compare
 from leaselab.archive.store import Store
 from leaselab.measure.generators import ADAPTERS, adapter_of
 from leaselab.model.record import Experiment

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 from tests.formula import archived
 
-from leaselab.analysis.archived_duels import FAILURES, facts_of
-from leaselab.analysis.duel import Answer
+from leaselab.analysis.comparison.archived_duels import FAILURES, facts_of
+from leaselab.analysis.duels.duel import Answer
 from leaselab.model.errors import Outcome
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.record import Experiment, Reason, Round

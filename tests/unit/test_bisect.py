@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaselab.analysis.bisect import (
+from leaselab.analysis.duels.bisect import (
     FEWEST,
     TRIES,
     Cost,
@@ -21,8 +21,8 @@ from leaselab.analysis.bisect import (
     levels,
     next_step,
 )
-from leaselab.analysis.culprits import Duelled, Gap
-from leaselab.analysis.duel import Answer
+from leaselab.analysis.duels.culprits import Duelled, Gap
+from leaselab.analysis.duels.duel import Answer
 
 LIMITS = Limits()
 PLENTY = Limits(budget_minutes=100_000.0)

@@ -16,7 +16,7 @@ from benchmarks._histories import (
     searched,
 )
 
-from leaselab.analysis.culprits import Gap
+from leaselab.analysis.duels.culprits import Gap
 
 FLAT = [1.0] * (COMMITS + 1)
 

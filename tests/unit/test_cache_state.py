@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from tests.formula import formula_bench
 
-from leaselab.measure.generators.dns_answers import check_cache
+from leaselab.measure.generators.dns.answers import check_cache
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate

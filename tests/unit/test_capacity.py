@@ -14,7 +14,7 @@ from tests.examples import (
     invalid_result,
 )
 
-from leaselab.analysis.capacity import (
+from leaselab.analysis.demand.capacity import (
     Basis,
     Burst,
     Carries,
@@ -22,7 +22,7 @@ from leaselab.analysis.capacity import (
     configurations,
     serving,
 )
-from leaselab.analysis.demand import Demand, Population, Restart, Spread
+from leaselab.analysis.demand.demand import Demand, Population, Restart, Spread
 
 RECORD = example_result()
 LOW, HIGH = RECORD.figure.ci95

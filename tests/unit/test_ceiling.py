@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import archive_result, example_result, trial_of
 
-from leaselab.analysis.credibility import flags
+from leaselab.analysis.figures.credibility import flags
 from leaselab.archive.calibration import FRESH, ceiling_for, under
 from leaselab.archive.store import Store
 from leaselab.measure.generators.adapter import GENERATOR_STALLED

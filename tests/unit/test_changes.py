@@ -6,7 +6,7 @@ import re
 import pytest
 from tests.past import fought, name_of, past
 
-from leaselab.analysis.history import State
+from leaselab.analysis.history.series import State
 from leaselab.archive.changes import CHANGES, note_search, read_changes
 from leaselab.archive.store import Store
 from leaselab.cli import review as command

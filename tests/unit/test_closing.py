@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import MAX_RATES, example_result
 
-from leaselab.analysis.verdict import compare
+from leaselab.analysis.comparison.verdict import compare
 from leaselab.model.record import Experiment
 from leaselab.report.closing import closing
 from leaselab.report.verdict import conditions, figures

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import round_of, trial_of
 
-from leaselab.analysis.credibility import slow_afterwards
+from leaselab.analysis.figures.credibility import slow_afterwards
 from leaselab.measure.procedures.confirmation import Confirming
 from leaselab.measure.search_error import SearchReason
 from leaselab.model.procedures.max_rate import MaxRate

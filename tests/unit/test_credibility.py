@@ -11,7 +11,7 @@ from tests.examples import (
     invalid_result,
 )
 
-from leaselab.analysis.credibility import flags
+from leaselab.analysis.figures.credibility import flags
 
 
 def words(record, level=None):

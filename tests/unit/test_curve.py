@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import MAX_RATES, PROCEDURE, example_result, invalid_result
 
-from leaselab.analysis.curve import Standing, curves_of
+from leaselab.analysis.comparison.curve import Standing, curves_of
 from leaselab.model.record import Experiment
 
 SINGLE = replace(PROCEDURE, rounds=1, trim=0)

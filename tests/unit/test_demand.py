@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaselab.analysis.demand import Demand, Population, Restart, Rush, Spread
+from leaselab.analysis.demand.demand import Demand, Population, Restart, Rush, Spread
 from leaselab.model.errors import LeaselabError
 
 HOUR_S, DAY_S = 3600, 86_400

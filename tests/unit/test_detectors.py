@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leaselab.analysis.detectors import RULES, Reading, Shape, noise, shifts, size
+from leaselab.analysis.history.detectors import RULES, Reading, Shape, noise, shifts, size
 
 
 def series(levels, sd=0.006, seed=1, error=0.006):

@@ -8,7 +8,7 @@ import pytest
 from benchmarks import detectors as benchmark
 from benchmarks._anchored import Kind, history
 
-from leaselab.analysis.detectors import shifts
+from leaselab.analysis.history.detectors import shifts
 
 
 def test_a_number_names_one_series():

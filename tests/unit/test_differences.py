@@ -4,7 +4,11 @@ import hashlib
 
 from tests.examples import edited, example_result
 
-from leaselab.analysis.incompatibilities import also_changed, config_differences, differences
+from leaselab.analysis.comparison.incompatibilities import (
+    also_changed,
+    config_differences,
+    differences,
+)
 from leaselab.model.server import settings_of
 
 

@@ -14,14 +14,14 @@ from tests.dns import DATA, STAGE, Host, dns_bench, left, sums_up
 
 from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
-from leaselab.measure.generators.dns_answers import (
+from leaselab.measure.generators.dns.answers import (
     NAMES_REPEATED,
     OTHER_ANSWERS,
     Expected,
     expected_of,
 )
-from leaselab.measure.generators.dnsperf import PROBES, Dnsperf, DnsperfReading
-from leaselab.measure.generators.dnsperf_output import Output, Tally, parse
+from leaselab.measure.generators.dnsperf.command import PROBES, Dnsperf, DnsperfReading
+from leaselab.measure.generators.dnsperf.output import Output, Tally, parse
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of
 from leaselab.model.record import GENERATOR, GENERATOR_LIMITED

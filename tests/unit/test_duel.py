@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace as replace_struct
 from tests.examples import round_of, trial_of
 
-from leaselab.analysis.duel import (
+from leaselab.analysis.duels.duel import (
     LEAST_LOSS,
     Answer,
     Said,

@@ -10,7 +10,7 @@ from tests.doubles import Killed
 from tests.examples import round_of
 from tests.formula import Zones, begun_point, formula_bench
 
-from leaselab.analysis.duel import Answer, judge
+from leaselab.analysis.duels.duel import Answer, judge
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Sampled
 from leaselab.model.procedures import procedure_of

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.examples import MAX_RATES, built, example_result
 from tests.past import fought
 
-from leaselab.analysis.verdict import Limit, compare
+from leaselab.analysis.comparison.verdict import Limit, compare
 from leaselab.archive.store import Store
 from leaselab.model.errors import Outcome
 from leaselab.report.closing import closing

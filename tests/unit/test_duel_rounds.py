@@ -18,7 +18,7 @@ from tests.formula import (
     formula_trials,
 )
 
-from leaselab.analysis.duel import LEAST_LOSS, Answer, judge
+from leaselab.analysis.duels.duel import LEAST_LOSS, Answer, judge
 from leaselab.model.errors import (
     LeaselabError,
     Outcome,

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import example_result
 
-from leaselab.analysis.duel import last_bound, power, scatter, trimmed
-from leaselab.analysis.error_budget import error_budget, minutes_of, wider_error
-from leaselab.analysis.incompatibilities import incompatibilities
+from leaselab.analysis.comparison.incompatibilities import incompatibilities
+from leaselab.analysis.duels.duel import last_bound, power, scatter, trimmed
+from leaselab.analysis.duels.error_budget import error_budget, minutes_of, wider_error
 from leaselab.model.procedures.duel import MOST_WIDER, Duel
 from leaselab.model.record import Experiment, Round
 from leaselab.report.verdict import budget_words

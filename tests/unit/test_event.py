@@ -8,7 +8,7 @@ from tests.bench_document import DOCUMENT, host
 from tests.examples import trial_of
 
 from leaselab.lab.deploy.bench_file import parse_bench
-from leaselab.measure.generators.perfdhcp import Perfdhcp
+from leaselab.measure.generators.perfdhcp.command import Perfdhcp
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.event import Death, outage_s, served
 from leaselab.measure.trials import Trials

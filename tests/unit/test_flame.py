@@ -12,10 +12,10 @@ from tests.dns import DATA, PROOF, STAGE, Host, dns_bench, left, sums_up
 
 from leaselab.measure.generators import adapter_of, check_fits
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
-from leaselab.measure.generators.dns_answers import NAMES_REPEATED, Expected
-from leaselab.measure.generators.dnsperf import DnsperfReading
-from leaselab.measure.generators.flame import Flame, FlameReading
-from leaselab.measure.generators.flame_output import parse
+from leaselab.measure.generators.dns.answers import NAMES_REPEATED, Expected
+from leaselab.measure.generators.dnsperf.command import DnsperfReading
+from leaselab.measure.generators.flame.command import Flame, FlameReading
+from leaselab.measure.generators.flame.output import parse
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures import procedure_of
 from leaselab.model.record import GENERATOR_LIMITED

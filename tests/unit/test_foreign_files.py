@@ -38,8 +38,10 @@ from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.of_zones import queries_of
 from leaselab.inputs.queries.zones import keep_zones, read_zone, zone_of
 from leaselab.lab.deploy.bench_file import parse_bench
-from leaselab.measure.generators import dnsperf_output, flame_output, perfdhcp_output
-from leaselab.measure.generators.leaseload_reading import report_of
+from leaselab.measure.generators.dnsperf import output as dnsperf_output
+from leaselab.measure.generators.flame import output as flame_output
+from leaselab.measure.generators.leaseload.trial import report_of
+from leaselab.measure.generators.perfdhcp import output as perfdhcp_output
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Generated
 

@@ -8,7 +8,7 @@ from tests.examples import START, archive_result, built, example_result
 from tests.formula import archived_profiles
 from tests.past import ANCHOR, copied, fought, name_of, past
 
-from leaselab.analysis.history import State
+from leaselab.analysis.history.series import State
 from leaselab.archive.store import Store
 from leaselab.report.review import (
     Period,

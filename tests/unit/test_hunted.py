@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from leaselab.analysis.bisect import Culprit, End, Ending, Known, Limits
-from leaselab.analysis.culprits import Duelled, Gap, Level
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.profile import compared, spent
+from leaselab.analysis.comparison.profile import compared, spent
+from leaselab.analysis.duels.bisect import Culprit, End, Ending, Known, Limits
+from leaselab.analysis.duels.culprits import Duelled, Gap, Level
+from leaselab.analysis.duels.duel import Answer
 from leaselab.model.source import Commit
 from leaselab.report.bisect import (
     Hunted,

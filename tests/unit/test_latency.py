@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import example_result
 
-from leaselab.analysis.summary import PERCENTILES, latencies
+from leaselab.analysis.figures.summary import PERCENTILES, latencies
 from leaselab.model.trial import WHOLE, Percentiles
 
 

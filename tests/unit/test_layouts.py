@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.layouts import Cause, LayoutVerdict, OverLayouts
+from leaselab.analysis.duels.duel import Answer
+from leaselab.analysis.duels.layouts import Cause, LayoutVerdict, OverLayouts
 
 ROLES = Path(__file__).parents[2] / "roles"
 S, N, F, U = Answer.SLOWER, Answer.SAME, Answer.FASTER, Answer.UNKNOWN

@@ -27,10 +27,10 @@ from leaselab.measure.generators.dhcp_load import (
     addresses_of,
     too_few_words,
 )
-from leaselab.measure.generators.dns_answers import OTHER_ANSWERS
-from leaselab.measure.generators.leaseload import Leaseload
-from leaselab.measure.generators.leaseload_reading import queued
-from leaselab.measure.generators.leaseload_report import report_of
+from leaselab.measure.generators.dns.answers import OTHER_ANSWERS
+from leaselab.measure.generators.leaseload.command import Leaseload
+from leaselab.measure.generators.leaseload.output import report_of
+from leaselab.measure.generators.leaseload.trial import queued
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Generated
 from leaselab.model.procedures import procedure_of

@@ -4,7 +4,7 @@ import pytest
 from tests.examples import example_cell as cell
 from tests.examples import example_result, invalid_result
 
-from leaselab.analysis.matrix import cell_of, columns_of, rows_of
+from leaselab.analysis.comparison.matrix import cell_of, columns_of, rows_of
 
 ST, MT = ("single", "none"), ("multi", "none")
 THREADS = {"scenario": "v4-memfile-mt", "factors": {"threading": "multi"}}

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import START, archive_result, built, example_result
 
-from leaselab.analysis.summary import metrics_of
+from leaselab.analysis.figures.summary import metrics_of
 from leaselab.cli.main import main
 from leaselab.measure.search_error import SearchReason
 from leaselab.model.errors import Outcome

@@ -7,7 +7,7 @@ import pytest
 from tests.examples import MAX_RATES, START, archive_result, example_cell, example_result
 from tests.past import fought, past
 
-from leaselab.analysis.history import State
+from leaselab.analysis.history.series import State
 from leaselab.archive.store import Store
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.report.review import Period, cells, interval_words, percent, review_of

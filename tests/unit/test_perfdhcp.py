@@ -18,10 +18,12 @@ from msgspec.structs import replace as change
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.deploy.bench_file import parse_bench
-from leaselab.measure.generators import check_fits, perfdhcp, perfdhcp_output
+from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dhcp_load import REJECTED
-from leaselab.measure.generators.perfdhcp import Perfdhcp
+from leaselab.measure.generators.perfdhcp import command as perfdhcp
+from leaselab.measure.generators.perfdhcp import output as perfdhcp_output
+from leaselab.measure.generators.perfdhcp.command import Perfdhcp
 from leaselab.measure.generators.transactions import Transactions
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Generated

@@ -8,10 +8,11 @@ import pytest
 from tests.bench_document import DOCUMENT
 
 from leaselab.lab.deploy.bench_file import parse_bench
-from leaselab.measure.generators import adapter, dhcp_load, perfdhcp_reading
+from leaselab.measure.generators import adapter, dhcp_load
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
-from leaselab.measure.generators.perfdhcp_output import Output, Stage
-from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, stalls_s
+from leaselab.measure.generators.perfdhcp import trial as perfdhcp_reading
+from leaselab.measure.generators.perfdhcp.output import Output, Stage
+from leaselab.measure.generators.perfdhcp.trial import PerfdhcpReading, stalls_s
 from leaselab.model.observation import Generated
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import GENERATOR_LIMITED

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaselab.measure.generators import perfdhcp_output, perfdhcp_reading
-from leaselab.measure.generators.perfdhcp_output import Output, Stage
+from leaselab.measure.generators.perfdhcp import output as perfdhcp_output
+from leaselab.measure.generators.perfdhcp import trial as perfdhcp_reading
+from leaselab.measure.generators.perfdhcp.output import Output, Stage
 from leaselab.model.errors import LeaselabError, Outcome
 
 DATA = Path(__file__).parents[1] / "data" / "perfdhcp"

@@ -21,7 +21,7 @@ from tests.formula import (
 )
 from tests.hostile import ATTACK
 
-from leaselab.analysis.profile import (
+from leaselab.analysis.comparison.profile import (
     NOT_SAMPLED,
     Change,
     FunctionChange,

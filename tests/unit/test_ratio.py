@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from scipy import stats
 from tests.examples import MAX_RATES, example_result, invalid_result
 
-from leaselab.analysis.basis import common_anchor, ratio_of
-from leaselab.analysis.ratio import (
+from leaselab.analysis.comparison.basis import common_anchor, ratio_of
+from leaselab.analysis.comparison.ratio import (
     ANCHORED,
     Basis,
     Runs,
@@ -21,7 +21,7 @@ from leaselab.analysis.ratio import (
     ratio,
     runs_of,
 )
-from leaselab.analysis.statistics import drift, standard_error
+from leaselab.analysis.figures.statistics import drift, standard_error
 from leaselab.model.record import Experiment
 
 NINE = Runs(MAX_RATES, 1)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.lab_archive import COST, IN_TURN, RELEASED, RELEASES, release_archive
 
-from leaselab.analysis.ratio import Basis
-from leaselab.analysis.releases import Release, matches_of, releases_of
+from leaselab.analysis.comparison.ratio import Basis
+from leaselab.analysis.history.releases import Release, matches_of, releases_of
 from leaselab.archive.store import Store
 from leaselab.catalog.family import load_families
 from leaselab.cli.main import main

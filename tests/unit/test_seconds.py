@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import example_result, round_of, trial_of
 
-from leaselab.analysis.seconds import server_points, traffic_points
+from leaselab.analysis.figures.seconds import server_points, traffic_points
 
 ROUND = example_result().rounds[0]
 """Its trials begin 0.9, 8.9 and 16.9 s after it."""

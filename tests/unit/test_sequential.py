@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from leaselab.analysis.sequential import bounds, constant
+from leaselab.analysis.duels.sequential import bounds, constant
 
 
 @pytest.mark.parametrize(("looks", "p"), [(1, 0.025), (2, 0.0147), (5, 0.0079), (10, 0.0053)])

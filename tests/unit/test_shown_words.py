@@ -18,7 +18,7 @@ from tests.formula import (
     formula_point,
 )
 
-from leaselab.analysis.verdict import compare
+from leaselab.analysis.comparison.verdict import compare
 from leaselab.archive.published import published_bench
 from leaselab.archive.store import Store
 from leaselab.cli import main as cli

@@ -21,7 +21,7 @@ from tests.examples import (
 from tests.hostile import ATTACK, COMMIT, EXPERIMENT, hostile_archive
 from tests.past import fought, name_of, past
 
-from leaselab.analysis.history import State
+from leaselab.analysis.history.series import State
 from leaselab.archive.bench_notes import STATUS, write_note
 from leaselab.archive.index_file import INDEX
 from leaselab.archive.row import row_of

@@ -17,7 +17,7 @@ from tests.examples import (
 )
 from tests.unit.test_site import Page
 
-from leaselab.analysis.summary import whole_latency
+from leaselab.analysis.figures.summary import whole_latency
 from leaselab.archive.index import Index
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store

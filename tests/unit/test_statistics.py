@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leaselab.analysis.statistics import (
+from leaselab.analysis.figures.statistics import (
     drift,
     interval,
     lasting_error,

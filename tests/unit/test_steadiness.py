@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import round_of, trial_of
 
-from leaselab.analysis.statistics import interval, trimmed_mean
-from leaselab.analysis.steadiness import machine_speeds, moved, trend_of, unsteady
+from leaselab.analysis.figures.statistics import interval, trimmed_mean
+from leaselab.analysis.figures.steadiness import machine_speeds, moved, trend_of, unsteady
 from leaselab.model.record import Metric
 from leaselab.model.trial import HostUse
 

@@ -12,7 +12,7 @@ from tests.examples import (
     trial_of,
 )
 
-from leaselab.analysis.summary import at_least, metrics_of, other_cpu_us
+from leaselab.analysis.figures.summary import at_least, metrics_of, other_cpu_us
 from leaselab.model.errors import LeaselabError
 from leaselab.model.trial import Sample
 

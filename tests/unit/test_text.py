@@ -19,7 +19,7 @@ from tests.examples import (
     invalid_result,
 )
 
-from leaselab.analysis.credibility import flags, trust
+from leaselab.analysis.figures.credibility import flags, trust
 from leaselab.model.record import Metric
 from leaselab.model.server import Beside, server_name
 from leaselab.report.facts import confirmation_words

@@ -15,11 +15,11 @@ from tests.dns import PROOF, dns_bench, left
 
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
-from leaselab.measure.generators.dns_answers import Expected
-from leaselab.measure.generators.dnsperf import DnsperfReading
-from leaselab.measure.generators.flame import FlameReading
-from leaselab.measure.generators.leaseload_reading import ClientsReading, QueriesReading
-from leaselab.measure.generators.perfdhcp_reading import PerfdhcpReading, exchanges
+from leaselab.measure.generators.dns.answers import Expected
+from leaselab.measure.generators.dnsperf.command import DnsperfReading
+from leaselab.measure.generators.flame.command import FlameReading
+from leaselab.measure.generators.leaseload.trial import ClientsReading, QueriesReading
+from leaselab.measure.generators.perfdhcp.trial import PerfdhcpReading, exchanges
 from leaselab.measure.generators.transactions import Transactions, unserved
 from leaselab.model.record import GENERATOR_LIMITED
 from leaselab.model.trial import Load

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import edited, example_result, fixed_load_result, invalid_result
 
-from leaselab.analysis.truth import (
+from leaselab.analysis.figures.truth import (
     EXACT,
     LATE,
     LOST,

@@ -15,9 +15,9 @@ from tests.examples import (
     invalid_result,
 )
 
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.incompatibilities import incompatibilities
-from leaselab.analysis.verdict import Limit, compare, verdict
+from leaselab.analysis.comparison.incompatibilities import incompatibilities
+from leaselab.analysis.comparison.verdict import Limit, compare, verdict
+from leaselab.analysis.duels.duel import Answer
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import Experiment, Reason
 from leaselab.model.server import Build

@@ -9,7 +9,7 @@ from benchmarks import verdicts as benchmark
 from benchmarks._duels import PLAN, Cell, Design, Machine, compared
 from benchmarks._servers import Shape
 
-from leaselab.analysis.duel import Answer
+from leaselab.analysis.duels.duel import Answer
 
 QUIET = Cell(0.0, 0.015)
 

@@ -9,9 +9,10 @@ import pkgutil
 from tests.examples import example_result
 
 from leaselab import analysis, cli, measure, model, report
-from leaselab.analysis import credibility, steadiness
+from leaselab.analysis.figures import credibility, steadiness
 from leaselab.measure import trials
-from leaselab.measure.generators import adapter, dhcp_load, dns_answers
+from leaselab.measure.generators import adapter, dhcp_load
+from leaselab.measure.generators.dns import answers as dns_answers
 from leaselab.measure.search_error import SearchReason
 from leaselab.model.record import GENERATOR_LIMITED, MALFORMED
 from leaselab.report.site.validity import MEANINGS, meanings, validity

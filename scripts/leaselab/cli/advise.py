@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from leaselab.analysis.basis import ratio_of
-from leaselab.analysis.ratio import Basis
-from leaselab.analysis.verdict import ratio_word
+from leaselab.analysis.comparison.basis import ratio_of
+from leaselab.analysis.comparison.ratio import Basis
+from leaselab.analysis.comparison.verdict import ratio_word
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.cli.bench_options import inventory_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from leaselab.analysis.bisect import Limits
+from leaselab.analysis.duels.bisect import Limits
 from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.duel import add_duel, add_metric, plan_of

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from leaselab.analysis.capacity import SERVED_S, Configuration, configurations
-from leaselab.analysis.demand import (
+from leaselab.analysis.demand.capacity import SERVED_S, Configuration, configurations
+from leaselab.analysis.demand.demand import (
     DAY_S,
     Arrival,
     Asked,

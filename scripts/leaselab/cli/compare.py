@@ -8,9 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from leaselab.analysis.layouts import Cause, OverLayouts
-from leaselab.analysis.profile import ProfileDifference
-from leaselab.analysis.verdict import THRESHOLD_PERCENT, Comparison, check_threshold, compare
+from leaselab.analysis.comparison.profile import ProfileDifference
+from leaselab.analysis.comparison.verdict import (
+    THRESHOLD_PERCENT,
+    Comparison,
+    check_threshold,
+    compare,
+)
+from leaselab.analysis.duels.layouts import Cause, OverLayouts
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live

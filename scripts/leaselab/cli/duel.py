@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from leaselab.analysis.layouts import OverLayouts
-from leaselab.analysis.verdict import Comparison
+from leaselab.analysis.comparison.verdict import Comparison
+from leaselab.analysis.duels.layouts import OverLayouts
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from leaselab.analysis.truth import Judged, Truth, judge, not_measured, truth_of
+from leaselab.analysis.figures.truth import Judged, Truth, judge, not_measured, truth_of
 from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.catalog.roles import OWN_GENERATOR
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
@@ -24,7 +24,7 @@ from leaselab.cli.options import (
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.measure.generators import check_fits
-from leaselab.measure.generators.dns_answers import is_dns
+from leaselab.measure.generators.dns.answers import is_dns
 from leaselab.model.errors import LeaselabError, Outcome, unknown, usage_error
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.max_rate import MAX_RATE

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from leaselab.analysis.matrix import cell_of
+from leaselab.analysis.comparison.matrix import cell_of
 from leaselab.archive.store import Store, newest_of
 from leaselab.cli.options import (
     add_json,

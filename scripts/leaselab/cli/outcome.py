@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from leaselab.analysis.profile import ProfileDifference
-from leaselab.analysis.verdict import Comparison, compare, duel_of
+from leaselab.analysis.comparison.profile import ProfileDifference
+from leaselab.analysis.comparison.verdict import Comparison, compare, duel_of
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.cli.options import print_json, stdout_is_taken, write_ids

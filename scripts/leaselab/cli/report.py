@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from leaselab.analysis.releases import Release
+from leaselab.analysis.history.releases import Release
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue

@@ -10,8 +10,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from leaselab.analysis.changes import since
-from leaselab.analysis.history import Change, State
+from leaselab.analysis.history.changes import since
+from leaselab.analysis.history.series import Change, State
 from leaselab.archive.changes import accept, withdraw
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from leaselab.analysis.matrix import cell_of
+from leaselab.analysis.comparison.matrix import cell_of
 from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.catalog.roles import debian_releases
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-from leaselab.analysis.duel import Answer
+from leaselab.analysis.duels.duel import Answer
 from leaselab.model.advice import Advice, Cost, Finding, MeasuredCost, OwnCost, Place
 from leaselab.model.text import printable
 

@@ -10,12 +10,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TextIO
 
-from leaselab.analysis.bisect import Builds, Culprit, End, Ending, Known, Limits, builds, levels
-from leaselab.analysis.culprits import Gap, Level
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.layouts import OverLayouts
-from leaselab.analysis.profile import ProfileDifference
-from leaselab.analysis.verdict import answer_word
+from leaselab.analysis.comparison.profile import ProfileDifference
+from leaselab.analysis.comparison.verdict import answer_word
+from leaselab.analysis.duels.bisect import (
+    Builds,
+    Culprit,
+    End,
+    Ending,
+    Known,
+    Limits,
+    builds,
+    levels,
+)
+from leaselab.analysis.duels.culprits import Gap, Level
+from leaselab.analysis.duels.duel import Answer
+from leaselab.analysis.duels.layouts import OverLayouts
 from leaselab.model.errors import Outcome
 from leaselab.model.procedure import COMPLETED
 from leaselab.model.source import SHORT, Commit

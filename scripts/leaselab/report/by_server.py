@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from leaselab.analysis.matrix import cell_of
+from leaselab.analysis.comparison.matrix import cell_of
 from leaselab.model.record import Record
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from leaselab.analysis.capacity import Basis, Carries, Configuration, Serving
-from leaselab.analysis.demand import DAY_S, Asked, Demand, Flow, Restart
+from leaselab.analysis.demand.capacity import Basis, Carries, Configuration, Serving
+from leaselab.analysis.demand.demand import DAY_S, Asked, Demand, Flow, Restart
 from leaselab.report.listing import aligned, heading, number
 from leaselab.report.matrix import conditions, shown
 from leaselab.report.width import write_lines, write_table

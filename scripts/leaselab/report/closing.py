@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from leaselab.analysis.duel import Answer, DuelVerdict, Judged, Said
-from leaselab.analysis.error_budget import minutes_of
-from leaselab.analysis.ratio import Basis
-from leaselab.analysis.steadiness import UNSTEADY
-from leaselab.analysis.verdict import Comparison, Limit, Verdict, answer_word
+from leaselab.analysis.comparison.ratio import Basis
+from leaselab.analysis.comparison.verdict import Comparison, Limit, Verdict, answer_word
+from leaselab.analysis.duels.duel import Answer, DuelVerdict, Judged, Said
+from leaselab.analysis.duels.error_budget import minutes_of
+from leaselab.analysis.figures.steadiness import UNSTEADY
 from leaselab.model import moment
 from leaselab.model.procedure import COMPLETED, CPU, RELOAD_S, SERVER_KINDS, START_S
 from leaselab.model.record import Metric, Record

@@ -10,7 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from leaselab.analysis.steadiness import moved
+from leaselab.analysis.figures.steadiness import moved
 from leaselab.model.host import Host, HostSetting, Nic
 from leaselab.model.procedure import of_step
 from leaselab.model.record import PARTNER, SERVER, Metric, Record

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from leaselab.analysis.archived_duels import Facts
-from leaselab.analysis.bisect import Known, Limits, Step, Why, expected_cost, suspects
-from leaselab.analysis.culprits import Duelled, Gap
-from leaselab.analysis.verdict import answer_word
+from leaselab.analysis.comparison.archived_duels import Facts
+from leaselab.analysis.comparison.verdict import answer_word
+from leaselab.analysis.duels.bisect import Known, Limits, Step, Why, expected_cost, suspects
+from leaselab.analysis.duels.culprits import Duelled, Gap
 from leaselab.model.source import SHORT, Commit
 from leaselab.report.bisect import change_words
 from leaselab.report.listing import sentence

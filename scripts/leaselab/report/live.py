@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from leaselab.analysis.seconds import server_points, traffic_points
-from leaselab.analysis.statistics import trimmed_mean
+from leaselab.analysis.figures.seconds import server_points, traffic_points
+from leaselab.analysis.figures.statistics import trimmed_mean
 from leaselab.model.bench import Bench
 from leaselab.model.journal import (
     AnyEntry,

@@ -7,11 +7,19 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, TextIO
 
-from leaselab.analysis.curve import Curve, Standing, curves_of
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.matrix import Cell, Column, Row, by_figure, cell_of, columns_of, rows_of
-from leaselab.analysis.ratio import Basis
-from leaselab.analysis.verdict import Comparison
+from leaselab.analysis.comparison.curve import Curve, Standing, curves_of
+from leaselab.analysis.comparison.matrix import (
+    Cell,
+    Column,
+    Row,
+    by_figure,
+    cell_of,
+    columns_of,
+    rows_of,
+)
+from leaselab.analysis.comparison.ratio import Basis
+from leaselab.analysis.comparison.verdict import Comparison
+from leaselab.analysis.duels.duel import Answer
 from leaselab.model.record import Record
 from leaselab.report.listing import (
     aligned,

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-from leaselab.analysis.profile import (
+from leaselab.analysis.comparison.profile import (
     LEAST_SHARE,
     NOT_SAMPLED,
     Change,

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TextIO
 
-from leaselab.analysis.changes import Do, decides, known_changes, what_next
-from leaselab.analysis.detectors import LEARNT, Shape
-from leaselab.analysis.history import (
+from leaselab.analysis.comparison.ratio import Basis
+from leaselab.analysis.comparison.verdict import answer_word, compare
+from leaselab.analysis.history.changes import Do, decides, known_changes, what_next
+from leaselab.analysis.history.detectors import LEARNT, Shape
+from leaselab.analysis.history.series import (
     Change,
     Duel,
     Point,
@@ -22,8 +24,6 @@ from leaselab.analysis.history import (
     duelled,
     histories,
 )
-from leaselab.analysis.ratio import Basis
-from leaselab.analysis.verdict import answer_word, compare
 from leaselab.archive.calibration import duels
 from leaselab.archive.changes import read_changes
 from leaselab.archive.row import Row, row_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.verdict import Comparison
+from leaselab.analysis.comparison.verdict import Comparison
+from leaselab.analysis.duels.duel import Answer
 from leaselab.model.errors import Outcome
 from leaselab.model.record import TOO_FEW_CLIENTS, Record
 from leaselab.model.source import SHORT

@@ -13,8 +13,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from leaselab.analysis.credibility import flags, level_of
-from leaselab.analysis.summary import PERCENTILES, latencies, other_cpu_us
+from leaselab.analysis.figures.credibility import flags, level_of
+from leaselab.analysis.figures.summary import PERCENTILES, latencies, other_cpu_us
 from leaselab.model.errors import Outcome
 from leaselab.model.record import PARTNER, Metric, Record, Round
 from leaselab.model.server import server_name

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from leaselab.analysis.truth import Judged
+from leaselab.analysis.figures.truth import Judged
 from leaselab.model.record import Record
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned, markdown_table

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from leaselab.analysis.duel import Answer, DuelVerdict, judge
-from leaselab.analysis.verdict import answer_word
+from leaselab.analysis.comparison.verdict import answer_word
+from leaselab.analysis.duels.duel import Answer, DuelVerdict, judge
 from leaselab.model.bench import Bench
 from leaselab.model.contest import contest_by
 from leaselab.model.journal import AnyEntry, LiveEntry, RoundDone

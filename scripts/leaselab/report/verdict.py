@@ -10,14 +10,14 @@ from typing import Any, TextIO
 
 from msgspec.structs import replace
 
-from leaselab.analysis.credibility import flags
-from leaselab.analysis.duel import DuelVerdict
-from leaselab.analysis.error_budget import ErrorBudget, minutes_of
-from leaselab.analysis.incompatibilities import also_changed, family_differences
-from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.profile import ProfileDifference
-from leaselab.analysis.ratio import Basis
-from leaselab.analysis.verdict import Comparison, Limit, Verdict, answer_word
+from leaselab.analysis.comparison.incompatibilities import also_changed, family_differences
+from leaselab.analysis.comparison.matrix import cell_of
+from leaselab.analysis.comparison.profile import ProfileDifference
+from leaselab.analysis.comparison.ratio import Basis
+from leaselab.analysis.comparison.verdict import Comparison, Limit, Verdict, answer_word
+from leaselab.analysis.duels.duel import DuelVerdict
+from leaselab.analysis.duels.error_budget import ErrorBudget, minutes_of
+from leaselab.analysis.figures.credibility import flags
 from leaselab.model.procedure import COMPLETED
 from leaselab.model.record import Record
 from leaselab.model.server import server_name

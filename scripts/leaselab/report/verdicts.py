@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.layouts import OverLayouts
-from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.verdict import Comparison
+from leaselab.analysis.comparison.matrix import cell_of
+from leaselab.analysis.comparison.verdict import Comparison
+from leaselab.analysis.duels.duel import Answer
+from leaselab.analysis.duels.layouts import OverLayouts
 from leaselab.model.errors import Outcome
 from leaselab.model.text import printable
 from leaselab.report.closing import closing, ratio_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leaselab.analysis.error_budget import ErrorBudget
+from leaselab.analysis.duels.error_budget import ErrorBudget
 from leaselab.model.speech import say
 from leaselab.run.contest import duel
 from leaselab.run.session import Session

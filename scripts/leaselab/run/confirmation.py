@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from leaselab.analysis.history import Change, Series, duelled
+from leaselab.analysis.history.series import Change, Series, duelled
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.lab.hosts.inventory import Inventory

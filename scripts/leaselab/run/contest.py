@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.error_budget import error_budget
-from leaselab.analysis.layouts import LayoutVerdict, OverLayouts
-from leaselab.analysis.profile import ProfileDifference, difference, spent_of
-from leaselab.analysis.verdict import Comparison, compare, duel_of
+from leaselab.analysis.comparison.profile import ProfileDifference, difference, spent_of
+from leaselab.analysis.comparison.verdict import Comparison, compare, duel_of
+from leaselab.analysis.duels.duel import Answer
+from leaselab.analysis.duels.error_budget import error_budget
+from leaselab.analysis.duels.layouts import LayoutVerdict, OverLayouts
 from leaselab.archive.calibration import calibrating
 from leaselab.archive.store import Store
 from leaselab.measure.generators import adapter_of

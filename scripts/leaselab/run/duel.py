@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from leaselab.analysis.duel import LEAST_LOSS, MOST_APART, judge, places_differ
-from leaselab.analysis.verdict import answer_word
+from leaselab.analysis.comparison.verdict import answer_word
+from leaselab.analysis.duels.duel import LEAST_LOSS, MOST_APART, judge, places_differ
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.point import OpenRound, Point
 from leaselab.measure.procedures.duel import DuelTrials

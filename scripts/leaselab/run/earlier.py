@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from leaselab.analysis.error_budget import ErrorBudget, error_budget
+from leaselab.analysis.duels.error_budget import ErrorBudget, error_budget
 from leaselab.archive.calibration import calibrating
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue

@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from leaselab.analysis.archived_duels import FAILURES, Facts, facts_of
-from leaselab.analysis.bisect import End, Ending, Known, Limits, Step, next_step
-from leaselab.analysis.culprits import Gap
-from leaselab.analysis.layouts import OverLayouts
-from leaselab.analysis.verdict import Comparison
+from leaselab.analysis.comparison.archived_duels import FAILURES, Facts, facts_of
+from leaselab.analysis.comparison.verdict import Comparison
+from leaselab.analysis.duels.bisect import End, Ending, Known, Limits, Step, next_step
+from leaselab.analysis.duels.culprits import Gap
+from leaselab.analysis.duels.layouts import OverLayouts
 from leaselab.archive.changes import note_search
 from leaselab.builds.repository import Repository
 from leaselab.model import changes, moment

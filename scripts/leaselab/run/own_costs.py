@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.verdict import Comparison, Limit
+from leaselab.analysis.comparison.verdict import Comparison, Limit
+from leaselab.analysis.duels.duel import Answer
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.inputs.advice import Given, Judge, judges
 from leaselab.inputs.commented_json import Array, Document, as_document

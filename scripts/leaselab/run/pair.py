@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from leaselab.analysis.anchors import anchor_builds, have_common, took_turns
-from leaselab.analysis.incompatibilities import incompatibilities
-from leaselab.analysis.ratio import runs_of
-from leaselab.analysis.verdict import compare, proven_rate
+from leaselab.analysis.comparison.incompatibilities import incompatibilities
+from leaselab.analysis.comparison.ratio import runs_of
+from leaselab.analysis.comparison.verdict import compare, proven_rate
+from leaselab.analysis.history.anchors import anchor_builds, have_common, took_turns
 from leaselab.archive.row import Row
 from leaselab.archive.store import Store
 from leaselab.builds.repository import Repository

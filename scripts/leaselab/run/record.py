@@ -16,8 +16,8 @@ import msgspec
 from msgspec.structs import replace
 
 from leaselab import __version__
-from leaselab.analysis.steadiness import UNSTEADY, unsteady
-from leaselab.analysis.summary import at_least, metrics_of
+from leaselab.analysis.figures.steadiness import UNSTEADY, unsteady
+from leaselab.analysis.figures.summary import at_least, metrics_of
 from leaselab.archive.published import public_word
 from leaselab.archive.running import BENCH_FILE
 from leaselab.lab.hosts.inventory import Inventory

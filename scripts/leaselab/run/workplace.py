@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.credibility import beyond_quota
+from leaselab.analysis.figures.credibility import beyond_quota
 from leaselab.archive.ident import fresh_id
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue

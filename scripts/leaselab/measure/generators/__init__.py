@@ -6,7 +6,7 @@ from pkgutil import resolve_name
 from typing import Final
 
 from leaselab.measure.generators.adapter import Adapter
-from leaselab.measure.generators.dns_answers import KEPT, is_dns
+from leaselab.measure.generators.dns.answers import KEPT, is_dns
 from leaselab.model.errors import usage_error
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures import PROCEDURES
@@ -19,10 +19,10 @@ from leaselab.model.procedures.replay import Replay
 from leaselab.model.scenario import Scenario
 
 ADAPTERS = {
-    "dnsperf": "leaselab.measure.generators.dnsperf:Dnsperf",
-    "flame": "leaselab.measure.generators.flame:Flame",
-    "leaseload": "leaselab.measure.generators.leaseload:Leaseload",
-    "perfdhcp": "leaselab.measure.generators.perfdhcp:Perfdhcp",
+    "dnsperf": "leaselab.measure.generators.dnsperf.command:Dnsperf",
+    "flame": "leaselab.measure.generators.flame.command:Flame",
+    "leaseload": "leaselab.measure.generators.leaseload.command:Leaseload",
+    "perfdhcp": "leaselab.measure.generators.perfdhcp.command:Perfdhcp",
 }
 """The adapter of each generator, imported when it is needed: what reads a tool's output takes
 a while to import."""

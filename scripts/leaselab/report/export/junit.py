@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.verdict import Comparison
+from leaselab.analysis.comparison.matrix import cell_of
+from leaselab.analysis.comparison.verdict import Comparison
 from leaselab.archive.row import Row
 from leaselab.model.errors import BELIEVED, Outcome
 from leaselab.model.record import Record

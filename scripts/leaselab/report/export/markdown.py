@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from leaselab.analysis.credibility import flags
-from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.profile import ProfileDifference
-from leaselab.analysis.verdict import Comparison
+from leaselab.analysis.comparison.matrix import cell_of
+from leaselab.analysis.comparison.profile import ProfileDifference
+from leaselab.analysis.comparison.verdict import Comparison
+from leaselab.analysis.figures.credibility import flags
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.report import profile, verdicts

@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
 from prometheus_client.registry import Collector
 
-from leaselab.analysis.basis import anchor_of, to_anchor
+from leaselab.analysis.comparison.basis import anchor_of, to_anchor
 from leaselab.archive.row import PLACE
 from leaselab.model.errors import BELIEVED
 from leaselab.model.source import SHORT

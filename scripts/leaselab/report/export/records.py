@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leaselab.analysis.basis import anchor_of, to_anchor
-from leaselab.analysis.verdict import ratio_word
+from leaselab.analysis.comparison.basis import anchor_of, to_anchor
+from leaselab.analysis.comparison.verdict import ratio_word
 from leaselab.archive.row import Row
 from leaselab.model.errors import usage_error
 from leaselab.model.record import Record

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leaselab.analysis.releases import release_names
-from leaselab.analysis.verdict import compare
+from leaselab.analysis.comparison.verdict import compare
+from leaselab.analysis.history.releases import release_names
 from leaselab.model.errors import BELIEVED
 from leaselab.model.identity import Conditions, build_of
 from leaselab.model.procedures.duel import DUEL

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.capacity import Carries, Configuration
-from leaselab.analysis.demand import Asked, Demand
+from leaselab.analysis.demand.capacity import Carries, Configuration
+from leaselab.analysis.demand.demand import Asked, Demand
 from leaselab.report.capacity import (
     asked_words,
     capacity_document,

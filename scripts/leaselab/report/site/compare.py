@@ -8,10 +8,14 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.history import Change
-from leaselab.analysis.incompatibilities import Difference, config_differences, differences
-from leaselab.analysis.matrix import cell_of
-from leaselab.analysis.verdict import FIRST, Comparison, compare, duel_of
+from leaselab.analysis.comparison.incompatibilities import (
+    Difference,
+    config_differences,
+    differences,
+)
+from leaselab.analysis.comparison.matrix import cell_of
+from leaselab.analysis.comparison.verdict import FIRST, Comparison, compare, duel_of
+from leaselab.analysis.history.series import Change
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import SERVER, Metric, Record

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leaselab.analysis.duel import Answer
-from leaselab.analysis.verdict import Verdict, compare, duel_of
+from leaselab.analysis.comparison.verdict import Verdict, compare, duel_of
+from leaselab.analysis.duels.duel import Answer
 from leaselab.model.contest import Contest
 from leaselab.model.record import Record
 from leaselab.model.server import server_name

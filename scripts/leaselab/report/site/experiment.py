@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from leaselab.analysis.curve import Curve, Standing, best_of, curves_of, standing
-from leaselab.analysis.profile import Spent
-from leaselab.analysis.ratio import runs_of
-from leaselab.analysis.summary import whole_latency
+from leaselab.analysis.comparison.curve import Curve, Standing, best_of, curves_of, standing
+from leaselab.analysis.comparison.profile import Spent
+from leaselab.analysis.comparison.ratio import runs_of
+from leaselab.analysis.figures.summary import whole_latency
 from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
 from leaselab.report.facts import about, factor_words

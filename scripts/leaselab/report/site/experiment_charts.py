@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from leaselab.analysis.curve import Standing
+from leaselab.analysis.comparison.curve import Standing
 from leaselab.model.record import Record
 from leaselab.report.listing import sentence
 from leaselab.report.site.vega import (

@@ -13,9 +13,9 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from leaselab.analysis.basis import anchor_of, to_anchor
-from leaselab.analysis.matrix import Cell
-from leaselab.analysis.verdict import ratio_word
+from leaselab.analysis.comparison.basis import anchor_of, to_anchor
+from leaselab.analysis.comparison.matrix import Cell
+from leaselab.analysis.comparison.verdict import ratio_word
 from leaselab.report.review import interval_words, percent
 from leaselab.report.site.vega import Look, look_of
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from leaselab.analysis.basis import base_of, to_anchor
-from leaselab.analysis.changes import belongs
-from leaselab.analysis.history import Change, Series
+from leaselab.analysis.comparison.basis import base_of, to_anchor
+from leaselab.analysis.history.changes import belongs
+from leaselab.analysis.history.series import Change, Series
 from leaselab.model.server import server_name
 from leaselab.report.listing import common_kind
 from leaselab.report.review import build_name, title_words

@@ -10,8 +10,8 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from leaselab.analysis.basis import base_of, to_anchor, turns
-from leaselab.analysis.history import Series, State
+from leaselab.analysis.comparison.basis import base_of, to_anchor, turns
+from leaselab.analysis.history.series import Series, State
 from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from leaselab.analysis.history import Change, Point, Series, State
+from leaselab.analysis.history.series import Change, Point, Series, State
 from leaselab.report.closing import pace_words
 from leaselab.report.review import (
     Period,

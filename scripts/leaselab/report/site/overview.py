@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leaselab.analysis.credibility import flags, level_of, trust
-from leaselab.analysis.matrix import cell_of
+from leaselab.analysis.comparison.matrix import cell_of
+from leaselab.analysis.figures.credibility import flags, level_of, trust
 from leaselab.archive.bench_notes import CHECK, STATUS, noted_benches, read_note
 from leaselab.archive.store import Store
 from leaselab.model.errors import BELIEVED

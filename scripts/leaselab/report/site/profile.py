@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leaselab.analysis.profile import ProfileDifference, Spent, Stack, difference
+from leaselab.analysis.comparison.profile import ProfileDifference, Spent, Stack, difference
 from leaselab.model.record import Record
 from leaselab.report.profile import headings, headline, notes, rows, short_name, summary
 from leaselab.report.site.figure import Figure, figure

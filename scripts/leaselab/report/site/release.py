@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.ratio import Basis
-from leaselab.analysis.releases import Match, Release, matches_of, releases_of
-from leaselab.analysis.verdict import compare
+from leaselab.analysis.comparison.ratio import Basis
+from leaselab.analysis.comparison.verdict import compare
+from leaselab.analysis.history.releases import Match, Release, matches_of, releases_of
 from leaselab.archive.row import Row
 from leaselab.archive.store import Store
 from leaselab.model.errors import usage_error

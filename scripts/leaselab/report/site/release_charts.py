@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leaselab.analysis.curve import Curve
+from leaselab.analysis.comparison.curve import Curve
 from leaselab.report.site.vega import (
     ASIDE,
     MEASURED,

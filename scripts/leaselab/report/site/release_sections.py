@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from leaselab.analysis.curve import curves_of
-from leaselab.analysis.releases import Release
-from leaselab.analysis.summary import whole_latency
-from leaselab.analysis.verdict import Comparison, Limit
+from leaselab.analysis.comparison.curve import curves_of
+from leaselab.analysis.comparison.verdict import Comparison, Limit
+from leaselab.analysis.figures.summary import whole_latency
+from leaselab.analysis.history.releases import Release
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario

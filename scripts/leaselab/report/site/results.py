@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from leaselab.analysis.profile import Spent, spent_of
+from leaselab.analysis.comparison.profile import Spent, spent_of
 from leaselab.archive.checksums import read_pruned
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.history import Change, Series, State
+from leaselab.analysis.history.series import Change, Series, State
 from leaselab.report.review import (
     Review,
     cells,

@@ -9,7 +9,7 @@ from itertools import cycle, groupby
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from leaselab.analysis.seconds import Point, server_points, traffic_points
+from leaselab.analysis.figures.seconds import Point, server_points, traffic_points
 from leaselab.model.record import SERVER, Round
 from leaselab.report.site.vega import (
     ASIDE,

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from leaselab.analysis.changes import belongs
-from leaselab.analysis.history import Change, Series, State
+from leaselab.analysis.history.changes import belongs
+from leaselab.analysis.history.series import Change, Series, State
 from leaselab.archive.checksums import PRUNED, SUMS
 from leaselab.archive.disk import content_of
 from leaselab.archive.row import Row

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from leaselab.analysis.credibility import flags, level_of, trust
-from leaselab.analysis.summary import PERCENTILES, latencies
+from leaselab.analysis.figures.credibility import flags, level_of, trust
+from leaselab.analysis.figures.summary import PERCENTILES, latencies
 from leaselab.model.record import Record, Round
 from leaselab.model.server import server_name
 from leaselab.model.trial import Trial

@@ -7,7 +7,7 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-from leaselab.analysis.summary import PERCENTILES
+from leaselab.analysis.figures.summary import PERCENTILES
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import Metric, Record
 from leaselab.model.trial import WHOLE, Trial

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from leaselab.analysis.credibility import Flag, flags, level_of
-from leaselab.analysis.matrix import cell_of
+from leaselab.analysis.comparison.matrix import cell_of
+from leaselab.analysis.figures.credibility import Flag, flags, level_of
 from leaselab.model.record import Record
 from leaselab.report.matrix import shown
 from leaselab.report.units import in_shown_units

@@ -1,0 +1,1 @@
+"""Comparing results: ratio, verdict, and what must be alike."""

@@ -1,0 +1,267 @@
+"""Where CPU time goes by function, and which functions cost more in one build than in another.
+
+A profile has, for each round, samples by stack.  They are turned into CPU time per transaction,
+so that builds compare that served a different number of transactions.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from leaselab.analysis.comparison.basis import alternated
+from leaselab.analysis.figures.statistics import CONFIDENCE, quantile
+from leaselab.model.procedures.profile import SAMPLED_US, STACKS
+from leaselab.model.record import Record
+
+Stack = tuple[str, ...]
+
+NOT_SAMPLED = "(not sampled)"
+"""CPU time that no sample stands for: the kernel's, where perf may not sample it."""
+SHOWN_US = 0.005
+"""Difference of CPU time (us) from which on tables show more than 0."""
+LEAST_SHARE = 0.005
+"""Share of the CPU time, in one of the builds, from which on a function is compared:
+others have too few samples for a result, and each that is compared widens all intervals."""
+_CLONE = re.compile(
+    r"(?:\.(?:isra|part|constprop|lto_priv|cold|llvm)(?:\.\d+)*)+$| \[clone [^]]*\]"
+)
+"""What a compiler appends to the name of a function of which it has made another version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """CPU time for each transaction in one round (us)."""
+
+    by_stack: Mapping[Stack, float]
+    """By stack, from the outermost function to the one that ran."""
+    own: Mapping[str, float] = field(init=False)
+    """By function: while it ran itself."""
+    whole: Mapping[str, float] = field(init=False)
+    """By function: while it, or what it had called, ran."""
+
+    def __post_init__(self) -> None:
+        """Sum it up by function; one that calls itself counts once in a stack."""
+        own, whole = defaultdict[str, float](float), defaultdict[str, float](float)
+        for stack, spent in self.by_stack.items():
+            own[stack[-1]] += spent
+            for name in set(stack):
+                whole[name] += spent
+        object.__setattr__(self, "own", own)
+        object.__setattr__(self, "whole", whole)
+
+    @property
+    def all_us(self) -> float:
+        """CPU time of the server for each transaction (us)."""
+        return math.fsum(self.by_stack.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """CPU time for each transaction in A and in B (us), over the rounds."""
+
+    before: float
+    after: float
+    reach: float | None
+    """Half of the interval of the difference; None where one round is left."""
+
+    @property
+    def difference(self) -> float:
+        """B's less A's."""
+        return self.after - self.before
+
+    @property
+    def seen(self) -> bool:
+        """Whether its interval leaves 0 out, and it is more than tables show as 0."""
+        size = abs(self.difference)
+        return self.reach is not None and size > self.reach and size >= SHOWN_US
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionChange:
+    """One function in A and in B."""
+
+    name: str
+    own: Change
+    """While it ran itself."""
+    whole: Change
+    """While it, or what it had called, ran."""
+
+    @property
+    def seen(self) -> bool:
+        """Whether it, by itself, costs another time in B."""
+        return self.own.seen
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileDifference:
+    """What B spends its CPU time on, beside A."""
+
+    functions: Sequence[FunctionChange]
+    """Those whose growth is seen, the largest first, then those whose fall is; then the others,
+    by how much they grew."""
+    whole: Change
+    """Of the server's whole CPU time; its interval is a 95 % interval by itself."""
+    rounds: int
+    """How many of each are compared."""
+    paired: bool
+    """Whether A's and B's rounds alternated, so that rounds of one number are compared."""
+    stacks: Mapping[Stack, tuple[float, float]]
+    """By stack: CPU time for each transaction in A and in B, mean of the rounds (us)."""
+    unit: str
+    """Of all these times, such as ``µs per exchange``."""
+
+    @property
+    def grown(self) -> Sequence[FunctionChange]:
+        """Functions whose growth is seen, the largest first."""
+        return [
+            function
+            for function in self.functions
+            if function.seen and function.own.difference > 0
+        ]
+
+    @property
+    def fallen(self) -> Sequence[FunctionChange]:
+        """Functions whose fall is seen, the largest first."""
+        return [
+            function
+            for function in self.functions
+            if function.seen and function.own.difference < 0
+        ]
+
+
+def spent_of(record: Record, read: Callable[[str], bytes]) -> list[Spent]:
+    """What each round of a record was spent on; empty where it has no stacks.
+
+    `read` returns a file of the result by its name.
+    """
+    found = []
+    for round_ in record.rounds:
+        cpu_us, sampled_us = round_.metrics.get("cpu_us"), round_.metrics.get(SAMPLED_US)
+        if STACKS in round_.files and sampled_us:
+            text = gzip.decompress(read(round_.files[STACKS])).decode(errors="replace")
+            found.append(spent(text, sampled_us, cpu_us))
+    return found
+
+
+def spent(folded: str, sampled_us: float, cpu_us: float | None) -> Spent:
+    """Return what stacks stand for; `folded` has a line for each, with its samples at the end.
+
+    `sampled_us` is the CPU time for each transaction that all of them stand for, `cpu_us` that
+    of the server (us).
+    """
+    counts = Counter[tuple[str, ...]]()
+    for line in folded.splitlines():
+        stack, _, count = line.rpartition(" ")
+        counts[tuple(_CLONE.sub("", name) for name in stack.split(";"))] += int(count)
+    each = sampled_us / counts.total() if counts else 0.0
+    by_stack = {stack: each * count for stack, count in counts.items()}
+    if cpu_us is not None and cpu_us > sampled_us:
+        by_stack[NOT_SAMPLED,] = cpu_us - sampled_us
+    return Spent(by_stack)
+
+
+def difference(
+    base: Record, other: Record, before: Sequence[Spent], after: Sequence[Spent]
+) -> ProfileDifference | None:
+    """Compare the profiles of two records, A's and B's; None where one has none."""
+    paired = alternated(base, other) and len(before) == len(after)
+    if not (before and after):
+        return None
+    return compared(before, after, paired=paired, unit=base.figure.unit)
+
+
+def compared(
+    before: Sequence[Spent], after: Sequence[Spent], *, paired: bool, unit: str
+) -> ProfileDifference:
+    """Compare what each round of A and of B was spent on, at least one of each.
+
+    `unit` is that of their times, in words.
+
+    All intervals of functions, of their own time and of the whole, hold together with 95 %
+    (Bonferroni): 1 of 20 lists has a false difference.
+    """
+    least = LEAST_SHARE * max(_mean(before, _all_us), _mean(after, _all_us))
+    names = sorted(
+        name
+        for name in {name for one in (*before, *after) for name in one.whole}
+        if max(_mean(before, _whole(name)), _mean(after, _whole(name))) >= least
+    )
+    chance = (1 - CONFIDENCE) / (2 * len(names)) if names else 1 - CONFIDENCE
+
+    def change(of: Callable[[Spent], float], chance: float) -> Change:
+        first, second = [of(one) for one in before], [of(one) for one in after]
+        error, freedom = _error(first, second, paired=paired)
+        reach = None if error is None else quantile(freedom, chance) * error
+        return Change(statistics.fmean(first), statistics.fmean(second), reach)
+
+    functions = [
+        FunctionChange(name, change(_own(name), chance), change(_whole(name), chance))
+        for name in names
+    ]
+    functions.sort(key=_order)
+    stacks = {stack for one in (*before, *after) for stack in one.by_stack}
+    return ProfileDifference(
+        functions,
+        change(_all_us, 1 - CONFIDENCE),
+        min(len(before), len(after)),
+        paired,
+        {
+            stack: (_mean(before, _of_stack(stack)), _mean(after, _of_stack(stack)))
+            for stack in stacks
+        },
+        unit,
+    )
+
+
+def _error(
+    first: Sequence[float], second: Sequence[float], *, paired: bool
+) -> tuple[float | None, float]:
+    """Standard error of the difference of two means, and its degrees of freedom.
+
+    None where one round is left.
+    """
+    if min(len(first), len(second)) < 2:
+        return None, 0.0
+    if paired:
+        differences = [two - one for one, two in zip(first, second, strict=True)]
+        n = len(differences)
+        return statistics.stdev(differences) / math.sqrt(n), n - 1.0
+    parts = [statistics.variance(values) / len(values) for values in (first, second)]
+    sizes = (len(first), len(second))
+    below = sum(part**2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
+    freedom = sum(parts) ** 2 / below if below else float(sum(sizes) - 2)
+    return math.sqrt(sum(parts)), freedom
+
+
+def _order(one: FunctionChange) -> tuple[int, float, str]:
+    """Growth that is seen comes first, then a fall that is; each the largest first."""
+    grown = -one.own.difference
+    if not one.seen:
+        return 2, grown, one.name
+    return (0, grown, one.name) if grown < 0 else (1, -grown, one.name)
+
+
+def _mean(rounds: Sequence[Spent], of: Callable[[Spent], float]) -> float:
+    return statistics.fmean(of(round_) for round_ in rounds)
+
+
+def _all_us(one: Spent) -> float:
+    return one.all_us
+
+
+def _own(name: str) -> Callable[[Spent], float]:
+    return lambda one: one.own.get(name, 0.0)
+
+
+def _whole(name: str) -> Callable[[Spent], float]:
+    return lambda one: one.whole.get(name, 0.0)
+
+
+def _of_stack(stack: Stack) -> Callable[[Spent], float]:
+    return lambda one: one.by_stack.get(stack, 0.0)

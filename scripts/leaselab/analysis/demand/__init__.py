@@ -1,0 +1,1 @@
+"""What a server must serve, and whether it can."""

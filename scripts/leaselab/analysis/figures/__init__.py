@@ -1,0 +1,1 @@
+"""Figures of one result, and how sure they are."""

@@ -1,0 +1,1 @@
+"""Histories of builds: levels, anchors, changes."""

@@ -1,0 +1,433 @@
+"""Each scenario from build to build: its figures as a series, and its changes.
+
+Where results were measured in turn with an anchor, a series is of ratios to that: the machine's
+drift is in both, and cancels.  Duels with one and the same first server are such a series, too.
+Results without an anchor are a series of their own, of the figures themselves, for one bench in
+one environment; drift is in these.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from leaselab.analysis.comparison.basis import to_anchor
+from leaselab.analysis.duels.duel import Answer
+from leaselab.analysis.figures.statistics import standard_error
+from leaselab.analysis.history.anchors import Session, doubted
+from leaselab.analysis.history.detectors import (
+    LEARNT,
+    RULES,
+    Reading,
+    Rules,
+    Shape,
+    Shift,
+    shifts,
+    size,
+)
+from leaselab.model.changes import Acceptance, Culprit, Search
+from leaselab.model.errors import BELIEVED
+from leaselab.model.identity import Build, build_of
+from leaselab.model.procedure import COMPLETED
+from leaselab.model.procedures.duel import DUEL, METRICS
+from leaselab.model.procedures.profile import PROFILE
+from leaselab.model.server import server_name
+from leaselab.model.source import SHORT
+
+Row = Mapping[str, Any]
+
+_OF = ("scenario", "metric", "unit", "better", "bench", "durability", "ruler", "release")
+"""Columns of the index in which the results of a series agree."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One build of a series, with all its results together."""
+
+    build: Build
+    name: str
+    """Server, version, short hash."""
+    commit: str | None
+    subject: str
+    commit_date: str
+    repository: str | None
+    reading: Reading
+    ci95: tuple[float, float] | None
+    """95 % interval of what the reading is the logarithm of: its one result's own, or pooled of
+    all; None where one has none."""
+    ids: tuple[str, ...]
+    """Of its results, oldest first."""
+    at: str
+    """When its first result was finished."""
+    environments: frozenset[str | None]
+
+    @property
+    def value(self) -> float:
+        """Its figure, or its ratio to the anchor."""
+        return math.exp(self.reading.value)
+
+
+class State(enum.Enum):
+    """What is known of a change; the value is the word for it."""
+
+    SUSPECTED = "suspected"
+    CONFIRMED = "confirmed"
+    REFUTED = "refuted"
+    ACCEPTED = "accepted"
+
+
+@dataclass(frozen=True, slots=True)
+class Duel:
+    """Two builds of one scenario that were measured against each other, and what it said."""
+
+    scenario: str
+    bench: str
+    metric: str
+    """The figure that decided."""
+    first: Build
+    second: Build
+    answer: Answer
+    """On the second against the first."""
+    ratio: float
+    error: float
+    """Standard error of its logarithm."""
+    ci95: tuple[float, float]
+    ids: tuple[str, str]
+    at: str
+    """When it was finished."""
+    capped: bool = False
+    """Whether the ratio is only a limit, as the faster server was not at its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a series."""
+
+    shape: Shape
+    before: Point
+    """The last build at the level before."""
+    after: Point
+    """The first build at the level after; of a creep, the build at which it was found."""
+    detected: Point
+    """The build by which it was found."""
+    ratio: float
+    """The level after over the level before, as detected: pages show `size`."""
+    ci95: tuple[float, float] | None
+    worse: bool
+    detected_at: str
+    """When the last of the results was finished that it took to find it."""
+    olds: frozenset[Build]
+    """The builds at the level before."""
+    news: frozenset[Build]
+    """The builds at the level after."""
+    moved_lab: bool
+    """Whether the lab's environment is another one after it."""
+    duel: Duel | None = None
+    """The newest duel of a build before with one after."""
+    culprit: Culprit | None = None
+    """The commit that a search named for it."""
+    search: Search | None = None
+    """The newest search between the two builds that named none."""
+    accepted: Acceptance | None = None
+
+    @property
+    def state(self) -> State:
+        """What is known of it, with what somebody decided."""
+        return State.ACCEPTED if self.accepted else self.measured
+
+    @property
+    def measured(self) -> State:
+        """The state by search and duel: a duel without an answer leaves it suspected."""
+        if self.culprit is not None:
+            return State.CONFIRMED
+        if self.duel is None or self.duel.answer is Answer.UNKNOWN:
+            return State.SUSPECTED
+        wanted = Answer.SLOWER if self.worse else Answer.FASTER
+        return State.CONFIRMED if self.duel.answer is wanted else State.REFUTED
+
+    @property
+    def size(self) -> tuple[float, tuple[float, float] | None]:
+        """How large it is, a ratio and its interval: by what confirmed it, if anything did."""
+        if self.culprit is not None:
+            return self.culprit.ratio, self.culprit.ci95
+        if self.duel is not None and self.measured is State.CONFIRMED:
+            return self.duel.ratio, self.duel.ci95
+        return self.ratio, self.ci95
+
+    @property
+    def settled_at(self) -> str:
+        """When that duel confirmed or refuted it; empty while it is suspected."""
+        return self.duel.at if self.duel and self.measured is not State.SUSPECTED else ""
+
+    @property
+    def last_before(self) -> Point:
+        """The last build before it that is known: the culprit's parent, else `before`."""
+        if self.culprit is None:
+            return self.before
+        return _renamed(self.before, self.culprit.parent, self.culprit.parent_subject)
+
+    @property
+    def first_after(self) -> Point:
+        """The build since which it is so: the culprit, else `after`."""
+        if self.culprit is None:
+            return self.after
+        return _renamed(self.after, self.culprit.commit, self.culprit.subject)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The builds of one scenario in their order, and the changes among them."""
+
+    scenario: str
+    metric: str
+    title: str
+    """The metric in words."""
+    unit: str
+    bench: str
+    environment: str | None
+    """Of a series without anchor; one with an anchor may be of several."""
+    anchor: str
+    """The anchor's build in words; empty without one: then the machine's drift is in it."""
+    of_duels: bool
+    """Whether its ratios are those of duels."""
+    points: tuple[Point, ...]
+    changes: tuple[Change, ...]
+    levels: tuple[tuple[int, int], ...]
+    """First build of each level, and one past its last."""
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are builds enough for anything to be found."""
+        return len(self.points) > LEARNT
+
+
+def _renamed(point: Point, commit: str, subject: str) -> Point:
+    """Another commit of the same server, which the series has not."""
+    if point.commit == commit:
+        return point
+    return replace(point, name=commit[:SHORT], commit=commit, subject=subject, ids=())
+
+
+def duelled(metric: str, unit: str) -> str | None:
+    """Return the metric of duels that settle changes of a figure; None where none can.
+
+    A rate, such as the max rate, is settled by the completed rate.
+    """
+    if metric in METRICS:
+        return metric
+    return COMPLETED if unit.endswith("/s") else None
+
+
+def histories(
+    rows: Iterable[Row], duels: Sequence[Duel] = (), rules: Rules = RULES
+) -> list[Series]:
+    """The series of an archive, by scenario; `rows` are the index's, with all columns.
+
+    Each of the duels is a point of a series, too: its second build, against its first as the
+    anchor.  Series of duels with too few builds for anything to be found are left out, as they
+    are those of other purposes.  So are duels that calibrate, profiles, checkouts with changes
+    that no commit has, and figures of which neither more nor less is better.
+    """
+    known = {row["id"]: row for row in rows}
+    members = [*_of_results(known), *_of_duels(known, duels)]
+    groups: dict[tuple[Any, ...], list[_Member]] = {}
+    for member in members:
+        groups.setdefault(member.key, []).append(member)
+    found = [_series(group, duels, rules) for group in groups.values()]
+    shown = [one for one in found if one.enough or not one.of_duels]
+    return sorted(shown, key=lambda one: (one.scenario, not one.anchor, -len(one.points)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """What one result says of a build."""
+
+    row: Row
+    reading: Reading
+    ci95: tuple[float | None, float | None]
+    """95 % interval of what that is the logarithm of."""
+    base: Row | None
+    """The anchor's result that the reading is a ratio to; None of a figure."""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What the results of a series have in common."""
+        row, base = self.row, self.base
+        reference = (*build_of(base), server_name(base)) if base else row["environment"]
+        return (*(row[name] for name in _OF), row["server"], bool(row["commit"]), reference)
+
+
+def _of_results(known: Mapping[str, Row]) -> Iterator[_Member]:
+    for row in known.values():
+        if row["outcome"] not in BELIEVED or row["dirty"]:
+            continue
+        if row["procedure"] in (DUEL, PROFILE):  # a profile's figure is no measurement
+            continue
+        if row["id"] == row["anchor"] or row["better"] == "neither" or not row["value"]:
+            continue
+        base = known.get(row["anchor"])
+        reading = relative(_rounds(base), _rounds(row)) if base else _figure(row)
+        ratio = to_anchor(base, row) if base else None
+        ci95 = (ratio and ratio.ci95) or (None, None)
+        if reading is not None:
+            yield _Member(row, reading, ci95 if base else (row["ci_low"], row["ci_high"]), base)
+
+
+def _of_duels(known: Mapping[str, Row], duels: Sequence[Duel]) -> Iterator[_Member]:
+    for duel in duels:
+        base, row = (known.get(ident) for ident in duel.ids)
+        # A ratio that is only a limit settles a change, and is no point among ratios.
+        if base is None or row is None or duel.first == duel.second or duel.capped:
+            continue
+        if row["slowdown"] is None:
+            yield _Member(row, Reading(math.log(duel.ratio), duel.error), duel.ci95, base)
+
+
+def relative(
+    reference: Sequence[float | None], rounds: Sequence[float | None]
+) -> Reading | None:
+    """The logarithm of the ratio of some rounds to those of a reference, one by one.
+
+    None where no round has both.
+    """
+    both = zip(reference, rounds, strict=False)
+    logs = [math.log(two / one) for one, two in both if one and two and min(one, two) > 0]
+    if not logs:
+        return None
+    return Reading(math.fsum(logs) / len(logs), standard_error(logs, 0) or 0.0)
+
+
+def _figure(row: Row) -> Reading | None:
+    """The logarithm of a figure."""
+    value = row["value"]
+    if value < 0:
+        return None
+    return Reading(math.log(value), (row["standard_error"] or 0.0) / value)
+
+
+def _rounds(row: Row) -> list[float | None]:
+    return [value for value, _ in json.loads(row["rounds"] or "[]")]
+
+
+def _series(members: Sequence[_Member], duels: Sequence[Duel], rules: Rules) -> Series:
+    builds: dict[Build, list[_Member]] = {}
+    for one in _doubted(members):
+        builds.setdefault(build_of(one.row), []).append(one)
+    points = sorted(map(_point, builds.values()), key=_order)
+    last, base = members[-1].row, members[-1].base
+    readings = [point.reading for point in points]
+    found = shifts(readings, rules)
+    starts = [0, *(shift.new[0] for shift in found)]
+    ends = [*(shift.old[1] for shift in found), len(points)]
+    return Series(
+        scenario=last["scenario"],
+        metric=last["metric"],
+        title=json.loads(last["titles"] or "{}").get(last["metric"], last["metric"]),
+        unit=last["unit"],
+        bench=last["bench"],
+        environment=None if base else last["environment"],
+        anchor=server_name(base) if base else "",
+        of_duels=last["procedure"] == DUEL,
+        points=tuple(points),
+        changes=tuple(_change(points, shift, last, duels) for shift in found),
+        levels=tuple(zip(starts, ends, strict=True)),
+    )
+
+
+def _doubted(members: Sequence[_Member]) -> list[_Member]:
+    """The members, with larger errors where the anchor was off; those of duels as they are.
+
+    They weigh less so; the interval of each stays the one that every place shows.
+    """
+    sessions = {}
+    for one in sorted(
+        members, key=lambda member: (member.row["finished_at"], member.row["id"])
+    ):
+        anchor, build = one.base and one.base["value"], one.row["value"]
+        if one.row["procedure"] != DUEL and anchor and min(anchor, build) > 0:
+            figures = math.log(anchor), math.log(build)
+            sessions[one.row["id"]] = Session(one.reading, *figures)
+    known = dict(zip(sessions, doubted(list(sessions.values())), strict=True))
+    return [replace(one, reading=known.get(one.row["id"], one.reading)) for one in members]
+
+
+def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Duel]) -> Change:
+    """A change in words that people know, and the newest duel that settles it."""
+    readings = [point.reading for point in points]
+    ratio, ci95 = size(readings, shift)
+    before, after, detected = (
+        points[place] for place in (shift.before, shift.after, shift.detected)
+    )
+    sides = [
+        frozenset(one.build for one in points[slice(*side)]) for side in (shift.old, shift.new)
+    ]
+    of = [
+        duel
+        for duel in duels
+        if (duel.scenario, duel.bench) == (row["scenario"], row["bench"])
+        and duel.metric == duelled(row["metric"], row["unit"])
+        and duel.first in sides[0]
+        and duel.second in sides[1]
+    ]
+    return Change(
+        shape=shift.shape,
+        before=before,
+        after=after,
+        detected=detected,
+        ratio=ratio,
+        ci95=ci95,
+        worse=(shift.sign > 0) != (row["better"] == "higher"),
+        detected_at=max(point.at for point in points[: shift.detected + 1]),
+        olds=sides[0],
+        news=sides[1],
+        moved_lab=before.environments.isdisjoint(after.environments),
+        duel=max(of, key=lambda duel: duel.at, default=None),
+    )
+
+
+def _point(results: Sequence[_Member]) -> Point:
+    """One build: the mean of its results' logarithms."""
+    rows = [result.row for result in results]
+    count = len(rows)
+    first = rows[0]
+    return Point(
+        build=build_of(first),
+        name=server_name(first),
+        commit=first["commit"],
+        subject=first["subject"] or "",
+        commit_date=first["commit_date"] or "",
+        repository=first["repository"],
+        reading=Reading(
+            math.fsum(result.reading.value for result in results) / count,
+            math.sqrt(math.fsum(result.reading.error**2 for result in results)) / count,
+        ),
+        ci95=_pooled([result.ci95 for result in results]),
+        ids=tuple(row["id"] for row in rows),
+        at=min(row["finished_at"] for row in rows),
+        environments=frozenset(row["environment"] for row in rows),
+    )
+
+
+def _pooled(
+    intervals: Sequence[tuple[float | None, float | None]],
+) -> tuple[float, float] | None:
+    """The interval of the mean of logarithms of which these are the intervals."""
+    known = [(low, high) for low, high in intervals if low and high and low > 0]
+    if len(known) < len(intervals):
+        return None
+    if len(known) == 1:
+        return known[0]
+    middle = math.fsum(math.log(low * high) / 2 for low, high in known) / len(known)
+    reach = math.hypot(*(math.log(high / low) / 2 for low, high in known)) / len(known)
+    return math.exp(middle - reach), math.exp(middle + reach)
+
+
+def _order(point: Point) -> tuple[float, str]:
+    """Commits in the order in which they were made, packages in that of their results."""
+    made = point.commit_date if point.commit else point.at
+    return datetime.fromisoformat(made).timestamp() if made else 0.0, point.ids[0]

@@ -1,0 +1,1 @@
+"""What generators of DNS have in common."""

@@ -1,0 +1,1 @@
+"""The generator leaseload: its command, its output, and the trials read of it."""
