@@ -14,6 +14,8 @@ from leaselab.model.procedures.duel import SIGHTING_TRIALS, Duel
 from leaselab.model.record import GENERATOR_LIMITED, TOO_FEW_CLIENTS, Round
 from leaselab.model.trial import Trial
 
+# `leaselab dev bench verdicts` tries these values on servers with hard, soft and wandering
+# limits (benchmarks/results/verdicts.md).
 LIGHT, HEAVY = 0.02, 0.15
 """Loss (0..1) below which a load is too light to show what a server can do, and above which it
 is so heavy that a server spends its time on what it does not complete."""
@@ -22,6 +24,8 @@ _STEP = 1.05
 that is looked for is more than what was completed."""
 _FLAT = 0.02
 """By how much of the load's growth (0..1) a server at its limit completes more at most."""
+# By one trial each, noise passed for growth: trials of 1 s scatter by 5 % and more, and the
+# load rose to 1.65 times what the server completes.
 _PROOFS, _MOST_PROOFS = 2, 4
 """Fewest and most valid trials of each of two loads that are compared. More than the fewest are
 made while the scatter hides whether more is completed; without an answer after the most, it
@@ -35,6 +39,8 @@ _PAIRS = 3
 the limit."""
 _LIFT = 1.2
 """Factor by which the load is raised while the second server serves all of it."""
+# Loss alone proves no limit: Kea at 0.7 of a processor lost 3 % to bursts, and a duel at that
+# load called a server that was 4 % slower equal.
 _LEAST_PROOF, _PROOF, _MOST_PROOF = 1.1, 1.2, 1.4
 """How much heavier (ratio) a load has to be that shows whether a server is at its limit, how
 much heavier one is that is tried for that, and how much it may be."""

@@ -46,6 +46,8 @@ LEASELESS_SHARE = 0.01
 NEXT_LOAD, LONGEST_LEASING_S = 0.5, 60
 """Rate of each later warm-up load over the completed rate of the one before (ratio), and its
 longest traffic (s)."""
+# Three repeats without pauses last some 20 s: another program's load of that length ended a
+# sweep of nine runs.
 PAUSES_S = (0.0, 5.0, 10.0, 20.0, 30.0)
 """Pause before a trial is made again, by the number of trials in a row that the generator's
 stalls have spoiled (s).  One alone is made again at once; all of them and the trials outlast

@@ -103,6 +103,7 @@ ASSUMED_NOISE_SD = 0.005
 """Relative spread between trials of a run before any run has shown it."""
 NOISE_WEIGHT = 4.0
 """How many observed differences the assumed noise is worth."""
+# The middle of the two kinds of servers that its text names; SLOPE_SD covers both.
 SLOPE = 0.88
 """Distance of the max rate from an offered rate per unit of ln(passed share), both on the
 logarithmic scale: between a server that completes its capacity of any load (1.0)

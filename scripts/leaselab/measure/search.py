@@ -25,6 +25,9 @@ from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket
 from leaselab.model.trial import Load, Trial
 
+# What a change of these values does to time, error and bias, `leaselab dev bench search` says
+# (docs/explanation/search.md).
+# From 2000/s, three scouts pass any server; a smaller factor needs more of them.
 FIRST_STEP = 4.0
 """Factor between scouts while nothing is known but that they lost nothing."""
 FIRST_SCOUT_SD = 0.5
@@ -39,6 +42,8 @@ PATIENCE = 3
 """Equal outcomes in a row after which the belief is doubted and the steps grow."""
 GROWTH = 3.0
 """Factor between such steps."""
+# Without it, three noisy failures led from 6800/s, of which 6430 were completed, down to
+# 3600/s, and the search needed twelve trials to come up again.
 HELD_BACK = 1.0 / 16.0
 """Share of a downward step that leads below the rate a failing trial completed."""
 ENCLOSED = 2

@@ -33,6 +33,7 @@ NOT_IN_STATE = "pair-state"
 """Several servers were not, or not any more, in the state asked for as the trial ended."""
 SUPPORT_LIMITED = "support-limited"
 """The supporting service had no processor time left: a loss is not the server's own."""
+# An authority at its limit makes any recursor look slow.
 SUPPORT_SHARE = 0.9
 """Share of its processors from which on it may be what limits."""
 NO_FIGURE = "no-figure"

@@ -25,6 +25,8 @@ from leaselab.analysis.duels.duel import Answer
 from leaselab.model.procedure import COMPLETED
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel
 
+# `leaselab dev bench bisect` says how often searches with these values are right
+# (benchmarks/results/bisect.md).
 ROUND_SD = 0.02
 """By how much a round of a duel scatters, before any duel shows it (ratio)."""
 SURE = 2.0

@@ -85,6 +85,8 @@ class Rules:
         return reference, max(self.threshold, needed * scatter)
 
 
+# `leaselab dev bench detectors` says what they find and how often they are wrong
+# (benchmarks/results/detectors.md).
 RULES = Rules()
 
 

@@ -40,6 +40,8 @@ from leaselab.model.procedures.max_rate import STRETCHES, MaxRate
 from leaselab.model.record import Round
 from leaselab.model.trial import Load, Trial, loss_ratio_of
 
+# `leaselab dev bench faults` has the servers that these are for, such as one on burst credit
+# (benchmarks/results/faults.md).
 OVERLOAD_FACTOR = 4.0
 """Offered load of the last trial over what was confirmed."""
 SPREADS, LEAST_DISTANCE, MOST_DISTANCE = 1.5, 0.05, 0.15

@@ -68,6 +68,7 @@ _LAST_LOOK = 1.04
 rounds add too little information."""
 _EARLY = 14
 """Rounds after which duels of equal servers with little noise end."""
+# Most are spent early because later looks of noisy duels miss enough by themselves.
 _EARLY_MISSES, _LATE_MISSES = 0.4, 0.1
 """Shares of the permitted misses (0..1) that are spent at those looks, and evenly over all
 rounds.  The rest is a reserve for effects beyond normal noise: dropped rounds, and small drops
@@ -81,6 +82,7 @@ _OLD_EVERY = 16
 servers anyway."""
 PAUSE_S = 0.5
 """Longest pause before a round (s); its length is random."""
+# A server serves 0.6 of the load in a bad second, too.
 FILLING_SHARE, FILLINGS = 0.6, 3
 """Share of the rounds' load (0..1) at which returning clients are first served, and most trials
 for it: after the first, each trial has half the load for twice as long."""
@@ -123,6 +125,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     """Most rounds: the duel ends as soon as there is an answer."""
     trim: Annotated[int, msgspec.Meta(ge=0, le=500)] = 0
     """No round is dropped: a disturbance of a whole round cancels in the ratio."""
+    # Of trials of 1 to 5 s, one to three a start, this needs the fewest minutes in simulations.
     trials: Count = 1
     """Trials of each server in a round: more server starts add more information than more
     trials per start."""
