@@ -1,64 +1,63 @@
-"""Words of the field in what users read: documents, help texts, errors."""
+"""Words of the field in what users read, and names that say what they name.
+
+`scripts/ci/words` has the lists, and is one of the linters.
+"""
 
 import ast
-import re
 
 import pytest
-from tests.documents import DOCUMENTS, ROOT, text
+from tests.documents import ROOT
 
-AVOIDED = re.compile(
-    r"\b(told|anew|whoever|somebody|hindrances?|papers?|dearest|nouns?|what serves"
-    r"|stands? on|gave back|giv(?:es?|en|ing) (?:it |them )?back|like with like)\b",
-    re.IGNORECASE,
+from ci.wordcheck.findings import NAME, WORD, Finding, files, findings
+from ci.wordcheck.lists import FOUND, ONE, avoided
+
+
+def test_nothing_here_has_a_word_or_a_name_to_avoid():
+    assert [str(hit) for hit in findings(ROOT, files(ROOT))] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "better"),
+    [
+        ("A user is told.", "reported, configured"),
+        ("made anew", "again"),
+        ("What serves beside it", "the server"),
+        ("It gives it back.", "restores, returns"),
+    ],
 )
-"""Riddles, personified machines, and what a dictionary translates literally.
-
-Write *reported* or *configured*, *again*, *anyone who*, *incompatibility*, *document*,
-*slowest*, *the server*, *depends on*, *restores*, *comparable*.
-"""
-HELPS = ("help", "description", "epilog")
-ERRORS = (
-    *("usage_error", "lab_broken", "invalid_measurement", "server_broken", "regression"),
-    *("internal_fault", "LeaselabError"),
-)
+def test_the_list_finds_what_it_is_for(text, better):
+    assert [words for _, words in avoided(text)] == [better]
 
 
-def test_documents_have_words_of_the_field():
-    hits = [
-        (document, number, match[0])
-        for document in DOCUMENTS
-        for number, line in enumerate(text(document).splitlines(), 1)
-        for match in AVOIDED.finditer(re.sub(r"`[^`]*`", "", line))
+def test_a_finding_names_place_rule_and_better_words(tmp_path):
+    content = {
+        "docs/page.md": "A user is `told`.\nA user is told.\n",
+        "scripts/leaselab/cli/x.py": "add(help=f'the {papers} are\\nmade anew')\n",
+        "scripts/leaselab/run/x.py": "found = 1\ndef tell(acquit): pass\n",
+        "scripts/leaselab/model/errors.py": "def error(found): pass\n",
+        "scripts/leaselab/report/x.py": "found = 'told'\n",
+        "tests/test_x.py": "one = 1\ndef test_a_user_is_told(): pass\n",
+        "roles/x/files/x_contract/x.py": "def tell(told): pass\n",
+    }
+    for name, text in content.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    assert list(findings(tmp_path, content)) == [
+        Finding("docs/page.md", 2, "told", "reported, configured", WORD),
+        Finding("scripts/leaselab/cli/x.py", 1, "anew", "again", WORD),
+        Finding("scripts/leaselab/run/x.py", 2, "tell", "write, report", NAME),
+        Finding("scripts/leaselab/run/x.py", 1, "found", FOUND["found"], NAME),
+        Finding("scripts/leaselab/run/x.py", 2, "acquit", "what was checked", NAME),
+        Finding("tests/test_x.py", 2, "told", "reported, configured", WORD),
+        Finding("tests/test_x.py", 1, "one", ONE["one"], NAME),
+        Finding("roles/x/files/x_contract/x.py", 1, "told", "reported", NAME),
     ]
-    assert hits == []
 
 
-def strings(node):
-    """The texts of an expression; inserted values do not count."""
-    return [
-        item.value
-        for item in ast.walk(node)
-        if isinstance(item, ast.Constant) and isinstance(item.value, str)
-    ]
-
-
-def shown(path):
-    """Help texts and errors of a module, as (line, text)."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if not isinstance(node, ast.Call):
-            continue
-        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-        given = [key.value for key in node.keywords if key.arg in HELPS]
-        if name in ERRORS:
-            given = [*node.args, *(key.value for key in node.keywords)]
-        for value in given:
-            yield from ((node.lineno, string) for string in strings(value))
-
-
-def test_help_and_errors_have_words_of_the_field():
-    for path in sorted((ROOT / "scripts/leaselab").rglob("*.py")):
-        hits = [(line, string) for line, string in shown(path) if AVOIDED.search(string)]
-        assert hits == [], path
+def test_a_finding_is_one_line():
+    shown = str(Finding("docs/page.md", 2, "anew", "again", WORD))
+    assert shown == 'docs/page.md:2: "anew": write again (words are those of the field)'
 
 
 REFUSING = {"usage_error", "lab_broken", "server_broken"}
@@ -78,58 +77,3 @@ def test_an_error_says_what_is_wanted_or_what_to_do():
                 given = {key.arg for key in node.keywords}
                 mute += [] if given & {"wanted", "todo", None} else [f"{name}:{node.lineno}"]
     assert mute == []
-
-
-@pytest.mark.parametrize(
-    "line", ["A user is told.", "made anew", "what serves beside it", "It gives it back."]
-)
-def test_the_list_finds_what_it_is_for(line):
-    assert AVOIDED.search(line)
-
-
-VAGUE = {"acquit", "bereaved", "hindrance", "hindrances", "BeneathError", "tell", "told"}
-"""Names that say nothing of what they are: a check, a cause, an incompatibility, a write."""
-ROOMS = ("model", "archive", "catalog", "builds", "lab", "measure", "run")
-"""Whose values are named by what they hold, never `found`, but for what an error reports."""
-REPORTED = {
-    *("model/advice.py", "model/errors.py", "model/procedure.py", "model/host.py"),
-    *("archive/checksums.py", "builds/artifacts.py", "lab/contract/server.py"),
-    *("lab/checks/host.py", "lab/checks/findings.py", "lab/checks/inspection.py"),
-    *("measure/generators/printed.py", "measure/search_error.py"),
-    "measure/trials.py",
-}
-"""Modules with a field, parameter or text that is the `found` of an error or a finding."""
-
-
-def names(path):
-    """The names of functions, classes, parameters and values that a module gives."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name.lstrip("_")
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-
-
-@pytest.mark.parametrize("room", ROOMS)
-def test_names_say_what_they_name(room):
-    folder = ROOT / "scripts/leaselab"
-    for path in sorted((folder / room).rglob("*.py")):
-        module = path.relative_to(folder).as_posix()
-        avoided = VAGUE | (set() if module in REPORTED else {"found"})
-        assert avoided.isdisjoint(names(path)), module
-
-
-def test_names_in_the_packages_of_contracts_say_what_they_name():
-    for path in sorted(ROOT.glob("roles/*/files/*_contract/*.py")):
-        assert (VAGUE - {"tell"}).isdisjoint(names(path)), path
-
-
-def test_names_in_tests_say_what_they_name():
-    avoided = VAGUE | {"found", "one"}
-    for path in sorted((ROOT / "tests").rglob("*.py")):
-        named = set(names(path))
-        assert avoided.isdisjoint(named), path
-        tests = " ".join(name for name in named if name.startswith("test_"))
-        assert AVOIDED.search(tests.replace("_", " ")) is None, path
