@@ -2,7 +2,7 @@
 """`leaselab dev bench bisect`: how often searches for the commit that made it slower are right.
 
 Simulated histories of 64 commits on a machine that drifts; the decisions and the verdicts of
-the duels are those of the code that ships.  `docs/method/verdicts.md` explains the table.
+the duels are those of the code that ships.  `docs/method/culprits.md` explains the table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`leaselab dev bench detectors`: what our detector of changes finds, and how late.
 
-It reads simulated series of ratios to an anchor.  `docs/method/verdicts.md` explains the table.
+It reads simulated series of ratios to an anchor.  `docs/method/history.md` explains the table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`leaselab dev bench faults`: outcomes of sweeps with a known fault of server or generator.
 
-The real engine measures simulated packets.  `docs/method/measuring.md` explains the table.
+The real engine measures simulated packets.  `docs/method/accuracy.md` explains the table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`leaselab dev bench sweeps`: what sweeps of machines that move know, and say of it.
 
 The runs are numbers; interval, doubt and comparison are of the code that ships.
-`docs/method/measuring.md` explains the table.
+`docs/method/accuracy.md` explains the table.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The duels are judged by the code that ships (`leaselab.analysis.duels.duel`), their load follows
 the server by the code that ships (`leaselab.measure.overload`); the servers and the machine are
-simulated.  `docs/method/verdicts.md` explains the table.
+simulated.  `docs/method/duels.md` explains the table.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class TestCommand:
         assert (
             "host bld: this host has no power switch (found no variable leaselab_power" in said
         )
-        assert "set leaselab_power there, as docs/reference/inventory.md shows" in said
+        assert "set leaselab_power there, as docs/reference/power.md shows" in said
         assert main(["lab", "power", "on", "sot"]) == 2
         assert "did you mean 'sut'?" in capsys.readouterr().err
 

@@ -7,7 +7,7 @@ from tests.jobs.definitions import JOBS, ROOT, made
 from tests.pipeline.jenkinsfile import read
 
 CONTROLLER = JOBS / "controller"
-README = ROOT / "docs/how-to/ci.md"
+README = ROOT / "docs/how-to/controller.md"
 TEXT = (CONTROLLER / "jenkins.yaml").read_text("utf-8")
 CASC = yaml.safe_load(TEXT)
 PROVIDES = yaml.safe_load((CONTROLLER / "provides.yaml").read_text("utf-8"))

@@ -88,7 +88,7 @@ class TestVariable:
             parsed(tmp_path / "hosts.yml", listing)
 
     def test_the_examples_are_what_they_say(self):
-        readme = (ROOT / "docs/reference/inventory.md").read_text("utf-8")
+        readme = (ROOT / "docs/reference/power.md").read_text("utf-8")
         blocks = re.findall(r"```yaml\n(leaselab_power.*?)```", readme, re.DOTALL)
         shown = [yaml.safe_load(block) for block in blocks]
         kinds = [*power.KINDS[1:], power.KINDS[0]]

@@ -343,8 +343,8 @@ RATES = {
     (3, 0, "normal"): (3.6, 5.2, 89.0, 4.6),
     (3, 0, "t3"): (2.7, 3.7, 89.9, 3.9),
 }
-"""False alarms and found drops (%), which docs/method/verdicts.md concludes from; the runs have
-a spread of 2 %."""
+"""False alarms and found drops (%), which docs/method/comparing.md concludes from; the runs
+have a spread of 2 %."""
 
 
 @pytest.mark.parametrize(("n", "trim", "shape"), RATES)

@@ -169,7 +169,7 @@ def _find(name: str, benches: tuple[Inventory, ...]) -> tuple[InventoryHost, lis
             where=f"{places[0].path}, host {name}",
             found=f"no variable {POWER}",
             wanted="a command, a Redfish service or an IPMI BMC",
-            todo=f"set {POWER} there, as docs/reference/inventory.md shows",
+            todo=f"set {POWER} there, as docs/reference/power.md shows",
         )
     return host, places
 

@@ -89,7 +89,7 @@ def parse_power(value: object, where: str) -> Power:
             where=where,
             found=kinds or "nothing",
             wanted="exactly one of command, redfish and ipmi",
-            todo="docs/reference/inventory.md has an example of each",
+            todo="docs/reference/power.md has an example of each",
         )
     ((kind, content),) = value.items()
     where = f"{where}: {POWER}: {kind}"
