@@ -149,7 +149,7 @@ def test_the_keys_of_a_lab_are_foreseen_where_there_are_none(tmp_path):
 def test_only_the_installation_of_a_server_and_its_database_is_foreseen_by_its_tag(fresh):
     said = checked(fresh, "deploy", "--tags", "install", scenario="v4-mysql")
     assert "TASK [mysql : Install the distribution's MySQL or MariaDB]" in said
-    assert "TASK [kea : Install Kea's packages]" in said
+    assert "TASK [server : Install the packages]" in said
     assert "TASK [mysql : Make its folders]" not in said, "that is `configure`"
 
 

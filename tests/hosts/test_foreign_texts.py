@@ -67,7 +67,7 @@ PLAY = """
   tasks:
     - ansible.builtin.include_tasks: tasks/load_scenario.yml
     - ansible.builtin.include_role: {name: server, tasks_from: install}
-      vars: {server_version_argv: ["{{ server_build.prefix }}/sbin/kea-dhcp4", -v]}
+      vars: {server_version_argv: ["{{ server_build.prefix }}/sbin/dnsmasq", -v]}
     - ansible.builtin.file: {path: "{{ item }}", state: directory, mode: "0755"}
       loop: ["{{ variant }}", "{{ folder }}/generators"]
     - ansible.builtin.copy:
@@ -228,7 +228,6 @@ def test_what_its_server_prints_is_a_text_to_every_task(checkout, built):
     values = {
         "server_build": kept,
         "server_artifact": str(checkout / f".leaselab/builds/{kept['key']}/artifact.tar.gz"),
-        "kea_program": f"{kept['prefix']}/sbin/dnsmasq",
         "folder": "/opt/leaselab",
         "deployed": {
             **server,

@@ -29,7 +29,7 @@ SHAPES = {
 }
 OWN = {"own4": "dhcpd", "own6": "dhcpd6", "parts4": "parts", "stateless6": "dhcpd6-stateless"}
 """Users' own configurations, by the variant that runs them."""
-FILLED = {"filled4": ("dhcpd", 40), "filled6": ("dhcpd6", 16)}
+FILLED = {"filled4": ("dhcpd", 6), "filled6": ("dhcpd6", 4)}
 """The same with the leases of a dump, and how many those are."""
 CASES = {"v4": LOADS[4], "v6": ["dhcp6", "--interface", "g0"], "v6-relayed": LOADS[6]}
 
