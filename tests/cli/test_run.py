@@ -172,8 +172,8 @@ class TestShares:
 
     def test_tuning_for_a_sweep_knows_it(self, lab, tmp_path):
         lab.rates["v4-memfile"] = 1000.0
-        main(["run", "v4-memfile", "--runs", "1"])
-        options = ["--procedure", "fixed-load", "--share", "0.5"]
+        main(["run", "v4-memfile", "--set", "rounds=1"])
+        options = ["--procedure", "fixed-load", "--set", "share=0.5"]
         assert main(["step", "tune", "v4-memfile", *options, "-o", str(tmp_path / "b")]) == 0
         assert lab.procedures[-1].rate == 500
 

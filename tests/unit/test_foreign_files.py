@@ -25,6 +25,7 @@ from tests.own import read_served
 
 from leaselab.archive import schema
 from leaselab.catalog import plain_file
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.family import load_families
 from leaselab.cli.options import read_json
 from leaselab.inputs.advice import Given, advise
@@ -105,7 +106,7 @@ def read_configuration(path):
 
 
 def read_advice(path):
-    return advise(path, DATA.parents[1] / "scenarios", Given(clients=65_000))
+    return advise(path, Catalogue(DATA.parents[1]), Given(clients=65_000))
 
 
 def read_zone_whole(path):

@@ -106,7 +106,7 @@ class _Shape:
             names_out = ", ".join(title for title, *_ in columns[fit:])
             yield _indented(f"not shown at this width: {names_out}", style="dim")
 
-    def pairs(self, lines: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
+    def fields(self, lines: Iterable[tuple[str, str]]) -> Iterator[RenderableType]:
         """Labels and their words, which are folded where a terminal is narrow."""
         known = [*lines]
         edge = max((len(label) for label, _ in known), default=0) + 2 * _GAP
@@ -138,7 +138,7 @@ def _result(
     if minutes := _worst_minutes(record, shape):
         parts += [Text("Worst minutes", style="bold"), *minutes, Text()]
     if not whole:
-        return Group(*parts, *shape.pairs([("result", str(path))]))
+        return Group(*parts, *shape.fields([("result", str(path))]))
     if kinds := _kinds(record, shape):
         title = f"Kinds of {record.scenario.transaction.plural}{shown_where(record)}"
         parts += [Text(title, style="bold"), *kinds, Text()]
@@ -147,8 +147,8 @@ def _result(
         parts += [Text(title, style="bold"), *latency, Text()]
     known = [(flag.word, flag.text) for flag in flags(record) if flag.level == "known"]
     if known:
-        parts += [Text("Notes on this result", style="bold"), *shape.pairs(known), Text()]
-    parts += [Text("Provenance", style="bold"), *shape.pairs(facts(record, path))]
+        parts += [Text("Notes on this result", style="bold"), *shape.fields(known), Text()]
+    parts += [Text("Provenance", style="bold"), *shape.fields(facts(record, path))]
     return Group(*parts)
 
 

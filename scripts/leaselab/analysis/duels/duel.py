@@ -37,8 +37,8 @@ _RATES = frozenset({RATE, OLD})
 LEAST_LOSS = 0.01
 """Loss (0..1) from which on a server is at its limit: with less, the load was not more than it
 could serve, and the completed rate does not show its limit."""
-# With 0.35, measured duels of dnsmasq would end a third sooner, those of Kea gain nothing or
-# take longer.
+# With 0.35, measured duels of a server in C would end a third sooner, those of a threaded one
+# gain nothing or take longer.
 TRIM = 0.15
 """Share of the rounds that is dropped at each end (0..1)."""
 _TRIMMED_FROM = 12
