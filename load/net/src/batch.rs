@@ -1,6 +1,7 @@
 //! Datagrams sent and received many at a time: one system call for a batch.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -9,6 +10,8 @@ use crate::socket::{Socket, from_storage, to_storage};
 
 /// Longest datagram that is read whole (bytes); no reply of these protocols is longer.
 const LONGEST: usize = 4096;
+/// Packets of one system call.
+const MOST: usize = 256;
 /// Room for a time stamp and a count of drops beside a datagram (bytes).
 const CONTROL: usize = 128;
 
@@ -75,7 +78,6 @@ impl Sender {
     /// The kernel's error for the first packet that it refused for another reason than
     /// want of room.
     pub fn flush(&mut self, socket: &Socket) -> io::Result<usize> {
-        const MOST: usize = 256;
         let mut sent = 0;
         while sent < self.used {
             let count = (self.used - sent).min(MOST);
@@ -99,28 +101,29 @@ impl Sender {
     }
 
     fn send(&mut self, fd: RawFd, first: usize, count: usize) -> io::Result<usize> {
-        // SAFETY: zeroed headers are valid; every pointer is to memory that outlives the call.
-        unsafe {
-            let mut pieces: [libc::iovec; 256] = std::mem::zeroed();
-            let mut headers: [libc::mmsghdr; 256] = std::mem::zeroed();
-            for place in 0..count {
-                let packet = &mut self.packets[first + place];
-                pieces[place] = libc::iovec {
-                    iov_base: packet.as_mut_ptr().cast(),
-                    iov_len: packet.len(),
-                };
-                let header = &mut headers[place].msg_hdr;
-                let to = self.to[first + place];
-                if let Some((storage, length)) = self.destinations.get_mut(to) {
-                    header.msg_name = (&raw mut *storage).cast();
-                    header.msg_namelen = *length;
-                }
-                header.msg_iov = &raw mut pieces[place];
-                header.msg_iovlen = 1;
+        // Only those in use are written: zeroing all took most of a small batch's time.
+        let mut pieces = [const { MaybeUninit::<libc::iovec>::uninit() }; MOST];
+        let mut headers = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; MOST];
+        for place in 0..count {
+            let packet = &mut self.packets[first + place];
+            let piece = pieces[place].write(libc::iovec {
+                iov_base: packet.as_mut_ptr().cast(),
+                iov_len: packet.len(),
+            });
+            // SAFETY: all zeros are a valid header.
+            let header = &mut headers[place].write(unsafe { std::mem::zeroed() }).msg_hdr;
+            let to = self.to[first + place];
+            if let Some((storage, length)) = self.destinations.get_mut(to) {
+                header.msg_name = (&raw mut *storage).cast();
+                header.msg_namelen = *length;
             }
-            checked(libc::sendmmsg(fd, headers.as_mut_ptr(), count as libc::c_uint, 0))
-                .map(|taken| taken as usize)
+            header.msg_iov = piece;
+            header.msg_iovlen = 1;
         }
+        let headers = headers.as_mut_ptr().cast();
+        // SAFETY: `count` headers were written; what they point to outlives the call.
+        checked(unsafe { libc::sendmmsg(fd, headers, count as libc::c_uint, 0) })
+            .map(|taken| taken as usize)
     }
 }
 
