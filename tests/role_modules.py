@@ -13,7 +13,7 @@ ROLES = Path(__file__).parents[1] / "roles"
 def load(role, name):
     """A module, a plugin or a program of a role, with what its roles' modules share."""
     folder = ROLES / role
-    for path in sorted((folder / "module_utils").glob("*")):
+    for path in sorted((folder / "module_utils").glob("[!_]*")):  # no __pycache__
         if f"ansible.module_utils.{path.stem}" not in sys.modules:
             source = path / "__init__.py" if path.is_dir() else path
             load_file(f"ansible.module_utils.{path.stem}", source)
