@@ -214,7 +214,7 @@ fn what_a_server_does_wrong_is_counted_as_over_udp() {
 
 #[test]
 fn what_a_client_would_not_take_is_not_completed() {
-    let load = "--rate 100 --seconds 1 --late 5 --grace 0 --quiet 0.3";
+    let load = "--rate 100 --seconds 1 --late 5 --grace 0 --quiet 5";
     // A resolver drops what comes from elsewhere, and asks again over TCP for what did not fit.
     for (transport, faults, kind, word, share) in [
         ("udp", "--elsewhere 0.5", "lost", "/foreign", 30..70),
