@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from leaselab.archive.store import Store
 from leaselab.catalog.checkout import checkout_root
 from leaselab.lab.bench.benches import bench_named, read_benches
+from leaselab.lab.bench.lease import Lease
 from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, usage_error
@@ -16,7 +17,7 @@ from leaselab.run.experiment import Ended, Part, open_experiment
 from leaselab.run.measurement import Measurement, Show
 from leaselab.run.preparation import LeasedBench
 from leaselab.run.recovery import recover, revive
-from leaselab.run.workshop import the_lab
+from leaselab.run.workshop import Workshop, the_lab
 
 
 def resume(store: Store, ref: str, show: Show, *, recovers: bool) -> list[Ended]:
@@ -29,17 +30,8 @@ def resume(store: Store, ref: str, show: Show, *, recovers: bool) -> list[Ended]
     with ExitStack() as stack:
         points = [stack.enter_context(point) for point in open_experiment(store, ref)]
         first, begun = Part.of(points[0]).bench, points[0].id
-        inventory = _inventory(first)
-        if recovers and inventory is None:
-            raise usage_error(
-                "--recover needs the inventory that the sweep was started with, for its power "
-                "switches",
-                where=begun,
-                found=f"no {first.inventory} in this checkout",
-                todo="leaselab lab power cycle HOST -i INVENTORY, then resume without "
-                "--recover",
-            )
-        if recovers and inventory is not None:
+        inventory = _inventory(first, begun) if recovers else None
+        if inventory is not None:
             revive(inventory)
         keeper = first.hosts[GENERATOR].access
         try:
@@ -48,25 +40,38 @@ def resume(store: Store, ref: str, show: Show, *, recovers: bool) -> list[Ended]
             go_on = f"go on with: ./leaselab resume {begun}"
             fault.todo = "; ".join(filter(None, (fault.todo, go_on)))
             raise
-        if recovers and inventory is not None:
+        if inventory is not None:
             recover(inventory, lease)
         ended = Measurement(store, root, show, lease, workshop).finish(points)
         if any(running.begun().bench.scenario.hosts for running in points):
-            if inventory is not None:
-                workshop.give_back(LeasedBench(inventory, lease))
-            else:
-                announce(
-                    f"hosts of bench {first.name} keep the settings of the scenario: its "
-                    "inventory is not in this checkout; ansible-playbook -i INVENTORY "
-                    "ansible/retune.yml restores them"
-                )
+            _give_back(workshop, first, begun, lease)
     return ended
 
 
-def _inventory(bench: Bench) -> Inventory | None:
-    """Read the inventory that a bench was measured by; None where it is not here."""
+def _give_back(workshop: Workshop, bench: Bench, begun: str, lease: Lease) -> None:
+    """Tune hosts to their inventory's settings; without it, say which command does."""
+    try:
+        inventory = _inventory(bench, begun)
+    except LeaselabError:
+        announce(
+            f"hosts of bench {bench.name} keep the settings of the scenario: its inventory is "
+            "not in this checkout; ansible-playbook -i INVENTORY ansible/retune.yml restores "
+            "them"
+        )
+        return
+    workshop.give_back(LeasedBench(inventory, lease))
+
+
+def _inventory(bench: Bench, begun: str) -> Inventory:
+    """Read the inventory that a bench was measured by; `begun` is the id of its sweep."""
     place = checkout_root() / bench.inventory
     if not place.exists():
-        return None
+        raise usage_error(
+            "--recover needs the inventory that the sweep was started with, for its power "
+            "switches",
+            where=begun,
+            found=f"no {bench.inventory} in this checkout",
+            todo="leaselab lab power cycle HOST -i INVENTORY, then resume without --recover",
+        )
     benches = read_benches(place, checkout_root() / ".leaselab" / "inventories")
     return bench_named(benches, bench.name)
