@@ -213,14 +213,7 @@ def check_queries(scenario: Scenario, procedure: Procedure, known: tuple[str, ..
     subnets_of(scenario)
     is_recorded(scenario)
     updates_of(scenario)
-    misses = scenario.load.get("misses", 0.0)
-    if not 0 <= misses <= 1:
-        raise usage_error(
-            "not a share of the queries",
-            where=f"scenario {scenario.name}: misses",
-            found=repr(misses),
-            wanted="0 to 1",
-        )
+    _share_of(scenario, "misses", 0.0)
     check_cache(scenario, procedure)
 
 
@@ -301,23 +294,27 @@ def subnets_of(scenario: Scenario) -> tuple[str, float]:
     Raises a usage error for what is none.
     """
     subnets = str(scenario.load.get("client_subnets", ""))
-    share = scenario.load.get("client_subnet_share", 1.0)
-    where = f"scenario {scenario.name}"
     if subnets and not _SUBNETS.fullmatch(subnets):
         raise usage_error(
             "not client subnets",
-            where=f"{where}: client_subnets",
+            where=f"scenario {scenario.name}: client_subnets",
             found=subnets,
             wanted="such as 10.0.0.0/24 or 10.0.0.0/24*1000, and several with commas",
         )
+    return subnets, _share_of(scenario, "client_subnet_share", 1.0)
+
+
+def _share_of(scenario: Scenario, key: str, usual: float) -> float:
+    """Return a share of the queries (0..1); raises a usage error for what is none."""
+    share = scenario.load.get(key, usual)
     if not 0 <= share <= 1:
         raise usage_error(
             "not a share of the queries",
-            where=f"{where}: client_subnet_share",
+            where=f"scenario {scenario.name}: {key}",
             found=repr(share),
             wanted="0 to 1",
         )
-    return subnets, float(share)
+    return float(share)
 
 
 def updates_of(scenario: Scenario) -> tuple[float, str]:
