@@ -1,8 +1,9 @@
 """Processes that tests start, and their ends."""
 
 import signal
-import time
 from pathlib import Path
+
+from tests.waiting import until
 
 
 def hear_interrupts():
@@ -24,7 +25,4 @@ def is_running(pid):
 
 def await_end(*pids):
     """Wait until processes have ended."""
-    deadline = time.monotonic() + 60
-    while running := [pid for pid in pids if is_running(pid)]:
-        assert time.monotonic() < deadline, f"still running: {running}"
-        time.sleep(0.05)
+    until(lambda: [pid for pid in pids if is_running(pid)], lambda running: not running)

@@ -3,13 +3,13 @@
 import json
 import os
 import subprocess
-import time
 from contextlib import contextmanager
 
 import pytest
 from tests.load_programs import load_programs
 from tests.rooted import network_of
 from tests.tools import AS_ROOT, run, unpacked_root
+from tests.waiting import until
 
 SERVER, PROXY = "198.18.0.10", "198.18.0.20"
 PORTS = {SERVER: "0A0012C6:01BB", PROXY: "140012C6:01BB"}
@@ -41,9 +41,11 @@ def listening(network, address, *command):
     """A process, once it listens at port 443 of an address."""
     process = subprocess.Popen([*map(str, (*network, *command))])
     try:
-        while PORTS[address] not in run(*network, "cat", "/proc/net/tcp")[1]:
-            assert process.poll() is None, command
-            time.sleep(0.05)
+        until(
+            lambda: run(*network, "cat", "/proc/net/tcp")[1],
+            lambda ports: PORTS[address] in ports or process.poll() is not None,
+        )
+        assert process.poll() is None, command
         yield
     finally:
         run(*AS_ROOT, "kill", str(process.pid))

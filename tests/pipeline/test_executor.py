@@ -1,12 +1,12 @@
 """What is played is as in Jenkins: results, skipped stages, posts, locks, aborts, refusals."""
 
 import re
-import time
 
 import pytest
 from tests.pipeline.executor import Controller
 from tests.processes import await_end
 from tests.repositories import commit, make_repository
+from tests.waiting import until
 
 STAGES = """
   stage('Shaky') {
@@ -49,10 +49,7 @@ def begin(tmp_path):
 
 
 def await_line(build, pattern):
-    deadline = time.monotonic() + 60
-    while not re.search(pattern, build.log, re.MULTILINE):
-        assert time.monotonic() < deadline, build.log
-        time.sleep(0.02)
+    until(lambda: build.log, lambda log: re.search(pattern, log, re.MULTILINE))
 
 
 def test_results_only_get_worse_and_posts_see_them(begin):
