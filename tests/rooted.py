@@ -21,10 +21,7 @@ LOADS = {
         "dhcp6",
         "--interface",
         "g0",
-        "--server",
-        "2001:2:0:1::10",
-        "--relay",
-        "2001:2:0:1::30",
+        *("--server", "2001:2:0:1::10", "--relay", "2001:2:0:1::30"),
     ],
 }
 """What leaseload does as a relay that is `cabled` to a server, by the family."""

@@ -35,52 +35,30 @@ CALLS = 40
 LONGEST_S = 60
 MEMORY = 6 << 30
 CODES = {outcome.value for outcome in Outcome} - {Outcome.FAULT.value}
+
+
+def listed(text):
+    """The words of a text."""
+    return text.split()
+
+
 NUMBERS = (
-    *("", " ", "-", "--1", "+1", "-1", "0", "1", "2", "3", "65536", "9" * 20, "-" + "9" * 20),
-    *(
-        "1e400",
-        "-1e400",
-        "1e20",
-        "1e-400",
-        "nan",
-        "inf",
-        "-inf",
-        "0x10",
-        "1_0",
-        ".5",
-        "0.5",
-        "5.",
-    ),
-    *("1e2", "٣", "1,2", "1/2", "9" * 5000, "0" * 5000),
+    *("", " ", *listed("- --1 +1 -1 0 1 2 3 65536"), "9" * 20, "-" + "9" * 20),
+    *listed("1e400 -1e400 1e20 1e-400 nan inf -inf 0x10 1_0 .5 0.5 5. 1e2 ٣ 1,2 1/2"),
+    *("9" * 5000, "0" * 5000),
 )
 TEXTS = (
     *NUMBERS,
     *("x" * 300, "x" * 70_000, "a\nb", "\x1b[31mred", "\u202e", "\ufeff", "é", "ﷺ", "😀"),
     *("{{ 7 * 7 }}", "$(id)", "`id`", "'; drop table results; --", "%s%n", "../../x", "/", "."),
-    *("..", "^main", "main..", "..main", "a..b", "a...b", "HEAD^!", "HEAD~99999999999", ":/x"),
-    *("--", "-x", "--all", "@", "@{u}", "@{-1}", "HEAD:", "v4-*", "[", "[!", "*", "**", "last"),
-    *(
-        "last~0",
-        "last~99999999999999999999",
-        "last~" + "9" * 5000,
-        "package",
-        "release",
-        "build:",
-    ),
-    *("build:x", "branch-point", "package@v4-memfile", "@v4-memfile", "v4-memfile", "memfile"),
-    *(
-        "2026-13",
-        "2026-11",
-        "0000-00-00",
-        "2026-02-30",
-        "99999-01-01",
-        "20261121",
-        "a@b@c",
-        "%",
-    ),
-    *("[]", "{}", "{", "null", '{"rounds": 1e400}', '{"name": []}', '{"rounds": NaN}'),
-    *('{"trial_s": -1}', "[" * 5000, '"' * 9, "\\", "http://[", "https://u:p@h/x", "file:///"),
-    *("git@h:x", "ssh://", "docker", "rack1", "debian-13", "trixie", "debian:13"),
+    *listed(".. ^main main.. ..main a..b a...b HEAD^! HEAD~99999999999 :/x -- -x --all @ @{u}"),
+    *listed("@{-1} HEAD: v4-* [ [! * ** last last~0 last~99999999999999999999"),
+    *("last~" + "9" * 5000, *listed("package release build: build:x branch-point")),
+    *listed("package@v4-memfile @v4-memfile v4-memfile memfile 2026-13 2026-11 0000-00-00"),
+    *listed("2026-02-30 99999-01-01 20261121 a@b@c % [] {} { null"),
+    *('{"rounds": 1e400}', '{"name": []}', '{"rounds": NaN}', '{"trial_s": -1}', "[" * 5000),
+    *('"' * 9, *listed("\\ http://[ https://u:p@h/x file:/// git@h:x ssh:// docker")),
+    *listed("rack1 debian-13 trixie debian:13"),
 )
 
 
@@ -107,17 +85,7 @@ def hostile_paths(folder):
         file.truncate(80 << 20)
     (folder / "sub").mkdir()
     names = [path.name for path in folder.iterdir() if path.name != "full"]
-    names += [
-        "missing",
-        "missing/x",
-        "file/x",
-        "x" * 300,
-        "sub/new",
-        "é",
-        "a b",
-        "-x",
-        "ring/x",
-    ]
+    names += [*listed("missing missing/x file/x sub/new é -x ring/x"), "x" * 300, "a b"]
     return [*(str(folder / name) for name in names), "", ".", "-"]
 
 

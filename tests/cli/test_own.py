@@ -3,29 +3,22 @@
 from pathlib import Path
 
 import pytest
-from tests.made_up import Lab
 from tests.repositories import commit, make_repository
 
 from leaselab.cli.main import main
 
 HOUSE = str(Path(__file__).parents[1] / "data/own/house.conf")
 LEASES = HOUSE.replace("house.conf", "kea-leases4.csv")
-
-
-@pytest.fixture
-def lab(tmp_path, monkeypatch):
-    return Lab(tmp_path, monkeypatch)
+BOUNDS = ("--repo", ".", "--good", "a", "--bad", "b")
 
 
 def test_a_file_is_measured_and_its_result_says_what_was_changed(lab, capsys):
     assert main(["run", "--config", HOUSE, "--set", "rounds=3"]) == 0
     (row,) = lab.store.index.every("*")
-    result = lab.store.load(row["id"])
+    scenario = lab.store.load(row["id"]).scenario
     assert row["scenario"].startswith("own-house-")
-    assert result.scenario.server.options["changed"] == [
-        "interfaces-config.interfaces: the test network"
-    ]
-    assert result.scenario.load["clients"] == 75
+    changed = ["interfaces-config.interfaces: the test network"]
+    assert (scenario.server.options["changed"], scenario.load["clients"]) == (changed, 75)
     printed = capsys.readouterr().err
     assert "75 of 192.168.1.0/24" in printed
     assert "br-lan" not in printed
@@ -35,62 +28,22 @@ def test_leases_of_a_dump_are_in_the_result_as_a_hash_and_numbers(lab, capsys):
     assert main(["run", "--config", HOUSE, "--leases", LEASES, "--set", "rounds=3"]) == 0
     assert main(["run", "--config", HOUSE, "--set", "rounds=3"]) == 0
     output = capsys.readouterr().err
-    assert "leases: 60 fill it; left out: 2 expired" in output
+    assert "leases: 10 fill it; left out: 2 expired" in output
     assert "1 of 10.99.0.0/24" in output
     with_leases, without = sorted(
         (lab.store.load(row["id"]).scenario for row in lab.store.index.every("*")),
         key=lambda scenario: scenario.load["clients"],
     )
     assert with_leases.name != without.name
-    assert (with_leases.load["clients"], without.load["clients"]) == (45, 75)
+    assert (with_leases.load["clients"], without.load["clients"]) == (70, 75)
     options = with_leases.server.options
     assert len(options["leases"]) == 64
-    assert options["changed"][-1].startswith("leases: 60 fill it; left out: 2 expired")
+    assert options["changed"][-1].startswith("leases: 10 fill it; left out: 2 expired")
     assert without.server.options["leases"] == ""
-    every = "".join(
-        file.read_text(encoding="utf-8", errors="replace")
-        for file in lab.store.root.rglob("*")
-        if file.is_file()
-    )
-    for marked in ("de:ad:be:ef", "annas-phone", "192.168.1.12", "10.99.0"):
+    files = (file for file in lab.store.root.rglob("*") if file.is_file())
+    every = "".join(file.read_text("utf-8", errors="replace") for file in files)
+    for marked in ("de:ad:be:ef", "annas-phone", "192.168.1.10", "10.99.0"):
         assert marked not in every
-
-
-def test_a_folder_with_zones_is_measured_and_asked_for_their_names(lab, capsys):
-    assert (
-        main(["run", "--config", HOUSE.replace("house.conf", "names"), "--set", "rounds=3"])
-        == 0
-    )
-    (row,) = lab.store.index.every("*")
-    scenario = lab.store.load(row["id"]).scenario
-    assert scenario.server.kind == "bind9"
-    assert scenario.load["queries_file"]["queries"] == 14
-    reported = capsys.readouterr().err
-    assert "queries for the names of 2 zones:\n    example.org.\n" in reported
-    assert (
-        "clients"
-        not in reported.partition("queries for")[0].partition("any, as all clients")[0]
-    )
-
-
-@pytest.mark.usefixtures("lab")
-def test_a_folder_has_one_configuration(tmp_path, capsys):
-    assert main(["run", "--config", str(tmp_path)]) == 2
-    assert "no configuration in this folder" in capsys.readouterr().err
-    for name in ("named.conf", "a/dnsmasq.conf"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    assert main(["run", "--config", str(tmp_path)]) == 2
-    assert "a/dnsmasq.conf, named.conf" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("lab")
-def test_a_folder_brings_the_files_that_kea_includes(tmp_path):
-    house = Path(HOUSE).read_text(encoding="utf-8")
-    (tmp_path / "srv").mkdir()
-    (tmp_path / "srv/all.json").write_text(house, encoding="utf-8")
-    (tmp_path / "kea-dhcp4.conf").write_text('<?include "/srv/all.json"?>', encoding="utf-8")
-    assert main(["run", "--config", str(tmp_path), "--set", "rounds=3"]) == 0
 
 
 def test_what_is_left_out_is_said_first(lab, capsys):
@@ -99,23 +52,11 @@ def test_what_is_left_out_is_said_first(lab, capsys):
     assert "isp.conf:9:" in capsys.readouterr().err
     assert main(["run", "--config", isp, "--without", "hook:radius", "--set", "rounds=3"]) == 0
     printed = capsys.readouterr().err
-    assert (
-        printed.index("hook:radius")
-        < printed.index("loggers")
-        < printed.index("1020 of 10.1.0.0/20")
-    )
+    places = [printed.index(word) for word in ("hook:radius", "loggers", "1020 of 10.1.0.0/20")]
+    assert places == sorted(places)
     (row,) = lab.store.index.every("*")
     description = lab.store.load(row["id"]).scenario.description
     assert description == "isp.conf, without hook:radius, for clients that fit it"
-
-
-def test_results_of_a_changed_file_are_of_another_scenario(lab, tmp_path):
-    file = tmp_path / "house.conf"
-    for last in (199, 249):
-        text = Path(HOUSE).read_text(encoding="utf-8").replace("1.249", f"1.{last}")
-        file.write_text(text, encoding="utf-8")
-        assert main(["run", "--config", str(file), "--set", "rounds=3"]) == 0
-    assert len({row["scenario"] for row in lab.store.index.every("*")}) == 2
 
 
 def test_two_commits_are_compared_with_a_file(lab, tmp_path):
@@ -132,29 +73,12 @@ def test_two_commits_are_compared_with_a_file(lab, tmp_path):
         (["run", "--without", "hook:ha"], "--without works only with --c"),
         (["run", "--leases", LEASES], "--leases works only with --c"),
         (["run", "v4-memfile", "--view", "a"], "--view works only with --c"),
-        (
-            ["run", "--config", HOUSE, "--keama", "--view", "a"],
-            "only with --config, without --keama",
-        ),
+        (["run", "--config", HOUSE, "--keama", "--view", "a"], "without --keama"),
         (["run", "--config", HOUSE, "--view", "a"], "--view a: its server has no views"),
         (["run", "--config", HOUSE, "--leases", HOUSE], "no file of leases"),
         (["run", "--config", "/nowhere"], "cannot be read"),
-        (["bisect", "--repo", ".", "--good", "a", "--bad", "b"], "SCENARIO, or --config FILE"),
-        (
-            [
-                "bisect",
-                "v4-memfile",
-                "--config",
-                HOUSE,
-                "--repo",
-                ".",
-                "--good",
-                "a",
-                "--bad",
-                "b",
-            ],
-            "v4-memfile and --config",
-        ),
+        (["bisect", *BOUNDS], "SCENARIO, or --config FILE"),
+        (["bisect", "v4-memfile", "--config", HOUSE, *BOUNDS], "v4-memfile and --config"),
     ],
 )
 @pytest.mark.usefixtures("lab")

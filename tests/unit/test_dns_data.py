@@ -24,17 +24,21 @@ def program(tmp_path_factory):
     return shutil.copy(ROLES / "dns_data/files/leaselab-dns-data", folder)
 
 
-def made(program, *words, **options):
+def run(program, *words, **options):
     flags = [f"--{name}={value}" for name, value in options.items()]
-    done = subprocess.run([program, *words, *flags], capture_output=True, text=True, check=True)
+    return subprocess.run(
+        [program, *words, *flags], capture_output=True, text=True, check=False
+    )
+
+
+def made(program, *words, **options):
+    done = run(program, *words, **options)
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def refused(program, *words, **options):
-    flags = [f"--{name}={value}" for name, value in options.items()]
-    done = subprocess.run(
-        [program, *words, *flags], capture_output=True, text=True, check=False
-    )
+    done = run(program, *words, **options)
     assert done.returncode != 0
     return done.stderr
 
@@ -56,9 +60,7 @@ HASHES = {
 def test_zones_are_the_same_bytes_everywhere(program, tmp_path, kind):
     place = {"address": "198.18.0.3"} if kind == "hierarchy" else {}
     output = made(program, "zones", data=kind, size=20, folder=tmp_path / "data", **place)
-    zones, begin = HASHES[kind]
-    assert output["zones"] == zones
-    assert output["sha256"][:12] == begin
+    assert (output["zones"], output["sha256"][:12]) == HASHES[kind]
 
 
 @pytest.mark.parametrize(
@@ -66,16 +68,8 @@ def test_zones_are_the_same_bytes_everywhere(program, tmp_path, kind):
 )
 def test_queries_are_the_same_bytes_everywhere(program, tmp_path, names, begin):
     file = tmp_path / "queries.txt"
-    output = made(
-        program,
-        "queries",
-        data="zones",
-        size=500,
-        names=names,
-        misses=0.1,
-        count=900,
-        file=file,
-    )
+    asked = {"data": "zones", "size": 500, "misses": 0.1, "count": 900}
+    output = made(program, "queries", **asked, names=names, file=file)
     assert output["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
     assert output["sha256"][:12] == begin
 
@@ -94,31 +88,26 @@ def test_a_delegation_has_two_servers_with_glue_and_each_tenth_is_signed(program
     assert len(set(lines)) == len(lines)
 
 
-def test_zones_share_a_file_that_names_none_of_them(program, tmp_path):
+def test_zones_share_a_file_that_names_none_of_them_and_articles_have_their_own(
+    program, tmp_path
+):
     made(program, "zones", data="zones", size=3, folder=tmp_path / "data")
     assert (tmp_path / "data/zones.tsv").read_text("ascii") == (
         "z0000001.test.\tzone.zone\nz0000002.test.\tzone.zone\nz0000003.test.\tzone.zone\n"
     )
     assert "z00" not in (tmp_path / "data/zone.zone").read_text("ascii")
-
-
-def test_each_article_zone_has_a_file_of_its_own(program, tmp_path):
-    output = made(program, "zones", data="articles", size=30, folder=tmp_path / "data")
-    assert output["records"] == 30 * 4
-    listed = (tmp_path / "data/zones.tsv").read_text("ascii").splitlines()
-    assert len({line.split("\t")[1] for line in listed}) == 30
-    assert all((tmp_path / "data" / line.split("\t")[1]).is_file() for line in listed)
+    for size in (30, 10):
+        output = made(program, "zones", data="articles", size=size, folder=tmp_path / "own")
+        assert output["records"] == size * 4
+        listed = (tmp_path / "own/zones.tsv").read_text("ascii").splitlines()
+        files = {(tmp_path / "own" / line.split("\t")[1]) for line in listed}
+        assert set((tmp_path / "own").glob("*.zone")) == files, "nothing of another size"
+        assert len(files) == size
 
 
 def test_the_hierarchy_is_at_one_address_and_leads_nowhere_else(program, tmp_path):
-    made(
-        program,
-        "zones",
-        data="hierarchy",
-        size=50,
-        address="198.18.0.3",
-        folder=tmp_path / "data",
-    )
+    asked = {"data": "hierarchy", "size": 50, "address": "198.18.0.3"}
+    made(program, "zones", **asked, folder=tmp_path / "data")
     text = "".join(path.read_text("ascii") for path in (tmp_path / "data").glob("*.zone"))
     addresses = {line.split()[-1] for line in text.splitlines() if " A " in line}
     assert addresses == {"198.18.0.3", "192.0.2.80"}  # of servers; of what is asked for
@@ -126,29 +115,16 @@ def test_the_hierarchy_is_at_one_address_and_leads_nowhere_else(program, tmp_pat
     assert "z0000050 NS ns.z0000050" in text
 
 
-def test_what_lies_there_already_is_not_written_again(program, tmp_path):
+@pytest.mark.parametrize("name", ["", "zone.zone", "zones.tsv", "data.json"])
+def test_what_lies_there_is_made_again_only_where_it_was_changed(program, tmp_path, name):
     asked = {"data": "zones", "size": 20, "folder": tmp_path / "data"}
-    first = made(program, "zones", **asked)
-    stamp = (tmp_path / "data/zone.zone").stat().st_mtime_ns
+    first, file = made(program, "zones", **asked), tmp_path / "data/zone.zone"
+    stamp = file.stat().st_mtime_ns
+    if name:
+        (tmp_path / "data" / name).write_text("www A 192.0.2.99\n")
     again = made(program, "zones", **asked)
-    assert (first["changed"], again["changed"]) == (True, False)
-    assert first["sha256"] == again["sha256"]
-    assert (tmp_path / "data/zone.zone").stat().st_mtime_ns == stamp
-
-
-@pytest.mark.parametrize("name", ["zone.zone", "zones.tsv", "data.json"])
-def test_what_was_changed_since_is_made_again(program, tmp_path, name):
-    asked = {"data": "zones", "size": 20, "folder": tmp_path / "data"}
-    first = made(program, "zones", **asked)
-    (tmp_path / "data" / name).write_text("www A 192.0.2.99\n")
-    again = made(program, "zones", **asked)
-    assert again == first
-
-
-def test_another_size_leaves_nothing_of_the_one_before(program, tmp_path):
-    made(program, "zones", data="articles", size=20, folder=tmp_path / "data")
-    made(program, "zones", data="articles", size=10, folder=tmp_path / "data")
-    assert len(list((tmp_path / "data").glob("*.zone"))) == 10
+    assert again == {**first, "changed": bool(name)}
+    assert name or file.stat().st_mtime_ns == stamp
 
 
 def test_a_folder_that_is_another_users_is_refused_as_it_is(program, tmp_path):
@@ -158,56 +134,52 @@ def test_a_folder_that_is_another_users_is_refused_as_it_is(program, tmp_path):
     assert (tmp_path / "mine").read_text() == "not zones"
 
 
-@pytest.mark.parametrize(
-    ("changed", "said"),
-    [
-        ({"size": 0}, "wanted 1 to 9999999"),
-        ({"size": 10_000_000}, "seven digits"),
-        ({"address": "198.18.0.3"}, "its zones hold no address"),
-        ({"data": "hierarchy"}, "wanted the server's own"),
-    ],
-)
-def test_zones_that_cannot_be_are_refused(program, tmp_path, changed, said):
-    asked = {"data": "zones", "size": 2, "folder": tmp_path / "data"} | changed
-    assert said in refused(program, "zones", **asked)
-    assert not (tmp_path / "data").exists()
+DELEGATIONS = {"data": "delegations", "updates": 0.1}
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("what", "changed", "said"),
     [
-        ({"count": 0}, "one at least"),
-        ({"misses": 1.5}, "a share, 0 to 1"),
-        ({"updates": 0.1}, "of delegations"),
-        ({"data": "delegations", "updates": 1.5}, "a share, 0 to 1"),
-        ({"data": "delegations", "updates": 0.1, "misses": 0.1}, "without --misses"),
+        ("zones", {"size": 0}, "wanted 1 to 9999999"),
+        ("zones", {"size": 10_000_000}, "seven digits"),
+        ("zones", {"address": "198.18.0.3"}, "its zones hold no address"),
+        ("zones", {"data": "hierarchy"}, "wanted the server's own"),
+        ("queries", {"count": 0}, "one at least"),
+        ("queries", {"misses": 1.5}, "a share, 0 to 1"),
+        ("queries", {"updates": 0.1}, "of delegations"),
+        ("queries", DELEGATIONS | {"updates": 1.5}, "a share, 0 to 1"),
+        ("queries", DELEGATIONS | {"misses": 0.1}, "without --misses"),
+        ("queries", {"lines": "lines"}, "--lines"),
+        ("queries", {"data": None}, "--lines"),
+        ("queries", {"size": None}, "--lines"),
     ],
 )
-def test_queries_that_cannot_be_are_refused(program, tmp_path, changed, said):
-    asked = {"data": "zones", "size": 2, "count": 5, "file": tmp_path / "file"} | changed
-    assert said in refused(program, "queries", **asked)
-    assert not (tmp_path / "file").exists()
+def test_what_cannot_be_is_refused(program, tmp_path, what, changed, said):
+    usual = {
+        "zones": {"folder": tmp_path / "made"},
+        "queries": {"count": 5, "file": tmp_path / "made"},
+    }
+    asked = {"data": "zones", "size": 2} | usual[what] | changed
+    asked = {name: value for name, value in asked.items() if value is not None}
+    assert said in refused(program, what, **asked)
+    assert not (tmp_path / "made").exists()
 
 
 def test_uniform_asks_for_no_name_twice_before_each_was_asked_for(program, tmp_path):
     file = tmp_path / "file"
     output = made(program, "queries", data="delegations", size=1000, count=2500, file=file)
     names = asked_names(file)
-    for begin in (0, 1000):
-        assert len(set(names[begin : begin + 1000])) == 1000
-    assert len(set(names[2000:])) == 500
-    assert names[:1000] != sorted(names[:1000])
-    assert names[:1000] != names[1000:2000]
+    rounds = [names[:1000], names[1000:2000], names[2000:]]
+    assert [len(set(each)) for each in rounds] == [1000, 1000, 500]
+    assert rounds[0] not in (sorted(rounds[0]), rounds[1])
     assert output["distinct"] == 1000
     assert names[0].startswith("www.d")
 
 
 def test_zipf_asks_for_the_kth_most_popular_as_often_as_1_over_k(program, tmp_path):
-    file = tmp_path / "file"
-    size, count = 1000, 100_000
-    output = made(
-        program, "queries", data="zones", size=size, count=count, file=file, names="zipf"
-    )
+    file, size, count = tmp_path / "file", 1000, 100_000
+    asked = {"data": "zones", "size": size, "count": count, "names": "zipf"}
+    output = made(program, "queries", **asked, file=file)
     often = [times for _, times in Counter(asked_names(file)).most_common()]
     weight = sum(1 / rank for rank in range(1, size + 1))
     for rank in (1, 2, 5, 10):
@@ -228,20 +200,11 @@ def test_mixed_names_are_as_often_in_a_cache_whatever_is_asked(length):
 @pytest.mark.parametrize("names", ["uniform", "zipf"])
 def test_any_part_of_the_queries_has_the_share_of_misses(program, tmp_path, names):
     file = tmp_path / "file"
-    output = made(
-        program,
-        "queries",
-        data="zones",
-        size=300,
-        count=1000,
-        misses=0.25,
-        file=file,
-        names=names,
-    )
+    asked = {"data": "zones", "size": 300, "count": 1000, "misses": 0.25, "names": names}
+    output = made(program, "queries", **asked, file=file)
     missing = [name.startswith("nope.") for name in asked_names(file)]
     assert output["misses"] == sum(missing) == 250
-    for begin in range(0, 1000, 100):
-        assert sum(missing[begin : begin + 100]) == 25
+    assert {sum(missing[begin : begin + 100]) for begin in range(0, 1000, 100)} == {25}
 
 
 @pytest.mark.parametrize("share", [0.1, 1])
@@ -270,10 +233,8 @@ def test_the_lines_of_a_user_are_asked_in_their_order_or_drawn(program, tmp_path
     output = made(program, "queries", **asked)
     there = file.read_text("ascii").splitlines()
     assert (output["queries"], output["distinct"]) == (len(there), len(set(there)))
-    assert (output["sha256"], output["changed"]) == (
-        hashlib.sha256(file.read_bytes()).hexdigest(),
-        True,
-    )
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert (output["sha256"], output["changed"]) == (digest, True)
     assert set(there) <= set(LINES)
     if names == "listed":
         assert there == [*LINES, *LINES, LINES[0]]
@@ -291,12 +252,6 @@ def test_times_of_lines_stay_and_make_no_other_queries_of_them(program, tmp_path
     output = made(program, "queries", names="listed", count=4, file=file, lines=lines)
     assert file.read_text("ascii") == text
     assert (output["queries"], output["distinct"]) == (4, 3)
-
-
-def test_queries_are_of_data_or_of_lines(program, tmp_path):
-    file = {"count": 1, "file": tmp_path / "file"}
-    for words in ({}, {"data": "zones"}, {"data": "zones", "size": 1, "lines": tmp_path}):
-        assert "--lines" in refused(program, "queries", **file, **words)
 
 
 def test_a_share_of_misses_is_kept_to_the_query():

@@ -7,9 +7,8 @@ from leaselab.inputs.kea import grammar as kea
 MAC = "0x001122334455"
 
 
-@pytest.mark.parametrize(
-    ("expression", "clients"),
-    [
+COUNTED = {
+    "Dhcp4": [
         (f"pkt4.mac == {MAC}", 1),
         (f"{MAC} == pkt4.mac", 1),
         (f"not (pkt4.mac == {MAC}) and (pkt4.mac == 0x01 or pkt4 . mac == 0x02)", 3),
@@ -39,15 +38,7 @@ MAC = "0x001122334455"
         ("match('00:15.*', hexstring(pkt4.mac, ':'))", 0),
         ("option[61].exists", 0),
     ],
-)
-def test_clients_are_distinguished_from_makers_in_dhcpv4(expression, clients):
-    assert kea.kea_readable(expression)
-    assert kea.kea_clients(expression, "Dhcp4") == clients
-
-
-@pytest.mark.parametrize(
-    ("expression", "clients"),
-    [
+    "Dhcp6": [
         ("option[1].hex == 0x0001", 1),
         ("option[clientid].hex == 0x0001 or hexstring(option[clientid].hex, '') == '01'", 2),
         ("substring(option[1].hex, 8, 6) == 0x001122334455", 1),
@@ -58,10 +49,16 @@ def test_clients_are_distinguished_from_makers_in_dhcpv4(expression, clients):
         ("relay6[0].option[18].hex == 'port' or relay6[0].peeraddr == fe80::1", 0),
         ("pkt6.msgtype == 1 and pkt.iface == 'eth0' or addrtotext(pkt.src) == '::1'", 0),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("server", "expression", "clients"),
+    [(server, *row) for server, rows in COUNTED.items() for row in rows],
 )
-def test_clients_are_distinguished_from_makers_in_dhcpv6(expression, clients):
+def test_clients_are_distinguished_from_makers(server, expression, clients):
     assert kea.kea_readable(expression)
-    assert kea.kea_clients(expression, "Dhcp6") == clients
+    assert kea.kea_clients(expression, server) == clients
 
 
 @pytest.mark.parametrize(

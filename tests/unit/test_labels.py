@@ -1,5 +1,7 @@
 """Labels in the cells of wide tables."""
 
+import pytest
+
 from leaselab.report.site.labels import labelled
 
 HEAD = (
@@ -14,22 +16,13 @@ BODY = (
 )
 
 
-def test_a_cell_has_the_words_and_the_unit_of_its_column():
-    page = labelled(f'<table class="dots records">{HEAD}{BODY}</table>')
+@pytest.mark.parametrize("kind", ["records", "dots records"])
+def test_a_cell_has_the_words_and_the_unit_of_its_column(kind):
+    page = labelled(f'<table class="{kind}">{HEAD}{BODY}</table>')
     assert '<td class="moment" data-label="started">today</td>' in page
     assert '<td class="figure" data-label="max rate" data-unit="1/s">7</td>' in page
     assert '<th scope="row">v4</th>' in page
-
-
-def test_a_cell_without_a_value_is_marked_as_such():
-    page = labelled(f'<table class="records">{HEAD}{BODY}</table>')
-    assert page.count("<td data-label=->") == 2
-
-
-def test_a_cell_that_spans_columns_has_no_label():
-    cell = '<td colspan="3"><code>perfdhcp -4</code></td>'
-    page = labelled(f'<table class="records">{HEAD}<tbody><tr>{cell}</tr></tbody></table>')
-    assert cell in page
+    assert page.count("<td data-label=->") == 2, "a cell without a value"
 
 
 def test_words_of_a_heading_stay_text_in_the_attribute():
@@ -38,6 +31,8 @@ def test_words_of_a_heading_stay_text_in_the_attribute():
     assert 'data-label="&lt;i&gt; &#34;x&#34;"' in page
 
 
-def test_other_tables_are_as_they_were():
+def test_cells_of_other_tables_and_those_that_span_columns_are_as_they_were():
+    cell = '<td colspan="3"><code>perfdhcp -4</code></td>'
+    assert cell in labelled(f'<table class="records">{HEAD}<tbody><tr>{cell}</tr></table>')
     text = f'<table>{HEAD}{BODY}</table><table class="norecords">{HEAD}{BODY}</table>'
     assert labelled(text) == text

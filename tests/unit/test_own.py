@@ -173,6 +173,7 @@ def test_files_that_kea_includes_are_looked_for_below_the_folder(tmp_path, named
     assert read_served(tmp_path / named).clients == 50
     (folder / "conf.d/net.json").rename(folder / "conf.d/gone")
     assert "conf:1:23: " in refusal(tmp_path / named)
+    assert "no configuration in this folder" in refusal(folder / "conf.d")
     (folder / "kea-dhcp6.conf").touch()
     assert re.search(r"--config \S+4\.conf or \S+6\.conf$", refusal(tmp_path))
 

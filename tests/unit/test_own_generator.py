@@ -53,6 +53,9 @@ def test_a_build_is_found_where_it_is_of_this_source_and_kept(source, tmp_path):
     assert KEY.fullmatch(key)
     assert built_key(tmp_path) == ""
     note = tmp_path / "leaseload.json"
+    for text in ("", "[]", "{}", '{"source": 1}'):
+        note.write_text(text, encoding="utf-8")
+        assert built_key(tmp_path) == "", "a note that is none"
     note.write_text(json.dumps({"source": source_hash(), "key": key}), encoding="utf-8")
     assert built_key(tmp_path) == "", "what is pruned is not there"
     (tmp_path / key).mkdir()
@@ -79,10 +82,3 @@ def test_a_build_serves_all_benches_with_such_machines(source, tmp_path):
     assert not is_built_for(tmp_path, "riscv64")
     (tmp_path / key / "artifact.tar.gz").write_bytes(b"half of")
     assert not is_built_for(tmp_path, ANSWER["builder"]["architecture"])
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"source": 1}'])
-def test_a_note_that_is_none_names_no_build(source, tmp_path, text):
-    assert source.is_dir()
-    (tmp_path / "leaseload.json").write_text(text, encoding="utf-8")
-    assert built_key(tmp_path) == ""

@@ -15,42 +15,30 @@ def zones(tmp_path):
     return tmp_path
 
 
-class TestList:
-    def write(self, zones, head="zone:", line="  - {zone} in {file}\n    master", mode="0640"):
-        """Write the list; whether it was another."""
-        done = subprocess.run(
-            [
-                *(sys.executable, ROLES / "dns_data/files/zone_list"),
-                *(zones / "zones.tsv", zones / "list", mode, head, line),
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout in ("", "changed\n")
-        return bool(done.stdout)
+def listed(zones, head="zone:", line="  - {zone} in {file}\n    master"):
+    """Write the list of zones; whether it was another."""
+    program = (sys.executable, ROLES / "dns_data/files/zone_list")
+    words = (*program, zones / "zones.tsv", zones / "list", "0640", head, line)
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout in ("", "changed\n")
+    return bool(done.stdout)
 
-    def test_it_has_a_head_and_each_zone(self, zones):
-        assert self.write(zones)
-        text = "  - a.test. in a.zone\n    master\n  - {file}.test. in b.zone\n    master\n"
-        assert (zones / "list").read_text("utf-8") == f"zone:\n{text}"
-        assert (zones / "list").stat().st_mode & 0o777 == 0o640
 
-    def test_the_same_list_is_left_as_it_is(self, zones):
-        self.write(zones)
-        before = (zones / "list").stat()
-        assert not self.write(zones)
-        assert (zones / "list").stat().st_ino == before.st_ino
-        assert sorted(path.name for path in zones.iterdir()) == ["list", "zones.tsv"]
-        assert self.write(zones, head="")
-        assert (zones / "list").read_text("utf-8").startswith("  - a.test.")
-
-    def test_a_list_that_cannot_be_made_leaves_the_old_one(self, zones):
-        self.write(zones)
-        (zones / "zones.tsv").write_text("without a file\n", "utf-8")
-        with pytest.raises(subprocess.CalledProcessError):
-            self.write(zones)
-        assert (zones / "list").read_text("utf-8").startswith("zone:\n")
+def test_a_list_has_a_head_and_each_zone_and_the_same_is_left_as_it_is(zones):
+    assert listed(zones)
+    text = "  - a.test. in a.zone\n    master\n  - {file}.test. in b.zone\n    master\n"
+    assert (zones / "list").read_text("utf-8") == f"zone:\n{text}"
+    before = (zones / "list").stat()
+    assert before.st_mode & 0o777 == 0o640
+    assert not listed(zones)
+    assert (zones / "list").stat().st_ino == before.st_ino
+    assert sorted(path.name for path in zones.iterdir()) == ["list", "zones.tsv"]
+    assert listed(zones, head="")
+    assert (zones / "list").read_text("utf-8") == text
+    (zones / "zones.tsv").write_text("without a file\n", "utf-8")
+    with pytest.raises(subprocess.CalledProcessError):
+        listed(zones)
+    assert (zones / "list").read_text("utf-8") == text, "the old one stays"
 
 
 def script(name, *words):
@@ -75,29 +63,30 @@ def program(tmp_path):
     return make
 
 
-class TestBind9:
-    def test_every_zone_is_compiled_into_a_fresh_folder(self, zones, program):
-        raw, old = zones / "raw", zones / "raw/old"
-        raw.mkdir()
-        old.touch()
-        compiler = program('cat; echo "$@" >"$5"')
-        done = script("raw_zones", compiler, raw, zones, raw / "mark")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        assert sorted(path.name for path in raw.iterdir()) == ["a.zone", "b.zone", "mark"]
-        assert (raw / "a.zone").read_text("utf-8") == (
-            f"-q -F raw -o {raw}/a.zone a.test. {zones}/a.zone\n"
-        )
+def test_every_zone_is_compiled_into_a_fresh_folder(zones, program):
+    raw, old = zones / "raw", zones / "raw/old"
+    raw.mkdir()
+    old.touch()
+    compiler = program('cat; echo "$@" >"$5"')
+    done = script("raw_zones", compiler, raw, zones, raw / "mark")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert sorted(path.name for path in raw.iterdir()) == ["a.zone", "b.zone", "mark"]
+    assert (raw / "a.zone").read_text("utf-8") == (
+        f"-q -F raw -o {raw}/a.zone a.test. {zones}/a.zone\n"
+    )
 
-    def test_zones_of_which_one_is_not_compiled_are_not_marked(self, zones, program):
-        raw = zones / "raw"
-        done = script("raw_zones", program("exit 3"), raw, zones, raw / "mark")
-        assert done.returncode == 3
-        assert list(raw.iterdir()) == []
 
-    def test_a_key_is_nobody_elses_and_whole(self, tmp_path, program):
-        key = tmp_path / "key"
-        assert script("control_key", program("echo half; exit 1"), key).returncode == 1
-        assert not key.exists()
-        assert script("control_key", program('echo "$@"'), key).returncode == 0
-        assert key.read_text("utf-8") == "-a hmac-sha256 leaselab\n"
-        assert key.stat().st_mode & 0o777 == 0o600
+def test_zones_of_which_one_is_not_compiled_are_not_marked(zones, program):
+    raw = zones / "raw"
+    done = script("raw_zones", program("exit 3"), raw, zones, raw / "mark")
+    assert done.returncode == 3
+    assert list(raw.iterdir()) == []
+
+
+def test_a_key_is_nobody_elses_and_whole(tmp_path, program):
+    key = tmp_path / "key"
+    assert script("control_key", program("echo half; exit 1"), key).returncode == 1
+    assert not key.exists()
+    assert script("control_key", program('echo "$@"'), key).returncode == 0
+    assert key.read_text("utf-8") == "-a hmac-sha256 leaselab\n"
+    assert key.stat().st_mode & 0o777 == 0o600

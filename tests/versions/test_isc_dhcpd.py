@@ -29,7 +29,7 @@ SHAPES = {
 }
 OWN = {"own4": "dhcpd", "own6": "dhcpd6", "parts4": "parts", "stateless6": "dhcpd6-stateless"}
 """Users' own configurations, by the variant that runs them."""
-FILLED = {"filled4": ("dhcpd", 6), "filled6": ("dhcpd6", 4)}
+FILLED = {"filled4": ("dhcpd", 3), "filled6": ("dhcpd6", 2)}
 """The same with the leases of a dump, and how many those are."""
 CASES = {"v4": LOADS[4], "v6": ["dhcp6", "--interface", "g0"], "v6-relayed": LOADS[6]}
 
@@ -120,14 +120,6 @@ def verb(deployed, hosts):
 
     yield act
     act("stop")
-
-
-@pytest.mark.parametrize("shape", [*SHAPES, *OWN])
-def test_dhcpd_takes_what_the_role_writes(shape, deployed):
-    program = unpacked("isc-dhcp-server") / "usr/sbin/dhcpd"
-    family = 6 if "6" in shape else 4
-    status, output = run(program, f"-{family}", "-t", "-cf", deployed / f"{shape}_dhcpd.conf")
-    assert status == 0, output
 
 
 @pytest.mark.parametrize("case", CASES)

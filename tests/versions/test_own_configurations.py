@@ -10,12 +10,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 from tests.contracts import contract_module
-from tests.load_programs import load_programs
-from tests.plays import ansible
+from tests.own import clients_of
+from tests.rooted import LOADS, cabled, offered, render, template
 from tests.tools import AS_ROOT, run, unpacked_kea, unpacked_root
-from tests.versions.test_kea_configurations import ROLE, VERSIONS, known_words
+from tests.versions.test_kea_configurations import VERSIONS, known_words
 
 from leaselab.inputs.advice import Given
 from leaselab.inputs.keama import read_with_keama
@@ -42,7 +41,7 @@ OWN = {
 }
 """Files, some of them without a known cost: their families, and what is left out of them; what
 keama makes of a dhcpd.conf."""
-FILLED = {"house": 60, "isp6": 41}
+FILLED = {"house": 10, "isp6": 9}
 """Those with a dump of leases, and how many of it fill the server."""
 WITH_DATABASE = {"campus": (4, [])}
 """Written, and judged by no Kea: its schema would have to be there."""
@@ -68,73 +67,33 @@ def read_keama():
 def written(suite):
     """A folder with the configurations as the role writes them for a release."""
     folder = Path(tempfile.mkdtemp(prefix=f"leaselab-own-{suite}-"))
-    tasks = []
+    variants = []
     for name, (family, _) in (OWN | WITH_DATABASE).items():
         kept = folder / f"{name}.json"
         kept.write_text(json.dumps(read(name).server), encoding="utf-8")
-        tasks.append(
-            {
-                "name": f"Write {name}",
-                "keep": {
-                    "content": "{{ lookup('ansible.builtin.template', '"
-                    f"{ROLE}/templates/kea-own.json.j2') }}}}",
-                    "dest": str(folder / f"own-{name}.json"),
-                },
-                "vars": {
-                    "kea_family": family,
-                    "kea_configuration": name,
-                    "kea_configuration_kept": str(kept),
-                    "server_variant": name,
-                    "kea_backend": read(name).options["backend"],
-                    "kea_database_hook": {"stat": {"exists": suite == "sid"}},
-                    "server_test_interface": "s0",
-                    "server_test_address": "198.18.0.10",
-                    "server_test_address6": "2001:2:0:1::10",
-                    "kea_known_words": known_words(suite, family),
-                    "ansible_facts": {"architecture": os.uname().machine},
-                },
-            }
-        )
-    play = {
-        "hosts": "localhost",
-        "connection": "local",
-        "gather_facts": False,
-        "vars_files": [
-            str(ROLE.parent / "server/defaults/main.yml"),
-            str(ROLE / "defaults/main.yml"),
-            str(ROLE / "vars/main.yml"),
-        ],
-        "tasks": tasks,
-    }
-    book = folder / "play.yml"
-    book.write_text(yaml.safe_dump([play]), encoding="utf-8")
-    filters = str(ROLE / "filter_plugins")
-    ansible("ansible-playbook", "-i", "localhost,", book, ANSIBLE_FILTER_PLUGINS=filters)
+        given = {
+            "kea_family": family,
+            "kea_configuration": name,
+            "kea_configuration_kept": str(kept),
+            "server_variant": name,
+            "kea_backend": read(name).options["backend"],
+            "kea_database_hook": {"stat": {"exists": suite == "sid"}},
+            "server_test_interface": "s0",
+            "server_test_address": "198.18.0.10",
+            "server_test_address6": "2001:2:0:1::10",
+            "kea_known_words": known_words(suite, family),
+            "ansible_facts": {"architecture": os.uname().machine},
+        }
+        variants.append((given, {f"own-{name}.json": template("kea", "kea-own.json.j2")}))
+    render("kea", folder, variants)
     return folder
 
 
 @pytest.fixture(scope="module")
 def network():
-    """A server's network namespace and a generator's, with a cable between them."""
-    names = [f"leaselab-own-{os.getpid()}-{end}" for end in "sg"]
-    server, generator = names
-    for name in names:
-        assert run(*AS_ROOT, "ip", "netns", "add", name)[0] == 0
-    cable = ["type", "veth", "peer", "name", "g0", "netns", generator]
-    ip("link", "add", "s0", "netns", server, *cable)
-    for name, device, number in ((server, "s0", 10), (generator, "g0", 30)):
-        ip("-n", name, "address", "add", f"198.18.0.{number}/24", "dev", device)
-        ip("-n", name, "address", "add", f"2001:2:0:1::{number}/64", "dev", device, "nodad")
-        ip("-n", name, "link", "set", device, "up")
-        ip("-n", name, "link", "set", "lo", "up")
-    yield names
-    for name in names:
-        run(*AS_ROOT, "ip", "netns", "delete", name)
-
-
-def ip(*words):
-    status, output = run(*AS_ROOT, "ip", *words)
-    assert status == 0, output
+    """Prefixes of commands where the server is, and where the generator is."""
+    with cabled("own") as prefixes:
+        yield prefixes
 
 
 def kea(suite, name, network, *words, keeps=False):
@@ -155,7 +114,7 @@ def kea(suite, name, network, *words, keeps=False):
     }
     environment = [f"{key}={value}" for key, value in reported.items()]
     inside = ["env", *environment, "chroot", place, program, *words, f"/etc/kea/{file}"]
-    return [*AS_ROOT, "ip", "netns", "exec", network[0], *inside]
+    return [*network[0], *inside]
 
 
 def settings(name, suite="trixie"):
@@ -206,24 +165,12 @@ def test_a_release_takes_the_labs_form_of_a_file(suite, name, network):
 def test_every_client_that_was_made_for_a_file_is_answered(name, network, tmp_path):
     """Relays, classes and reservations fit: no client is left without a lease of its own."""
     own, family = read(name), OWN[name][0]
-    population = tmp_path / "population.json"
-    population.write_text(json.dumps({"kinds": own.kinds}), encoding="utf-8")
-    words = {
-        4: ["--server", "198.18.0.10", "--relay", "198.18.0.30"],
-        6: ["--server", "2001:2:0:1::10", "--relay", "2001:2:0:1::30"],
-    }[family]
     clients = min(own.clients, 3500)  # of all kinds, as they come evenly mixed
-    asking = ["--mix", "inform=1"] if own.informs else ["--fill"]
+    asking = ["--mix", "inform=1"] if own.informs else ["--mix", "new=1,inform=1", "--fill"]
     load = ["--clients", clients, *asking, "--rate", "20", "--seconds", "1", "--late", "5"]
     with started(name, network, tmp_path / "log") as contract:
-        status, output = run(
-            *(*AS_ROOT, "ip", "netns", "exec", network[1], load_programs() / "leaseload"),
-            *(f"dhcp{family}", "--interface", "g0", "--mix", "new=1,inform=1", *words),
-            *("--population", population, *load),
-        )
+        report = offered(network[1], *LOADS[family], *clients_of(own, tmp_path), *load)
         held = contract.Server(settings(name)).reset()
-    assert status == 0, output
-    report = json.loads(output)
     assert report["counts"]["completed"] == report["counts"]["attempted"], report
     assert report["duplicates"] == 0
     assert (report["filled"] or {"leases": 0})["leases"] == (0 if own.informs else clients)
@@ -240,9 +187,9 @@ def test_a_release_begins_with_the_leases_of_a_dump_and_goes_back_to_them(
     family = OWN[name][0]
     dump = read_leases([FILES / f"kea-leases{family}.csv"])
     own = read_served(FILES / f"{name}.conf", leases=dump)
-    lines, population = tmp_path / "filled.csv", tmp_path / "population.json"
+    lines = tmp_path / "filled.csv"
     lines.write_text("".join(f"{line}\n" for line in own.filling.lines), encoding="ascii")
-    population.write_text(json.dumps({"kinds": own.kinds}), encoding="utf-8")
+    words = [*LOADS[family], *clients_of(own, tmp_path)]
     filled = {**settings(name, suite), "filled_file": str(lines)}
     with started(name, network, tmp_path / "log", suite):
         pass  # it writes its columns
@@ -254,17 +201,8 @@ def test_a_release_begins_with_the_leases_of_a_dump_and_goes_back_to_them(
         bare = settings(name, suite)
         assert contract.leases(bare) == len(own.filling.lines) == FILLED[name]
         for _ in range(2):
-            words = {
-                4: ["--server", "198.18.0.10", "--relay", "198.18.0.30"],
-                6: ["--server", "2001:2:0:1::10", "--relay", "2001:2:0:1::30"],
-            }[family]
-            status, output = run(
-                *(*AS_ROOT, "ip", "netns", "exec", network[1], load_programs() / "leaseload"),
-                *(f"dhcp{family}", "--interface", "g0", *words, "--population", population),
-                *("--rate", "20", "--seconds", "1", "--late", "5"),
-            )
-            assert status == 0, output
-            report = json.loads(output)
+            load = ["--rate", "20", "--seconds", "1", "--late", "5"]
+            report = offered(network[1], *words, *load)
             assert report["counts"]["completed"] == report["counts"]["attempted"] == 20
             held = contract.Server(filled).reset()
             assert held["held"] == 0
