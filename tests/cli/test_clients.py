@@ -269,7 +269,8 @@ def test_the_relay_is_the_subnet_that_link_selection_names(tmp_path):
     capture = Capture()
     for number in range(12):
         agent = [(1, b"port"), (5, bytes([10, number % 4, 0, 1]) if number < 10 else b"\x0a")]
-        capture.from_relay4(DAY + number, discover(number, RELAY, agent=agent), RELAY)
+        message = discover(number, "192.0.2.1", agent=agent)
+        capture.from_relay4(DAY + number, message, "192.0.2.1")
     traffic = traffic_of(tmp_path, capture)
     assert traffic["relays"] == 5
     assert sorted(kind["clients"] for kind in traffic["kinds"]) == [2, 2, 2, 3, 3]

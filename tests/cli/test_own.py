@@ -9,6 +9,7 @@ from leaselab.cli.main import main
 
 HOUSE = str(Path(__file__).parents[1] / "data/own/house.conf")
 LEASES = HOUSE.replace("house.conf", "kea-leases4.csv")
+OF_DNS = "bind9-delegations-size-10000-threads-1"
 BOUNDS = ("--repo", ".", "--good", "a", "--bad", "b")
 
 
@@ -59,12 +60,16 @@ def test_what_is_left_out_is_said_first(lab, capsys):
     assert description == "isp.conf, without hook:radius, for clients that fit it"
 
 
-def test_two_commits_are_compared_with_a_file(lab, tmp_path):
-    place = make_repository(tmp_path / "server")
+def test_two_commits_are_compared_with_a_file_or_with_queries(lab, tmp_path):
+    place, queries = make_repository(tmp_path / "server"), tmp_path / "q.txt"
     commits = [commit(place, f"Change {n}", {"n": str(n)}, minute=n) for n in range(2)]
-    repository = ["--repo", str(place), "--live"]
-    assert main(["compare", *commits, *repository, "--config", HOUSE]) in (0, 1, 3)
-    assert {row["scenario"][:10] for row in lab.store.index.every("*")} == {"own-house-"}
+    queries.write_text("www.tld.test A\n", encoding="utf-8")
+    asked = ["--scenario", OF_DNS, "--queries", str(queries)]
+    for words in (["--config", HOUSE], asked):
+        command = ["compare", *commits, "--repo", str(place), "--live", *words]
+        assert main(command) in (0, 1, 3)
+    names = {row["scenario"].rpartition("-")[0] for row in lab.store.index.every("*")}
+    assert names == {"own-house", f"{OF_DNS}-queries"}
 
 
 @pytest.mark.parametrize(

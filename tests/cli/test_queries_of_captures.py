@@ -28,9 +28,9 @@ def query(name, kind=A, edns=None, **head):
     return struct.pack("!HH4H", 7, head.get("flags", 0x100), *counts) + question + opt
 
 
-def morning(link=captures.ETHERNET, vlans=()):
+def morning(link=captures.ETHERNET):
     """Queries of two families, answers, and what is wrong."""
-    capture = Capture(link, vlans)
+    capture = Capture(link)
     capture.ask(DAY, query("www.anna.example"))
     capture.ask(DAY, query("WWW.Anna.Example", MX, edns=0x8000))
     capture.ask(DAY, query("mail.anna.example", CAA, edns=0))
@@ -64,19 +64,15 @@ KEPT = [
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])
 @pytest.mark.parametrize(
-    ("link", "vlans"),
-    [(captures.ETHERNET, (5, 6)), (captures.SLL, ()), (captures.SLL2, ()), (captures.RAW, ())],
+    "link",
+    [captures.ETHERNET, captures.SLL, captures.SLL2, captures.RAW, *captures.LINKS.values()],
 )
-def test_queries_of_every_link_and_family_are_read(link, vlans, form, tmp_path):
-    assert read(tmp_path, getattr(morning(link, vlans), form)(), "--keep", ".") == KEPT
-
-
-@pytest.mark.parametrize("carrier", captures.LINKS)
-def test_queries_behind_tags_and_labels_are_read(carrier, tmp_path):
-    capture = morning(captures.RAW)
-    capture.frames = [(at, captures.LINKS[carrier](packet)) for at, packet in capture.frames]
-    capture.link = captures.ETHERNET
-    assert read(tmp_path, capture.pcap(), "--keep", ".") == KEPT
+def test_queries_of_every_link_and_family_are_read(link, form, tmp_path):
+    capture = morning(captures.RAW if callable(link) else link)
+    if callable(link):
+        capture.frames = [(at, link(packet)) for at, packet in capture.frames]
+        capture.link = captures.ETHERNET
+    assert read(tmp_path, getattr(capture, form)(), "--keep", ".") == KEPT
 
 
 def test_what_was_there_and_what_was_skipped_is_said(tmp_path, capsys):
@@ -172,14 +168,6 @@ def resolved(client=CLIENT, resolver=RESOLVER):
     return capture
 
 
-def test_queries_that_a_resolver_sends_itself_are_left_out(tmp_path, capsys):
-    lines = read(tmp_path, resolved().pcap(), "--keep", ".", "--times")
-    assert lines == ["a.test. A @0.000000", "b.test. A @2.000000"]
-    printed = capsys.readouterr().err
-    assert "2 queries: 2 A\n  with EDNS 0.0%" in printed
-    assert "  2 are left out: their senders answered others\n" in printed
-
-
 OUTSIDE = "198.51.100.9"
 """From where a resolver asks that answers elsewhere."""
 
@@ -264,16 +252,6 @@ def test_a_resolver_is_known_without_its_answers_or_its_clients(
     assert said in printed
 
 
-def test_a_server_that_answers_over_tls_is_no_client(tmp_path, capsys):
-    capture = over_tls(1)
-    capture.ask(DAY, query("own.test"))
-    capture.add(
-        DAY, captures.segment(b"\x17\x03", 9, ports=(853, 999), ends=(RESOLVER, CLIENT))
-    )
-    assert read(tmp_path, capture.pcap(), "--keep", ".") == ["own.test. A"]
-    assert "  1 are left out: their senders answered others" in capsys.readouterr().err
-
-
 def test_names_that_await_an_answer_take_bounded_memory(monkeypatch):
     monkeypatch.setattr(resolvers, "_MOST_PENDING", 8)
     known = Resolvers()
@@ -282,17 +260,38 @@ def test_names_that_await_an_answer_take_bounded_memory(monkeypatch):
     assert len(known._pending) == 8
 
 
-def test_a_resolver_that_answers_over_tcp_alone_is_one(tmp_path):
+def of_tls():
+    """A server asks, and answers a client over TLS."""
+    capture = over_tls(1)
+    capture.ask(DAY, query("own.test"))
+    ends = {"ports": (853, 999), "ends": (RESOLVER, CLIENT)}
+    capture.add(DAY, captures.segment(b"\x17\x03", 9, **ends))
+    return capture
+
+
+def over_tcp():
+    """A resolver asks, and answers over TCP alone."""
     capture = streamed((0, A_TCP))
-    capture.ask(DAY, query("a.test", MX), "192.0.2.53", AUTHORITY)
+    capture.ask(DAY, query("a.test", MX), RESOLVER, AUTHORITY)
     capture.add(DAY, captures.segment(A_TCP, 7, ports=(53, 40_000), ends=(RESOLVER, CLIENT)))
-    assert read(tmp_path, capture.pcap(), "--keep", ".") == ["a.test. A"]
+    return capture
 
 
-def test_a_host_that_asks_itself_is_a_client(tmp_path):
-    host = "127.0.0.1"
-    lines = read(tmp_path, resolved(host, host).pcap(), "--keep", ".")
-    assert lines == [f"{name}.test. A" for name in ("own", "a", "a", "b")]
+@pytest.mark.parametrize(
+    ("capture", "names", "left_out"),
+    [
+        (of_tls(), ["own"], 1),
+        (over_tcp(), ["a"], 1),
+        (resolved(), ["a", "b"], 2),
+        (resolved("127.0.0.1", "127.0.0.1"), ["own", "a", "a", "b"], 0),  # it asks itself
+    ],
+)
+def test_queries_of_who_answers_others_are_left_out(capture, names, left_out, tmp_path, capsys):
+    lines = read(tmp_path, capture.pcap(), "--keep", ".", "--times")
+    assert [line.rpartition(" ")[0] for line in lines] == [f"{name}.test. A" for name in names]
+    assert lines[0].endswith("@0.000000"), "times are those since the first that is kept"
+    said = f"  {left_out} are left out: their senders answered others\n"
+    assert (said in capsys.readouterr().err) == bool(left_out)
 
 
 def test_a_capture_of_a_servers_own_queries_has_none(tmp_path, capsys):
@@ -307,13 +306,8 @@ def test_the_shape_of_names_stays_and_what_they_share(tmp_path):
     lines = read(tmp_path, morning().pcap())
     names = [line.split()[0].rstrip(".").split(".") for line in lines]
     assert [line.split()[1] for line in lines] == [line.split()[1] for line in KEPT]
-    assert [[len(label) for label in name] for name in names] == [
-        [3, 4, 7],
-        [3, 4, 7],
-        [4, 4, 7],
-        [1, 7],
-        [0],
-    ]
+    shapes = [[3, 4, 7], [3, 4, 7], [4, 4, 7], [1, 7], [0]]
+    assert [[len(label) for label in name] for name in names] == shapes
     assert names[0] == names[1]
     assert names[2][1:] == names[0][1:]
     assert names[3][1:] == names[0][2:]
@@ -358,21 +352,16 @@ def test_times_are_those_since_the_first_query_in_their_order(tmp_path, capsys):
     for at in (0.0, 0.25, 0.125, 61.5):
         capture.ask(DAY + at, query("a.example"))
     lines = read(tmp_path, capture.pcap(), "--keep", ".", "--times")
-    assert [line.split()[2] for line in lines] == [
-        "@0.000000",
-        "@0.250000",
-        "@0.250000",
-        "@61.500000",
-    ]
+    times = ["@0.000000", "@0.250000", "@0.250000", "@61.500000"]
+    assert [line.split()[2] for line in lines] == times
     queries = read_queries(tmp_path / "q.txt")
     assert queries.lines == ["a.example. A"] * 4
     assert (queries.times, queries.length_s) == ([0, 0.25, 0.25, 61.5], 82)
     assert queries.timed_text.decode().splitlines() == lines
     (tmp_path / "b.pcap").write_bytes(capture.pcap())
     assert main(["queries", f"{tmp_path}/a.pcap", f"{tmp_path}/b.pcap", "--times"]) == 2
-    assert "b.pcap: its queries are earlier than those before (found 62 s" in (
-        capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert "b.pcap: its queries are earlier than those before (found 62 s" in said
 
 
 @pytest.mark.parametrize("form", ["pcap", "pcapng"])

@@ -49,70 +49,61 @@ def refusal(**variables):
     return str(caught.value)
 
 
-class TestJumpHost:
-    def test_a_host_is_reached_directly_where_nothing_says_otherwise(self):
-        assert reached(ansible_ssh_common_args="-o StrictHostKeyChecking=yes").jump is None
-
-    @pytest.mark.parametrize(
-        "variable", ["ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args"]
-    )
-    @pytest.mark.parametrize(
-        "option", ["-o ProxyJump=door@192.0.2.1:2222", "-J door@192.0.2.1:2222"]
-    )
-    def test_each_of_ansibles_variables_can_name_one(self, variable, option):
-        jump = reached(**{variable: f"-F none {option}"}).jump
-        assert (jump.user, jump.address, jump.port) == ("door", "192.0.2.1", 2222)
-        assert (jump.name, jump.sudo, jump.jump) == ("jump host 192.0.2.1", False, None)
-
-    def test_what_it_is_reached_with_is_of_sshs_configuration(self, config):
-        jump = reached(ansible_ssh_common_args=f"{config} -o ProxyJump=gate").jump
-        assert (jump.user, jump.address, jump.port) == ("door", "192.0.2.1", 2222)
-        assert (jump.key_file, jump.known_hosts_file) == ("/keys/gate", "/keys/gate_hosts")
-
-    def test_the_options_of_the_host_are_not_its_own(self, config):
-        """OpenSSH passes none on but the configuration file."""
-        known = "-o UserKnownHostsFile=/site/known"
-        jump = reached(ansible_ssh_common_args=f"{config} {known} -o ProxyJump=gate").jump
-        assert jump.known_hosts_file == "/keys/gate_hosts"
-
-    def test_the_configuration_can_name_it_as_well(self, config):
-        access = reached(ansible_host="192.0.2.77", ansible_ssh_common_args=config)
-        assert access.jump.address == "192.0.2.1"
-        direct = f"{config} -o ProxyJump=none"
-        assert reached(ansible_host="192.0.2.77", ansible_ssh_common_args=direct).jump is None
-
-    def test_one_has_its_own_or_those_before_it(self, config):
-        jump = reached(ansible_ssh_common_args=f"{config} -J inner").jump
-        assert (jump.address, jump.jump.address) == ("2001:db8::2", "192.0.2.1")
-        jump = reached(ansible_ssh_common_args=f"{config} -J bob@[2001:db8::9]:77,inner").jump
-        outer = jump.jump
-        assert (jump.address, outer.user, outer.address, outer.port, outer.jump) == (
-            "2001:db8::2",
-            "bob",
-            "2001:db8::9",
-            77,
-            None,
-        )
-
-    def test_one_that_is_reached_over_itself_is_refused(self, config):
-        text = refusal(ansible_ssh_common_args=f"{config} -J loop")
-        assert "jump host loop is reached over itself" in text
-
-    def test_a_proxy_command_is_refused(self):
-        text = refusal(ansible_ssh_common_args="-o ProxyCommand='ssh -W %h:%p gate'")
-        assert "found ssh -W %h:%p gate, wanted ProxyJump" in text
-
-    def test_what_ssh_refuses_is_refused_in_its_words(self):
-        text = refusal(ansible_ssh_common_args="-o NoSuchOption=1")
-        assert "ssh refuses its settings: " in text
-        assert "nosuchoption" in text.lower()
-        assert "ssh refuses its settings" in refusal(ansible_ssh_common_args="--jump gate")
-        assert "cannot say what its settings are" in refusal(ansible_host="a\0b")
+def jump_of(arguments, **variables):
+    return reached(ansible_ssh_common_args=arguments, **variables).jump
 
 
-def test_a_name_is_followed_to_its_address(config):
+def test_a_host_is_reached_directly_where_nothing_says_otherwise(config):
+    assert jump_of("-o StrictHostKeyChecking=yes") is None
     named = reached(ansible_host="named", ansible_ssh_common_args=config)
-    assert named.address == "192.0.2.78"
+    assert (named.jump, named.address) == (None, "192.0.2.78"), "a name is followed"
+
+
+@pytest.mark.parametrize(
+    "variable", ["ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args"]
+)
+@pytest.mark.parametrize(
+    "option", ["-o ProxyJump=door@192.0.2.1:2222", "-J door@192.0.2.1:2222"]
+)
+def test_each_of_ansibles_variables_can_name_a_jump_host(variable, option):
+    jump = reached(**{variable: f"-F none {option}"}).jump
+    assert (jump.user, jump.address, jump.port) == ("door", "192.0.2.1", 2222)
+    assert (jump.name, jump.sudo, jump.jump) == ("jump host 192.0.2.1", False, None)
+
+
+def test_what_it_is_reached_with_is_of_sshs_configuration(config):
+    """OpenSSH passes on none of the host's options but the configuration file."""
+    known = "-o UserKnownHostsFile=/site/known"
+    jump = jump_of(f"{config} {known} -o ProxyJump=gate")
+    assert (jump.user, jump.address, jump.port) == ("door", "192.0.2.1", 2222)
+    assert (jump.key_file, jump.known_hosts_file) == ("/keys/gate", "/keys/gate_hosts")
+    assert jump_of(config, ansible_host="192.0.2.77").address == "192.0.2.1", (
+        "it names one, too"
+    )
+    assert jump_of(f"{config} -o ProxyJump=none", ansible_host="192.0.2.77") is None
+
+
+def test_a_jump_host_has_its_own_or_those_before_it(config):
+    jump = jump_of(f"{config} -J inner")
+    assert (jump.address, jump.jump.address) == ("2001:db8::2", "192.0.2.1")
+    jump = jump_of(f"{config} -J bob@[2001:db8::9]:77,inner")
+    outer = jump.jump
+    ends = (jump.address, outer.user, outer.address, outer.port, outer.jump)
+    assert ends == ("2001:db8::2", "bob", "2001:db8::9", 77, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("CONFIG -J loop", "jump host loop is reached over itself"),
+        ("-o ProxyCommand='ssh -W %h:%p gate'", "found ssh -W %h:%p gate, wanted ProxyJump"),
+        ("-o NoSuchOption=1", "ssh refuses its settings: "),
+        ("--jump gate", "ssh refuses its settings"),
+    ],
+)
+def test_what_cannot_be_a_jump_host_is_refused(config, arguments, said):
+    assert said in refusal(ansible_ssh_common_args=arguments.replace("CONFIG", config))
+    assert "cannot say what its settings are" in refusal(ansible_host="a\0b")
 
 
 BENCH = """

@@ -12,6 +12,7 @@ import signal
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pytest
@@ -64,12 +65,11 @@ class Foreign(NamedTuple):
 
 def clients_file():
     """What `leaselab clients` writes of a capture."""
-    reader = Reader()
-    for number, shape in enumerate((captures.isp, captures.campus)):
-        path = Path(f"/tmp/{os.getpid()}-{number}.pcap")  # noqa: S108
-        path.write_bytes(shape().pcap())
-        read_source(reader, path)
-        path.unlink()
+    with TemporaryDirectory() as folder:
+        path, reader = Path(folder) / "a.pcap", Reader()
+        for shape in (captures.isp, captures.campus):
+            path.write_bytes(shape().pcap())
+            read_source(reader, path)
     return [reader.clients().text().encode()]
 
 
@@ -123,10 +123,6 @@ def contents(*patterns):
     return lambda: [path.read_bytes() for each in patterns for path in sorted(DATA.glob(each))]
 
 
-def of_folder(name):
-    return lambda: [OWN / name]
-
-
 def shapes(*captured):
     return lambda: [
         made for capture in captured for made in (capture().pcap(), capture().pcapng())
@@ -156,17 +152,16 @@ FILES = {
     "advice": Foreign(read_advice, "kea.conf", contents("advice/*.conf")),
     "dhcpd": Foreign(read_configuration, "dhcpd.conf", contents("own/dhcpd*.conf")),
     "dnsmasq": Foreign(read_configuration, "dnsmasq.conf", contents("own/dnsmasq6.conf")),
-    "dnsmasq's folder": Foreign(
-        read_configuration, "etc/dnsmasq.d/classes.conf", of_folder("school")
-    ),
-    "named": Foreign(read_configuration, "etc/bind/named.conf.options", of_folder("names")),
-    "named's zones": Foreign(
-        read_configuration, "etc/bind/named.conf.local", of_folder("names")
-    ),
-    "a zone of named": Foreign(
-        read_configuration, "etc/bind/zones/db.example.org", of_folder("names")
-    ),
-    "named's views": Foreign(read_configuration, "etc/bind/named.conf", of_folder("split")),
+    **{
+        name: Foreign(read_configuration, file, lambda folder=folder: [OWN / folder])
+        for name, folder, file in (
+            ("dnsmasq's folder", "school", "etc/dnsmasq.d/classes.conf"),
+            ("named", "names", "etc/bind/named.conf.options"),
+            ("named's zones", "names", "etc/bind/named.conf.local"),
+            ("a zone of named", "names", "etc/bind/zones/db.example.org"),
+            ("named's views", "split", "etc/bind/named.conf"),
+        )
+    },
     "clients": Foreign(read_clients_whole, "clients.yml", clients_file),
     "queries": Foreign(
         read_queries,
@@ -262,6 +257,13 @@ def place(foreign, seed, folder):
     return folder / foreign.name
 
 
+def placed(foreign, folder):
+    """The first seed of a kind, where it is, and its content."""
+    seed = foreign.seeds()[0]
+    path = place(foreign, seed, folder)
+    return seed, path, path.read_bytes() if isinstance(seed, Path) else seed
+
+
 def outcome(foreign, path):
     """What came of reading: a result, or the outcome of the error, whose text can be shown."""
     signal.alarm(HANG_S)
@@ -294,65 +296,63 @@ def test_a_mutated_file_is_read_or_refused(name, tmp_path):
     assert Outcome.USAGE in seen or Outcome.LAB in seen
 
 
-def _deep(path, opening):
-    path.write_bytes(opening * 50_000)
-
-
-def _sparse(path):
+def _sparse(path, _sound):
     with path.open("wb") as file:
         file.truncate(2 << 30)
 
 
-def _repeated(path, sound):
-    lines = sound.splitlines(keepends=True)
-    path.write_bytes(sound + b"".join(lines[-1:] * 3000))
+def _linked(target):
+    return lambda path, _: path.symlink_to(target)
+
+
+def _holding(content):
+    """What writes a content, or what a function makes of a sound one."""
+    return lambda path, sound: path.write_bytes(
+        content(sound) if callable(content) else content
+    )
 
 
 REFUSED = {
-    "a device": lambda path, _: path.symlink_to("/dev/zero"),
-    "a file of the kernel that waits": lambda path, _: path.symlink_to("/proc/kmsg"),
-    "a file of the kernel": lambda path, _: path.symlink_to("/proc/self/maps"),
+    "a device": _linked("/dev/zero"),
+    "a file of the kernel that waits": _linked("/proc/kmsg"),
+    "a file of the kernel": _linked("/proc/self/maps"),
+    "a link to nothing": _linked("gone"),
+    "a circle of links": lambda path, _: path.symlink_to(path.name),
     "a pipe": lambda path, _: os.mkfifo(path),
     "a folder": lambda path, _: path.mkdir(),
-    "a link to nothing": lambda path, _: path.symlink_to("gone"),
-    "a circle of links": lambda path, _: path.symlink_to(path.name),
-    "a sparse file": lambda path, _: _sparse(path),
-    "empty": lambda path, _: path.write_bytes(b""),
-    "deep lists": lambda path, _: _deep(path, b"["),
-    "deep mappings": lambda path, _: _deep(path, b'{"a":'),
-    "deep blocks": lambda path, _: _deep(path, b"- "),
-    "deep parentheses": lambda path, _: _deep(path, b"("),
-    "UTF-16": lambda path, sound: path.write_bytes(
-        b"\xff\xfe" + sound.decode("latin-1").encode("utf-16-le")
-    ),
-    "a long line": lambda path, _: path.write_bytes(b"x" * (2 << 20)),
+    "a sparse file": _sparse,
+    "empty": _holding(b""),
+    "deep lists": _holding(b"[" * 50_000),
+    "deep mappings": _holding(b'{"a":' * 50_000),
+    "deep blocks": _holding(b"- " * 50_000),
+    "deep parentheses": _holding(b"(" * 50_000),
+    "UTF-16": _holding(lambda sound: b"\xff\xfe" + sound.decode("latin-1").encode("utf-16-le")),
+    "a long line": _holding(b"x" * (2 << 20)),
 }
 """By what is in the place of a sound file; a reader refuses it."""
 BOUNDED = {
-    "a byte-order mark": lambda path, sound: path.write_bytes(b"\xef\xbb\xbf" + sound),
-    "CRLF": lambda path, sound: path.write_bytes(sound.replace(b"\n", b"\r\n")),
-    "NUL": lambda path, sound: path.write_bytes(sound[:-9] + b"\0" + sound[-9:]),
-    "a lone surrogate": lambda path, sound: path.write_bytes(
-        sound.replace(b"a", b"\xed\xa0\x80", 3).replace(b'"1', b'"\\ud8001', 1)
+    "a byte-order mark": lambda sound: b"\xef\xbb\xbf" + sound,
+    "CRLF": lambda sound: sound.replace(b"\n", b"\r\n"),
+    "NUL": lambda sound: sound[:-9] + b"\0" + sound[-9:],
+    "a lone surrogate": lambda sound: sound.replace(b"a", b"\xed\xa0\x80", 3).replace(
+        b'"1', b'"\\ud8001', 1
     ),
-    "equal lines": _repeated,
+    "equal lines": lambda sound: sound + sound.splitlines(keepends=True)[-1] * 3000,
 }
 """The same; a reader may take it."""
+ODD = {**REFUSED, **{odd: _holding(made) for odd, made in BOUNDED.items()}}
 _TAKEN = {(name, "UTF-16") for name in ("clients", "bench", "leases")}
 """YAML and JSON may be in UTF-16; of leases only the ASCII counts."""
 LARGE, MOST_BYTES = {"a sparse file", "a long line"}, 200e6
 
 
-@pytest.mark.parametrize("odd", [*REFUSED, *BOUNDED])
+@pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("name", BY_PATH)
 def test_an_odd_file_is_refused_at_once(name, odd, tmp_path):
     foreign = BY_PATH[name]
-    seed = foreign.seeds()[0]
-    path = place(foreign, seed, tmp_path)
-    sound = path.read_bytes() if isinstance(seed, Path) else seed
+    seed, path, sound = placed(foreign, tmp_path)
     path.unlink(missing_ok=True)
-    make = {**REFUSED, **BOUNDED}[odd]
-    make(path, sound)
+    ODD[odd](path, sound)
     if odd in LARGE:
         tracemalloc.start()
     try:
@@ -368,10 +368,8 @@ def test_an_odd_file_is_refused_at_once(name, odd, tmp_path):
 @pytest.mark.parametrize("name", BY_PATH)
 def test_a_file_that_may_not_be_read_is_refused(name, tmp_path):
     foreign = BY_PATH[name]
-    seed = foreign.seeds()[0]
-    path = place(foreign, seed, tmp_path)
-    if not isinstance(seed, Path):
-        path.write_bytes(seed)
+    _, path, sound = placed(foreign, tmp_path)
+    path.write_bytes(sound)
     assert outcome(foreign, path) in (Outcome.OK, Outcome.USAGE)  # with all its modules
     path.chmod(0)
     user = os.geteuid()

@@ -133,19 +133,17 @@ def test_what_a_killed_command_left_locked_is_its_checkouts_next_command_alone(b
         assert mine.killed is None
 
 
-def test_a_killed_command_opens_no_bench_in_maintenance(bench, tmp_path):
+@pytest.mark.parametrize("why", ["in maintenance", "in use"])
+def test_a_killed_command_opens_no_bench_in_maintenance_or_by_a_cut_file(bench, tmp_path, why):
+    """What it left in a cut file waits for the lock to expire."""
     killed(tmp_path, bench)
-    with bench(KEEPER) as keeper:
-        ask(keeper, "close", {"name": "ana@laptop", "reason": "new card"})
-    with pytest.raises(BenchInUseError, match="in maintenance"), have(tmp_path):
-        raise AssertionError
-
-
-def test_a_cut_file_of_a_killed_command_waits_for_the_lock_to_expire(bench, tmp_path):
-    killed(tmp_path, bench)
-    (file,) = (tmp_path / ".leaselab" / "holds").iterdir()
-    file.write_text('{"name": "an', encoding="utf-8")
-    with pytest.raises(BenchInUseError), have(tmp_path):
+    if why == "in use":
+        (file,) = (tmp_path / ".leaselab" / "holds").iterdir()
+        file.write_text('{"name": "an', encoding="utf-8")
+    else:
+        with bench(KEEPER) as keeper:
+            ask(keeper, "close", {"name": "ana@laptop", "reason": "new card"})
+    with pytest.raises(BenchInUseError, match=why), have(tmp_path):
         raise AssertionError
 
 

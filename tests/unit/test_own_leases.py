@@ -30,6 +30,10 @@ def filling(config, *files):
     return read_served(DATA / config, leases=read_leases(files)).filling
 
 
+def line(host, *, expire=NOW + 3600, lifetime=3600, state=0, client="de:ad:be:ef:00:01"):
+    return f"192.168.1.{host},{client},,{lifetime},{expire},1,0,0,annas-phone,{state}"
+
+
 @pytest.fixture
 def house(tmp_path):
     """What is made of lines of a dump, of a house with 150 addresses."""
@@ -42,67 +46,59 @@ def house(tmp_path):
     return of
 
 
-def line(host, *, expire=NOW + 3600, lifetime=3600, state=0, client="de:ad:be:ef:00:01"):
-    return f"192.168.1.{host},{client},,{lifetime},{expire},1,0,0,annas-phone,{state}"
-
-
-def test_each_dump_fills_the_configuration_that_it_fits():
-    made = {file: filling(config, DATA / file) for file, config in FILES.items()}
-    assert {file: (len(each.lines), dict(each.left_out)) for file, each in made.items()} == {
-        "kea-leases4.csv": (
-            10,
-            {"expired": 2, "lines that are no lease": 1, "in no subnet": 1},
-        ),
-        "kea-leases6.csv": (9, {"of reserved addresses": 1}),
-        "dhcpd.leases": (3, {"expired": 1, "of reserved addresses": 1}),
-        "dhcpd6.leases": (2, {}),
-    }
-    assert made["kea-leases4.csv"].elsewhere == {"10.99.0.0/24": 1}
+FILLED = {
+    "kea-leases4.csv": "10 fill it; left out: 2 expired, 1 lines that are no lease, "
+    "1 in no subnet",
+    "kea-leases6.csv": "9 fill it; left out: 1 of reserved addresses",
+    "dhcpd.leases": "3 fill it; left out: 1 expired, 1 of reserved addresses",
+    "dhcpd6.leases": "2 fill it",
+}
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_nothing_of_a_client_is_kept(file):
-    kept = "\n".join(filling(FILES[file], DATA / file).lines)
+def test_each_dump_fills_the_configuration_that_it_fits_with_nothing_of_a_client(file):
+    made = filling(FILES[file], DATA / file)
+    assert str(made) == FILLED[file]
+    assert made.elsewhere == ({"10.99.0.0/24": 1} if file == "kea-leases4.csv" else {})
     for marked in ("de:ad", "anna", "\\001", "336", str(NOW)[:4]):
-        assert marked not in kept
+        assert marked not in "\n".join(made.lines)
 
 
-def test_the_newest_line_of_an_address_counts(house):
-    assert house(line(100), line(101), line(100, lifetime=0)).filling.lines == [
-        "192.168.1.101,32,0,1"
-    ]
-    declined = house(line(100), line(100, state=1)).filling
-    assert declined.lines == ["192.168.1.100,32,1,1"]
+FOREVER = {"lifetime": 0xFFFFFFFF, "expire": NOW - 9999}
+HIDING = line(100).replace(",0,0,", ',0,0,"', 1)
 
 
-def test_leases_are_those_of_the_time_of_the_dump(house):
-    """However old it is; what had expired by then is left out."""
-    assert str(house(line(100), line(101, expire=NOW)).filling) == "2 fill it"
-    gone = house(line(100), line(101, expire=NOW - 1), line(102, state=2), line(103, state=3))
-    assert str(gone.filling) == "1 fill it; left out: 2 expired, 1 released"
-    forever = line(101, lifetime=0xFFFFFFFF, expire=NOW - 9999)
-    assert str(house(line(100), forever).filling) == "2 fill it"
-
-
-def test_kea_admins_words_for_states_are_known(house):
-    assert house(line(100, state="default"), line(101, state="declined")).filling.lines == [
-        "192.168.1.100,32,0,1",
-        "192.168.1.101,32,1,1",
-    ]
-
-
-def test_a_client_cannot_hide_the_leases_behind_its_own(house):
-    lines = [line(100).replace(",0,0,", ',0,0,"', 1), *map(line, range(101, 105))]
-    assert str(house(*lines).filling) == "5 fill it"
+@pytest.mark.parametrize(
+    ("lines", "made"),
+    [
+        # The newest line of an address counts.
+        ([line(100), line(101), line(100, lifetime=0)], ["192.168.1.101,32,0,1"]),
+        ([line(100), line(100, state=1)], ["192.168.1.100,32,1,1"]),
+        # Leases are those of the time of the dump, however old it is.
+        ([line(100), line(101, expire=NOW)], "2 fill it"),
+        (
+            [line(100), line(101, expire=NOW - 1), line(102, state=2), line(103, state=3)],
+            "1 fill it; left out: 2 expired, 1 released",
+        ),
+        ([line(100), line(101, **FOREVER)], "2 fill it"),
+        # kea-admin has words for states.
+        (
+            [line(100, state="default"), line(101, state="declined")],
+            ["192.168.1.100,32,0,1", "192.168.1.101,32,1,1"],
+        ),
+        # A client cannot hide the leases behind its own.
+        ([HIDING, *map(line, range(101, 105))], "5 fill it"),
+    ],
+)
+def test_lines_of_kea_are_leases(house, lines, made):
+    filled = house(*lines).filling
+    assert made in (str(filled), filled.lines)
 
 
 def test_clients_take_half_of_what_is_free(house):
     empty, used = read_served(DATA / "house.conf"), house(*map(line, range(100, 200)))
     assert (empty.clients, used.clients) == (75, 25)
     assert (empty.addresses, used.addresses) == (150, 50)
-
-
-def test_a_full_pool_is_named(house):
     with pytest.raises(LeaselabError, match="its pool has no free address"):
         house(*map(line, range(100, 250)))
 

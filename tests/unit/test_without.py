@@ -117,25 +117,17 @@ def refused(folder, name, content, top="Dhcp4"):
     return refusal.value.what
 
 
-def test_a_logger_is_added_where_the_file_has_none(tmp_path):
-    for top in ("Dhcp4", "Dhcp6"):
-        content = {}
-        if top == "Dhcp6":
-            pools = [{"pool": "2001:db8::/112"}]
-            content = {"subnet6": [{"id": 1, "subnet": "2001:db8::/64", "pools": pools}]}
-        _, server, _ = without(tmp_path, "info-logging", content, top=top)
-        assert server["loggers"] == [{"name": f"kea-{top.lower()}", "severity": "WARN"}]
+SIX = {"id": 1, "subnet": "2001:db8::/64", "pools": [{"pool": "2001:db8::/112"}]}
 
 
-def test_loggers_of_other_programs_stay_as_they_are(tmp_path):
+def test_the_servers_own_logger_warns_and_others_stay_as_they_are(tmp_path):
+    _, server, _ = without(tmp_path, "info-logging", {"subnet6": [dict(SIX)]}, top="Dhcp6")
+    assert server["loggers"] == [{"name": "kea-dhcp6", "severity": "WARN"}]
     other = {"name": "kea-dhcp-ddns", "severity": "INFO"}
     leases = {"name": "kea-dhcp4.leases", "severity": "INFO"}
     _, server, changes = without(tmp_path, "info-logging", {"loggers": [other, leases]})
-    assert server["loggers"] == [
-        other,
-        {**leases, "severity": "WARN"},
-        {"name": "kea-dhcp4", "severity": "WARN"},
-    ]
+    own = {"name": "kea-dhcp4", "severity": "WARN"}
+    assert server["loggers"] == [other, {**leases, "severity": "WARN"}, own]
     assert changes == ["loggers[*].severity: changed", "loggers: changed"]
 
 
@@ -143,7 +135,7 @@ NEEDED = {
     "c0": {"client-class": "c0"},
     "c1": {"require-client-classes": ["c1"]},
     "c2": {"reservations": [{"hw-address": "02:00:00:00:00:01", "client-classes": ["c2"]}]},
-    "c3": {"pools": [{"pool": "192.0.2.101 - 192.0.2.110", "client-classes": ["c3"]}]},
+    "c3": {"pools": [{"pool": "198.51.3.101 - 198.51.3.110", "client-classes": ["c3"]}]},
 }
 
 
@@ -151,19 +143,14 @@ def test_classes_that_something_else_names_are_not_taken_out(tmp_path):
     classes = named(25, test="option[60].hex == 'a'")
     classes[5]["test"] = "member( 'c4' ) and option[60].hex == 'b'"
     classes.append({"name": "DROP", "test": "option[60].hex == 'c'"})
-    content = {"client-classes": classes, "subnet4": [{}]}
-    word = "198.51.100.0/24"
-    content["subnet4"] = [
-        {"id": number, "subnet": word.replace("100", str(100 + number)), **more}
-        for number, more in enumerate(NEEDED.values(), 1)
-        if "pools" not in more
-    ] + [{"id": 9, "subnet": "192.0.2.0/24", **FREE, **NEEDED["c3"]}]
-    for subnet in content["subnet4"]:
-        if "pools" not in subnet:
-            subnet["pools"] = [{"pool": subnet["subnet"]}]
+    prefixes = [f"198.51.{at}.0/24" for at in range(len(NEEDED))]
+    subnets = [
+        {"id": at, "subnet": prefix, "pools": [{"pool": prefix}], **more}
+        for at, (prefix, more) in enumerate(zip(prefixes, NEEDED.values(), strict=True), 1)
+    ]
+    content = {"client-classes": classes, "subnet4": subnets}
     _, server, changes = without(tmp_path, "many-expressions", content)
-    left = [item["name"] for item in server["client-classes"]]
-    assert left == [*NEEDED, "c4", "DROP"]
+    assert [item["name"] for item in server["client-classes"]] == [*NEEDED, "c4", "DROP"]
     assert changes == ["client-classes[*]: 20 removed"]
 
 
@@ -190,16 +177,13 @@ def test_reservations_leave_the_pools_only_where_none_is_in_them(tmp_path):
     assert flags == [None, True]
 
 
-@pytest.mark.parametrize(
-    ("address", "taken"), [("2001:db8::5", False), ("2001:db8::2:5", True)]
-)
-def test_reservations_of_dhcpv6_have_lists_of_addresses(tmp_path, address, taken):
-    subnet = {"id": 1, "subnet": "2001:db8::/64", "pools": [{"pool": "2001:db8::/112"}]}
-    subnet["reservations"] = [{"duid": "00:01:02:03", "ip-addresses": [address]}]
-    content = {"subnet6": [subnet]}
-    if not taken:
-        assert refused(tmp_path, "reservations-in-pool", content, top="Dhcp6")
-        return
+def test_reservations_of_dhcpv6_have_lists_of_addresses(tmp_path):
+    def reserving(address):
+        host = {"duid": "00:01:02:03", "ip-addresses": [address]}
+        return {"subnet6": [{**SIX, "reservations": [host]}]}
+
+    assert refused(tmp_path, "reservations-in-pool", reserving("2001:db8::5"), top="Dhcp6")
+    content = reserving("2001:db8::2:5")
     _, server, _ = without(tmp_path, "reservations-in-pool", content, top="Dhcp6")
     assert server["subnet6"][0]["reservations-out-of-pool"] is True
 
