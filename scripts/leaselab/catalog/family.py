@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from leaselab.catalog.decoding import build
 from leaselab.catalog.documents import parse_yaml
-from leaselab.catalog.plain_file import content_of, not_read
+from leaselab.catalog.plain_file import given_content
 from leaselab.catalog.roles import resolved
 from leaselab.catalog.scenario_file import Entry, Factor, ScenarioFile, SupportPart, Value
 from leaselab.model.errors import unknown, usage_error
@@ -336,11 +336,7 @@ def _load(
 
 
 def _mapping(path: Path) -> Mapping[str, Any]:
-    try:
-        content = content_of(path, _MOST_BYTES)
-    except OSError as error:
-        raise not_read(path, error) from error
-    mapping = parse_yaml(content, path.name)
+    mapping = parse_yaml(given_content(path, _MOST_BYTES), path.name)
     if not isinstance(mapping, Mapping):
         raise usage_error(
             "not a mapping", where=path.name, found=repr(mapping)[:80], wanted="key: value"

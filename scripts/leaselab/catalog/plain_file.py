@@ -96,6 +96,14 @@ def content_of(path: Path, most: int) -> bytes:
         return file.read(raw.size)
 
 
+def given_content(path: Path, most: int) -> bytes:
+    """As `content_of` of a file that a user names: raises a usage error."""
+    try:
+        return content_of(path, most)
+    except OSError as error:
+        raise not_read(path, error) from error
+
+
 def stdin_of(most: int) -> bytes:
     """Return what standard input has; raises OSError as `content_of`."""
     if sys.stdin is None:

@@ -6,7 +6,7 @@ import ipaddress
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Literal, NamedTuple, Protocol, Required, TypedDict, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, Protocol, Required, TypedDict, TypeVar
 
 from leaselab.model.pool import POOL_USE_LIMIT, Address
 
@@ -30,6 +30,7 @@ _LINK_SELECTION = 5
 
 Field = TypeVar("Field")
 Piece = TypeVar("Piece")
+T = TypeVar("T")
 Prefix = ipaddress.IPv4Network | ipaddress.IPv6Network
 Listed = Literal["macs", "duids"]
 """A list of the identities of clients."""
@@ -38,6 +39,10 @@ Sent = Literal["options", "agent"]
 """What clients send of their own, and their relay of them."""
 Value = tuple[int, str]
 """A code of an option, and its value as leaseload reads it."""
+
+
+class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
+    """The value that a class tests cannot be worked out for a client."""
 
 
 class InList(NamedTuple):
@@ -94,6 +99,27 @@ class Place(Protocol):
         """The relay that they come through."""
 
 
+class ByPrefix(Generic[T]):
+    """Things by their prefixes, of which an address may be in several."""
+
+    def __init__(self, pairs: Iterable[tuple[Prefix, T]]) -> None:
+        """Index pairs of a prefix and a thing: there may be thousands."""
+        self._by_mask: dict[tuple[int, int], dict[int, list[tuple[int, T]]]] = {}
+        for at, (prefix, held) in enumerate(pairs):
+            of_mask = self._by_mask.setdefault((prefix.version, int(prefix.netmask)), {})
+            of_mask.setdefault(int(prefix.network_address), []).append((at, held))
+
+    def of(self, address: Address) -> list[T]:
+        """Those in whose prefixes an address is, in their order."""
+        found = [
+            one
+            for (version, mask), of_mask in self._by_mask.items()
+            if version == address.version
+            for one in of_mask.get(int(address) & mask, ())
+        ]
+        return [held for _, held in sorted(found, key=lambda one: one[0])]
+
+
 class Kinds:
     """Kinds of clients that a server answers, and clients that it would not answer."""
 
@@ -116,7 +142,7 @@ class Kinds:
                 kind[word] = own[word]
         agent = list(own.get("agent", ()))
         if self.family == 4:
-            agent.insert(0, (_LINK_SELECTION, f"hex:{place.relay.packed.hex()}"))
+            agent.insert(0, (_LINK_SELECTION, hex_of(place.relay.packed)))
         else:
             kind["relay"] = str(place.relay)
         if agent:
@@ -230,6 +256,11 @@ def _having(clients: Sequence[Identity], want: str) -> Having:
 def written(values: Iterable[Value]) -> list[list[int | str]]:
     """Options as JSON has them."""
     return [[code, value] for code, value in values]
+
+
+def hex_of(value: bytes) -> str:
+    """Bytes as leaseload reads them."""
+    return f"hex:{value.hex()}"
 
 
 def relay_in(prefix: Prefix, routers: Iterable[str]) -> Address:

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from leaselab.catalog.kept_scenarios import keep_bytes
-from leaselab.catalog.plain_file import content_of, not_read
+from leaselab.catalog.plain_file import given_content
 from leaselab.inputs.commented_json import read_commented_json
 from leaselab.inputs.leases import Leases
 from leaselab.inputs.reader import Asked, Served
@@ -34,11 +34,7 @@ def read_with_keama(
     It is kept in `folder`, with reservations in their subnets, as dhcpd has them.  Raises a
     usage error where there is no keama, and for a file that it does not take.
     """
-    try:
-        text = content_of(file, MOST_BYTES)
-    except OSError as error:
-        raise not_read(file, error) from error
-    family = 6 if _OF_SIX.search(text) else 4
+    family = 6 if _OF_SIX.search(given_content(file, MOST_BYTES)) else 4
     made, failed = _converted(file, family)
     document = read_commented_json(folder / f"{keep_bytes(folder, made, 'json')}.json")
     dropped = dict.fromkeys(_drop_nameless(document.top))

@@ -15,7 +15,7 @@ from msgspec import Struct, to_builtins
 
 from leaselab.catalog.decoding import build, shown
 from leaselab.catalog.documents import parse_yaml
-from leaselab.catalog.plain_file import content_of, not_read, unpacking
+from leaselab.catalog.plain_file import given_content, unpacking
 from leaselab.inputs.clients.messages import WORDS
 from leaselab.model.errors import usage_error
 
@@ -135,10 +135,7 @@ def read_clients(path: Path) -> tuple[Clients, str]:
 
     Raises a usage error for what is none.
     """
-    try:
-        data = content_of(path, _LONGEST)
-    except OSError as error:
-        raise not_read(path, error) from error
+    data = given_content(path, _LONGEST)
     document = parse_yaml(data, str(path))
     if not isinstance(document, Mapping):
         raise usage_error(

@@ -7,11 +7,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice, product
 from typing import NamedTuple
 
-from leaselab.inputs.client_kinds import Having, Listed, Sent, Value, joined, listing, numbered
+from leaselab.inputs.client_kinds import (
+    Having,
+    Listed,
+    Sent,
+    Unknown,
+    Value,
+    joined,
+    listing,
+    numbered,
+)
 from leaselab.inputs.dhcpd.expressions import (
     Packet,
     Pieces,
-    Unknown,
     asks_relay,
     fields_of,
     holds,

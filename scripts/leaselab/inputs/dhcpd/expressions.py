@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 
-from leaselab.inputs.client_kinds import joined
+from leaselab.inputs.client_kinds import Unknown, joined
 from leaselab.inputs.dhcpd.patterns import ALTERNATIVES, samples
 from leaselab.inputs.dhcpd.reader import ANY, CALLS, HARDWARE, Anything, Field, Node, Piece
 
@@ -30,10 +30,6 @@ Packet = Mapping[Field, bytes]
 """What is known of a client's message."""
 Pieces = Mapping[Field, list[Piece]]
 """What a client has to send."""
-
-
-class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
-    """The value of an expression for a client is not known."""
 
 
 def holds(node: Node, packet: Packet) -> bool:

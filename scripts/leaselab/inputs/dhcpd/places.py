@@ -8,15 +8,15 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
 from leaselab.inputs.client_kinds import Identity, InList, Prefix, Telling, relay_in
 from leaselab.inputs.dhcpd.classes import booting, is_ignored
 from leaselab.inputs.dhcpd.reader import AGENT, AGENT6
 from leaselab.inputs.dhcpd.rules import around, lasting, rules_of
-from leaselab.inputs.dhcpd.statements import Statement, Statements, bytes_of
+from leaselab.inputs.dhcpd.statements import Statement, Statements, bytes_of, wrong
 from leaselab.inputs.leases import Range
-from leaselab.model.errors import LeaselabError, usage_error
+from leaselab.model.errors import LeaselabError
 
 _MAC = re.compile(r"(?:[0-9a-f]{1,2}:){5}[0-9a-f]{1,2}", re.IGNORECASE)
 _ROUTERS = ("option", "routers")
@@ -33,35 +33,11 @@ _OF_RELAY: Mapping[tuple[str, ...], int] = {
 """Options of the relay by which a host is known: as it has them, and their codes."""
 
 
-T = TypeVar("T")
 What = Literal["address", "prefix"]
 Leased = tuple[What, Range]
 """What is leased of a range."""
 _Ranged = tuple[What, Range, str]
 """With its place."""
-
-
-class Prefixes(Generic[T]):
-    """Things by their prefixes, of which an address has the first that was added."""
-
-    def __init__(self) -> None:
-        self._by_length: dict[int, tuple[int, dict[int, tuple[int, T]]]] = {}
-        self._count = 0
-
-    def add(self, prefix: Prefix, held: T) -> None:
-        """Add a thing."""
-        of_length = self._by_length.setdefault(prefix.prefixlen, (int(prefix.netmask), {}))[1]
-        of_length.setdefault(int(prefix.network_address), (self._count, held))
-        self._count += 1
-
-    def of(self, address: int) -> T | None:
-        """The thing of an address, a number; None for none."""
-        held = [
-            of_length[address & mask]
-            for mask, of_length in self._by_length.values()
-            if address & mask in of_length
-        ]
-        return min(held, key=lambda one: one[0])[1] if held else None
 
 
 class Network:
@@ -109,7 +85,7 @@ def _within(ranges: Iterable[_Ranged], prefix: Prefix) -> list[Leased]:
 
 def _beyond(held: Range, spot: str, place: str) -> LeaselabError:
     first, last = (str(_NETWORKS[held.length](end)[0]) for end in held[:2])
-    return _wrong(f"a range beyond {place}", spot, f"{first} to {last}")
+    return wrong(f"a range beyond {place}", spot, f"{first} to {last}")
 
 
 class Place:
@@ -132,7 +108,7 @@ class Place:
             self.prefix: Prefix = of_family(words[1] if is_six else f"{words[1]}/{words[3]}")
         except (ValueError, LookupError) as error:
             what = "not a subnet as dhcpd has them"
-            raise _wrong(what, statement.spot, " ".join(words)) from error
+            raise wrong(what, statement.spot, " ".join(words)) from error
         self.inner = statement.inner or ()
         routers = (one.words[2:3] for one in self.inner if one.words[:2] == _ROUTERS)
         self.relay = relay_in(self.prefix, chain.from_iterable(routers))
@@ -175,7 +151,7 @@ def ranges_of(statements: Iterable[Statement], length: int) -> Iterator[_Ranged]
             held = (_prefixes if is_prefix else _addresses)(statement.words[1:], length)
         except (ValueError, LookupError) as error:
             what = "not a range as dhcpd has them"
-            raise _wrong(what, statement.spot, " ".join(statement.words)) from error
+            raise wrong(what, statement.spot, " ".join(statement.words)) from error
         yield "prefix" if is_prefix else "address", held, statement.spot
 
 
@@ -197,15 +173,6 @@ def _prefixes(words: Sequence[str], _: int) -> Range:
     low, high = sorted(int(ipaddress.IPv6Address(end)) for end in words[:2])
     length = int("".join(words[2:]).strip("/"))
     return Range(low, high + (1 << (128 - length)) - 1, 0, length)
-
-
-def _wrong(what: str, spot: str, found: str) -> LeaselabError:
-    return usage_error(
-        what,
-        where=spot,
-        found=found[:80],
-        todo="have dhcpd itself check the file: dhcpd -t -cf FILE",
-    )
 
 
 def places_of(

@@ -9,9 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from leaselab.inputs.client_kinds import Having, Identity, InList, Kinds, Telling, divided
+from leaselab.inputs.client_kinds import (
+    ByPrefix,
+    Having,
+    Identity,
+    InList,
+    Kinds,
+    Telling,
+    divided,
+)
 from leaselab.inputs.dhcpd.classes import Classes, packet_of
-from leaselab.inputs.dhcpd.places import Leased, Place, Prefixes, address_of, prefix_of
+from leaselab.inputs.dhcpd.places import Leased, Place, address_of, prefix_of
 from leaselab.inputs.dhcpd.rules import Client, Rules
 from leaselab.inputs.dhcpd.shares import Shares
 from leaselab.inputs.dhcpd.statements import Statement
@@ -56,9 +64,7 @@ class Hosts:
         self._hosts, self._places = hosts, places
         self._classes, self._shares = classes, shares
         self._roam: dict[tuple[tuple[str, ...], ...], bool] = {}
-        self._by_prefix = Prefixes[Place]()
-        for place in places:
-            self._by_prefix.add(place.prefix, place)
+        self._by_prefix = ByPrefix((place.prefix, place) for place in places)
         self._roaming = self._without_address(hosts)
 
     def _without_address(self, hosts: _Hosts) -> list[tuple[Client, list[_Known]]]:
@@ -174,8 +180,7 @@ class Hosts:
             address = ipaddress.ip_address(word)
         except ValueError:
             return None, "its address is a name, and none is asked of DNS"
-        is_ours = address.version == self._family
-        return self._by_prefix.of(int(address)) if is_ours else None, "in no subnet"
+        return next(iter(self._by_prefix.of(address)), None), "in no subnet"
 
 
 def _merged(ranges: Iterable[Range]) -> list[list[int]]:

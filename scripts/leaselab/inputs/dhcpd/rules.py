@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
+from leaselab.inputs.client_kinds import Unknown
 from leaselab.inputs.dhcpd.classes import REFUSE, Class, Classes, booting
-from leaselab.inputs.dhcpd.expressions import Packet, Unknown
+from leaselab.inputs.dhcpd.expressions import Packet
 from leaselab.inputs.dhcpd.statements import Statement
 
 _UNKNOWN = ("unknown", "unknown-clients")

@@ -106,11 +106,13 @@ def _value(pieces: list[tuple[str, int]], where: str, line: int) -> list[str]:
 
 
 def _wrong(what: str, where: str, line: int) -> LeaselabError:
-    return usage_error(
-        f"not a dhcpd.conf: {what}",
-        where=f"{where}:{line}",
-        todo="have dhcpd itself check the file: dhcpd -t -cf FILE",
-    )
+    return wrong(f"not a dhcpd.conf: {what}", f"{where}:{line}")
+
+
+def wrong(what: str, spot: str, found: str = "") -> LeaselabError:
+    """Make the usage error for what dhcpd does not take at a place."""
+    todo = "have dhcpd itself check the file: dhcpd -t -cf FILE"
+    return usage_error(what, where=spot, found=found[:80], todo=todo)
 
 
 def text_of(statements: Iterable[Statement], indent: str = "") -> str:

@@ -188,8 +188,3 @@ def digits_of(word: str) -> bytes | None:
         return bytes.fromhex("".join(part.zfill(len(part) + len(part) % 2) for part in parts))
     except ValueError:
         return None
-
-
-def hex_of(value: bytes) -> str:
-    """Bytes as leaseload reads them."""
-    return f"hex:{value.hex()}"

@@ -11,8 +11,16 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heapify, heapreplace
 from itertools import islice
 
-from leaselab.inputs.client_kinds import INFORMING, Having, Identity, Kinds, relay_in
-from leaselab.inputs.dnsmasq.classes import Class, Packet, class_of, hex_of, match, tags_of
+from leaselab.inputs.client_kinds import (
+    INFORMING,
+    ByPrefix,
+    Having,
+    Identity,
+    Kinds,
+    hex_of,
+    relay_in,
+)
+from leaselab.inputs.dnsmasq.classes import Class, Packet, class_of, match, tags_of
 from leaselab.inputs.dnsmasq.hosts import Host, Makers
 from leaselab.inputs.dnsmasq.lab_form import DnsmasqForm
 from leaselab.inputs.dnsmasq.lines import Line, Range, tag_of
@@ -58,27 +66,6 @@ class Place:
     def left(self) -> int:
         """Clients that may get its addresses, but those with a dhcp-host."""
         return self.room - self.taken
-
-
-class Near:
-    """Ranges by their subnets."""
-
-    def __init__(self, places: Iterable[Place]) -> None:
-        self._by_length: dict[tuple[int, int, int], dict[int, list[Place]]] = {}
-        for place in places:
-            version, length = place.prefix.version, place.prefix.prefixlen
-            key = (version, length, int(place.prefix.netmask))
-            of_length = self._by_length.setdefault(key, {})
-            of_length.setdefault(int(place.prefix.network_address), []).append(place)
-
-    def of(self, address: Address) -> list[Place]:
-        """The ranges in whose subnets an address is."""
-        return [
-            place
-            for (version, _, mask), of_length in self._by_length.items()
-            if version == address.version
-            for place in of_length.get(int(address) & mask, ())
-        ]
 
 
 class Rooms:
@@ -134,7 +121,7 @@ class Clients(Kinds):
             for word in line.words
         ]
         self._places = [Place(held, at) for at, held in enumerate(form.ranges)]
-        self._near = Near(self._places)
+        self._near = ByPrefix((place.prefix, place) for place in self._places)
         for word in reversed(routers):
             with contextlib.suppress(ValueError):
                 for place in self._near.of(ipaddress.ip_address(word)):

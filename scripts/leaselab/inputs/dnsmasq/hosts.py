@@ -6,12 +6,11 @@ import ipaddress
 import re
 from collections.abc import Collection, Iterable, Iterator
 
-from leaselab.inputs.client_kinds import Identity, InList, Prefix, Telling
+from leaselab.inputs.client_kinds import Identity, InList, Prefix, Telling, hex_of
 from leaselab.inputs.dnsmasq.classes import (
     Patterns,
     covers,
     digits_of,
-    hex_of,
     match,
     pattern_of,
 )

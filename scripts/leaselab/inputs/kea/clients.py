@@ -18,6 +18,7 @@ from leaselab.inputs.client_kinds import (
     ClientKind,
     Having,
     InList,
+    Unknown,
     divided,
     kind_name,
     leases_of,
@@ -35,7 +36,7 @@ from leaselab.inputs.kea.lab_form import KeaForm
 from leaselab.inputs.kea.limits import Limits
 from leaselab.inputs.kea.subnets import Guards, Near, Place, Pool, Way, leave_room, reserved_of
 from leaselab.inputs.kea.templates import SPAWNED, tests_of
-from leaselab.inputs.kea.texts import Packet, Unknown
+from leaselab.inputs.kea.texts import Packet
 from leaselab.inputs.leases import Filling
 from leaselab.model.pool import Address
 

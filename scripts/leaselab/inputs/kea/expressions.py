@@ -13,7 +13,7 @@ from functools import cache
 from itertools import islice, product
 from typing import NamedTuple
 
-from leaselab.inputs.client_kinds import joined
+from leaselab.inputs.client_kinds import Unknown, joined
 from leaselab.inputs.kea import grammar
 from leaselab.inputs.kea.grammar import Node
 from leaselab.inputs.kea.packets import code_of, packet_of
@@ -22,7 +22,6 @@ from leaselab.inputs.kea.texts import (
     ANY,
     Packet,
     Pieces,
-    Unknown,
     constant,
     part_of,
     sent_for,

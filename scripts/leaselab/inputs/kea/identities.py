@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from leaselab.inputs.client_kinds import Having, InList, Sent, Value
+from leaselab.inputs.client_kinds import Having, InList, Sent, Value, hex_of
 from leaselab.inputs.configuration import Configuration, bytes_of
 from leaselab.inputs.kea.expressions import Classes
 from leaselab.inputs.kea.subnets import ASKED_FOR, BY_MAC, Place
@@ -103,8 +103,3 @@ def codes_of(packet: Packet, of: str) -> dict[int, str]:
         if field.startswith(f"{of}[") and field not in ASKED_FOR["both"]
     }
     return {int(code): hex_of(value) for code, value in fields.items()}
-
-
-def hex_of(value: bytes) -> str:
-    """Bytes as leaseload reads them."""
-    return "hex:" + value.hex()

@@ -10,11 +10,12 @@ from leaselab.inputs.client_kinds import (
     ClientKind,
     Having,
     Sent,
+    hex_of,
     kind_name,
     numbered,
     written,
 )
-from leaselab.inputs.kea.identities import FlexibleId, codes_of, hex_of
+from leaselab.inputs.kea.identities import FlexibleId, codes_of
 from leaselab.inputs.kea.subnets import Guards, Place, Way
 from leaselab.inputs.kea.texts import Packet, Piece, Pieces
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from leaselab.inputs.client_kinds import Unknown
 from leaselab.inputs.kea.subnets import ASKED_FOR
-from leaselab.inputs.kea.texts import ANY, Packet, Pieces, Placed, Unknown
+from leaselab.inputs.kea.texts import ANY, Packet, Pieces, Placed
 from leaselab.inputs.kea.vendor import ANYBODY, with_vendor_options
 
 _ENTERPRISE = ANYBODY.to_bytes(4, "big")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from leaselab.inputs.client_kinds import MOST_ADDRESSES, Prefix
+from leaselab.inputs.client_kinds import MOST_ADDRESSES, ByPrefix, Prefix, relay_in
 from leaselab.inputs.configuration import Level, Match, ends_of, refused
 from leaselab.inputs.kea.texts import Packet, Pieces
 from leaselab.inputs.known_costs import known_costs
@@ -108,7 +108,12 @@ class Place:
         settings = Level(match, known_costs()["kea"].replaced)
         self.in_subnet = bool(settings.get("reservations-in-subnet", True))
         self.in_global = bool(settings.get("reservations-global", False))
-        self.relay = self.relays[0] if self.relays else self._inside(match.value)
+        routers = (
+            str(option.get("data", "")).split(",")[0].strip()
+            for option in match.value.get("option-data", [])
+            if option.get("name") == "routers" or option.get("code") == 3
+        )
+        self.relay = self.relays[0] if self.relays else relay_in(self.prefix, routers)
         hosts = match.value.get("reservations", [])
         self.reservations = [
             match._replace(value=host, spot=spot)
@@ -120,19 +125,6 @@ class Place:
         self._filling = filling
         self.pools = list(self._pools(match.value, family))
         self.asked = {name for pool in self.pools for guard in pool.guards for name in guard}
-
-    def _inside(self, subnet: Mapping[str, Any]) -> Address:
-        """Address of a relay that stands in the subnet: its router's, or the first."""
-        for option in subnet.get("option-data", []):
-            if option.get("name") == "routers" or option.get("code") == 3:
-                first = str(option.get("data", "")).split(",")[0].strip()
-                try:
-                    router = ipaddress.ip_address(first)
-                except ValueError:
-                    continue
-                if router in self.prefix:
-                    return router
-        return self.prefix[1] if self.prefix.num_addresses > 1 else self.prefix[0]
 
     def _pools(self, subnet: Mapping[str, Any], family: int) -> Iterator[Pool]:
         """Yield the pools, those of the same guards as one."""
@@ -188,15 +180,14 @@ class Near:
         """Index subnets by their relays, prefixes and interfaces: there may be thousands."""
         self._family = family
         self._relays: dict[Address, list[Place]] = {}
-        self._prefixes: dict[Prefix, list[Place]] = {}
         self._named: dict[bytes, list[Place]] = {}
-        for place in sorted(places, key=lambda place: place.ident or 2**32):
+        ordered = sorted(places, key=lambda place: place.ident or 2**32)
+        self._around = ByPrefix((place.prefix, place) for place in ordered)
+        for place in ordered:
             for relay in place.relays:
                 self._relays.setdefault(relay, []).append(place)
-            self._prefixes.setdefault(place.prefix, []).append(place)
             if place.interface_id:
                 self._named.setdefault(place.interface_id, []).append(place)
-        self._lengths = sorted({prefix.prefixlen for prefix in self._prefixes})
 
     def of(self, place: Place, relay: Address) -> list[Place]:
         """Those of a subnet's own relay, itself among them if they are what Kea makes of it.
@@ -204,14 +195,7 @@ class Near:
         `relay` is its address.
         """
         named = self._named.get(place.interface_id, []) if self._family == 6 else []
-        around = [
-            one
-            for length in self._lengths
-            for one in self._prefixes.get(
-                ipaddress.ip_network((relay, length), strict=False), ()
-            )
-        ]
-        around.sort(key=lambda one: one.ident or 2**32)
+        around = self._around.of(relay)
         relayed = self._relays.get(relay, [])
         if self._family == 4:
             return [*relayed, *(one for one in around if not one.relays), *around]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from leaselab.inputs.client_kinds import Unknown
 from leaselab.inputs.kea.grammar import Node
 
 ANY: Final = "any"
@@ -19,10 +20,6 @@ Piece = Placed | Literal["any"]
 Pieces = Mapping[str, list[Piece]]
 """What a client is asked to send."""
 _MOST_DIGITS = 10
-
-
-class Unknown(Exception):  # noqa: N818  # it is no error: the value is not in the file
-    """The value that a class tests cannot be worked out."""
 
 
 def worked_out(kind: str, inner: bytes, between: bytes, number: int = 0) -> bytes:

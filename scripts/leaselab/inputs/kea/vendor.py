@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from leaselab.inputs.kea.texts import Packet, Unknown
+from leaselab.inputs.client_kinds import Unknown
+from leaselab.inputs.kea.texts import Packet
 
 _CODES = {
     ("vendor", 4): 125,

@@ -14,7 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from leaselab.catalog.plain_file import content_of, not_read, unpacking
+from leaselab.catalog.plain_file import given_content, unpacking
 from leaselab.inputs.queries.names import above, labels_of, name_of, type_of, type_word
 from leaselab.model.errors import usage_error
 
@@ -72,10 +72,7 @@ class Queries(NamedTuple):
 
 def read_queries(path: Path) -> Queries:
     """Read a file of queries; a usage error that names the line for what is none."""
-    try:
-        data = content_of(path, MOST_BYTES)
-    except OSError as error:
-        raise not_read(path, error) from error
+    data = given_content(path, MOST_BYTES)
     if data.startswith(_CAPTURES):
         raise usage_error(
             "a capture, and no file of queries",
