@@ -2,8 +2,8 @@
 
 In a case `top`, `in` and `pool` are places of the language's base, `text` is a whole file,
 `file` the name of one in tests/data/own, `+name` another beside it.  `shows: text` compares
-words of the server's file, too: those that are gone (<) and new (>); `shows: options` those of
-the role (=), `shows: kinds` more than eight kinds.
+words of the server's file, too: those that are gone (<, `it` where they are those of the row)
+and new (>); `shows: options` those of the role (=), `shows: kinds` more than eight kinds.
 
 The facts are the kinds of clients, each with how many there are, its subnet and name, and what
 it sends (`a1` is sub-option 1 of its relay), or the zones; then parts without an answer (!) and
@@ -82,7 +82,7 @@ def facts_of(case, row, places, folder):
     without = places.get("without", "").split()
     made = _read(file, without, view)
     if not isinstance(made, str):
-        return _facts(made, file, shows)
+        return _facts(made, file, shows, row)
     words = re.findall(r"--without ([\w:-]+)", made)
     refused = refusal(_without_folder(made, file))
     if not words or without:
@@ -93,7 +93,7 @@ def facts_of(case, row, places, folder):
     if isinstance(left, str):
         return f"{refused}{ROW}{refusal(_without_folder(left, file))}"
     assert sorted(left.left_out) == sorted(words)
-    return f"{refused}{ROW}{_facts(left, file, shows)}"
+    return f"{refused}{ROW}{_facts(left, file, shows, row)}"
 
 
 def _read(file, without, view):
@@ -116,7 +116,7 @@ def _without_folder(text, file):
     return text.replace(f"{folder}/", "").replace(f"{folder}: ", "")
 
 
-def _facts(made, file, shows):
+def _facts(made, file, shows, row):
     kinds = [_kind(kind) for kind in made.kinds]
     parts = ["; ".join(kinds if "kinds" in shows else _few(kinds))]
     parts += [f"of {made.clients}"] * (" more" in parts[0])
@@ -132,7 +132,7 @@ def _facts(made, file, shows):
     parts += [f"! {_brief(_without_folder(line, file))}" for line in _few(made.unserved)]
     changed = dict.fromkeys(change.partition(":")[0] for change in made.changes)
     parts += [f"~ {name}" for name in changed if name not in _USUAL]
-    parts += _words(made, file) if "text" in shows else []
+    parts += _words(made, file, row) if "text" in shows else []
     parts += [f"= {key}={value}" for key, value in made.options.items() if "options" in shows]
     return " ".join(parts)
 
@@ -183,23 +183,29 @@ def _zones(zones, file):
     )
 
 
-def _words(made, file):
+def _words(made, file, row):
     """Words of the file that are gone in the server's, and new ones."""
     files = [file] if file.is_file() else sorted(file.rglob("*.conf*"))
     own = "\n".join(each.read_text("utf-8") for each in files)
     own = re.sub(r"(?m)^\s*(#|//).*$", "", own)
     server = made.server.get("text") or json.dumps(made.server)
-    before, after = (Counter(re.findall(r'[^\s;{}",:\[\]()]+', text)) for text in (own, server))
+    texts = (own, server, row.replace("\\n", "\n"))
+    before, after, it = (Counter(re.findall(r'[^\s;{}",:\[\]()]+', text)) for text in texts)
     differing = {"<": (before - after).keys(), ">": (after - before).keys()}
     held = {
         mark: [word for word in words if word not in _WRITTEN]
         for mark, words in differing.items()
     }
+    if row and set(held["<"]) == it.keys() - _WRITTEN:
+        held["<"] = ["it"]
     return [f"{mark} {' '.join(words)}" for mark, words in held.items() if words]
 
 
 def refusal(text):
-    """Why a configuration is refused: the lines, the first words, and what to name."""
+    """Why a configuration is refused: the lines, the first words, and what to name.
+
+    What was seen is left out where it is the word to name.
+    """
     named = re.findall(r"--(?:without|view) [\w:-]+", text.partition(";")[2])
     text = re.sub(
         r"; (?:measure|have|name|bring|save|leave|write|to allow|for a) .*",
@@ -213,6 +219,8 @@ def refusal(text):
         parts = [f"! {_brief(part)}" for part in seen.split("; ")]
     else:
         parts = [f"({' '.join(seen.split()[:3])[:60]})"] if seen else []
+    if named == [f"--without {seen}"]:
+        parts = []
     of = "none" if head.startswith("the server would") else f"refused {_brief(head)}"
     return " ".join([of, *parts, *named])
 

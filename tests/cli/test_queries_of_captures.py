@@ -294,12 +294,20 @@ def test_queries_of_who_answers_others_are_left_out(capture, names, left_out, tm
     assert (said in capsys.readouterr().err) == bool(left_out)
 
 
-def test_a_capture_of_a_servers_own_queries_has_none(tmp_path, capsys):
+def test_a_capture_without_queries_or_of_a_servers_own_is_refused(tmp_path, capsys):
     capture = resolved()
     capture.frames = [capture.frames[at] for at in (0, 4)]
-    (tmp_path / "a").write_bytes(capture.pcap())
-    assert main(["queries", f"{tmp_path}/a"]) == 2
-    assert "no query in it (found 1 queries of servers, 1 answers" in capsys.readouterr().err
+    found = "(found 1 queries of servers, 1 answers"
+    for content, said in (
+        (captures.house().pcap(), "other protocols"),
+        (capture.pcap(), found),
+    ):
+        (tmp_path / "a").write_bytes(content)
+        assert main(["queries", f"{tmp_path}/a"]) == 2
+        printed = capsys.readouterr().err
+        assert "no query in it" in printed
+        assert said in printed
+    assert main(["queries", f"{tmp_path}/a", "--keep", "a..b"]) == 2
 
 
 def test_the_shape_of_names_stays_and_what_they_share(tmp_path):
@@ -364,20 +372,13 @@ def test_times_are_those_since_the_first_query_in_their_order(tmp_path, capsys):
     assert "b.pcap: its queries are earlier than those before (found 62 s" in said
 
 
-@pytest.mark.parametrize("form", ["pcap", "pcapng"])
-def test_a_capture_itself_is_no_file_of_queries(tmp_path, form):
-    (tmp_path / "dns").write_bytes(getattr(morning(), form)())
-    with pytest.raises(LeaselabError, match=r"a capture, .*leaselab queries .*/dns --times"):
-        read_queries(tmp_path / "dns")
-
-
-def test_a_capture_without_queries_is_refused(tmp_path, capsys):
-    (tmp_path / "a").write_bytes(captures.house().pcap())
-    assert main(["queries", f"{tmp_path}/a"]) == 2
-    printed = capsys.readouterr().err
-    assert "no query in it" in printed
-    assert "other protocols" in printed
-    assert main(["queries", f"{tmp_path}/a", "--keep", "a..b"]) == 2
+def test_a_capture_itself_is_no_file_of_queries(tmp_path):
+    for content in (morning().pcap(), morning().pcapng()):
+        (tmp_path / "dns").write_bytes(content)
+        with pytest.raises(
+            LeaselabError, match=r"a capture, .*leaselab queries .*/dns --times"
+        ):
+            read_queries(tmp_path / "dns")
 
 
 def test_a_file_that_is_full_has_the_first_queries(tmp_path, monkeypatch, capsys):

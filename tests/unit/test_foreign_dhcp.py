@@ -36,13 +36,8 @@ class Wire:
     """A link in a network namespace: `near`, where the program is, and `far`."""
 
     def __init__(self, pid):
-        self._enter = [
-            "nsenter",
-            f"--target={pid}",
-            "--user",
-            "--net",
-            "--preserve-credentials",
-        ]
+        entered = ("--user", "--net", "--preserve-credentials")
+        self._enter = ["nsenter", f"--target={pid}", *entered]
 
     def start(self, *argv):
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -125,10 +120,6 @@ def reply6(mac=MAC, source="fe80::7", ports=(547, 546)):
     return bytes.fromhex("333300000001") + mac + b"\x86\xdd" + header + ends + inner
 
 
-def request4(client, mac=OTHER):
-    return foreign_dhcp.frame4(mac, NOBODY, (68, 67), foreign_dhcp.discover(client, NOBODY))
-
-
 def entry(kind, message, mac, address, server_id):
     return {
         "kind": kind,
@@ -147,39 +138,46 @@ def foreign4(**given):
     return reply4(mac=OTHER, address="192.0.2.1", server="192.0.2.1", **given)
 
 
-def in_order(entries):
-    return sorted(entries, key=str)
+ADVERTISE = ("reply", "DHCPv6 ADVERTISE")
+SERVER6 = ("fe80::7", "000300010200000000ff")
+SOURCE6 = ipaddress.IPv6Address("fe80::8")
 
 
-def test_who_answers_is_named(wire):
-    with wire.answering(foreign4(), reply6()):
-        assert in_order(wire.ask("4")) == in_order(
-            [OFFER, entry("reply", "DHCPv6 ADVERTISE", MAC, "fe80::7", "000300010200000000ff")]
-        )
+def discover4(client, mac=OTHER, address=NOBODY, ports=(68, 67)):
+    message = foreign_dhcp.discover(client, address)
+    return foreign_dhcp.frame4(mac, address, ports, message)
 
 
-def test_silence_and_the_questions_of_other_hosts_of_the_bench_are_nothing(wire):
-    ours = foreign_dhcp.MARK + b"\x01\x02"
-    source = ipaddress.IPv6Address("fe80::8")
-    with wire.answering(
-        request4(ours),
-        foreign_dhcp.frame4(
-            OTHER, "198.18.0.10", (67, 67), foreign_dhcp.discover(ours, "198.18.0.10")
+OURS = foreign_dhcp.MARK + b"\x01\x02"
+
+
+@pytest.mark.parametrize(
+    ("frames", "named"),
+    [
+        ((foreign4(), reply6()), [OFFER, entry(*ADVERTISE, MAC, *SERVER6)]),
+        # Silence, and the questions of other hosts of the bench, are nothing.
+        (
+            (
+                discover4(OURS),
+                discover4(OURS, address="198.18.0.10", ports=(67, 67)),
+                foreign_dhcp.solicit_frame(OTHER, SOURCE6, OURS),
+            ),
+            [],
         ),
-        foreign_dhcp.solicit_frame(OTHER, source, ours),
-    ):
-        assert wire.ask() == []
-
-
-def test_another_users_client_is_named(wire):
-    solicit = foreign_dhcp.solicit_frame(OTHER, ipaddress.IPv6Address("fe80::8"), OTHER)
-    with wire.answering(request4(OTHER), solicit):
-        assert in_order(wire.ask("4")) == in_order(
+        (
+            (discover4(OTHER), foreign_dhcp.solicit_frame(OTHER, SOURCE6, OTHER)),
             [
                 entry("request", "DHCPDISCOVER", OTHER, NOBODY, ""),
                 entry("request", "DHCPv6 SOLICIT", OTHER, "fe80::8", ""),
-            ]
-        )
+            ],
+        ),
+    ],
+    ids=["servers", "the bench's own", "another user's clients"],
+)
+def test_who_answers_or_asks_beside_the_bench_is_named(wire, frames, named):
+    with wire.answering(*frames):
+        heard = wire.ask("4" if named else "0.4")
+    assert sorted(heard, key=str) == sorted(named, key=str)
 
 
 def test_an_interface_that_is_not_there_is_one_line(wire):
@@ -190,41 +188,39 @@ def test_an_interface_that_is_not_there_is_one_line(wire):
     assert complaint.count("\n") == 1
 
 
-def test_what_the_benchs_servers_say_is_not_reported(wire, watch):
-    wire.send(*[reply4(MAC)] * 50, *[reply6()] * 50)
-    assert watch.report() == []
+TAGGED = foreign4()[:12] + bytes.fromhex("81000007") + foreign4()[12:]
+FRAGMENT = foreign4()[:20] + b"\0\x10" + foreign4()[22:]
+NO_DHCP = foreign_dhcp.frame4(OTHER, "192.0.2.1", (53, 5353), b"no DHCP")
+BOTH = "198.18.0.10", "198.18.0.10"
 
 
 @pytest.mark.parametrize(
-    ("frame", "heard"),
+    ("frames", "heard"),
     [
-        (foreign4(), OFFER),
-        (reply4(mac=OTHER), entry("reply", "DHCPOFFER", OTHER, "198.18.0.10", "198.18.0.10")),
+        ([foreign4()] * 2, OFFER),
+        ([reply4(mac=OTHER)] * 2, entry("reply", "DHCPOFFER", OTHER, *BOTH)),
         (
-            reply4(MAC, address="192.0.2.1", kind=5),
-            entry("reply", "DHCPACK", MAC, "192.0.2.1", "198.18.0.10"),
+            [reply4(MAC, address="192.0.2.1", kind=5)] * 2,
+            entry("reply", "DHCPACK", MAC, "192.0.2.1", BOTH[1]),
         ),
-        (
-            reply6(mac=OTHER),
-            entry("reply", "DHCPv6 ADVERTISE", OTHER, "fe80::7", "000300010200000000ff"),
-        ),
-        (request4(MAC), entry("request", "DHCPDISCOVER", OTHER, NOBODY, "")),
+        ([reply6(mac=OTHER)] * 2, entry(*ADVERTISE, OTHER, *SERVER6)),
+        ([discover4(MAC)] * 2, entry("request", "DHCPDISCOVER", OTHER, NOBODY, "")),
+        ([*[reply4(MAC)] * 50, *[reply6()] * 50], None),
+        ([TAGGED, FRAGMENT, NO_DHCP, reply6(mac=OTHER, ports=(53, 5353))], None),
     ],
-    ids=["a stranger", "its address", "its hardware address", "DHCPv6", "a client"],
+    ids=[
+        "a stranger",
+        "its address",
+        "its hardware address",
+        "DHCPv6",
+        "a client",
+        "own",
+        "else",
+    ],
 )
-def test_what_others_say_is_reported_once(wire, watch, frame, heard):
-    wire.send(frame, frame)
-    assert watch.report() == [{**heard, "count": 2}]
-    assert watch.report() == []
-
-
-def test_other_packets_and_other_networks_are_nothing(wire, watch):
-    offer = foreign4()
-    tagged = offer[:12] + bytes.fromhex("81000007") + offer[12:]
-    fragment = offer[:20] + b"\0\x10" + offer[22:]
-    text = foreign_dhcp.frame4(OTHER, "192.0.2.1", (53, 5353), b"no DHCP")
-    other6 = reply6(mac=OTHER, ports=(53, 5353))
-    wire.send(tagged, fragment, text, other6)
+def test_what_others_say_is_reported_once(wire, watch, frames, heard):
+    wire.send(*frames)
+    assert watch.report() == ([{**heard, "count": 2}] if heard else [])
     assert watch.report() == []
 
 

@@ -109,8 +109,11 @@ def test_one_bad_file_takes_no_other_scenario(tmp_path, capsys, bad):
 def test_what_could_not_be_read_back_is_not_written(tmp_path, family, load):
     catalogue = catalogue_in(tmp_path)
     folder = catalogue.kept
-    usual = {"description": "x", "server": {"kind": "kea"}, "load": "own-x"}
-    like = {"generator": "leaseload", "transaction": {"name": "x", "plural": "x", "stages": []}}
-    refusals_of(catalogue.add)("own-x", usual | family, like | load)
+    usual = {"description": "x", "server": {"kind": "kea"}, "load": "own-x"} | family
+    load |= {
+        "generator": "leaseload",
+        "transaction": {"name": "x", "plural": "x", "stages": []},
+    }
+    refusals_of(catalogue.add)("own-x", usual, load)
     assert not [path for path in folder.rglob("*") if path.is_file()]
     assert catalogue.find("v4-memfile")
