@@ -1,8 +1,7 @@
-"""Known costs of a configuration: each is seen where it is and nowhere else."""
+"""Known costs of a configuration: each has a case, a place on the page, and scenarios."""
 
 import pytest
-from tests.advising import CASES, CATALOGUE, ROOT, facts_of, having
-from tests.cases import cases_of, checked
+from tests.advising import CATALOGUE, ROOT, having
 
 from leaselab.inputs.advice import Given, advise
 from leaselab.inputs.commented_json import read_commented_json
@@ -10,12 +9,6 @@ from leaselab.inputs.configuration import Configuration, addresses, inside
 from leaselab.inputs.known_costs import known_costs
 
 COSTS = {cost.name: cost for cost in known_costs()["kea"].costs}
-
-
-@pytest.mark.parametrize("case", cases_of(CASES), ids=lambda case: case.clause)
-def test_a_configuration_has_the_costs_that_its_case_says(tmp_path, case):
-    made, wanted = checked(case, facts_of, tmp_path)
-    assert made == wanted
 
 
 def test_each_cost_has_a_case_and_its_place_on_the_page():

@@ -5,15 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.formula import (
-    SCENARIO,
-    STAGE,
-    Flood,
-    Zones,
-    archived,
-    formula_bench,
-    formula_point,
-)
+from tests.formula import SCENARIO, STAGE, Flood, Zones, archived, formula_bench, formula_point
 
 from leaselab.analysis.comparison.curve import curves_of
 from leaselab.analysis.comparison.verdict import compare

@@ -64,11 +64,7 @@ CATALOGUE = {
     "network-alone": {"kea_subnets_in_network": 10},
     "no-hooks": {"kea_hooks": []},
     "hooks": {"kea_hooks": HOOKS},
-    "debug": {
-        "kea_log_severity": "DEBUG",
-        "kea_log_debug_level": 99,
-        "kea_log_sink": "syslog",
-    },
+    "debug": {"kea_log_severity": "DEBUG", "kea_log_debug_level": 99, "kea_log_sink": "syslog"},
     "stdout": {"kea_log_severity": "NONE", "kea_log_sink": "stdout"},
     "reclaimed": {
         "kea_lease_lifetime_s": 5,

@@ -28,10 +28,7 @@ BEGIN = {"mysql": "SET autocommit = 0;", "postgresql": "\\set AUTOCOMMIT off"}
 CASES = [(suite, kind) for suite in ("bookworm", "trixie") for kind in CLIENTS]
 """Before Kea 2.3 an IPv6 address was text in MySQL."""
 FILLED = {4: "house", 6: "isp6"}
-COUNTED = {
-    4: "SELECT SUM(leases) FROM lease4_stat;",
-    6: "SELECT SUM(leases) FROM lease6_stat;",
-}
+COUNTED = {4: "SELECT SUM(leases) FROM lease4_stat;", 6: "SELECT SUM(leases) FROM lease6_stat;"}
 COMPARED = {
     4: ("address", "hwaddr", "client_id", "valid_lifetime", "subnet_id", "state"),
     6: (
@@ -134,11 +131,7 @@ def test_keas_own_tool_finds_the_leases_that_were_written(database, family, tmp_
     own = read_served(FILES / f"{FILLED[family]}.conf", leases=dump)
     lines = tmp_path / "filled.csv"
     lines.write_text("".join(f"{line}\n" for line in own.filling.lines), encoding="ascii")
-    config = {
-        "family": family,
-        "filled_file": str(lines),
-        "database": database.settings,
-    }
+    config = {"family": family, "filled_file": str(lines), "database": database.settings}
     with contract_module("kea", "kea_contract.filled") as filled:
         database.sql(filled.sql(config))
         written = database.dumped(family)

@@ -10,11 +10,7 @@ from tests.rooted import LOADS, Rooted, cabled, offered
 
 from leaselab.inputs.user_configuration import read_served
 
-FILES = {
-    "own4": "school",
-    "own6": "dnsmasq6.conf",
-    "stateless6": "dnsmasq-stateless.conf",
-}
+FILES = {"own4": "school", "own6": "dnsmasq6.conf", "stateless6": "dnsmasq-stateless.conf"}
 """Configurations by the variants that run them."""
 PACKAGES = ["dnsmasq-base", "dbus-daemon", "dbus-bin"]
 TEMPLATES = {"dnsmasq-own.conf.j2": "config_file", "bus.conf.j2": "bus_config_file"}

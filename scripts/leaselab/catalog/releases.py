@@ -38,7 +38,7 @@ class Releases(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     server: str
     """Name for people."""
-    packages: tuple[str, ...]
+    packages: tuple[str, ...] = ()
     """Packages of a distribution of which one has the server."""
     suites: Mapping[str, str] = {}
     """The release that its package has in a suite, without what updates may raise."""
@@ -68,18 +68,17 @@ class Release(NamedTuple):
 
 
 @cache
-def releases_of(kind: str) -> Releases | None:
-    """What the role of a server declares; None for a role that declares nothing."""
+def releases_of(kind: str) -> Releases:
+    """What the role of a server declares, which may be nothing."""
     path = ROLES / kind / "vars" / "releases.yml"
     if not path.exists():
-        return None
+        return Releases(server=kind)
     return build(Releases, read_yaml(path)[f"{kind}_releases"], f"role {kind}: releases")
 
 
 def needs_of(kind: str, words: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """What a server's releases say of words: with the place of each, as `bounds` takes them."""
-    declared = releases_of(kind)
-    said = declared.by_word() if declared else {}
+    said = releases_of(kind).by_word()
     return [(*said[word], f"{word} ({at})") for word, at in words.items() if word in said]
 
 
@@ -102,9 +101,7 @@ def bounds(
 
     Of each word: the first release, the first without it (empty for none), and a reason.
     """
-    declared = releases_of(kind)
-    server = declared.server if declared else kind
-    since, until, said, options = "", "", "", {}
+    server, since, until, said, options = releases_of(kind).server, "", "", "", {}
     for first, gone, reason in needs:
         if first and _newest(first) > _newest(since):
             said = f"{server} {', '.join(first.split())} or newer: {reason}"
@@ -151,8 +148,7 @@ def tagged(described: str) -> Release | None:
 
 def of_source(kind: str, files: Path) -> Release | None:
     """The release that the files of a commit, a tar, say they are."""
-    declared = releases_of(kind)
-    patterns = declared.source if declared else {}
+    patterns = releases_of(kind).source
     with tarfile.open(files) as archive:
         for entry in archive:
             if entry.name not in patterns or not entry.isfile():
@@ -175,8 +171,7 @@ def _on_the_way(release: str, *, is_out: bool) -> Release:
 
 def of_suite(kind: str, suite: str) -> Release | None:
     """The release of the package in a suite, which an update may raise."""
-    declared = releases_of(kind)
-    release = declared.suites.get(suite) if declared else None
+    release = releases_of(kind).suites.get(suite)
     if release is None:
         return None
     return Release(f"{release} of {suite}", numbers(release), (*numbers(release), _ANY))

@@ -89,7 +89,7 @@ class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Forms of values: a tree of patterns of keys, of lists, and of `configuration.FORMS`."""
     replaced: Mapping[str, Mapping[str, Mapping[str, Any]]] = {}
     """Keywords that stand for others: what each of their values means in these."""
-    releases: Releases | None = None
+    releases: Releases = Releases(server="")
     """Which releases have which keywords, or ends of paths such as ``].classes``."""
     opaque: tuple[str, ...] = ()
     """Keywords below which all keys are free."""
@@ -106,7 +106,7 @@ class KnownCosts(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         With its place come the first release that has it, and the first that has it no more;
         empty for all before and after.
         """
-        said = self.releases.by_word() if self.releases else {}
+        said = self.releases.by_word()
         ends = [word for word in said if word.startswith("].")]
         for match in configuration.keywords(self.opaque):
             word = match.path.rpartition(".")[2]

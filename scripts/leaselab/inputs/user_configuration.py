@@ -25,6 +25,7 @@ from leaselab.inputs.configuration import servers
 from leaselab.inputs.known_costs import kinds_of_objects, known_costs
 from leaselab.inputs.lab_form import with_others
 from leaselab.inputs.leases import Leases
+from leaselab.inputs.queries.file import about
 from leaselab.inputs.queries.load import OF_DATA
 from leaselab.inputs.queries.of_zones import queries_of
 from leaselab.inputs.queries.zones import Zone, keep_zones, zone_of
@@ -282,12 +283,7 @@ def _of_zones(own: Served, folder: Path, like: Mapping[str, Any]) -> tuple[str, 
         "size": sum(zone.records for zone in [*zones, *beside]),
         "zone_files": files,
         "query_file": query_file,
-        "queries_file": {
-            "sha256": query_file,
-            "queries": len(lines),
-            "distinct": len(lines),
-            "escaped": sum("\\" in line for line in lines),
-        },
+        "queries_file": about(lines, query_file),
     }
 
 

@@ -9,7 +9,7 @@ import codecs
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
@@ -49,11 +49,6 @@ class Queries(NamedTuple):
         return len(set(self.lines))
 
     @property
-    def escaped(self) -> int:
-        r"""How many have a name with ``\DDD`` in it."""
-        return sum("\\" in line for line in self.lines)
-
-    @property
     def text(self) -> bytes:
         """The queries as a file."""
         return "".join(f"{line}\n" for line in self.lines).encode("ascii")
@@ -68,6 +63,16 @@ class Queries(NamedTuple):
     def length_s(self) -> float:
         """From the first query until another would begin them again: a mean distance more."""
         return (self.times[-1] - self.times[0]) * len(self.times) / (len(self.times) - 1)
+
+
+def about(lines: Sequence[str], sha256: str) -> dict[str, str | int]:
+    r"""What a load says of queries: hash, how many, different ones, those with ``\DDD``."""
+    return {
+        "sha256": sha256,
+        "queries": len(lines),
+        "distinct": len(set(lines)),
+        "escaped": sum("\\" in line for line in lines),
+    }
 
 
 def read_queries(path: Path) -> Queries:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.kept_scenarios import Made, keep_bytes
 from leaselab.catalog.roles import ROLES, options_of
-from leaselab.inputs.queries.file import Queries, check_inside
+from leaselab.inputs.queries.file import Queries, about, check_inside
 from leaselab.inputs.queries.zones import Zone, keep_zones, kept_zones
 from leaselab.model.errors import usage_error
 from leaselab.model.scenario import Scenario
@@ -65,12 +65,7 @@ def with_queries(
         "names": asked.order,
         "queries": count,
         "query_file": keep_bytes(folder, text, "lines"),
-        "queries_file": {
-            "sha256": queries.sha256,
-            "queries": len(queries.lines),
-            "distinct": queries.distinct,
-            "escaped": queries.escaped,
-        },
+        "queries_file": about(queries.lines, queries.sha256),
         **({"edns_bytes": asked.edns_bytes} if asked.edns_bytes else {}),
         **({"dnssec_ok": True} if asked.dnssec_ok else {}),
         **({"arrivals": RECORDED} if asked.scale else {}),
