@@ -201,13 +201,13 @@ def test_a_resolver_that_asks_from_another_address_is_one(
     assert (said in capsys.readouterr().err) == bool(left_out)
 
 
-def without_answers(client, onward):
+def without_answers(client, onward, target=AUTHORITY):
     """Clients ask a resolver, which asks others from its own address; nobody answers."""
     capture = Capture()
     for number in range(3):
         at, name = DAY + number, f"{'abc'[number]}.test"
         capture.ask(at, query(name), client, RESOLVER)
-        capture.ask(at + 0.1, query(name, flags=onward), RESOLVER, AUTHORITY)
+        capture.ask(at + 0.1, query(name, flags=onward), RESOLVER, target)
     return capture
 
 
@@ -234,6 +234,7 @@ def at_authority(servers, askers=20):
     [
         (without_answers(CLIENT, 0), (3, 3), ""),
         (without_answers(CLIENT, 0x100), (3, 3), ""),
+        (without_answers(CLIENT, 0x100, CLIENT), (6, 0), ""),  # it asks who asked it
         (over_tls(12), (0, 12), ""),
         (over_tls(2), (2, 0), "  2 ask for no recursion"),
         (at_authority(13), (260, 0), "  260 ask for no recursion"),
@@ -297,10 +298,10 @@ def test_queries_of_who_answers_others_are_left_out(capture, names, left_out, tm
 def test_a_capture_without_queries_or_of_a_servers_own_is_refused(tmp_path, capsys):
     capture = resolved()
     capture.frames = [capture.frames[at] for at in (0, 4)]
-    found = "(found 1 queries of servers, 1 answers"
+    servers = "(found 1 queries of servers, 1 answers"
     for content, said in (
         (captures.house().pcap(), "other protocols"),
-        (capture.pcap(), found),
+        (capture.pcap(), servers),
     ):
         (tmp_path / "a").write_bytes(content)
         assert main(["queries", f"{tmp_path}/a"]) == 2

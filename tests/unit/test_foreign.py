@@ -62,7 +62,7 @@ def test_a_second_place_is_the_benchs_own_where_it_has_a_device(made):
 
 
 @pytest.mark.parametrize(
-    ("follower", "match", "found"),
+    ("follower", "match", "printed"),
     [
         (FakeFollower(None, ended="not found"), "provision the bench again", "not found"),
         (FakeFollower(None), "provision the bench again", "nothing within 20 s"),
@@ -72,11 +72,11 @@ def test_a_second_place_is_the_benchs_own_where_it_has_a_device(made):
         ),
     ],
 )
-def test_a_watch_that_does_not_answer_as_this_release_is_a_broken_lab(follower, match, found):
+def test_a_watch_that_does_not_answer_as_this_release_is_a_broken_lab(follower, match, printed):
     with pytest.raises(LeaselabError, match=match) as caught:
         RemoteWatch(follower, "gen").foreign()
     assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "gen")
-    assert caught.value.found.startswith(found)
+    assert caught.value.found.startswith(printed)
 
 
 def test_a_server_without_its_test_interface_is_a_broken_lab():

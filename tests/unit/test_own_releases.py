@@ -82,10 +82,10 @@ SUITES = {
 def each(of):
     """A row for each that does not take a file, and that does."""
     return [
-        (name, one, is_taken)
+        (name, release, is_taken)
         for name, both in of.items()
         for is_taken, every in enumerate(both)
-        for one in every.split()
+        for release in every.split()
     ]
 
 
