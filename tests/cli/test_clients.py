@@ -332,6 +332,7 @@ def test_clients_without_a_duid_are_known_by_their_addresses_behind_relays(tmp_p
         ([n / 30 for n in range(30)], 30),  # a second
         ([20 + n for n in range(31)], 1),  # the end of a minute and the start of the next
         ([n / 10 for n in range(1300)], 10),
+        ([*(20 + n / 2 for n in range(80)), *range(60, 90)], 2),  # more at its begin
         ([39, *(n for n in range(41, 72))], 1),  # few before a minute's end are no peak
     ],
 )
