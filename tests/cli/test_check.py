@@ -35,33 +35,30 @@ def results(tmp_path, monkeypatch):
     return tmp_path / "results"
 
 
-ROWS = [
-    {
-        "host": "sut",
-        "check": "clock",
-        "level": "ok",
-        "found": "+0.001 s from this machine's",
-        "wanted": "",
-        "todo": "",
-        "text": "sut: clock: ok: +0.001 s from this machine's",
-    },
-    {
-        "host": "gen",
-        "check": "test interface",
-        "level": "error",
-        "found": "eth1 carries the default route",
-        "wanted": "an interface for test traffic alone",
-        "todo": "give the test network an interface of its own: a server under test must"
-        " answer nobody else",
-        "text": "gen: test interface: error: eth1 carries the default route; wanted an"
-        " interface for test traffic alone; give the test network an interface of its own",
-    },
-]
+OK = {
+    "host": "sut",
+    "check": "clock",
+    "level": "ok",
+    "found": "+0.001 s",
+    "wanted": "",
+    "todo": "",
+}
+BAD = {
+    "host": "gen",
+    "check": "test interface",
+    "level": "error",
+    "found": "eth1 carries the default route",
+    "wanted": "an interface for test traffic alone",
+    "todo": "give the test network an interface of its own: a server under test must answer"
+    " nobody else",
+    "text": "gen: test interface: error: eth1 carries the default route",
+}
+ROWS = [{**OK, "text": "sut: clock: ok: +0.001 s"}, BAD]
 FAULTY = {"bench": "rack1", "ok": False, "errors": 1, "warnings": 0, "findings": ROWS}
 FINE = {"bench": "rack1", "ok": True, "errors": 0, "warnings": 2, "findings": ROWS[:1]}
 TABLE = """\
 sut
- ok       clock           +0.001 s from this machine's
+ ok       clock           +0.001 s
 gen
  error    test interface  eth1 carries the default route
                           wanted: an interface for test traffic alone
@@ -112,59 +109,36 @@ def playbook(monkeypatch):
 
 
 def test_a_pipe_gets_a_line_a_finding_and_the_verdict(capsys, playbook):
-    assert call(capsys) == (
-        0,
-        "sut: clock: ok: +0.001 s from this machine's\n"
-        "bench rack1: ready (0 errors, 2 warnings)\n",
-        "asking the hosts\n",
-    )
-    assert playbook.called == (
-        "check",
-        ROOT / "inventory" / "docker",
-        {"lab_check_fail": False, "lab_check_scenario": ""},
-    )
-
-
-def test_an_error_ends_it_with_a_broken_lab(capsys, playbook):
+    ready = "sut: clock: ok: +0.001 s\nbench rack1: ready (0 errors, 2 warnings)\n"
+    assert call(capsys) == (0, ready, "asking the hosts\n")
+    given = {"lab_check_fail": False, "lab_check_scenario": ""}
+    assert playbook.called == ("check", ROOT / "inventory" / "docker", given)
     playbook.result = FAULTY
     code, out, _ = call(capsys)
     assert code == 4
-    assert out.splitlines()[-2:] == [
-        ROWS[1]["text"],
-        "bench rack1: NOT ready (1 error, 0 warnings)",
-    ]
+    assert out.splitlines()[-2:] == [BAD["text"], TABLE.splitlines()[-1]]
 
 
 @pytest.mark.parametrize(("result", "first"), [(FINE, ""), (FAULTY, "gen: test interface")])
-@pytest.mark.usefixtures("capsys")
-def test_what_a_whole_check_found_is_noted_for_the_table_of_benches(
-    playbook, results, result, first
+def test_a_whole_check_is_noted_for_the_table_of_benches_and_json_is_one_document(
+    capsys, playbook, results, result, first
 ):
     playbook.result = result
     main(["lab", "check", "--scenario", "v4-memfile"])
     assert read_note(results, "docker", CHECK) is None, "not all of it was judged"
-    main(["lab", "check"])
+    capsys.readouterr()
+    got, out, _ = call(capsys, "--json")
+    assert (got, json.loads(out)) == (4 if first else 0, result)
     note = read_note(results, "docker", CHECK)
     assert (note["ok"], note["first"]) == (first == "", first)
 
 
-@pytest.mark.parametrize(("result", "code"), [(FINE, 0), (FAULTY, 4)])
-def test_json_is_one_document_and_nothing_else(capsys, playbook, result, code):
-    playbook.result = result
-    got, out, _ = call(capsys, "--json")
-    assert got == code
-    assert json.loads(out) == result
-
-
 def test_a_terminal_gets_a_table_that_fits_80_columns(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("TERM", "dumb")
+    for name, value in (("COLUMNS", "80"), ("NO_COLOR", "1"), ("TERM", "dumb")):
+        monkeypatch.setenv(name, value)
     stream = Terminal()
     print_findings(FAULTY, stream)
-    lines = stream.getvalue().splitlines()
-    assert all(len(line) <= 80 for line in lines)
-    assert "".join(f"{line.rstrip()}\n" for line in lines) == TABLE
+    assert [line.rstrip() for line in stream.getvalue().splitlines()] == TABLE.splitlines()
 
 
 def test_one_scenario_is_handed_on_and_an_unknown_one_refused_before_any_host(capsys, playbook):
@@ -173,73 +147,76 @@ def test_one_scenario_is_handed_on_and_an_unknown_one_refused_before_any_host(ca
     playbook.called = None
     code, out, err = call(capsys, "--scenario", "v4-memfil")
     assert (code, out, playbook.called) == (2, "", None)
-    assert err == (
-        "leaselab: scenarios: unknown scenario 'v4-memfil'; "
-        "did you mean 'v4-memfile', 'v6-memfile' or 'v4-memfile-mt'? "
-        "`leaselab list --scenarios` has all\n"
-    )
+    assert "unknown scenario 'v4-memfil'; did you mean 'v4-memfile'" in err
 
 
-def test_an_inventory_without_a_generator_is_refused_before_any_host(
-    capsys, playbook, tmp_path
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ("dhcp_server: {hosts: {sut: {}}}\n", "no host in group dhcp_generator"),
+        (
+            "dhcp_server: {hosts: {a: {}, b: {}}}\ndhcp_generator: {hosts: {gen: {}}}\n",
+            "group dhcp_server needs exactly one host",
+        ),
+    ],
+)
+def test_an_inventory_that_is_no_bench_is_refused_before_any_host(
+    capsys, playbook, tmp_path, groups, said
 ):
     rack = tmp_path / "rack.yml"
-    rack.write_text("dhcp_server: {hosts: {sut: {}}}\n", encoding="utf-8")
+    rack.write_text(groups, encoding="utf-8")
     code, out, err = call(capsys, "-i", str(rack))
     assert (code, out, playbook.called) == (2, "", None)
-    assert "no host in group dhcp_generator" in err
+    assert said in err
 
 
-def test_two_servers_are_refused_before_any_host(capsys, playbook, tmp_path):
-    rack = tmp_path / "rack.yml"
-    rack.write_text(
-        "dhcp_server: {hosts: {a: {}, b: {}}}\ndhcp_generator: {hosts: {gen: {}}}\n",
-        encoding="utf-8",
-    )
-    code, _, err = call(capsys, "-i", str(rack))
-    assert (code, playbook.called) == (2, None)
-    assert "group dhcp_server needs exactly one host" in err
+@pytest.fixture
+def judge(capsys, monkeypatch):
+    """Judge a reading on stdin by an option; exit code, document and stderr."""
 
-
-class TestJudge:
-    """What ansible/check.yml calls."""
-
-    @pytest.fixture
-    def contacts(self, monkeypatch):
-        reported = {name: Contact() for name in HOSTS}
-        monkeypatch.setattr(check, "contact_all", lambda _: reported)
-        return reported
-
-    def judge(self, capsys, monkeypatch, text):
+    def judge(option, reading):
+        text = reading if isinstance(reading, str) else json.dumps(reading)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        return call(capsys, "--judge", "-", "--json")
+        code, out, err = call(capsys, option, "-", "--json")
+        return code, json.loads(out) if out else None, err
 
-    def test_what_was_recorded_is_ready(self, capsys, monkeypatch, contacts):
-        assert set(contacts) == set(HOSTS)
-        code, out, err = self.judge(capsys, monkeypatch, RECORDED)
-        assert (code, err) == (0, "")
-        result = json.loads(out)
-        assert (result["bench"], result["ok"], result["warnings"]) == ("docker", True, 6)
+    return judge
 
-    def test_a_host_that_does_not_answer_makes_it_not_ready(
-        self, capsys, monkeypatch, contacts
-    ):
-        error = lab_broken("cannot be reached", where=HOSTS[1], todo="look")
-        contacts[HOSTS[1]] = Contact(error=error)
-        code, out, _ = self.judge(capsys, monkeypatch, RECORDED)
-        assert code == 4
-        (row,) = [row for row in json.loads(out)["findings"] if row["level"] == "error"]
-        assert row["text"] == (
-            "leaselab-partner: ssh: error: cannot be reached (root@127.0.0.1:22042);"
-            " wanted a connection; look"
-        )
 
-    @pytest.mark.parametrize("text", ["", "{}", "[]", "7", '{"hosts": {}}'])
-    def test_anything_else_is_a_usage_error(self, capsys, monkeypatch, contacts, text):
-        assert contacts
-        code, out, err = self.judge(capsys, monkeypatch, text)
-        assert (code, out) == (2, "")
-        assert "leaselab: -: not" in err
+@pytest.fixture
+def contacts(monkeypatch):
+    reported = {name: Contact() for name in HOSTS}
+    monkeypatch.setattr(check, "contact_all", lambda _: reported)
+    return reported
+
+
+def test_what_ansible_recorded_is_judged_and_a_host_that_does_not_answer_is_not_ready(
+    judge, contacts
+):
+    code, result, err = judge("--judge", RECORDED)
+    assert (code, err) == (0, "")
+    assert (result["bench"], result["ok"], result["warnings"]) == ("docker", True, 6)
+    error = lab_broken("cannot be reached", where=HOSTS[1], todo="look")
+    contacts[HOSTS[1]] = Contact(error=error)
+    code, result, _ = judge("--judge", RECORDED)
+    assert code == 4
+    (row,) = [row for row in result["findings"] if row["level"] == "error"]
+    assert (row["host"], row["check"]) == (HOSTS[1], "ssh")
+    assert "cannot be reached (root@127.0.0.1:22042)" in row["text"]
+
+
+@pytest.mark.usefixtures("contacts")
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        *(("--judge", text) for text in ("", "{}", "[]", "7", '{"hosts": {}}')),
+        *(("--networks", text) for text in ("", "{}", '{"bench": "a", "hosts": {"b": {}}}')),
+    ],
+)
+def test_anything_else_is_a_usage_error(judge, option, text):
+    code, result, err = judge(option, text)
+    assert (code, result) == (2, None)
+    assert "leaselab: -: not" in err
 
 
 class TestNetworks:
@@ -265,26 +242,18 @@ class TestNetworks:
         hosts = filters.lab_check_networks([*hostvars], hostvars, False, HOSTS[2:3], 1000)
         return {"bench": "rack1", "hosts": hosts, "subnets": ["10.0.0.0/8"]}
 
-    def judge(self, capsys, monkeypatch, reading):
-        monkeypatch.setattr(
-            "sys.stdin", io.TextIOWrapper(io.BytesIO(json.dumps(reading).encode()))
-        )
-        code, out, err = call(capsys, "--networks", "-", "--json")
-        assert err == ""
-        return code, json.loads(out)
-
-    def test_what_was_recorded_leads_to_nobody_else(self, capsys, monkeypatch, reading):
-        code, result = self.judge(capsys, monkeypatch, reading)
-        assert (code, result["bench"], result["ok"]) == (0, "rack1", True)
+    def test_what_was_recorded_leads_to_nobody_else(self, judge, reading):
+        code, result, err = judge("--networks", reading)
+        assert (code, err, result["bench"], result["ok"]) == (0, "", "rack1", True)
         assert {row["host"] for row in result["findings"]} == {*HOSTS[:3]}
         assert {row["check"] for row in result["findings"]} == {
             *("test interface", "link", "relay address")
         }
 
-    def test_half_of_the_internet_over_it_is_a_broken_lab(self, capsys, monkeypatch, reading):
+    def test_half_of_the_internet_over_it_is_a_broken_lab(self, judge, reading):
         route = {"destination": "128.0.0.0/1", "interface": "eth1"}
         reading["hosts"][HOSTS[1]]["probe"]["routes"].append(route)
-        code, result = self.judge(capsys, monkeypatch, reading)
+        code, result, _ = judge("--networks", reading)
         assert code == 4
         (row,) = [row for row in result["findings"] if row["level"] == "error"]
         assert row["text"].startswith(
@@ -292,42 +261,24 @@ class TestNetworks:
         )
 
     @pytest.mark.parametrize(
-        ("change", "what"),
+        ("route", "what"),
         [
-            (
-                lambda probe: probe["routes"].append(
-                    {"destination": "198.18.0.0/25", "interface": "eth0"}
-                ),
-                "overlaps route 198.18.0.0/25 over eth0; wanted no other way",
-            ),
-            (
-                lambda probe: probe["links"]["eth1"].update(state="down"),
-                "link: error: eth1 down",
-            ),
-            (
-                lambda probe: probe["routes"].append(
-                    {"destination": "10.1.0.0/16", "interface": "eth0"}
-                ),
-                "10.0.0.0/8 of the scenario overlaps route 10.1.0.0/16 over eth0",
-            ),
+            ("198.18.0.0/25", "overlaps route 198.18.0.0/25 over eth0; wanted no other way"),
+            ("10.1.0.0/16", "10.0.0.0/8 of the scenario overlaps route 10.1.0.0/16 over eth0"),
+            ("", "link: error: eth1 down"),
         ],
     )
-    def test_what_a_check_calls_not_ready_is_not_measured_on(
-        self, capsys, monkeypatch, reading, change, what
-    ):
-        change(reading["hosts"][HOSTS[2]]["probe"])
-        code, result = self.judge(capsys, monkeypatch, reading)
+    def test_what_a_check_calls_not_ready_is_not_measured_on(self, judge, reading, route, what):
+        probe = reading["hosts"][HOSTS[2]]["probe"]
+        if route:
+            probe["routes"].append({"destination": route, "interface": "eth0"})
+        else:
+            probe["links"]["eth1"].update(state="down")
+        code, result, _ = judge("--networks", reading)
         assert code == 4
         (row,) = [row for row in result["findings"] if row["level"] == "error"]
         assert row["text"].startswith(f"{HOSTS[2]}: ")
         assert what in row["text"]
-
-    @pytest.mark.parametrize("text", ["", "{}", '{"bench": "a", "hosts": {"b": {}}}'])
-    def test_anything_else_is_a_usage_error(self, capsys, monkeypatch, text):
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        code, out, err = call(capsys, "--networks", "-", "--json")
-        assert (code, out) == (2, "")
-        assert "leaselab: -: not" in err
 
     def test_only_a_check_leaves_a_host_out_that_cannot_be_read_yet(self):
         probe = {"tools": {"ip": False}, "addresses": [], "routes": [], "links": {}}

@@ -4,20 +4,24 @@ import json
 from functools import partial
 
 import pytest
+from tests.bench_document import DOCUMENT
 from tests.here import LISTING, Here, request
 from tests.inventories import parsed
 
 from leaselab.archive.bench_notes import RECOVERY, STATUS, read_note, write_note
+from leaselab.archive.store import Store
 from leaselab.catalog.checkout import checkout_root
 from leaselab.cli import check, hold, lab
 from leaselab.cli.main import main
 from leaselab.lab.bench import benches, lease
 from leaselab.lab.bench.lease import command_file, write_hold
 from leaselab.lab.bench.lock import Hold, ask, new_hold, status
+from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.lab.hosts import boot
 from leaselab.model.bench import HostAccess
 from leaselab.model.errors import IN_USE, lab_broken
 from leaselab.run import preparation, recovery, workshop
+from leaselab.run.experiment import begin
 from leaselab.run.recovery import Switched
 
 GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
@@ -75,148 +79,143 @@ def taken(bench, token="theirs"):  # noqa: S107  # made up
         ask(generator, "acquire", {**request("ana@laptop"), "token": token})
 
 
+def hold_here(bench):
+    """Have this checkout hold the bench."""
+    held = new_hold("a build", 600)
+    write_hold(checkout_root(), "rack1", held)
+    with bench(GENERATOR) as generator:
+        ask(generator, "acquire", held)
+
+
+def said_after(capsys, *words, code=0):
+    """What a command says, which ends so."""
+    assert main([*words]) == code
+    return "".join(capsys.readouterr())
+
+
 class TestCommand:
     def test_it_says_what_was_done_and_how_long_the_boot_took(self, bench, capsys):
-        assert main(["lab", "power", "cycle", "sut"]) == 0
-        assert capsys.readouterr().out == "sut: on, was on; it answers by SSH, 42 s later\n"
+        said = said_after(capsys, "lab", "power", "cycle", "sut")
+        assert said == "sut: on, was on; it answers by SSH, 42 s later\n"
         assert bench.holders == ("power cycle of sut",), "nobody may begin meanwhile"
         assert bench.holder() is None
 
     @pytest.mark.parametrize(("verb", "state"), [("off", "off"), ("status", "on")])
     def test_nothing_is_waited_for_after_off_and_status(self, bench, capsys, verb, state):
         bench.stays_dead = True
-        assert main(["lab", "power", verb, "sut", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out) == {
-            "bench": "rack1",
-            "host": "sut",
-            "before": "on",
-            "power": state,
-            "answered_after_s": None,
-        }
+        document = json.loads(said_after(capsys, "lab", "power", verb, "sut", "--json"))
+        expected = {"bench": "rack1", "host": "sut", "before": "on", "power": state}
+        assert document == {**expected, "answered_after_s": None}
 
     @pytest.mark.parametrize("host", ["sut", "gen"])
     def test_a_bench_that_is_held_is_refused_unless_it_is_forced(self, bench, capsys, host):
         taken(bench)
-        assert main(["lab", "power", "cycle", host]) == IN_USE
-        assert "the bench is in use (found ana@laptop, a test" in capsys.readouterr().err
+        said = said_after(capsys, "lab", "power", "cycle", host, code=IN_USE)
+        assert "the bench is in use (found ana@laptop, a test" in said
         assert bench.switched == ()
         assert main(["lab", "power", "status", host]) == 0
         assert main(["lab", "power", "cycle", host, "--force"]) == 0
         assert bench.switched == ((host, "status"), (host, "cycle"))
 
     def test_who_holds_the_bench_may_switch_it_and_holds_it_on(self, bench):
-        held = new_hold("a build", 600)
-        write_hold(checkout_root(), "rack1", held)
-        with bench(GENERATOR) as generator:
-            ask(generator, "acquire", held)
+        hold_here(bench)
         assert main(["lab", "power", "cycle", "sut"]) == 0
         assert main(["lab", "power", "cycle", "gen"]) == 0
         assert bench.holder() == "a build"
 
     def test_a_dead_generator_may_be_switched_itself_and_no_other_host(self, bench, capsys):
         bench.dead = {"gen"}
-        assert main(["lab", "power", "cycle", "sut"]) == 4
-        said = capsys.readouterr().err
+        said = said_after(capsys, "lab", "power", "cycle", "sut", code=4)
         assert "gen: it does not answer, so the holder of the bench is unknown" in said
-        assert "repeat it with --force" in said
         assert bench.switched == ()
-        assert main(["lab", "power", "cycle", "gen"]) == 0
-        assert "the bench lock is not checked" in capsys.readouterr().err
+        said = said_after(capsys, "lab", "power", "cycle", "gen")
+        assert "the bench lock is not checked" in said
         assert bench.switched == (("gen", "cycle"),)
-
-    def test_a_generator_that_was_last_seen_in_maintenance_is_left_alone(
-        self, bench, capsys, tmp_path
-    ):
-        bench.dead = {"gen"}
-        note = {"state": "maintenance", "detail": "ana@laptop: new card"}
-        write_note(tmp_path / "results", "rack1", STATUS, note)
-        assert main(["lab", "power", "on", "gen"]) == 4
-        assert "last seen in maintenance: ana@laptop: new card" in capsys.readouterr().err
-        assert bench.switched == ()
 
     @pytest.mark.usefixtures("bench")
     def test_a_host_that_nothing_switches_and_one_that_is_none_are_reported(self, capsys):
-        assert main(["lab", "power", "on", "bld"]) == 2
-        said = capsys.readouterr().err
-        assert (
-            "host bld: this host has no power switch (found no variable leaselab_power" in said
-        )
-        assert "set leaselab_power there, as docs/reference/power.md shows" in said
-        assert main(["lab", "power", "on", "sot"]) == 2
-        assert "did you mean 'sut'?" in capsys.readouterr().err
+        said = said_after(capsys, "lab", "power", "on", "bld", code=2)
+        assert "host bld: this host has no power switch" in said
+        assert "'sut'?" in said_after(capsys, "lab", "power", "on", "sot", code=2)
 
     def test_a_host_that_does_not_come_back_is_a_broken_lab(self, bench, capsys):
         bench.dead, bench.stays_dead = {"sut"}, True
-        assert main(["lab", "power", "on", "sut"]) == 4
-        assert "sut: it does not answer by SSH within 600 s" in capsys.readouterr().err
+        said = said_after(capsys, "lab", "power", "on", "sut", code=4)
+        assert "sut: it does not answer by SSH within 600 s" in said
         assert bench.holder() is None
 
 
+@pytest.fixture
+def playbooks(bench, monkeypatch):
+    """What is played finds every host alive, or says which is not.
+
+    `provision` also proves `run` and `rerun`, which prepare a bench by the same function.
+    """
+
+    def play(*_):
+        if bench.dead:
+            raise lab_broken("cannot be reached", where=min(bench.dead))
+        raise KeyboardInterrupt
+
+    def look(_):
+        errors = [{"level": "error", "text": f"{host}: ssh"} for host in bench.dead]
+        return {"findings": errors}
+
+    monkeypatch.setattr(preparation, "play", play)
+    monkeypatch.setattr(preparation, "played_hash", lambda *_: "0")
+    monkeypatch.setattr(hold, "inspect", look)
+    monkeypatch.setattr(preparation, "install_lock", lambda _: None)
+
+
+@pytest.mark.parametrize("command", ["lab power on gen", "step provision"])
+@pytest.mark.usefixtures("playbooks")
+def test_a_generator_that_was_last_seen_in_maintenance_is_left_alone(
+    bench, capsys, tmp_path, command
+):
+    bench.dead = {"gen"}
+    note = {"state": "maintenance", "detail": "ana@laptop: new card"}
+    write_note(tmp_path / "results", "rack1", STATUS, note)
+    said = said_after(capsys, *command.split(), code=4)
+    assert "last seen in maintenance: ana@laptop: new card" in said
+    assert bench.switched == ()
+
+
+@pytest.mark.usefixtures("playbooks")
 class TestRecovery:
-    @pytest.fixture(autouse=True)
-    def _playbooks(self, bench, monkeypatch):
-        """What is played finds every host alive, or says which is not.
-
-        `provision` also proves `run` and `rerun`, which prepare a bench by the same function.
-        """
-
-        def play(*_):
-            if bench.dead:
-                raise lab_broken("cannot be reached", where=min(bench.dead))
-            raise KeyboardInterrupt
-
-        def look(_):
-            errors = [{"level": "error", "text": f"{host}: ssh"} for host in bench.dead]
-            return {"findings": errors}
-
-        monkeypatch.setattr(preparation, "play", play)
-        monkeypatch.setattr(preparation, "played_hash", lambda *_: "0")
-        monkeypatch.setattr(hold, "inspect", look)
-        monkeypatch.setattr(preparation, "install_lock", lambda _: None)
-
-    @pytest.mark.parametrize("dead", [{"sut"}, {"gen"}, {"sut", "gen"}])
+    @pytest.mark.parametrize(
+        ("dead", "holders"),
+        [
+            ({"sut"}, ("step provision",)),
+            ({"gen"}, (None,)),
+            ({"sut", "gen"}, (None, "step provision")),
+        ],
+    )
     def test_dead_hosts_are_cycled_once_before_anything_is_played(
-        self, bench, capsys, dead, tmp_path
+        self, bench, capsys, dead, holders
     ):
+        """The generator first, as it knows who has the bench, which is nobody's meanwhile."""
         bench.dead = set(dead)
-        assert main(["step", "provision"]) == 130
-        assert sorted(bench.switched) == [(name, "cycle") for name in sorted(dead)]
-        said = capsys.readouterr().err
+        said = said_after(capsys, "step", "provision", code=130)
+        assert bench.switched == tuple((name, "cycle") for name in sorted(dead))
+        assert bench.holders == holders
+        assert bench.holder() is None
         for name in dead:
             assert f"leaselab: {name} does not answer: its power is cycled\n" in said
             assert f"leaselab: {name} answers again, 42 s later\n" in said
-        note = read_note(tmp_path / "results", "rack1", RECOVERY)
+        note = read_note(bench.folder.parent / "results", "rack1", RECOVERY)
         assert set(note["boot_s"]) <= {"server", "generator"}
 
-    def test_the_bench_is_nobody_elses_meanwhile(self, bench):
-        bench.dead = {"sut"}
-        assert main(["step", "provision"]) == 130
-        assert bench.holders == ("step provision",)
-        assert bench.holder() is None
-
-    def test_the_generator_comes_first_as_it_knows_who_has_the_bench(self, bench):
-        bench.dead = {"sut", "gen"}
-        main(["step", "provision"])
-        assert bench.switched[0] == ("gen", "cycle")
-        assert bench.holders == (None, "step provision")
-
-    def test_a_bench_that_is_taken_is_recovered_too(self, bench):
-        bench.dead = {"sut"}
-        assert main(["lab", "take"]) == 0
-        assert bench.switched == (("sut", "cycle"),)
-        assert bench.holder() == "lab take"
-
-    def test_what_was_held_is_released_once_its_host_is_recovered(self, bench, monkeypatch):
-        held = new_hold("a build", 600)
-        write_hold(checkout_root(), "rack1", held)
-        with bench(GENERATOR) as generator:
-            ask(generator, "acquire", held)
-
+    @pytest.mark.parametrize("held", [False, True])
+    def test_a_bench_that_is_taken_is_recovered_too_and_what_was_held_is_released(
+        self, bench, monkeypatch, held
+    ):
         def stop(_):
             if bench.dead:
                 raise lab_broken("cannot be reached", where="sut")
 
         monkeypatch.setattr(hold, "stop_leftovers", stop)
+        if held:
+            hold_here(bench)
         bench.dead = {"sut"}
         assert main(["lab", "take"]) == 0
         assert bench.switched == (("sut", "cycle"),)
@@ -227,15 +226,15 @@ class TestRecovery:
         taken(bench)
         bench.dead = {"sut"}
         for command in (["step", "provision"], ["lab", "take"]):
-            assert main(command) == IN_USE
-            assert "the bench is in use (found ana@laptop" in capsys.readouterr().err
+            said = said_after(capsys, *command, code=IN_USE)
+            assert "the bench is in use (found ana@laptop" in said
         assert bench.switched == ()
 
     def test_where_no_host_answers_it_may_be_the_way_there(self, bench, capsys):
         """A sweep may go on behind a broken network."""
         bench.dead = {"sut", "gen", "bld"}
-        assert main(["step", "provision"]) == 4
-        assert "no host was power-cycled: no host answers" in capsys.readouterr().err
+        said = said_after(capsys, "step", "provision", code=4)
+        assert "no host was power-cycled: no host answers" in said
         assert bench.switched == ()
 
     def test_a_lab_of_this_machine_that_is_down_is_brought_up_and_not_cycled(
@@ -243,14 +242,13 @@ class TestRecovery:
     ):
         hostvars["sut"]["leaselab_lab"] = "vm"
         bench.dead = {"sut", "gen", "bld"}
-        assert main(["step", "provision"]) == 4
-        assert "no host was power-cycled" not in capsys.readouterr().err
+        said = said_after(capsys, "step", "provision", code=4)
+        assert "no host was power-cycled" not in said
         assert bench.switched == ()
 
     def test_a_host_without_a_switch_is_for_the_playbooks_to_name(self, bench, capsys):
         bench.dead = {"bld"}
-        assert main(["step", "provision"]) == 4
-        assert "bld: cannot be reached" in capsys.readouterr().err
+        assert "bld: cannot be reached" in said_after(capsys, "step", "provision", code=4)
         assert bench.switched == ()
 
     def test_a_dead_generator_without_a_switch_keeps_all_from_being_switched(
@@ -258,31 +256,20 @@ class TestRecovery:
     ):
         hostvars["gen"].clear()
         bench.dead = {"sut", "gen"}
-        assert main(["step", "provision"]) == 4
-        assert "gen keeps the bench lock, does not answer" in capsys.readouterr().err
-        assert bench.switched == ()
-
-    def test_a_keeper_at_work_on_the_generator_is_not_given_power(
-        self, bench, capsys, tmp_path
-    ):
-        bench.dead = {"gen"}
-        note = {"state": "maintenance", "detail": "ana@laptop: new card"}
-        write_note(tmp_path / "results", "rack1", STATUS, note)
-        assert main(["step", "provision"]) == 4
-        assert "last seen in maintenance: ana@laptop: new card" in capsys.readouterr().err
+        said = said_after(capsys, "step", "provision", code=4)
+        assert "gen keeps the bench lock, does not answer" in said
         assert bench.switched == ()
 
     def test_one_that_does_not_come_back_is_cycled_once(self, bench, capsys):
         bench.dead, bench.stays_dead = {"sut"}, True
-        assert main(["step", "provision"]) == 4
-        assert "sut: it does not answer by SSH" in capsys.readouterr().err
+        said = said_after(capsys, "step", "provision", code=4)
+        assert "sut: it does not answer by SSH" in said
         assert bench.switched == (("sut", "cycle"),)
         assert bench.holder() is None
 
     def test_a_bench_that_is_well_is_asked_and_nothing_is_said(self, bench, capsys):
-        assert main(["step", "provision"]) == 130
+        assert "answer" not in said_after(capsys, "step", "provision", code=130)
         assert bench.switched == ()
-        assert "answer" not in capsys.readouterr().err
 
     @pytest.mark.parametrize("recovers", [True, False])
     def test_a_check_only_looks_unless_it_is_to_recover(
@@ -300,26 +287,16 @@ class TestRecovery:
         assert seen == [set() if recovers else {"sut"}]
         bench.dead = {"sut"}
         taken(bench)
-        capsys.readouterr()
-        assert main(["lab", "check", "--recover"]) == 0
-        assert "of the recovery: gen: the bench is in use" in capsys.readouterr().err
+        said = said_after(capsys, "lab", "check", "--recover")
+        assert "of the recovery: gen: the bench is in use" in said
         assert seen[-1] == {"sut"}
-
-    @pytest.mark.usefixtures("bench")
-    def test_what_asks_no_host_recovers_none(self):
-        assert main(["lab", "check", "--recover", "--judge", "-"]) == 2
+        assert main(["lab", "check", "--recover", "--judge", "-"]) == 2, "that asks no host"
 
 
 class TestResume:
     @pytest.fixture
     def sweep(self, bench, monkeypatch, tmp_path):
         """An unfinished sweep of the bench; what goes on with it notes who is dead."""
-        from tests.bench_document import DOCUMENT  # noqa: PLC0415
-
-        from leaselab.archive.store import Store  # noqa: PLC0415
-        from leaselab.lab.deploy.bench_file import parse_bench  # noqa: PLC0415
-        from leaselab.run.experiment import begin  # noqa: PLC0415
-
         (tmp_path / "inventory").mkdir()
         (tmp_path / "inventory" / "rack1.yml").touch()
         document = {**DOCUMENT, "name": "rack1", "inventory": "inventory/rack1.yml"}

@@ -31,7 +31,14 @@ from leaselab.lab.bench.lock import ask, new_hold
 from leaselab.lab.deploy import deployment
 from leaselab.lab.deploy.playbook import PlaybookStats
 from leaselab.model.bench import HostAccess
-from leaselab.model.errors import IN_USE, LeaselabError, lab_broken, server_broken, usage_error
+from leaselab.model.errors import (
+    IN_USE,
+    LeaselabError,
+    Outcome,
+    lab_broken,
+    server_broken,
+    usage_error,
+)
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.run import preparation, variants
@@ -157,8 +164,19 @@ def bench(playbooks):
         yield bench
 
 
-def scenario_of(name):
-    return Catalogue(checkout_root()).find(name)
+@pytest.fixture
+def deploy(playbooks, bench):
+    """Deploy a scenario on the bench; what is deployed, and what `deploy` and `tune` got."""
+
+    def deploy(name, key="", **options):
+        playbooks.given.clear()
+        scenario = Catalogue(checkout_root()).find(name)
+        options = {"full": False, "generator_build": key, **options}
+        made = variants.deploy(scenario, bench, MaxRate(rounds=5), **options)
+        assert {there.procedure.rounds for there in made} == {5}
+        return made, dict(playbooks.given)
+
+    return deploy
 
 
 @pytest.fixture
@@ -180,14 +198,6 @@ def built(playbooks, repository):
     log = folder.parent / f"{source.tree}.log.gz"
     log.write_bytes(gzip.compress(b"the whole log"))
     return source
-
-
-def the_result(ids, results):
-    """The one result that was archived, by the file that says which."""
-    store = Store(results)
-    (row,) = store.index.rows()
-    assert ids.read_text(encoding="utf-8") == f"{row['id']}\n"
-    return store.load(row["id"])
 
 
 @pytest.mark.parametrize(
@@ -253,126 +263,91 @@ def test_a_lab_that_is_down_is_brought_up_before_it_is_locked(playbooks, monkeyp
     assert playbooks.given["lab_up"]["docker_lab_take_over"] is True
 
 
-@pytest.mark.usefixtures("playbooks")
-def test_provisioning_reports_the_environment(capsys):
-    assert main(["step", "provision", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"bench": "rack1", "environment": "7-abc"}
+def test_provisioning_reports_the_environment_and_is_not_done_twice(playbooks, capsys):
+    for options, played in (([], True), ([], False), (["--full"], True)):
+        playbooks.given.clear()
+        assert main(["step", "provision", "--json", *options]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert document == {"bench": "rack1", "environment": "7-abc"}
+        assert set(playbooks.given) == ({"generator", "provision"} if played else set())
 
 
 def test_building_prints_the_key_and_nothing_else(playbooks, repository, capsys):
     assert main(["step", "build", "v4-memfile", "--repo", str(repository)]) == 0
     assert capsys.readouterr().out == f"{KEY}\n"
     source = playbooks.given["build"]["leaselab_source"]
-    assert source["commit"]["subject"] == "Break it"
-    assert source["server"] == "kea"
+    assert (source["commit"]["subject"], source["server"]) == ("Break it", "kea")
 
 
 @pytest.mark.parametrize("stage", ["build", "deploy"])
-def test_a_commit_that_cannot_be_served_is_a_result_with_its_environment(
-    playbooks, repository, built, stage, capsys
+@pytest.mark.parametrize("fault", [server_broken("does not serve"), lab_broken("no route")])
+def test_a_commit_that_cannot_be_served_is_a_result_and_a_broken_lab_is_none(
+    playbooks, repository, built, stage, fault
 ):
     folder = repository.parent
     ids = folder / "ids"
-    playbooks.faults[stage] = server_broken("does not serve", where="sut")
+    playbooks.faults[stage] = fault
     main(["step", "provision"])
     options = {"build": ["--repo", str(repository)], "deploy": ["--build", KEY]}[stage]
-    arguments = [
-        "step",
-        stage,
-        "v4-memfile",
-        *options,
-        "--id-file",
-        str(ids),
-        "--set",
-        "rounds=5",
-    ]
-    assert main(arguments) == 5
-    assert capsys.readouterr().err.splitlines()[-1] == "leaselab: sut: does not serve"
-    record = the_result(ids, folder / "results")
-    assert record.outcome == "build-failed"
-    assert record.server.commit == built.hash
-    assert record.bench.environment == "7-abc"
-    assert record.procedure.rounds == 5
-    log = list((folder / "results").glob("*/*/*/build.log.gz"))
-    assert len(log) == (1 if stage == "build" else 0)
-
-
-@pytest.mark.parametrize("stage", ["build", "deploy"])
-def test_a_broken_lab_is_no_result(playbooks, repository, stage, tmp_path):
-    playbooks.faults[stage] = lab_broken("no route", where="sut")
-    options = ["--repo", str(repository)] if stage == "build" else []
-    assert (
-        main(["step", stage, "v4-memfile", *options, "--id-file", str(tmp_path / "ids")]) == 4
-    )
-    assert not (tmp_path / "ids").exists()
-    assert Store(tmp_path / "results").index.rows() == []
+    words = ["step", stage, "v4-memfile", *options, "--id-file", str(ids), "--set", "rounds=5"]
+    assert main(words) == fault.code
+    rows = Store(folder / "results").index.rows()
+    assert ids.exists() == bool(rows) == (fault.outcome is Outcome.BUILD)
+    if rows:
+        assert ids.read_text(encoding="utf-8") == f"{rows[0]['id']}\n"
+        record = Store(folder / "results").load("last")
+        assert (record.outcome, record.server.commit) == ("build-failed", built.hash)
+        assert (record.bench.environment, record.procedure.rounds) == ("7-abc", 5)
+        log = list((folder / "results").glob("*/*/*/build.log.gz"))
+        assert len(log) == (stage == "build")
 
 
 def test_packages_that_do_not_serve_are_no_result_of_a_commit(playbooks, tmp_path):
     playbooks.faults["deploy"] = server_broken("does not serve", where="sut")
     assert main(["step", "deploy", "v4-memfile"]) == 5
     assert Store(tmp_path / "results").index.rows() == []
-
-
-@pytest.mark.usefixtures("playbooks")
-def test_a_build_that_is_not_there_is_refused(capsys):
     assert main(["step", "deploy", "v4-memfile", "--build", "feedbeef"]) == 2
-    assert "no such build (found 'feedbeef'" in capsys.readouterr().err
 
 
-def test_a_build_is_deployed_by_its_key(playbooks, built):
+def test_a_build_is_deployed_by_its_key_and_leaves_hosts_prepared(playbooks, built):
+    assert built.subject == "Break it"
+    main(["step", "provision"])
+    playbooks.faults["tune"] = lab_broken("no route", where="sut")
     assert main(["step", "deploy", "v4-memfile", "--build", KEY]) == 0
     assert playbooks.given["deploy"]["leaselab_build"] == KEY
-    assert built.subject == "Break it"
+    playbooks.given.clear()
+    assert main(["step", "provision"]) == 0
+    assert playbooks.given == {}
+    assert main(["step", "tune", "v4-memfile"]) == 4
+    assert main(["step", "provision"]) == 0
+    assert "provision" in playbooks.given
 
 
-def test_tuning_writes_what_a_sweep_is_given(playbooks, tmp_path, capsys):
+def test_tuning_writes_what_a_sweep_is_given_or_nothing(playbooks, tmp_path, capsys):
+    """A file of an earlier tuning outlasts a build in a pipeline's workspace."""
     path = tmp_path / "ci" / "bench.json"
     assert main(["step", "tune", "v4-memfile", "--set", "rounds=3", "-o", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}\n"
     procedure = json.loads(path.read_text(encoding="utf-8"))["procedure"]
     assert procedure_of(procedure) == MaxRate(rounds=3)
     assert "leaselab_build" not in playbooks.given["tune"]
-
-
-def test_each_bench_has_files_of_its_own(playbooks):
-    """Commands on several benches of a checkout run at the same time."""
-    assert main(["step", "tune", "v4-memfile"]) == 0
-    path = Path(playbooks.given["tune"]["bench_file_path"])
-    assert path.parent == playbooks.checkout / ".leaselab" / "benches" / "rack1"
-
-
-def test_tuning_that_fails_leaves_nothing_to_measure_by(playbooks, tmp_path):
-    """It outlasts a build in a pipeline's workspace, as it is not published."""
-    path = tmp_path / "bench.json"
-    path.write_text("of an earlier build", encoding="utf-8")
+    # Commands on several benches of a checkout run at the same time.
+    made = Path(playbooks.given["tune"]["bench_file_path"])
+    assert made.parent == playbooks.checkout / ".leaselab" / "benches" / "rack1"
     playbooks.faults["tune"] = lab_broken("no route", where="sut")
     assert main(["step", "tune", "v4-memfile", "-o", str(path)]) == 4
     assert not path.exists()
 
 
-@pytest.mark.usefixtures("playbooks")
 @pytest.mark.parametrize("stage", ["build", "deploy", "tune"])
 def test_what_cannot_be_measured_is_refused_before_anything_is_touched(
     stage, playbooks, repository
 ):
     options = ["--repo", str(repository)] if stage == "build" else []
-    assert (
-        main(["step", stage, "v4-memfile", *options, "--set", "rounds=1", "--set", "trim=1"])
-        == 2
-    )
+    sets = ["--set", "rounds=1", "--set", "trim=1"]
+    assert main(["step", stage, "v4-memfile", *options, *sets]) == 2
     assert main(["step", stage, "v4-nosuch", *options]) == 2
     assert playbooks.given == {}
-
-
-def test_hosts_that_are_as_they_were_are_not_prepared_again(playbooks, capsys):
-    assert main(["step", "provision"]) == 0
-    playbooks.given.clear()
-    assert main(["step", "provision"]) == 0
-    assert playbooks.given == {}
-    assert "the hosts are prepared as they were" in capsys.readouterr().err
-    assert main(["step", "provision", "--full"]) == 0
-    assert set(playbooks.given) == {"generator", "provision"}
 
 
 def test_a_build_of_the_generator_that_is_waited_for_says_how_it_ended(
@@ -399,13 +374,12 @@ def test_a_lab_of_this_machine_is_brought_up_again_where_its_inventory_changed(
     """Also while it is held: what `lab take` brought up was another lab."""
     write_hold(playbooks.checkout, "rack1", new_hold("a build", 600))
     playbooks.variables["leaselab_lab"] = "docker"
-    assert main(["step", "provision"]) == 0
-    playbooks.given.clear()
-    assert main(["step", "provision"]) == 0
-    assert playbooks.given == {}
-    monkeypatch.setattr(preparation, "played_hash", lambda *_: "another")
-    assert main(["step", "provision"]) == 0
-    assert set(playbooks.given) == {"lab_up", "generator", "provision"}
+    for played in (True, False, True):
+        playbooks.given.clear()
+        assert main(["step", "provision"]) == 0
+        assert ("lab_up" in playbooks.given) == ("provision" in playbooks.given) == played
+        if not played:
+            monkeypatch.setattr(preparation, "played_hash", lambda *_: "another")
 
 
 @pytest.mark.parametrize("changed", [{"sut": "1", "gen": "0"}, {"sut": "0"}])
@@ -417,160 +391,101 @@ def test_a_host_that_is_another_one_now_is_prepared_again(playbooks, changed):
     assert set(playbooks.given) == {"generator", "provision"}
 
 
-def test_deploying_leaves_hosts_prepared_and_one_that_fails_does_not(playbooks, built):
-    assert built.subject == "Break it"
-    main(["step", "provision"])
-    playbooks.faults["tune"] = lab_broken("no route", where="sut")
-    assert main(["step", "deploy", "v4-memfile", "--build", KEY]) == 0
-    playbooks.given.clear()
-    assert main(["step", "provision"]) == 0
-    assert playbooks.given == {}
-    assert main(["step", "tune", "v4-memfile"]) == 4
-    assert main(["step", "provision"]) == 0
-    assert "provision" in playbooks.given
+def test_what_is_deployed_is_not_deployed_again(playbooks, deploy, bench):
+    """Another scenario is, the same one after the server failed, and one that made room.
 
-
-def test_what_is_deployed_is_not_deployed_again_for_other_sweep_parameters(playbooks, bench):
-    """Another scenario is, and so is the same one after the server failed."""
-
-    def deploy(scenario, **parameters):
-        playbooks.given.clear()
-        [deployed] = variants.deploy(
-            scenario_of(scenario), bench, MaxRate(**parameters), full=False
-        )
-        return sorted(playbooks.given), deployed
-
-    assert deploy("v4-memfile")[0] == ["deploy", "tune"]
-    played, deployed = deploy("v4-memfile", rounds=5)
-    assert played == []
-    assert deployed.procedure.rounds == 5
-    assert deploy("v6-memfile")[0] == ["deploy", "tune"]
-    assert deploy("v4-memfile")[0] == [], "it lies beside the other one"
+    As in a long search for a slow commit, which comes back to one of its first.
+    """
+    assert [*deploy("v4-memfile")[1]] == ["deploy", "tune"]
+    assert not deploy("v4-memfile")[1]
+    assert deploy("v6-memfile")[1]
+    assert not deploy("v4-memfile")[1], "it lies beside the other one"
     deployment.distrust_deployment(checkout_root(), bench.inventory.bench)
-    assert deploy("v6-memfile")[0] == ["deploy", "tune"]
-    assert deploy("v6-memfile")[0] == []
+    assert deploy("v6-memfile")[1]
+    assert not deploy("v6-memfile")[1]
+    assert deploy("v4-memfile")[1]
+    playbooks.there.remove("v4-memfile")
+    assert deploy("v4-memfile-mt")[1]
+    assert not deploy("v6-memfile")[1]
+    assert deploy("v4-memfile")[1]
 
 
-def test_a_build_is_deployed_at_both_places_in_one_play(playbooks, bench):
+def test_a_build_is_deployed_at_both_places_in_one_play(playbooks, deploy):
     """Only where nothing of it lies already, and what lies there does not make room for it."""
 
-    def deploy(scenario, places=variants.PLACES, keep=()):
-        playbooks.given.clear()
-        result = variants.deploy(
-            scenario_of(scenario),
-            bench,
-            MaxRate(rounds=5),
-            full=False,
-            places=places,
-            keep=keep,
-        )
-        given = playbooks.given.get("deploy", {})
-        assert {record.procedure.rounds for record in result} == {5}
-        return (
-            [item.server.variant for item in result],
-            given.get("leaselab_places"),
-            given.get("leaselab_keep"),
-        )
+    def at(scenario, places=variants.PLACES, keep=()):
+        made, given = deploy(scenario, places=places, keep=keep)
+        asked = [given.get("deploy", {}).get(f"leaselab_{name}") for name in ("places", "keep")]
+        return [item.server.variant for item in made], *asked
 
-    both = ["v4-memfile", "v4-memfile-at2"]
-    assert deploy("v4-memfile", keep=["other"]) == (both, [1, 2], ["other"])
-    assert deploy("v4-memfile") == (both, None, None)
-    assert deploy("v4-memfile", places=(1,)) == (both[:1], None, None)
-    assert deploy("v6-memfile", places=(1,)) == (["v6-memfile"], [1], [])
-    assert deploy("v6-memfile") == (["v6-memfile", "v6-memfile-at2"], [2], ["v6-memfile"])
-    assert deploy("v4-memfile") == (both, None, None)
+    both, other = ["v4-memfile", "v4-memfile-at2"], ["v6-memfile", "v6-memfile-at2"]
+    assert at("v4-memfile", keep=["other"]) == (both, [1, 2], ["other"])
+    assert at("v4-memfile") == (both, None, None)
+    assert at("v4-memfile", places=(1,)) == (both[:1], None, None)
+    assert at("v6-memfile", places=(1,)) == (other[:1], [1], [])
+    assert at("v6-memfile") == (other, [2], other[:1])
+    assert at("v4-memfile") == (both, None, None)
     playbooks.there.remove("v4-memfile")
-    deploy("v4-memfile-mt")
-    assert deploy("v4-memfile") == (both, [1], ["v4-memfile-at2"])
+    at("v4-memfile-mt")
+    assert at("v4-memfile") == (both, [1], both[1:])
 
 
-def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(playbooks, bench):
-
-    def deploy():
-        playbooks.given.clear()
-        return variants.deploy(
-            scenario_of("v4-memfile"), bench, MaxRate(), full=False, places=variants.PLACES
-        )
-
-    both = deploy()
-    assert len(both) == 2
+def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(
+    playbooks, deploy, bench
+):
+    assert len(deploy("v4-memfile", places=variants.PLACES)[0]) == 2
     deployment.distrust_deployment(checkout_root(), bench.inventory.bench)
     playbooks.company = False
-    (alone,) = deploy()
-    assert playbooks.given["deploy"]["leaselab_places"] == [1, 2]
-    assert deploy() == [alone]
-    assert not playbooks.given
+    alone, given = deploy("v4-memfile", places=variants.PLACES)
+    assert (len(alone), given["deploy"]["leaselab_places"]) == (1, [1, 2])
+    assert deploy("v4-memfile", places=variants.PLACES) == (alone, {})
 
 
-def test_a_host_keeps_one_build_of_a_generator(playbooks, bench):
+def test_a_host_keeps_one_build_of_a_generator(deploy):
     """Whatever was deployed with another one is deployed again; what has none still stands."""
 
-    def deploy(scenario, key=""):
-        playbooks.given.clear()
-        variants.deploy(
-            scenario_of(scenario), bench, MaxRate(), generator_build=key, full=False
-        )
-        return playbooks.given.get("deploy", {}).get("leaselab_generator_build", "none")
+    def played(scenario, key=""):
+        given = deploy(scenario, key)[1]
+        return given.get("deploy", {}).get("leaselab_generator_build", "") if given else None
 
-    assert deploy("v4-memfile") == "none"
-    assert deploy("v6-memfile", "a") == "a"
-    assert deploy("v4-memfile", "a") == "a"
-    assert deploy("v6-memfile", "a") == "none", "it lies there still"
-    assert deploy("v6-memfile", "b") == "b"
-    assert deploy("v6-memfile", "a") == "a"
-    assert deploy("v4-memfile") == "none"
-    assert not playbooks.given, "that has no build"
+    assert played("v4-memfile") == ""
+    assert played("v6-memfile", "a") == "a"
+    assert played("v4-memfile", "a") == "a"
+    assert played("v6-memfile", "a") is None, "it lies there still"
+    assert played("v6-memfile", "b") == "b"
+    assert played("v6-memfile", "a") == "a"
+    assert played("v4-memfile") is None, "that has no build"
 
 
-def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(playbooks, bench):
+def test_what_a_scenario_sets_on_hosts_holds_until_the_next_one_is_deployed(
+    playbooks, deploy, bench
+):
     """What lies there was tuned with other settings, so none of it still stands."""
     first, other = (
         f"v4-hardware-smt-off-governor-{name}" for name in ("powersave", "schedutil")
     )
-
-    def deploy(scenario):
-        playbooks.given.clear()
-        variants.deploy(scenario_of(scenario), bench, MaxRate(), full=False)
-        return sorted(playbooks.given)
-
-    assert deploy("v4-memfile") == ["deploy", "tune"]
-    assert deploy(first) == ["deploy", "tune"]
-    assert deploy(first) == []
-    assert deploy(other) == ["deploy", "tune"]
-    assert deploy("v4-memfile") == ["deploy", "tune"]
-    assert deploy("v6-memfile") == ["deploy", "tune"]
-    assert deploy("v4-memfile") == []
-    assert deploy(first) == ["deploy", "tune"]
+    order = (
+        *(("v4-memfile", True), (first, True), (first, False), (other, True)),
+        *(("v4-memfile", True), ("v6-memfile", True), ("v4-memfile", False), (first, True)),
+    )
+    assert [bool(deploy(name)[1]) for name, _ in order] == [played for _, played in order]
     playbooks.given.clear()
     variants.give_back(bench)
     assert set(playbooks.given) == {"retune"}
-    assert deploy("v4-memfile") == ["deploy", "tune"]
-    assert deploy("v4-memfile") == []
-    variants.tune(scenario_of(first), bench, MaxRate())
+    assert deploy("v4-memfile")[1]
+    assert not deploy("v4-memfile")[1]
+    scenario = Catalogue(playbooks.checkout).find(first)
+    variants.tune(scenario, bench, MaxRate())
     record = deployment.read_deployment(checkout_root(), bench.inventory.bench)
-    assert record.settings == Catalogue(playbooks.checkout).find(first).hosts
+    assert record.settings == scenario.hosts
 
 
-def test_a_variant_that_has_made_room_for_others_is_deployed_again(playbooks, bench):
-    """As in a long search for a slow commit, which comes back to one of its first."""
-    for scenario in ("v4-memfile", "v6-memfile"):
-        variants.deploy(scenario_of(scenario), bench, MaxRate(), full=False)
-    playbooks.there.remove("v4-memfile")
-    variants.deploy(scenario_of("v4-memfile-mt"), bench, MaxRate(), full=False)
-    for scenario, played in (("v6-memfile", []), ("v4-memfile", ["deploy", "tune"])):
-        playbooks.given.clear()
-        variants.deploy(scenario_of(scenario), bench, MaxRate(), full=False)
-        assert sorted(playbooks.given) == played
-
-
-def test_a_scenario_that_hosts_refuse_leaves_what_lies_there_deployed(playbooks, bench):
+def test_a_scenario_that_hosts_refuse_leaves_what_lies_there_deployed(playbooks, deploy):
     """A run of many points that are refused does not prepare the hosts again for each."""
-    variants.deploy(scenario_of("v4-memfile"), bench, MaxRate(), full=False)
-    for fault, played in ((usage_error("no governor"), []), (lab_broken("gone"), ["deploy"])):
+    deploy("v4-memfile")
+    for fault, played in ((usage_error("no governor"), False), (lab_broken("gone"), True)):
         playbooks.faults["deploy"] = fault
         with pytest.raises(LeaselabError):
-            variants.deploy(scenario_of("v6-memfile"), bench, MaxRate(), full=False)
+            deploy("v6-memfile")
         playbooks.faults.clear()
-        playbooks.given.clear()
-        variants.deploy(scenario_of("v4-memfile"), bench, MaxRate(), full=False)
-        assert list(playbooks.given)[:1] == played
+        assert bool(deploy("v4-memfile")[1]) == played
