@@ -19,13 +19,6 @@ def hashes(place):
     return made
 
 
-@pytest.fixture
-def tagged(lab, place, hashes):
-    """A lab, and a repository with commits and the tag v1."""
-    assert hashes
-    return lab, place
-
-
 def measure(place, *arguments, scenarios=("v4-memfile",)):
     return main(["run", *scenarios, "--repo", str(place), "--set", "rounds=3", *arguments])
 
@@ -65,17 +58,14 @@ def test_the_anchor_is_measured_in_every_session_and_what_stands_beside_it_is_no
 
 def test_a_result_without_this_anchor_is_measured_again_beside_it(lab, place, hashes):
     measure(place, "--commits", hashes[2])
+    lab.forget()
     measure(place, "--commits", hashes[2], "--anchor", "package")
+    assert lab.measured == ["v4-memfile", hashes[2]]
+    record = of_commit(lab, hashes[2])[-1]
+    assert lab.store.load(record.experiment.anchor).server.commit is None
     lab.forget()
     measure(place, "--commits", hashes[2], "--anchor", "v1")
     assert lab.measured == [hashes[0], hashes[2]]
-
-
-def test_the_packaged_server_can_be_the_anchor(lab, place, hashes):
-    assert measure(place, "--commit", "main", "--anchor", "package") == 0
-    assert lab.measured == ["v4-memfile", hashes[3]]
-    (record,) = of_commit(lab, hashes[3])
-    assert lab.store.load(record.experiment.anchor).server.commit is None
 
 
 def test_each_scenario_has_an_experiment_and_an_anchor_of_its_own(lab, place, hashes, capsys):
@@ -87,11 +77,9 @@ def test_each_scenario_has_an_experiment_and_an_anchor_of_its_own(lab, place, ha
     }
     assert sorted(sessions.values()) == scenarios
     assert capsys.readouterr().out.count('"commit"') == 2
-
-
-def test_the_anchor_among_the_commits_is_measured_once(lab, place, hashes):
+    lab.forget()
     measure(place, "--commits", f"{hashes[0]},{hashes[1]}", "--anchor", "v1")
-    assert lab.measured == [hashes[0], hashes[1]]
+    assert lab.measured == [hashes[0], hashes[1]], "the anchor among them is measured once"
 
 
 @pytest.mark.parametrize(
@@ -102,26 +90,15 @@ def test_the_anchor_among_the_commits_is_measured_once(lab, place, hashes):
         (["--commit", "main", "--anchor", "v9"], "v9"),
     ],
 )
-def test_an_anchor_that_cannot_be_one_is_refused(tagged, capsys, arguments, words):
-    lab, place = tagged
+@pytest.mark.usefixtures("hashes")
+def test_an_anchor_that_cannot_be_one_is_refused(lab, place, capsys, arguments, words):
     assert measure(place, *arguments) == 2
     assert words in capsys.readouterr().err
     assert lab.prepared == []
 
 
-def test_what_an_interrupted_session_had_left_goes_on_with_its_anchor(lab, place, hashes):
-    lab.faults[hashes[1], 2] = KeyboardInterrupt()
-    assert measure(place, "--commits", hashes[1], "--anchor", "v1") == 130
-    lab.faults.clear()
-    lab.forget()
-    assert measure(place, "--commits", hashes[1], "--anchor", "v1") == 0
-    assert (hashes[1], 1) not in lab.rounds
-    (record,) = of_commit(lab, hashes[1])
-    assert lab.store.load(record.experiment.anchor).source.hash == hashes[0]
-
-
-@pytest.mark.parametrize("earlier", [[], ["--anchor", "main"]])
-def test_what_is_unfinished_beside_another_anchor_or_none_is_measured_again(
+@pytest.mark.parametrize("earlier", [["--anchor", "v1"], [], ["--anchor", "main"]])
+def test_what_is_unfinished_goes_on_unless_it_is_beside_another_anchor_or_none(
     lab, place, hashes, earlier
 ):
     lab.faults[hashes[1], 2] = KeyboardInterrupt()
@@ -130,9 +107,11 @@ def test_what_is_unfinished_beside_another_anchor_or_none_is_measured_again(
     lab.faults.clear()
     lab.forget()
     assert measure(place, "--commits", hashes[1], "--anchor", "v1") == 0
+    goes_on = "v1" in earlier
+    assert ((hashes[1], 1) in lab.rounds) != goes_on
     (record,) = of_commit(lab, hashes[1])
     assert lab.store.load(record.experiment.anchor).source.hash == hashes[0]
-    assert {item.id for item in lab.store.running()} == left
+    assert {item.id for item in lab.store.running()} == (set() if goes_on else left)
 
 
 def test_ratios_to_the_anchor_are_what_a_history_is_made_of(lab, place, hashes):

@@ -73,40 +73,32 @@ def family(checkout, old, new):
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        "run",
-        "step deploy",
-        "list",
-        "list --table",
-        "list --scenarios",
-        "review",
-        "export --csv -",
-        "capacity --clients 1 --lease-s 60",
-    ],
+COMMANDS = ("run", "step deploy", "list --scenarios")
+OF_RESULTS = (
+    "list",
+    "list --table",
+    "review",
+    "export --csv -",
+    "capacity --clients 1 --lease-s 9",
 )
-@pytest.mark.parametrize("name", ["v4-memfil", "x4-memfile*"])
+
+
+@pytest.mark.parametrize("words", [*COMMANDS, *OF_RESULTS])
 def test_an_unknown_scenario_names_the_nearest_three_but_a_pattern_none(
-    refused, tmp_path, words, name
+    refused, tmp_path, words
 ):
     folder = tmp_path / "archive"
     archive_result(folder)
-    results = (
-        ()
-        if words in ("run", "step deploy", "list --scenarios")
-        else ("--results", str(folder))
+    results = ("--results", str(folder)) if words in OF_RESULTS else ()
+    line = refused(*words.split(), "x4-memfile*", *results)
+    assert (
+        line
+        == "scenarios: no scenario matches 'x4-memfile*'; `leaselab list --scenarios` has all"
     )
-    line = refused(*words.split(), name, *results)
-    if "*" in name:
-        no_match = f"scenarios: no scenario matches '{name}'; "
-        assert line == f"{no_match}`leaselab list --scenarios` has all"
-        return
-    assert line.startswith(f"scenarios: unknown scenario '{name}'; did you mean ")
-    assert "'v4-memfile'" in line
-    assert "'v6-memfile'" in line
+    line = refused(*words.split(), "v4-memfil", *results)
+    assert line.startswith("scenarios: unknown scenario 'v4-memfil'; did you mean ")
+    assert all(name in line for name in ("'v4-memfile'", "'v6-memfile'"))
     assert line.count("'") == 8
-    assert line.endswith("? `leaselab list --scenarios` has all")
 
 
 @pytest.mark.parametrize(
@@ -132,36 +124,29 @@ def test_a_name_of_no_scenario_is_answered_with_what_was_meant(refused, typed, a
 @pytest.mark.parametrize(
     ("given", "line"),
     [
-        (
-            '{"trials_s": 3}',
-            "--parameters: unknown parameter of max-rate 'trials_s';"
-            " did you mean 'trial_s' or 'max_trials'? `leaselab run --procedure max-rate "
-            "--help` has all",
-        ),
-        (
-            '{"rounds": 2, "trim": 1}',
-            "--parameters: nothing would be left after trimming (found rounds 2, trim 1, "
-            "wanted rounds > 2 x trim); raise rounds or lower trim",
-        ),
+        ('{"trials_s": 3}', "unknown parameter of max-rate 'trials_s'; did you mean 'trial_s'"),
+        ('{"rounds": 2, "trim": 1}', "nothing would be left after trimming (found rounds 2"),
+        *((text, "not ") for text in ("{", "[]", '"rounds"')),
     ],
 )
 def test_parameters_of_the_sweep_are_refused_by_their_own_names(refused, given, line):
-    assert refused("show", "--scenario", "v4-memfile", "--json", "--parameters", given) == line
+    said = refused("show", "--scenario", "v4-memfile", "--json", "--parameters", given)
+    assert said.startswith(f"--parameters: {line}")
 
 
-@pytest.mark.parametrize("given", ["{", "[]", '"rounds"'])
-def test_parameters_that_are_no_object_are_refused(refused, given):
-    line = refused("show", "--scenario", "v4-memfile", "--parameters", given)
-    assert line.startswith("--parameters: not ")
-
-
-def test_a_parameter_of_another_procedure_is_refused(refused):
-    line = refused("run", "--set", "duration_s=5")
-    assert line == (
-        "parameters of the measurement: duration_s is no parameter of max-rate (wanted "
-        "procedure fixed-load or fill or profile); name another procedure, or see "
-        "`leaselab run --procedure max-rate --help`"
-    )
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (
+            ["duration_s=5"],
+            "duration_s is no parameter of max-rate (wanted procedure fixed-load",
+        ),
+        (["rounds=2", "trim=1"], "nothing would be left after trimming (found rounds 2"),
+    ],
+)
+def test_a_parameter_that_cannot_be_is_refused(refused, settings, said):
+    words = [word for setting in settings for word in ("--set", setting)]
+    assert refused("run", *words).startswith(f"parameters of the measurement: {said}")
 
 
 def test_a_lease_that_would_expire_in_the_sweep_is_refused(refused, checkout):
@@ -169,15 +154,6 @@ def test_a_lease_that_would_expire_in_the_sweep_is_refused(refused, checkout):
     line = refused("run", "--set", "rounds=9")
     assert line.startswith("scenario v4-memfile: leases could expire while the sweep runs")
     assert "(found lease_lifetime_s 600, wanted more than 9" in line
-    assert line.endswith("raise lease_lifetime_s, or lower rounds or trial_s")
-
-
-def test_nothing_left_after_trimming_is_refused(refused):
-    line = refused("run", "--set", "rounds=2", "--set", "trim=1")
-    assert line.startswith(
-        "parameters of the measurement: nothing would be left after trimming (found rounds"
-    )
-    assert line.endswith("wanted rounds > 2 x trim); raise rounds or lower trim")
 
 
 def test_a_bench_file_that_is_missing_or_another_s_is_refused(refused, checkout):
@@ -201,10 +177,7 @@ def test_a_bench_file_that_is_missing_or_another_s_is_refused(refused, checkout)
 
 
 def test_resuming_what_was_never_begun_is_refused(refused):
-    assert refused("resume", "20260101") == (
-        "no such unfinished sweep: '20260101'; "
-        "no sweep is unfinished, `leaselab run` starts one"
-    )
+    assert refused("resume", "20260101").startswith("no such unfinished sweep: '20260101'; no")
     assert refused("resume") == "no sweep is unfinished; `leaselab run` starts one"
 
 

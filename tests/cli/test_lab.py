@@ -64,35 +64,25 @@ def test_populations_are_not_where_records_of_generators_are_read():
     assert not population.match(read)
 
 
-def test_a_missing_test_address_is_wrong():
+def test_a_missing_test_address_and_addresses_on_two_interfaces_are_wrong():
     host = read_probe(HOST, answer(*BOTH[:1]))
     assert not host.well
-    status = BenchStatus("rack", (host,))
-    assert status_lines(status)[:2] == [
+    assert status_lines(BenchStatus("rack", (host,)))[:2] == [
         "bench rack: has a fault",
         "  sut (dhcp_server) root@192.0.2.1:22: WRONG: no interface has 2001:2:0:1::10",
     ]
-
-
-def test_test_addresses_on_two_interfaces_are_wrong():
     host = read_probe(HOST, answer(BOTH[0], ("ens3", "2001:2:0:1::10")))
     assert host.problem == "test addresses on several interfaces: ens2, ens3"
 
 
 def test_a_rack_that_does_not_answer_is_not_well_but_the_local_lab_is_down():
+    """Nor is a lock that cannot be read called free."""
     silent = HostStatus("sut", ("dhcp_server",), AT, reachable=False, problem="no answer")
-    problem = "gen, which keeps it, is not reachable"
-    assert status_lines(BenchStatus("rack", (silent,), None, problem)) == [
+    assert status_lines(BenchStatus("rack", (silent,), None, "gen is not reachable")) == [
         "bench rack: has a fault",
         "  sut (dhcp_server) root@192.0.2.1:22: NOT REACHABLE: no answer",
-        "lock: not known: gen, which keeps it, is not reachable",
+        "lock: not known: gen is not reachable",
     ]
     assert status_lines(BenchStatus("docker", (silent,)), "leaselab lab up") == [
         "bench docker: down; `leaselab lab up` brings it up"
     ]
-
-
-def test_a_lock_that_cannot_be_read_is_not_called_free():
-    host = read_probe(HOST, answer(*BOTH))
-    lines = status_lines(BenchStatus("rack", (host,), None, "gen: provision the bench first"))
-    assert lines[-1] == "lock: not known: gen: provision the bench first"

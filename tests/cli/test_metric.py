@@ -48,11 +48,8 @@ def test_a_start_that_takes_longer_is_a_regression_in_all_words(place, hashes, c
     assert live(place, hashes[0], hashes[-1], "--metric", "start_s") == 1
     out, err = capsys.readouterr()
     assert "Worse: the start time of kea" in out
-    assert " % higher than that of kea" in out
     assert re.search(r"ratio B to A of the start time: 1\.[34]", out)
-    assert "a rise of 25 % in" in out
     assert "error budget" not in out
-    assert "starts without load" in out
     assert "slower" not in out + err
     assert "no profile: a start has no load to profile under" in err
 
@@ -88,25 +85,17 @@ def test_what_no_duel_can_decide_is_refused(lab, place, capsys, arguments, words
 
 @pytest.mark.usefixtures("lab")
 def test_the_commit_since_which_starts_take_longer_is_named(place, hashes, capsys):
-    assert bisect(place, hashes, "--metric", "start_s") == 1
-    out, err = capsys.readouterr()
-    change = r"\+(39|40|41)\.\d %"
-    assert re.search(rf"Worse since {hashes[CULPRIT][:10]} \(Change {CULPRIT}\): {change}", out)
-    assert f"against {hashes[CULPRIT - 1][:10]}, its parent" in out
-    assert "by start_s" in out
-    assert "leaselab bisect: Worse: +" in err
-    assert "duels are to find 25 %" in out
-
-
-def test_duels_of_another_figure_are_no_answer_to_the_search(lab, place, hashes, capsys):
+    """Though the archive has duels of another figure, which found nothing."""
     assert bisect(place, hashes) == 0
     capsys.readouterr()
-    lab.forget()
     assert bisect(place, hashes, "--metric", "start_s", "--json") == 1
     document = json.loads(capsys.readouterr().out)
     assert document["metric"] == "start_s"
-    assert [each["hash"] for each in document["culprits"]] == [hashes[CULPRIT]]
-    assert document["culprits"][0]["ratio"] == pytest.approx(1.4, rel=0.05)
+    (culprit,) = document["culprits"]
+    assert (culprit["hash"], culprit["after"]) == (hashes[CULPRIT], hashes[CULPRIT - 1])
+    assert culprit["ratio"] == pytest.approx(1.4, rel=0.05)
+    assert bisect(place, hashes, "--metric", "start_s") == 1
+    assert f"Worse since {hashes[CULPRIT][:10]}" in capsys.readouterr().out
 
 
 # ---- archived results
@@ -151,32 +140,20 @@ def archive(lab, hashes):
 def test_archived_results_are_compared_by_any_metric_of_both(archive, capsys):
     first, last = archive[0].id, archive[-1].id
     assert main(["compare", first, last]) == 0
-    capsys.readouterr()
     assert main(["compare", first, last, "--metric", "start_s"]) == 1
-    assert "Worse: the start time of kea" in (out := capsys.readouterr().out)
-    assert "50.0 % higher than that of kea" in out
-    assert "start (ms)" in out
+    assert "50.0 % higher than that of kea" in capsys.readouterr().out
     assert main(["compare", last, first, "--metric", "start_s"]) == 0
-    assert "Better: the start time of kea" in capsys.readouterr().out
     assert main(["compare", first, last, "--metric", "reload_s"]) == 2
     assert "the result has no such metric" in capsys.readouterr().err
 
 
 def test_review_looks_through_the_history_of_the_metric(archive, capsys):
-    assert main(["review", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["changes"] == []
     assert main(["review", "--metric", "start_s", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     (change,) = document["changes"]
-    assert (change["metric"], change["worse"], change["state"]) == (
-        "start_s",
-        True,
-        "suspected",
-    )
+    assert (change["metric"], change["worse"]) == ("start_s", True)
     assert change["ratio"] == pytest.approx(1.5, rel=0.02)
     assert change["after"]["commit"] == archive[9].server.commit
-    assert main(["review", "--metric", "start_s"]) == 0
-    assert "the whole archive, by start_s: 1 suspected" in capsys.readouterr().out
     assert main(["review", "--metric", "stat_s"]) == 2
     assert "no result has such a metric" in capsys.readouterr().err
 

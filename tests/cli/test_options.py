@@ -30,21 +30,10 @@ BAD = {"--keep": ""}
 IDLE = (
     ("run --every 2", "--every", "--commits A..B"),
     ("run v4-memfile --sequential", "--sequential", "several measurements"),
-    ("compare last last --find 3", "--find", "--live"),
-    ("compare last last --layouts 3", "--layouts", "--live"),
-    ("compare last last --profile", "--profile", "--live"),
-    ("compare last last --no-profile", "--no-profile", "--live"),
+    *((f"compare a b {word}", word.split()[0], "--live") for word in ("--find 3", "--profile")),
     ("compare a b --live --layouts 3 --profile", "--profile", "a single layout"),
-    (
-        "bisect v4-memfile --good a --bad b --repo . --dry-run --layouts 3",
-        "--layouts",
-        "a search that measures",
-    ),
-    (
-        "compare package package --live --threshold 3",
-        "--threshold",
-        "results that are archived",
-    ),
+    ("bisect s --good a --bad b --repo . --dry-run --full", "--full", "a search that measures"),
+    ("compare a b --live --threshold 3", "--threshold", "results that are archived"),
     ("compare --list HEAD --junit -", "--junit", "a comparison"),
     ("calibrate --pairs 3", "--pairs", "--error-budget"),
     ("review --no-profile", "--no-profile", "--confirm"),
@@ -53,14 +42,6 @@ IDLE = (
     ("watch --port 3", "--port", "--html"),
     ("report --against last", "--against", "ids of results, or --release"),
 )
-
-
-def defaults(parser):
-    """Number that help names as the default of each option."""
-    by_name = {
-        option.option_strings[-1]: LIMIT.search(help_of(option)) for option in parser.options
-    }
-    return {name: match[1] for name, match in by_name.items() if match}
 
 
 def test_no_command_has_many_options_and_none_is_hidden():
@@ -93,11 +74,7 @@ def test_help_of_a_named_procedure_lists_its_parameters_with_their_defaults(proc
     ("setting", "said"),
     [
         ("rouns=3", "unknown parameter of max-rate 'rouns'; did you mean 'rounds'?"),
-        (
-            "rounds=3.5",
-            "rounds is not valid (found 3.5, wanted a whole number from 1",
-        ),
-        ("rounds=many", 'rounds is not valid (found "many", wanted a whole number'),
+        ("rounds=3.5", "rounds is not valid (found 3.5, wanted a whole number from 1"),
         ("rounds=1_0", 'rounds is not valid (found "1_0", wanted a whole number'),
         ("reset=x", 'reset is not valid (found "x", wanted after-trial or at-start)'),
         ("rounds=true", "rounds is not valid (found true, wanted a whole number"),
@@ -105,48 +82,34 @@ def test_help_of_a_named_procedure_lists_its_parameters_with_their_defaults(proc
         ("rates=5", "rates is no parameter of max-rate (wanted procedure ramp)"),
         ("name=burst", "--set: name is not set by it; name the procedure with --procedure"),
         ("seed=x", "--set: seed is not set by it; leave it out"),
+        ("rates=5,x --procedure ramp", 'rates is not valid (found [5, "x"], wanted 1 to 100'),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_with_what_is_wanted(setting, said, capsys):
-    assert main(["run", "--set", setting]) == 2
-    assert said in capsys.readouterr().err
-
-
-def test_numbers_parted_by_commas_are_several(capsys):
-    assert main(["run", "--procedure", "ramp", "--set", "rates=5,x"]) == 2
-    said = 'rates is not valid (found [5, "x"], wanted 1 to 100 of them, each a whole'
+    assert main(["run", "--set", *setting.split()]) == 2
     assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_every_number_that_help_calls_a_default_is_one(command):
+def test_help_says_what_each_argument_is_and_its_default(command):
     parser = command.parser()
-    actions = {option.option_strings[-1]: option for option in parser.options}
-    for name, message in defaults(parser).items():
-        default = actions[name].default
-        assert float(message) == USUAL.get(name, default), name
+    assert [item.dest for item in (*parser.places, *parser.options) if not item.help] == []
+    for option in parser.options:
+        name = option.option_strings[-1]
+        if number := LIMIT.search(help_of(option)):
+            assert float(number[1]) == USUAL.get(name, option.default), name
 
 
-@pytest.mark.parametrize(
-    ("command", "action"), OPTIONS, ids=[f"{c.name} {a.option_strings[-1]}" for c, a in OPTIONS]
-)
-def test_a_bad_value_is_refused_by_the_options_name_with_what_is_wanted(command, action):
-    name = action.option_strings[-1]
-    count = action.nargs if isinstance(action.nargs, int) else 1
-    with pytest.raises(LeaselabError) as caught:
-        command.parser().parse_args([name, *[BAD.get(name, "no-such-value")] * count])
-    error = caught.value
-    assert (error.where, error.outcome.value) == (name, 2)
-    assert error.wanted or error.what.startswith("not ")
-    assert error.todo
-
-
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_help_says_what_each_argument_is(command):
-    parser = command.parser()
-    assert [
-        action.dest for action in (*parser.places, *parser.options) if not action.help
-    ] == []
+def test_a_bad_value_is_refused_by_the_options_name_with_what_is_wanted():
+    for command, action in OPTIONS:
+        name = action.option_strings[-1]
+        count = action.nargs if isinstance(action.nargs, int) else 1
+        with pytest.raises(LeaselabError) as caught:
+            command.parser().parse_args([name, *[BAD.get(name, "no-such-value")] * count])
+        error = caught.value
+        assert (error.where, error.outcome.value) == (name, 2)
+        assert error.wanted or error.what.startswith("not ")
+        assert error.todo
 
 
 @pytest.mark.parametrize(("words", "option", "wanted"), IDLE)

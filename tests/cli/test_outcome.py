@@ -65,17 +65,13 @@ def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
         result.parser().parse_args(arguments)  # raises for what the command does not take
 
 
-def test_a_load_that_needs_more_clients_is_not_to_be_measured_again():
-    record = invalid_result()
-    few = msgspec.structs.replace(record.reasons[0], word=TOO_FEW_CLIENTS)
-    words = next_words(msgspec.structs.replace(record, reasons=(few,)))
-    commands = [line.split()[1] for line in words.splitlines()[1:]]
-    assert commands == ["show"]
-
-
-def test_next_commands_fit_a_narrow_terminal():
+def test_next_commands_fit_a_narrow_terminal_and_a_load_of_too_few_clients_is_not_repeated():
     record = example_result()
     assert max(map(len, next_words(record).splitlines())) > 80
     lines = next_words(record, 80).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[1] == f"  ./leaselab show --all {record.id}"
+    record = invalid_result()
+    few = msgspec.structs.replace(record.reasons[0], word=TOO_FEW_CLIENTS)
+    words = next_words(msgspec.structs.replace(record, reasons=(few,)))
+    assert [line.split()[1] for line in words.splitlines()[1:]] == ["show"]

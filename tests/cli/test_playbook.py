@@ -7,12 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from tests.processes import await_end, hear_interrupts
+from tests.waiting import until
 
 from leaselab.lab.deploy.playbook import playbook_error, run_playbook
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
@@ -120,14 +120,6 @@ def test_variables_are_data_of_the_same_types_and_in_no_list_of_processes(checko
     assert not Path(file["path"]).exists()
 
 
-def test_a_failed_command_is_reported_by_its_last_words(checkout):
-    name, inventory = playbook(
-        checkout, "    - ansible.builtin.command: sh -c 'echo no such lease >&2; exit 3'\n"
-    )
-    with pytest.raises(LeaselabError, match="no such lease"):
-        run_playbook(name, inventory)
-
-
 def test_a_task_of_another_host_is_reported_with_that_host(checkout):
     """The bench lock is asked on the generator, from whichever hosts a play has."""
     name, inventory = playbook(
@@ -140,10 +132,16 @@ def test_a_task_of_another_host_is_reported_with_that_host(checkout):
     assert caught.value.where == "sut"
 
 
-def test_a_playbook_that_cannot_be_read_is_reported_by_the_end_of_its_output(checkout):
-    name, inventory = playbook(checkout, "    - nosuchmodule: {}\n")
-    with pytest.raises(LeaselabError, match="nosuchmodule") as caught:
-        run_playbook(name, inventory)
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("ansible.builtin.command: sh -c 'echo no such lease >&2; exit 3'", "no such lease"),
+        ("nosuchmodule: {}", "nosuchmodule"),
+    ],
+)
+def test_a_failed_command_is_reported_by_the_end_of_its_output(checkout, task, said):
+    with pytest.raises(LeaselabError, match=said) as caught:
+        run_playbook(*playbook(checkout, f"    - {task}\n"))
     assert caught.value.outcome is Outcome.LAB
 
 
@@ -169,11 +167,7 @@ def test_the_end_of_its_caller_stops_the_playbook_and_what_it_started(checkout, 
         preexec_fn=hear_interrupts,  # noqa: PLW1509
     )
     pid_file = checkout / "ansible" / "pid"
-    deadline = time.monotonic() + 60
-    while not (pid_file.exists() and pid_file.read_text(encoding="utf-8").strip()):
-        assert time.monotonic() < deadline
-        assert caller.poll() is None
-        time.sleep(0.05)
+    until(lambda: pid_file.exists() and pid_file.read_text("utf-8").strip(), bool)
     caller.send_signal(number)
     _, errors = caller.communicate(timeout=60)
     assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
@@ -190,38 +184,29 @@ def test_a_lock_that_is_lost_ends_the_playbook(checkout):
         run_playbook(name, inventory, keep=lost)
 
 
-def test_hosts_that_fail_alike_are_named_together():
-    events = [failed("a", "no disk"), failed("b", "no disk"), failed("c", "other")]
-    error = playbook_error("deploy", 2, [*events[2:], *events[:2]], [], LOG)
-    assert str(error) == "a, b: no disk; the whole output is in /log"
+def unreachable(words):
+    return {"event": "unreachable", "host": "gen", "role": "", "task": "Ask", "msg": words}
 
 
-def test_the_rescue_of_a_failure_has_the_last_word():
-    events = [failed("a", "exit 1"), failed("a", "Kea does not start", 5, "Say why")]
+ALIKE = [failed("c", "other"), failed("a", "no disk"), failed("b", "no disk")]
+RESCUED = [failed("a", "exit 1"), failed("a", "Kea does not start", 5, "Say why")]
+SILENT = [unreachable("No route\nto host"), failed("a", "x", 5)]
+KEY = [unreachable("Failed to connect: Host key verification failed.")]
+
+
+@pytest.mark.parametrize(
+    ("events", "where", "what", "outcome"),
+    [
+        (ALIKE, "a, b", "no disk", Outcome.LAB),
+        (RESCUED, "a", "Kea does not start", Outcome.BUILD),
+        ([failed("localhost", "x", role="docker_lab")], "docker_lab", "x", Outcome.LAB),
+        *(([failed("a", "x", number)], "a", "x", Outcome.LAB) for number in (0, 77)),
+        (SILENT, "gen", "cannot be reached: No route to host", Outcome.LAB),
+        (KEY, "gen", "host key is not the pinned one", Outcome.LAB),
+    ],
+    ids=["alike", "rescued", "here", "no outcome", "nor this", "unreachable", "another key"],
+)
+def test_what_failed_first_or_for_all_is_the_error(events, where, what, outcome):
     error = playbook_error("deploy", 2, events, [], LOG)
-    assert (error.what, error.outcome) == ("Kea does not start", Outcome.BUILD)
-
-
-def test_a_failure_on_this_machine_is_placed_by_its_role():
-    error = playbook_error("up", 2, [failed("localhost", "x", role="docker_lab")], [], LOG)
-    assert error.where == "docker_lab"
-
-
-def test_an_outcome_that_does_not_exist_is_a_broken_lab():
-    assert playbook_error("up", 2, [failed("a", "x", 0)], [], LOG).outcome is Outcome.LAB
-    assert playbook_error("up", 2, [failed("a", "x", 77)], [], LOG).outcome is Outcome.LAB
-
-
-def test_a_host_that_does_not_answer_comes_before_what_failed_after_it():
-    event = {"event": "unreachable", "host": "gen", "role": "", "task": "Ask"}
-    events = [{**event, "msg": "No route\nto host"}, failed("a", "x", 5)]
-    error = playbook_error("check", 4, events, [], LOG)
-    assert (error.where, error.what) == ("gen", "cannot be reached: No route to host")
-    assert error.outcome is Outcome.LAB
-
-
-def test_a_changed_host_key_is_not_called_unreachable():
-    event = {"event": "unreachable", "host": "gen", "role": "", "task": "Ask"}
-    events = [{**event, "msg": "Failed to connect: Host key verification failed."}]
-    error = playbook_error("check", 4, events, [], LOG)
-    assert error.what == "host key is not the pinned one"
+    assert (error.where, error.what, error.outcome) == (where, what, outcome)
+    assert str(error).endswith("the whole output is in /log")

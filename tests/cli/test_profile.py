@@ -51,6 +51,9 @@ def test_two_tasks_are_profiled_in_turns_at_one_load(lab, session, two):
 
 def test_the_session_goes_on_with_its_own_procedure(lab, session, two):
     profile(session, *two, rate=700, rounds=1)
+    first, second = made(lab)
+    assert profiles_of(lab.store, first, second) is None, "they have no stacks"
+    assert profiles_of(lab.store, None, second) is None
     session.measure(two[:1], lambda *_: None)
     assert lab.procedures[-1].name == "fixed-load"
     assert session.lab.environment == lab.environment
@@ -93,10 +96,3 @@ def test_where_there_is_none_one_line_says_why_and_nothing_fails(
     profile(session, *two, rate=700, rounds=1)
     printed = capsys.readouterr().err.splitlines()[-1]
     assert printed.startswith(f"no profile: {WHY}")
-
-
-def test_results_without_stacks_have_no_profile(lab, session, two):
-    profile(session, *two, rate=700, rounds=1)
-    first, second = made(lab)
-    assert profiles_of(lab.store, first, second) is None
-    assert profiles_of(lab.store, None, second) is None

@@ -41,26 +41,15 @@ def test_the_first_of_its_kind_stands_alone(archived, tmp_path):
     assert pages(place) == archived[:1]
 
 
-@pytest.mark.usefixtures("archived")
-def test_the_whole_archive_is_against_nothing(capsys):
-    assert main(["report", "--against", "previous"]) == 2
-    assert "--against works only with" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("part", "page"),
     [
         ("sweep", "sweep/"),
         ("experiment", "experiment/"),
-        ("experiment_line", "experiment/"),
-        ("lines_of", "history/"),
         ("history", "history/"),
-        ("history_list", "histories"),
         ("validity", "validity"),
-        ("compared", "compare"),
         ("review_page", "review"),
         ("bench_rows", "benches"),
-        ("anchor_words", "index"),
         ("overview", "index"),
     ],
 )

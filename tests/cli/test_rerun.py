@@ -36,18 +36,16 @@ def test_the_same_is_measured_again(measured):
 
 
 @pytest.mark.parametrize(
-    ("now", "words"),
+    ("variables", "durability", "words"),
     [
-        (
-            {"beside": {"database": {**TUNED, "variables": {"flush": "1"}}}},
-            "flush (found 1, wanted 2)",
-        ),
-        ({"beside": {"database": {**TUNED, "variables": {}}}}, "flush (found None, wanted 2)"),
-        ({"beside": {"database": TUNED}, "durability": "synced"}, "durability (found synced"),
+        ({"flush": "1"}, "written", "flush (found 1, wanted 2)"),
+        ({}, "written", "flush (found None, wanted 2)"),
+        ({"flush": "2"}, "synced", "durability (found synced"),
     ],
 )
-def test_another_setting_is_refused(measured, now, words, capsys):
-    measured.server = now
+def test_another_setting_is_refused(measured, variables, durability, words, capsys):
+    beside = {"database": {**TUNED, "variables": variables}}
+    measured.server = {"beside": beside, "durability": durability}
     assert main(["rerun", "last"]) == 2
     assert words in capsys.readouterr().err
     assert measured.rounds == []
@@ -94,22 +92,19 @@ def test_a_server_that_is_deployed_in_another_layout_is_refused(lab, place, caps
     assert lab.rounds == []
 
 
-def test_a_result_that_knows_no_way_to_its_hosts_is_measured_with_the_inventory_of_now(
-    measured, monkeypatch
+def test_a_result_is_measured_on_its_own_bench_by_the_inventory_that_is_here(
+    measured, monkeypatch, capsys
 ):
-    """Its own bench is measured on, not the first that is free."""
     asked = []
 
     def benches_of(args):
         asked.append(args.bench)
         return (local_lab(),)
 
-    monkeypatch.setattr(bench_options, "benches_of", benches_of)
-    assert main(["rerun", "last"]) == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(bench_options, "benches_of", benches_of)
+        assert main(["rerun", "last"]) == 0
     assert asked == [measured.store.load("last").bench.name]
-
-
-def test_an_inventory_that_is_not_of_this_checkout_is_to_be_named(measured, capsys):
     (measured.checkout / "inventory").unlink()
     assert main(["rerun", "last"]) == 2
     wanted = "no inventory/docker in this checkout); name it with -i"
@@ -124,10 +119,7 @@ def test_a_commit_that_did_not_build_is_refused_with_the_way_to_build_it(lab, ca
     )
     archive_result(lab.results, record)
     assert main(["rerun", record.id]) == 2
-    printed = capsys.readouterr().err
-    assert f"result {record.id}: it cannot be measured again" in printed
-    assert "found build-failed, no bench.json" in printed
     source = record.source
     again = f"leaselab run v4-memfile --repo {source.repository} --commit {source.hash}"
-    assert again in printed
+    assert again in capsys.readouterr().err
     assert lab.prepared == []

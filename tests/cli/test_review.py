@@ -44,21 +44,17 @@ def own(made, tmp_path, monkeypatch):
     return records
 
 
-def test_it_reports_what_moved_and_between_which_commits(archived, capsys):
+def test_it_has_what_moved_between_which_commits(archived, capsys):
     assert main(["review"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("the whole archive: 1 suspected, 0 confirmed, 0 refuted")
-    assert "Suspected, not measured again yet" in out
-    assert f"{archived[13].server.commit[:10]} Change number 13" in out
-    assert f"{archived[14].server.commit[:10]} Change number 14" in out
-
-
-def test_its_document_has_ranges_intervals_and_what_found_them(archived, capsys):
+    commits = [record.server.commit for record in archived]
+    assert all(f"{commits[n][:10]} Change number {n}" in out for n in (13, 14))
     assert main(["review", "v4-*", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     (change,) = document["changes"]
-    assert change["before"]["commit"] == archived[13].server.commit
-    assert change["detected"]["commit"] in [record.server.commit for record in archived[14:19]]
+    assert change["before"]["commit"] == commits[13]
+    assert change["detected"]["commit"] in commits[14:19]
     assert change["ci95"][0] < change["ratio"] < change["ci95"][1]
     assert document["series"][0]["builds"] == len(STEP)
     assert main(["review", "v6-*", "--json"]) == 0
@@ -94,51 +90,36 @@ def test_what_is_no_time_is_refused(capsys, arguments, words):
 class Duels:
     """Stands where builds and hosts are; what a duel leaves in the archive is left."""
 
-    def __init__(self, folder, ratio, records):
-        self.folder, self.ratio, self.records = folder, ratio, records
-        self.asked, self.benches = [], []
-        self.error = None
+    def __init__(self, folder, records):
+        self.folder, self.records = folder, records
+        self.asked, self.error = [], None
 
-    def duel(self, bench, series, change):
-        self.benches.append(bench)
-        self.asked.append((series.scenario, change.before.commit, change.after.commit))
+    def duel(self, confirmation, series, change):
+        bench = confirmation.benches[series.bench]
+        self.asked.append((bench, change.before.commit, change.after.commit))
         if self.error is not None:
             raise self.error
-        fought(self.folder, self.records[13], self.records[14], self.ratio)
+        fought(self.folder, self.records[13], self.records[14], 0.95)
         return "slower"
 
 
 @pytest.fixture
 def duels(own, tmp_path, monkeypatch):
-    result = Duels(tmp_path, 0.95, own)
-
-    def duel(confirmation, series, change):
-        return result.duel(confirmation.benches[series.bench], series, change)
-
-    monkeypatch.setattr(Confirmation, "duel", duel)
+    """What makes duels, on the second of two benches, of which the first is free."""
+    result = Duels(tmp_path, own)
+    benches = tuple(SimpleNamespace(bench=name) for name in ("rack2", "docker"))
+    monkeypatch.setattr(bench_options, "read_benches", lambda *_: benches)
+    monkeypatch.setattr(Confirmation, "duel", result.duel)
     return result
 
 
-def test_what_is_suspected_is_measured_again_once_and_known_from_the_archive(
-    duels, own, capsys
-):
-    assert main(["review", "--confirm"]) == 1
-    assert "0 suspected, 1 confirmed" in capsys.readouterr().out
-    pair = (own[13].server.commit, own[14].server.commit)
-    assert duels.asked == [("v4-memfile", *pair)]
-    assert main(["review", "--confirm"]) == 1
-    assert len(duels.asked) == 1
-    assert "0 suspected, 1 confirmed" in capsys.readouterr().out
-
-
-def test_a_change_is_measured_again_on_its_bench_and_on_no_other_that_is_free(
-    duels, monkeypatch
-):
-    benches = {name: SimpleNamespace(bench=name) for name in ("rack2", "docker")}
-    monkeypatch.setattr(bench_options, "read_benches", lambda *_: tuple(benches.values()))
-    monkeypatch.setattr(bench_options, "free_bench", lambda _: benches["rack2"])
-    assert main(["review", "--confirm"]) == 1
-    assert duels.benches == [benches["docker"]]
+def test_what_is_suspected_is_measured_again_once_on_its_bench_and_no_other(duels, own, capsys):
+    for _ in range(2):
+        assert main(["review", "--confirm"]) == 1
+        assert "0 suspected, 1 confirmed" in capsys.readouterr().out
+    ((bench, *pair),) = duels.asked
+    assert bench.bench == "docker"
+    assert pair == [own[13].server.commit, own[14].server.commit]
 
 
 def test_of_several_benches_that_a_checkout_holds_the_first_is_used(monkeypatch):
@@ -148,21 +129,17 @@ def test_of_several_benches_that_a_checkout_holds_the_first_is_used(monkeypatch)
     assert bench_options.inventory_of(SimpleNamespace()) is racks[1]
 
 
-def test_a_bench_that_is_taken_ends_it_without_a_duel_on_another(duels, monkeypatch, capsys):
-    benches = {name: SimpleNamespace(bench=name) for name in ("rack2", "docker")}
-    monkeypatch.setattr(bench_options, "read_benches", lambda *_: tuple(benches.values()))
-    duels.error = lab_broken("bench docker is in use")
-    assert main(["review", "--confirm"]) == Outcome.LAB.value
-    assert duels.benches == [benches["docker"]]
-    assert "bench docker is in use" in capsys.readouterr().err
-
-
-def test_a_commit_that_does_not_build_any_more_leaves_it_suspected_and_is_said(duels, capsys):
-    duels.error = server_broken("it does not build")
-    assert main(["review", "--confirm"]) == Outcome.BUILD.value
+@pytest.mark.parametrize(
+    "error", [lab_broken("bench docker is in use"), server_broken("it does not build")], ids=str
+)
+def test_a_duel_that_cannot_be_made_leaves_it_suspected_and_is_said(duels, capsys, error):
+    """A bench that is taken ends all of it; a commit that does not build does not."""
+    duels.error = error
+    assert main(["review", "--confirm"]) == error.code
+    assert [bench.bench for bench, *_ in duels.asked] == ["docker"]
     out, err = capsys.readouterr()
-    assert "1 suspected, 0 confirmed" in out
-    assert "it does not build" in err
+    assert ("1 suspected, 0 confirmed" in out) == (error.outcome is Outcome.BUILD)
+    assert error.what in err
 
 
 def test_what_cannot_be_measured_again_here_is_said(own, tmp_path):

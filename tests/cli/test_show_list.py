@@ -3,7 +3,6 @@
 import json
 import sys
 from datetime import timedelta
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -20,7 +19,6 @@ id                                procedure  durability  server     commit      
 20261121T113005Z-v4-memfile-3f9a  max-rate   written     kea 2.6.3                    6006
 """
 NONE_YET = "none yet: `./leaselab run` makes one\n"
-SOURCES = str(Path(__file__).parents[2] / "scripts")
 
 
 @pytest.fixture
@@ -52,18 +50,14 @@ class TestShow:
             assert msgspec.json.decode(out, type=Record) == record
             assert json.loads(out)["schema_version"] == 2
 
-    def test_the_newest_is_shown_without_a_name(self, capsys, records):
-        assert call(capsys, "show") == call(capsys, "show", records[2].id)
-
     def test_text_starts_with_the_figure_and_ends_with_the_path(self, capsys, root, records):
         place = Store(root).place(records[0].id)
         code, out, err = call(capsys, "show", str(place / "result.json"))
         assert (code, err) == (0, "")
-        assert (
-            out.splitlines()[0]
-            == "v4-memfile · kea 2.6.3 · durability written: 6006 ± 25 exchanges/s"
-        )
-        assert out.splitlines()[-1].split() == ["result", str(place)]
+        head, *_, last = out.splitlines()
+        assert head == "v4-memfile · kea 2.6.3 · durability written: 6006 ± 25 exchanges/s"
+        assert last.split() == ["result", str(place)]
+        assert call(capsys, "show") == call(capsys, "show", records[2].id), "the newest"
 
     def test_a_changed_result_is_invalid_and_not_printed(self, capsys, root, records):
         path = Store(root).place(records[2].id) / "result.json"
@@ -85,11 +79,7 @@ class TestShow:
 
 class TestList:
     def test_text(self, capsys, records):
-        assert call(capsys, "list") == (
-            0,
-            LISTING,
-            "",
-        )
+        assert call(capsys, "list") == (0, LISTING, "")
         assert len(records) == 3
 
     @pytest.mark.usefixtures("records")
@@ -107,32 +97,22 @@ class TestList:
         assert (code, err) == (0, "")
         rows = json.loads(out)
         assert [row["id"] for row in rows] == [records[n].id for n in (2, 1, 0)]
-        core = (
-            "id",
-            "started_at",
-            "scenario",
-            "server",
-            "commit",
-            "outcome",
-            "value",
-            "unit",
-        )
-        assert [rows[1][field] for field in core] == [
-            "20261121T113005Z-v6-memfile-3f9a",
-            "2026-11-21T11:30:05.000Z",
-            "v6-memfile",
-            "kea",
-            "1a2b3c4d5e6f7a8b",
-            "ok",
-            6006.0,
-            "exchanges/s",
-        ]
+        core = {
+            "started_at": "2026-11-21T11:30:05.000Z",
+            "scenario": "v6-memfile",
+            "server": "kea",
+            "commit": "1a2b3c4d5e6f7a8b",
+            "outcome": "ok",
+            "value": 6006.0,
+            "unit": "exchanges/s",
+        }
+        assert core.items() <= rows[1].items()
 
     @pytest.mark.parametrize(
         ("options", "wanted"),
         [
             (["v6-*"], [1]),
-            (["--outcome", "ok"], [1, 0]),
+            (["v6-*", "v4-nsd*"], [1]),
             (["v4-memfile", "--outcome", "ok"], [0]),
             (["--limit", "2"], [2, 1]),
             (["--limit", "0"], [2, 1, 0]),
@@ -155,21 +135,9 @@ class TestList:
         assert call(capsys, "list") == (0, NONE_YET, "")
         assert call(capsys, "list", "--json") == (0, "[]\n", "")
 
-    @pytest.mark.usefixtures("root")
-    def test_bad_options_are_refused(self, capsys):
-        assert call(capsys, "list", "--limit", "-1")[0] == 2
-        code, out, err = call(capsys, "list", "--outcome", "good")
-        assert (code, out) == (2, "")
-        assert "'good'" in err
-        assert "lab-broken" in err
-
     def test_unfinished_sweeps_are_mentioned_on_stderr(self, capsys, root):
         running = Store(root).create("20261121T113005Z-v4-memfile-3f9a")
-        assert call(capsys, "list") == (
-            0,
-            NONE_YET,
-            f"leaselab: {running.id} is running\n",
-        )
+        assert call(capsys, "list") == (0, NONE_YET, f"leaselab: {running.id} is running\n")
         running.close()
         assert call(capsys, "list")[2] == (
             f"leaselab: {running.id} is unfinished: `leaselab resume {running.id}`\n"
@@ -211,11 +179,7 @@ class TestArchive:
         assert code == 3
         assert out.startswith("2 of 3 results match")
         assert "is missing" in err
-
-    @pytest.mark.usefixtures("records")
-    def test_verify_refuses_an_unknown_name(self, capsys):
-        code, out, _ = call(capsys, "dev", "archive", "verify", "last", "nosuch")
-        assert (code, out) == (2, "")
+        assert call(capsys, "dev", "archive", "verify", "last", "nosuch")[:2] == (2, "")
 
 
 @pytest.mark.parametrize("command", ["list", "show", "resume", "rerun"])

@@ -51,22 +51,13 @@ def test_a_figure_that_is_too_far_off_is_reported_by_the_exit_code(lab, capsys):
 
 
 def test_shares_are_measured_at_the_load_of_the_scenario(lab, capsys):
-    asked = [
-        "dev",
-        "bench",
-        "truth",
-        "responder-v4-drops",
-        "--generator",
-        "leaseload",
-        "--json",
-    ]
-    assert main(asked) == 1
+    asked = ["dev", "bench", "truth", "responder-v4-drops", "--generator", "leaseload"]
+    assert main([*asked, "--json"]) == 1
     lost, refused, late = printed_json(capsys)["rows"]
     assert (lost["figure"], lost["measured"], lost["within"]) == ("lost", 0.0, False)
     assert (refused["within"], late["within"]) == (True, True)
-    assert [(procedure.name, procedure.rate) for procedure in lab.procedures] == [
-        ("fixed-load", 1000)
-    ]
+    (procedure,) = lab.procedures
+    assert (procedure.name, procedure.rate) == ("fixed-load", 1000)
 
 
 def test_all_of_the_families_are_measured_from_whose_settings_something_follows(lab, capsys):
@@ -114,8 +105,6 @@ def test_a_broken_lab_ends_it_after_what_was_measured_is_shown(lab, capsys):
         (["responder-v4-uncapped"], "no true value is known for that"),
         (["responder-dns-capped", "--generator", "perfdhcp"], "no true value is known"),
         (["--generator", "perfdcp"], "unknown generator 'perfdcp'; did you mean 'perfdhcp'?"),
-        (["v4-respondr-capped"], "unknown scenario 'v4-respondr-capped'"),
-        (["--runs", "0"], "not a whole number from 1 to 1000 (found '0')"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_before_anything_is_touched(
@@ -124,8 +113,3 @@ def test_what_cannot_be_compared_is_refused_before_anything_is_touched(
     assert main(["dev", "bench", "truth", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert lab.prepared == []
-
-
-def test_its_help_is_its_own(capsys):
-    assert main(["dev", "bench", "truth", "--help"]) == 0
-    assert capsys.readouterr().out.startswith("usage: leaselab dev bench truth")

@@ -107,39 +107,29 @@ def test_the_load_is_raised_to_what_the_second_server_does_not_serve():
     assert 1.02 <= rate / 1300 <= 1.1
     assert trials <= 4
 
-
-def test_the_load_is_not_raised_beyond_what_the_generator_offers():
-    assert lifted_to(2000, most=1400)[0] == 1260
+    assert lifted_to(2000, most=1400)[0] == 1260, "not beyond what the generator offers"
 
 
-def test_a_generator_that_offers_enough_more_than_is_served_will_do():
+@pytest.mark.parametrize(
+    ("capacity", "most", "bursts", "said"),
+    [
+        (14_200, 15_300, 0.0, "cannot offer enough more"),
+        (19_000, 15_300, 0.03, "cannot offer enough more"),
+        (14_200, 14_000, 0.0, "generator is slower"),
+        (14_200, 14_000, 0.01, "generator is slower"),
+    ],
+)
+def test_a_generator_has_to_offer_enough_more_than_is_served(capacity, most, bursts, said):
+    with pytest.raises(LeaselabError, match=said) as caught:
+        looked_for(capacity, most=most, bursts=bursts)
+    assert caught.value.outcome is Outcome.INVALID
     rate, _ = looked_for(13_000, most=15_300)
     assert 13_000 < rate <= 15_300
 
 
-def test_a_generator_that_offers_a_little_more_than_is_served_shows_no_limit():
-    with pytest.raises(LeaselabError, match="cannot offer enough more") as caught:
-        looked_for(14_200, most=15_300)
-    assert caught.value.outcome is Outcome.INVALID
-
-
-@pytest.mark.parametrize("bursts", [0.0, 0.01])
-def test_a_generator_that_offers_a_little_less_than_is_served_is_not(bursts):
-    with pytest.raises(LeaselabError, match="generator is slower") as caught:
-        looked_for(14_200, most=14_000, bursts=bursts)
-    assert caught.value.outcome is Outcome.INVALID
-
-
-def test_a_generator_that_offers_less_than_what_bursts_are_lost_of_shows_no_limit():
-    with pytest.raises(LeaselabError, match="cannot offer enough more"):
-        looked_for(19_000, most=15_300, bursts=0.03)
-
-
 def test_a_max_rate_that_leaves_no_room_for_a_heavier_load_is_to_be_raised():
-    looked = [trial(1900, 1800)]
-    with pytest.raises(LeaselabError, match="no load was found") as caught:
-        next_sight(Duel(max_rate=2000), looked)
-    assert "raise max_rate" in str(caught.value)
+    with pytest.raises(LeaselabError, match=r"no load was found.*raise max_rate"):
+        next_sight(Duel(max_rate=2000), [trial(1900, 1800)])
 
 
 def test_what_the_generator_failed_to_offer_once_is_tried_again():
@@ -163,11 +153,8 @@ def test_clients_that_are_too_few_for_a_duels_load_end_it(load):
 def test_a_heavier_load_of_which_nothing_is_completed_shows_the_limit():
     looked = [trial(rate, most) for rate, most in ((1050, 1000), (1260, 0)) for _ in "12"]
     assert sighted(PLAN, looked) == 1050
-
-
-def test_no_load_is_looked_for_without_end():
     looked = [trial(1000, 0, valid=False, reason="malformed-replies")] * 30
-    with pytest.raises(LeaselabError, match="no load was found"):
+    with pytest.raises(LeaselabError, match="no load was found"):  # not without end
         next_sight(PLAN, looked)
 
 

@@ -11,9 +11,8 @@ from tests.examples import round_of
 from tests.formula import Zones, begun_point, formula_bench
 
 from leaselab.analysis.duels.duel import Answer, judge
-from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.errors import Outcome
 from leaselab.model.observation import Sampled
-from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import BELOW, LEAST, METRICS, Duel
 from leaselab.run.duel import DuelRounds
 
@@ -82,15 +81,11 @@ def test_equal_starts_raise_no_alarm_and_a_start_that_takes_longer_is_found():
     assert slow.count(Answer.SLOWER) >= 55
 
 
-def test_no_rise_bigger_than_the_bound_is_in_the_terms_of_the_figure():
+def test_a_rate_that_drops_below_the_load_is_worse_besides():
     plan = Duel(metric="memory_mib")
     verdict = ended(plan, *world(plan, 1.02, sd=0.005))
     assert verdict.answer is Answer.SAME
-    assert 0.02 < verdict.bound < plan.find
-
-
-def test_a_rate_that_drops_below_the_load_is_worse_besides():
-    plan = Duel(metric="memory_mib")
+    assert 0.02 < verdict.bound < plan.find, "in the terms of the figure"
     verdict = ended(plan, *world(plan, 1.0, rate=0.8))
     assert verdict.answer is Answer.SAME
     (rate,) = verdict.worse
@@ -202,8 +197,3 @@ def test_a_duel_that_was_killed_goes_on_to_the_same_answer(metric, side, at):
         fight(metric, *both)
     verdict, _ = fight(metric, *both)
     assert (verdict.answer, verdict.final) == (Answer.SLOWER, True)
-
-
-def test_a_figure_that_no_duel_is_about_is_refused():
-    with pytest.raises(LeaselabError, match="metric"):
-        procedure_of({"name": "duel", "metric": "loss_ratio"})

@@ -48,10 +48,6 @@ def test_points_take_turns_every_other_time_backwards(wanted, expected):
     assert order(*wanted) == expected
 
 
-def test_points_one_after_the_other_are_finished_before_the_next_begins():
-    assert order(2, 2, 1, interleaved=False) == "AAaBBbCc"
-
-
 @pytest.mark.parametrize("rounds_made", range(9))
 def test_an_experiment_goes_on_where_it_was_ended(rounds_made):
     """The next round follows from how many each has: nothing else has to be kept."""
@@ -70,8 +66,6 @@ def test_an_experiment_goes_on_where_it_was_ended(rounds_made):
 def test_an_unequal_start_is_caught_up_with():
     """One of which more was kept waits for the others."""
     assert order(3, 3, made=(2, 0)) == "BBAaBb"
-
-
-def test_nothing_is_next_where_all_are_finished():
+    assert order(2, 2, 1, interleaved=False) == "AAaBBbCc", "one after the other"
     assert next_point([None, None], interleaved=True) is None
     assert next_point([], interleaved=False) is None

@@ -69,11 +69,18 @@ def test_a_table_that_fits_and_one_in_a_pipe_are_tables(terminal, columns):
 
 
 def test_a_terminal_gets_sentences_that_are_folded_between_words(terminal):
+    """An id is never cut, so that it can be copied, and a pipe gets whole lines for grep."""
     stream = terminal(40)
     write_lines(stream, ["", LINE])
     assert stream.getvalue() == (
         "\nB is slower than A by the common anchor,\n  which may be chance\n"
     )
+    stream = terminal(20)
+    write_lines(stream, [f"see {RESULT}"])
+    assert RESULT in stream.getvalue().split()
+    stream = io.StringIO()
+    write_lines(stream, [LINE * 9])
+    assert stream.getvalue() == f"{LINE * 9}\n"
 
 
 def test_a_number_stays_with_its_percent_sign(terminal):
@@ -83,18 +90,6 @@ def test_a_number_stays_with_its_percent_sign(terminal):
         lines = stream.getvalue().splitlines()
         assert not [line for line in lines if line.lstrip().startswith("%")]
         assert "-5.0 %," in stream.getvalue()
-
-
-def test_an_id_is_never_cut_so_that_it_can_be_copied(terminal):
-    stream = terminal(20)
-    write_lines(stream, [f"see {RESULT}"])
-    assert RESULT in stream.getvalue().split()
-
-
-def test_a_pipe_gets_whole_lines_for_grep():
-    stream = io.StringIO()
-    write_lines(stream, [LINE * 9])
-    assert stream.getvalue() == f"{LINE * 9}\n"
 
 
 def test_codes_of_a_terminal_in_a_text_are_shown_and_not_sent(terminal):
