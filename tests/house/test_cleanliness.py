@@ -66,12 +66,9 @@ def texts():
     return read
 
 
-def test_there_is_something_to_look_at():
-    assert {"leaselab", "ansible.cfg", "scripts/leaselab/cli/main.py"} <= set(texts())
-
-
 @pytest.mark.parametrize("what", [*FORBIDDEN, REGISTRY])
 def test_no_file_holds(what):
+    assert {"leaselab", "ansible.cfg", "scripts/leaselab/cli/main.py"} <= set(texts())
     pattern = forbidden(what)
     results = [
         f"{name}:{number}: {line.strip()[:80]}"
@@ -93,11 +90,8 @@ def test_no_file_holds(what):
     ],
 )
 def test_the_patterns_find_what_they_are_for(what, line):
+    assert len(registries()) > 1, "the clients of this machine name them"
     assert forbidden(what).search(line.format(registries()[0]))
-
-
-def test_the_clients_of_this_machine_name_their_registries():
-    assert len(registries()) > 1
 
 
 def test_every_module_of_the_lab_has_its_place_among_them():
@@ -107,12 +101,9 @@ def test_every_module_of_the_lab_has_its_place_among_them():
     assert set(re.findall(r'"(\w+)"', order)) == {module[1] for module in modules if module}
 
 
-def test_results_are_not_in_the_repository():
+def test_files_end_in_one_newline_and_none_is_a_result():
     kept = {name for name in texts() if name.startswith("results/")}
     assert kept == {"results/schema.json", "results/changes.schema.json"}
-
-
-def test_files_end_in_one_newline():
     recorded = "tests/data/"  # outputs of other programs, as they were
     results = [
         name

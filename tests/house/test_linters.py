@@ -104,13 +104,10 @@ def test_shellcheck_is_content():
     assert done.returncode == 0, done.stdout
 
 
-def test_ansible_is_held_to_its_strictest_profile():
+def test_ansible_and_types_are_held_to_their_strictest_profiles():
     settings = yaml.safe_load((ROOT / ".ansible-lint").read_text(encoding="utf-8"))
     assert settings["profile"] == "production"
     assert not settings.keys() & {"skip_list", "warn_list"}
-
-
-def test_the_package_is_typed_strictly():
     mypy = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["mypy"]
     assert mypy["strict"] is True
     assert "overrides" not in mypy

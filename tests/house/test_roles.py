@@ -99,6 +99,9 @@ def test_every_default_is_explained_above_it_or_above_its_block():
 
 def test_every_playbook_is_one():
     """One process reads them all: starting Ansible takes longer than reading one."""
+    for playbook in PLAYBOOKS:
+        text = (ROOT / "ansible" / playbook).read_text(encoding="utf-8")
+        assert text.startswith("---\n# "), f"{playbook} does not say what it does"
     done = ansible_playbook("--syntax-check", *(f"ansible/{name}" for name in PLAYBOOKS))
     assert done.returncode == 0, done.stderr
     assert re.findall(r"^playbook: ansible/(.+)$", done.stdout, re.M) == PLAYBOOKS
@@ -113,12 +116,6 @@ def test_every_role_is_one(tmp_path):
     book.write_text(yaml.safe_dump([{"hosts": "localhost", "tasks": tasks}]), "utf-8")
     done = ansible_playbook("--syntax-check", book)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_playbook_begins_by_saying_what_it_does():
-    for playbook in PLAYBOOKS:
-        text = (ROOT / "ansible" / playbook).read_text(encoding="utf-8")
-        assert text.startswith("---\n# "), playbook
 
 
 TAGS = yaml.safe_load((ROOT / "ansible/vars/tags.yml").read_text("utf-8"))["leaselab_tags"]
@@ -161,10 +158,9 @@ def test_a_play_has_its_playbooks_name_as_a_tag_or_is_always_played():
         for play in loaded(playbook):
             assert play["tags"] in ([playbook.removesuffix(".yml")], ["always"]), play["name"]
             assert tags_of(play.get("tasks", [])) <= VERBS | {"always"}, play["name"]
-
-
-def test_facts_are_gathered_whatever_the_tags_are():
-    """A play gathers by its own tags alone, and not for a verb of it."""
+    for path, tasks in task_files():
+        assert tags_of(tasks) <= VERBS, path
+    # A play gathers facts by its own tags alone, and not for a verb of it.
     plays = [play for name in ENTERED for play in loaded(f"{name}.yml")]
     assert [play["name"] for play in plays if play["gather_facts"]] == []
 
@@ -176,11 +172,6 @@ def test_site_shows_the_tags_of_all_that_it_is_made_of():
     }
     assert listed("site.yml") == parts | VERBS | {"always"}
     assert parts | VERBS | {path.removesuffix(".yml") for path in PLAYBOOKS} == {*TAGS, "site"}
-
-
-def test_the_tasks_of_a_role_have_tags_that_are_known():
-    for path, tasks in task_files():
-        assert tags_of(tasks) <= VERBS, path
 
 
 def test_a_playbook_asks_for_all_hosts_that_it_changes_before_it_does():

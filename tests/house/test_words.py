@@ -53,9 +53,6 @@ def test_a_finding_names_place_rule_and_better_words(tmp_path):
         Finding("tests/test_x.py", 1, "one", ONE["one"], NAME),
         Finding("roles/x/files/x_contract/x.py", 1, "told", "reported", NAME),
     ]
-
-
-def test_a_finding_is_one_line():
     shown = str(Finding("docs/page.md", 2, "anew", "again", WORD))
     assert shown == 'docs/page.md:2: "anew": write again (words are those of the field)'
 

@@ -4,27 +4,20 @@ import pytest
 
 from ci.jobcheck.cron import CronError, check
 
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "H/15 * * * *",
-        "H H(0-5) * * *",
-        "H * * * *",
-        "H H(22-23)/1 1,15 1-11/2 1-5",
-        "H(0-29)/10 * * * *",
-        "@daily",
-        "@midnight",
-        "TZ=Europe/Berlin\nH H * * *",
+SPREAD = (
+    *("H/15 * * * *", "H H(0-5) * * *", "H H(22-23)/1 1,15 1-11/2 1-5", "H(0-29)/10 * * * *"),
+    *("@daily", "@midnight", "@hourly  ", "TZ=Europe/Berlin\nH H * * *", "TZ=Europe/Berlin"),
+    *(
         "TZ=Etc/GMT+3\n\n# the night\nH H * * 7",
         " TZ=PST \r\n\tH\tH  * * * ",
-        "@hourly  ",
-        "",  # only a hook starts it
         "# never",
         "\n \n",
-        "TZ=Europe/Berlin",
-    ],
+    ),
+    "",  # only a hook starts it
 )
+
+
+@pytest.mark.parametrize("spec", SPREAD)
 def test_a_schedule_with_h_or_an_alias_spreads(spec):
     assert check(spec)
 

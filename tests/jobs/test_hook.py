@@ -175,31 +175,22 @@ def test_a_controller_that_is_not_there_is_said_and_fails_no_push(place):
     assert "curl: (7)" in said
 
 
-@pytest.mark.parametrize("missing", ["controller", "url", "tokenFile"])
-def test_a_setting_that_is_missing_is_named(place, missing):
+@pytest.mark.parametrize(
+    ("setting", "value", "said", "requests"),
+    [
+        *(
+            (name, None, f"leaselab.{name} is not set; no notification sent", 0)
+            for name in ("controller", "url", "tokenFile")
+        ),
+        ("tokenFile", "/nowhere", "no token can be read from /nowhere", 0),
+        ("timeoutS", "soon", "leaselab.timeoutS is soon", 1),
+    ],
+)
+def test_a_setting_that_is_missing_or_none_is_named(place, setting, value, said, requests):
     bare, clone = place
     with listening() as server:
-        configure(bare, server.url)
-        git(bare, "config", "--unset", f"leaselab.{missing}")
-        said = push(clone, "master")
-        assert server.requests == []
-    assert f"leaselab.{missing} is not set; no notification sent" in said
-
-
-def test_a_token_that_cannot_be_read_is_said(place):
-    bare, clone = place
-    with listening() as server:
-        configure(bare, server.url, tokenFile=str(bare / "nowhere"))
-        said = push(clone, "master")
-        assert server.requests == []
-    assert f"no token can be read from {bare / 'nowhere'}" in said
-    assert "No such file" not in said
-
-
-def test_a_time_that_is_none_is_said_and_not_used(place):
-    bare, clone = place
-    with listening() as server:
-        configure(bare, server.url, timeoutS="soon")
-        said = push(clone, "master")
-        assert len(server.requests) == 1
-    assert "leaselab.timeoutS is soon" in said
+        configure(bare, server.url, timeoutS="9")
+        words = ["--unset", f"leaselab.{setting}"] if value is None else [f"leaselab.{setting}"]
+        git(bare, "config", *words, *([value] if value else []))
+        assert said in push(clone, "master")
+        assert len(server.requests) == requests

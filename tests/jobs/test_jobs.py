@@ -33,13 +33,10 @@ def script(tree):
     return tree.findtext("definition/scriptPath")
 
 
-def test_all_jobs_lie_in_one_folder():
+def test_all_families_of_jobs_lie_in_one_folder():
     folder, *others = sorted(made().jobs)
     assert folder == "leaselab"
     assert all(re.fullmatch(r"leaselab/leaselab-[a-z0-9-]+", name) for name in others)
-
-
-def test_there_are_all_the_families():
     families = {
         re.match(r"leaselab(-lab-check|-[a-z]+|)", name.removeprefix("leaselab/"))[0]
         for name in made().jobs
@@ -51,11 +48,8 @@ def test_there_are_all_the_families():
     }
 
 
-def test_no_view_has_the_name_of_a_folder():
-    assert not made().views.keys() & {name.partition("/")[0] for name in made().jobs}
-
-
 def test_every_job_is_in_a_view():
+    assert not made().views.keys() & {name.partition("/")[0] for name in made().jobs}
     patterns = [re.compile(view.findtext("includeRegex")) for view in made().views.values()]
     for name in made().jobs:
         if name != "leaselab":
@@ -123,11 +117,6 @@ def test_a_job_of_a_scenario_is_named_after_it():
             assert name == f"leaselab/{family}{parameters(tree)['SCENARIO']}"
 
 
-def test_pushes_are_measured_with_some_of_the_scenarios_of_the_nights():
-    assert set(SETTINGS["commit_scenario"]) <= set(SETTINGS["night_scenario"])
-    assert SETTINGS["commit_scenario_default"] in SETTINGS["commit_scenario"]
-
-
 def test_a_job_declares_every_parameter_that_its_pipeline_reads():
     """The pipeline declares none: its defaults would replace each job's own at every run."""
     for name, tree in pipelines().items():
@@ -147,6 +136,8 @@ def test_jobs_of_one_pipeline_have_the_same_parameters():
 
 def test_a_push_and_a_poll_find_the_jobs_that_watch_a_branch():
     """Without a trigger that polls, the git plugin ignores a job when a push is reported."""
+    assert set(SETTINGS["commit_scenario"]) <= set(SETTINGS["night_scenario"])
+    assert SETTINGS["commit_scenario_default"] in SETTINGS["commit_scenario"]
     for tree in jobs("leaselab-commit-").values():
         (trigger,) = tree.iter("hudson.triggers.SCMTrigger")
         assert trigger.findtext("ignorePostCommitHooks") == "false"
@@ -180,10 +171,6 @@ def test_pushes_may_wait_for_several_benches_and_nights_do_not_pile_up():
     for name, tree in pipelines().items():
         alone = tree.find(one_at_a_time) is not None
         assert alone is not name.startswith("leaselab/leaselab-commit"), name
-
-
-def test_every_job_discards_old_builds():
-    for name, tree in pipelines().items():
         strategy = tree.find("properties/jenkins.model.BuildDiscarderProperty/strategy")
         assert int(strategy.findtext("artifactNumToKeep")) > 0, name
         assert int(strategy.findtext("numToKeep")) > 0, name

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,14 +49,8 @@ def stage(tmp_path):
     return run
 
 
-@pytest.fixture
-def verdict(stage):
-    """Run the stage Verdict."""
-    return partial(stage, "verdict")
-
-
-def test_without_an_anchor_there_is_one_verdict(verdict):
-    code, (call,) = verdict()
+def test_without_an_anchor_there_is_one_verdict(stage):
+    code, (call,) = stage("verdict")
     assert code == 0
     assert call.startswith("compare --threshold=5 --markdown ci/comment.md --junit ci/j")
     assert call.endswith(" -- previous 20261121T113005Z-v4-memfile-3f9a")
@@ -66,9 +59,10 @@ def test_without_an_anchor_there_is_one_verdict(verdict):
 @pytest.mark.parametrize(
     ("previous", "anchor", "code"), [("0", "0", 0), ("0", "1", 1), ("1", "0", 1), ("3", "1", 3)]
 )
-def test_an_anchor_is_asked_whatever_the_baseline_said(verdict, previous, anchor, code):
+def test_an_anchor_is_asked_whatever_the_baseline_said(stage, previous, anchor, code):
     """Ten commits that each lose 2 % pass the one before each of them."""
-    judgement, calls = verdict(BOTH, ANCHOR="v1", PREVIOUS_ENDS=previous, ANCHOR_ENDS=anchor)
+    ends = {"PREVIOUS_ENDS": previous, "ANCHOR_ENDS": anchor}
+    judgement, calls = stage("verdict", BOTH, ANCHOR="v1", **ends)
     assert judgement == code
     of_anchor, of_commit = BOTH.split()
     assert [call.split()[-2:] for call in calls] == [
@@ -78,13 +72,9 @@ def test_an_anchor_is_asked_whatever_the_baseline_said(verdict, previous, anchor
     assert "--markdown ci/anchor.md --junit ci/junit-anchor.xml" in calls[1]
 
 
-def test_a_commit_is_measured_alone_where_there_is_nothing_to_measure_it_with(stage):
-    code, (call,) = stage("measure")
-    assert code == 0
-    assert call == "step sweep .leaselab/bench.json --id-file ci/ids"
-
-
-def test_a_commit_is_measured_in_turn_with_its_anchor(stage):
+def test_a_commit_is_measured_in_turn_with_its_anchor_or_alone(stage):
+    alone = "step sweep .leaselab/bench.json --id-file ci/ids"
+    assert stage("measure") == (0, [alone])
     code, (call,) = stage(
         "measure", ANCHOR="v1", SCENARIO="v4-memfile", OPTIONS="--set rounds=3"
     )
@@ -94,11 +84,9 @@ def test_a_commit_is_measured_in_turn_with_its_anchor(stage):
         "--set rounds=3 -- v4-memfile"
     )
 
-
-def test_packages_have_no_anchor(stage):
-    code, (call,) = stage("measure", ANCHOR="v1", REPO="", SCENARIO="v4-memfile")
-    assert (code, call) == (0, "step sweep .leaselab/bench.json --id-file ci/ids")
-    code, (call,) = stage("verdict", ANCHOR="v1", REPO="")
+    packages = {"ANCHOR": "v1", "REPO": "", "SCENARIO": "v4-memfile"}
+    assert stage("measure", **packages) == (0, [alone]), "packages have no anchor"
+    code, (call,) = stage("verdict", **packages)
     assert code == 0
     assert call.endswith(" -- previous 20261121T113005Z-v4-memfile-3f9a")
 
@@ -122,9 +110,6 @@ def test_a_duel_is_measured_whatever_it_says_and_the_stage_verdict_reports_it(st
 def test_a_duel_that_was_not_measured_ends_the_stage(stage, ends, ids):
     code, _ = stage("measure", ids, AGAINST="release", SCENARIO="v4-memfile", DUEL_ENDS=ends)
     assert code == int(ends)
-
-
-def test_what_it_is_measured_with_can_be_no_option(stage):
     code, calls = stage("measure", "", AGAINST="--inventory=x", SCENARIO="v4-memfile")
     assert (code, calls) == (2, [])
 
