@@ -66,9 +66,6 @@ def test_two_generators_are_measured_in_turn_and_compared(lab, capsys):
     assert [load.rate for load in loads] == [pytest.approx(2500, rel=0.02)] * 2
     rounds = [index for name, index in lab.rounds if name == UNCAPPED]
     assert rounds == [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
-
-
-def test_a_part_without_a_figure_has_no_ratio_and_a_reason(lab, capsys):
     lab.faults[UNCAPPED, 1] = invalid_measurement("too noisy")
     assert main(["dev", "bench", "generators"]) == 0
     out, err = capsys.readouterr()

@@ -70,13 +70,15 @@ def test_a_set_up_checkout_answers_at_once_and_says_nothing_else():
     assert sum(os.times()[2:4]) - before < 2.0, "seconds of CPU time"
 
 
-@pytest.mark.parametrize("word", ["--help", "-h"])
-def test_help_of_the_extras_lists_them_and_installs_nothing(checkout, word):
-    done = launch(checkout / "leaselab", "extra", word)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.findall(r"^  (\w+) ", done.stdout, re.M) == [
-        *("captures", "collections", "jobs", "parquet"),
-    ]
+def test_help_of_the_extras_lists_them_and_installs_nothing(checkout):
+    extras = "captures collections jobs parquet"
+    for word in ("--help", "-h"):
+        done = launch(checkout / "leaselab", "extra", word)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert re.findall(r"^  (\w+) ", done.stdout, re.M) == extras.split()
+    done = launch(checkout / "leaselab", "extra", "nosuch")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"(found nosuch, wanted one of {extras})" in done.stderr
     assert not (checkout / ".venv").exists()
 
 
@@ -154,12 +156,10 @@ def calling(call, *arguments, **environment):
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (["run", "v4-memfile"], "run"),
         ([], "run"),
         (["export", "--csv"], "run"),
         (["export", "--parquet", "-o", "x"], "parquet"),
         (["clients", "day.pcap"], "captures"),
-        (["queries", "day.pcap"], "captures"),
         (["extra", "jobs"], "jobs"),
         (["extra", "collections"], "collections"),
         (["dev", "lint"], "dev"),
@@ -167,12 +167,6 @@ def calling(call, *arguments, **environment):
 )
 def test_a_command_has_the_part_of_the_environment_that_it_needs(arguments, part):
     assert calling('part_of "$@"', *arguments).stdout.split() == [part]
-
-
-def test_an_extra_that_is_none_is_refused_with_those_that_there_are():
-    done = launch(ROOT / "leaselab", "extra", "nosuch")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "(found nosuch, wanted one of captures collections jobs parquet)" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -202,7 +196,7 @@ def test_the_collections_that_the_playbooks_use_are_those_that_are_kept():
     assert {*kept} == {*used, "community.library_inventory_filtering_v1"}
 
 
-@pytest.mark.parametrize("letter", "'\"$:\n%#,[*\\`{\x1b")
+@pytest.mark.parametrize("letter", "'$:\n%[\\{\x1b")
 def test_a_path_that_a_tool_reads_otherwise_is_refused_before_anything_is_made(
     checkout, tmp_path, letter
 ):
@@ -326,10 +320,8 @@ nice() { shift 2; "$@"; }
         (["--part", "lab"], ["lab"]),
         (["--part=lab", "-x"], ["lab"]),
         (["--part", "quick"], ["parallel"]),
-        (["--part=parallel"], ["parallel"]),
         (["--version"], ["parallel"]),
         (["tests/unit", "-x"], ["parallel"]),
-        (["tests/lab/test_server.py"], ["lab"]),
         (["tests/lab/night"], ["lab"]),
         (["tests/vm"], ["lab"]),
         (["tests/unit", "tests/lab"], ["parallel", "lab"]),

@@ -60,30 +60,22 @@ def test_the_session_goes_on_with_its_own_procedure(lab, session, two):
     assert lab.prepared == [""], "a bench is prepared once for all that a command does"
 
 
-@pytest.fixture
-def interrupted(lab, session, two):
-    """A profile of the two, without its last round."""
+def test_one_that_was_interrupted_is_finished_and_one_of_another_pair_left_as_it_is(
+    lab, session, two
+):
+    """Without its last round."""
     session.prepare("")
     lab.interrupted_at = 3
     with pytest.raises(KeyboardInterrupt):
         profile(session, *two, rate=700, rounds=2)
     lab.interrupted_at = None
     lab.forget()
-
-
-@pytest.mark.usefixtures("interrupted")
-def test_one_that_was_interrupted_is_finished(lab, session, two):
+    profile(session, *two[::-1], rate=700, rounds=2)
+    assert (len(lab.rounds), len(lab.store.running())) == (4, 1)
+    lab.forget()
     profile(session, *two, rate=700, rounds=2)
     assert lab.rounds == [("v4-memfile", 2)]
     assert lab.store.running() == []
-    assert len(made(lab)) == 2
-
-
-@pytest.mark.usefixtures("interrupted")
-def test_one_of_another_pair_is_left_as_it_is(lab, session, two):
-    profile(session, *two[::-1], rate=700, rounds=2)
-    assert len(lab.rounds) == 4
-    assert len(lab.store.running()) == 1
 
 
 @pytest.mark.parametrize(

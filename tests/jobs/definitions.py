@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from ci.jobcheck.generate import generate
@@ -13,7 +12,6 @@ from ci.jobcheck.generate import generate
 ROOT = Path(__file__).parents[2]
 JOBS = ROOT / "jobs"
 SETTINGS = JOBS / "jenkins_jobs.ini"
-BUILDER = Path(sys.executable).parent / "jenkins-jobs"
 
 
 @functools.cache

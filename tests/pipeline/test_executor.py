@@ -59,9 +59,6 @@ def test_results_only_get_worse_and_posts_see_them(begin):
     assert build.result == "FAILURE", "the last unstable condition failed"
     assert build.commands[-1] == "echo cleanup"
     assert "seen" in build.log.splitlines()
-
-
-def test_after_a_failure_and_by_the_option_after_unstable_stages_are_skipped(begin):
     head = "agent { label 'leaselab' }\noptions { skipStagesAfterUnstable() }"
     build = begin(STAGES, head).wait()
     assert list(build.stages.values()) == ["UNSTABLE", "SKIPPED", "SKIPPED"]
