@@ -14,17 +14,9 @@ from leaselab.analysis.comparison.ratio import Basis
 from leaselab.analysis.comparison.verdict import ratio_word
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue, measured_by
+from leaselab.cli import options
 from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    expecting,
-    only_with,
-    open_store,
-    print_json,
-    whole,
-)
 from leaselab.cli.own import add_and_print, add_parts
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
@@ -42,7 +34,6 @@ from leaselab.run.session import Session
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``advise``."""
     versions = ", ".join(f"{kind} {costs.version}" for kind, costs in known_costs().items())
     parser.add_argument(
         "files",
@@ -68,19 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clients",
         metavar="N",
-        type=whole(1, 10**18),
+        type=options.whole(1, 10**18),
         help="how many clients it is to serve: says whether the pools are nearly full",
     )
     parser.add_argument(
         "--processors",
         metavar="N",
-        type=whole(1, 10**18),
+        type=options.whole(1, 10**18),
         help="how many processors it may use: says whether it has more threads than that",
     )
     parser.add_argument(
         "--host-processors",
         metavar="N",
-        type=whole(1, 10**18),
+        type=options.whole(1, 10**18),
         help="with --processors: how many its host has, of which a quota gives it fewer",
     )
     parser.add_argument(
@@ -89,8 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="end with exit code 1 where a known cost is found, or something is not judged",
     )
     _add_measure(parser)
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
@@ -110,8 +101,8 @@ def run(args: argparse.Namespace) -> Outcome:
 
     After a file that cannot be judged, the remaining files are still judged.
     """
-    only_with(args, "--measure", "--without", "--also", *OPTIONS)
-    store = open_store(args, existing=not args.measure)
+    options.only_with(args, "--measure", "--without", "--also", *OPTIONS)
+    store = options.open_store(args, existing=not args.measure)
     if args.measure and (len(args.files) > 1 or str(args.files[0]) == "-"):
         raise usage_error(
             "the costs of one file are measured",
@@ -135,7 +126,7 @@ def run(args: argparse.Namespace) -> Outcome:
             print_advice(advice)
     if args.json and judged:
         documents = [msgspec.to_builtins(advice) for advice in judged]
-        print_json(documents if len(args.files) > 1 else documents[0])
+        options.print_json(documents if len(args.files) > 1 else documents[0])
     sys.stdout.flush()
     if args.strict:
         costly = [advice for advice in judged if advice.findings or advice.not_judged]
@@ -152,7 +143,7 @@ def _advice(file: Path, args: argparse.Namespace) -> Advice:
 
 
 def _given(args: argparse.Namespace) -> Given:
-    only_with(args, "--processors", "--host-processors")
+    options.only_with(args, "--processors", "--host-processors")
     return Given(args.server_version, args.clients, args.processors, args.host_processors)
 
 
@@ -192,7 +183,7 @@ def _measured_here(
         report_after(store)
 
 
-@expecting("a folder that exists")
+@options.expecting("a folder that exists")
 def _folder(text: str) -> Path:
     """The argparse type of an existing folder."""
     if not Path(text).is_dir():

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from leaselab.analysis.duels.bisect import Limits
 from leaselab.catalog.catalogue import Catalogue, measured_by
+from leaselab.cli import options
 from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.duel import add_duel, add_metric, plan_of
-from leaselab.cli.options import (
-    add_id_file,
-    add_json,
-    add_layouts,
-    add_markdown,
-    add_results,
-    open_store,
-    print_json,
-    stdout_is_taken,
-    without_effect,
-    write_ids,
-    write_output,
-)
 from leaselab.cli.outcome import ended, print_next
 from leaselab.cli.own import add_clients, add_config, add_queries, named_scenario
 from leaselab.cli.progress import progress
@@ -54,7 +41,6 @@ NAME = "bisect"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``bisect``."""
     parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what is measured")
     add_config(parser)
     add_clients(parser)
@@ -84,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not profile each culprit and its parent, to say which functions cost more",
     )
-    add_layouts(parser, "then measure each culprit and its parent")
+    options.add_layouts(parser, "then measure each culprit and its parent")
     limits = Limits()
     add_metric(parser)
     add_duel(
@@ -93,18 +79,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         budget=limits.budget_minutes,
         of="all duels since the first of the two ends, also before an interrupt",
     )
-    add_markdown(parser, "write the comment for a merge request")
-    add_results(parser)
-    add_id_file(parser)
-    add_json(parser)
+    options.add_markdown(parser, "write the comment for a merge request")
+    options.add_results(parser)
+    options.add_id_file(parser)
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Search, print, and raise an error for an exit code other than 0."""
-    stdout_is_taken(args)
+    options.stdout_is_taken(args)
     if args.dry_run:
         idle = ("--markdown", "--id-file", "--no-profile", "--layouts", "--full", "--json")
-        without_effect(args, "a search that measures", *idle)
+        options.without_effect(args, "a search that measures", *idle)
     catalogue = Catalogue.here()
     scenario = measured_by(named_scenario(args, catalogue), args.generator)
     parameters, plan = plan_of(args)
@@ -117,7 +103,7 @@ def run(args: argparse.Namespace) -> Outcome:
     check_server(repository, commits[-1], scenario)
     inventory = inventory_of(args)
     check_bench(scenario, plan, inventory)
-    store = open_store(args)
+    store = options.open_store(args)
     session = Session(store, inventory, catalogue, parameters, full=args.full, show=progress)
     search = Search(session, scenario, repository, commits, plan, limits)
     if args.dry_run:
@@ -142,7 +128,7 @@ def run(args: argparse.Namespace) -> Outcome:
             fault.todo = "; ".join(filter(None, (fault.todo, _again())))
         raise
     finally:
-        write_ids(args, *search.ids)
+        options.write_ids(args.id_file, *search.ids)
         report_after(store)
     hunted = search.hunted(end)
     _print_hunted(args, hunted)
@@ -152,7 +138,8 @@ def run(args: argparse.Namespace) -> Outcome:
         Outcome.BUILD: server_broken,
     }.get(hunted.outcome)
     if raised is not None:
-        return ended(args, raised(printable(closing(hunted)), where=hunted.scenario))
+        error = raised(printable(closing(hunted)), where=hunted.scenario)
+        return ended(error, document=args.json or options.stdout_is_taken(args))
     return Outcome.OK
 
 
@@ -163,10 +150,10 @@ def _again() -> str:
 def _print_hunted(args: argparse.Namespace, hunted: Hunted) -> None:
     """Write and print the result."""
     if args.markdown is not None:
-        write_output(args.markdown, markdown_of_hunted(hunted).encode())
-    if args.json:
-        print_json(hunted_document(hunted))
-    elif not stdout_is_taken(args):
+        options.write_output(args.markdown, markdown_of_hunted(hunted).encode())
+
+    def text() -> None:
         print_hunted(hunted)
         print_next(after_hunt(hunted))
-    sys.stdout.flush()
+
+    options.show(args, hunted_document(hunted), text)

@@ -6,26 +6,16 @@ import argparse
 import sys
 
 from leaselab.catalog.catalogue import Catalogue
+from leaselab.cli import options
 from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    number,
-    only_with,
-    open_store,
-    print_answer,
-    print_json,
-    whole,
-)
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.record import Record
 from leaselab.report.truth import rows_of, table
 from leaselab.report.verdict import budget_document, budget_words
-from leaselab.run.calibration import calibrate
-from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
+from leaselab.run.calibration import RUNS, calibrate, ceiling_tasks, measured
 from leaselab.run.session import Session
 from leaselab.run.sides import BRANCH_POINT, PACKAGE, RELEASE, Sides
 from leaselab.run.task import open_source
@@ -37,7 +27,6 @@ CEILINGS = frozenset({"--inventory", "--bench", "--full", "--generator"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``calibrate``."""
     parser.add_argument(
         "scenario",
         nargs="?",
@@ -53,14 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pairs",
         metavar="N",
-        type=whole(1, 1000),
+        type=options.whole(1, 1000),
         default=10,
         help="duels of each kind; those that the archive has count (default: 10)",
     )
     parser.add_argument(
         "--slowdown",
         metavar="PERCENT",
-        type=number(0.01, 49.99),
+        type=options.number(0.01, 49.99),
         default=3.0,
         help="share of the time for which the slower server is paused, %% (default: 3)",
     )
@@ -72,14 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--repo", metavar="URL|PATH", help="git repository of the server")
     add_duel(parser)
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Measure ceilings, or make duels whose answer is known, and print the outcome."""
     idle = {*OPTIONS, "--pairs", "--slowdown", "--server", "--repo"} - CEILINGS
-    only_with(args, "--error-budget", *sorted(idle))
+    options.only_with(args, "--error-budget", *sorted(idle))
     return _error_budget(args) if args.error_budget else _ceilings(args)
 
 
@@ -88,7 +77,7 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
 
     Raises the error of the first without a figure, after all were measured.
     """
-    store, inventory = open_store(args), inventory_of(args)
+    store, inventory = options.open_store(args), inventory_of(args)
     catalogue, like = Catalogue.here(), None
     if args.scenario is not None:
         like = catalogue.find(args.scenario, args.generator)
@@ -109,7 +98,7 @@ def _ceilings(args: argparse.Namespace) -> Outcome:
     finally:
         rows = rows_of(records)
         if args.json:
-            print_json({"ceilings": rows})
+            options.print_json({"ceilings": rows})
         elif rows:
             sys.stdout.writelines(table(rows))
         report_after(store)
@@ -125,7 +114,7 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
     """
     if args.server in (RELEASE, BRANCH_POINT):
         raise usage_error("both servers are the same", found=args.server, wanted="a commit")
-    store, inventory = open_store(args), inventory_of(args)
+    store, inventory = options.open_store(args), inventory_of(args)
     repository = open_source(args.repo) if args.repo else None
     sides = Sides(
         Catalogue.here(), repository, args.scenario or DEFAULT_SCENARIO, args.generator
@@ -140,5 +129,5 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
     finally:
         report_after(store)
     words = budget_words(budget, task.scenario.name)
-    print_answer(args, budget_document(budget), words)
+    options.print_answer(args, budget_document(budget), words)
     return Outcome.OK

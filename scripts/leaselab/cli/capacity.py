@@ -22,18 +22,7 @@ from leaselab.analysis.demand.demand import (
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store, newest_of
 from leaselab.catalog.catalogue import Catalogue
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    check_patterns,
-    expecting,
-    number,
-    only_with,
-    open_store,
-    print_json,
-    whole,
-    without_effect,
-)
+from leaselab.cli import options
 from leaselab.cli.own import (
     OF_QUERIES,
     add_config,
@@ -58,7 +47,6 @@ FAMILY = "family"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``capacity``."""
     parser.add_argument(
         "pattern",
         nargs="*",
@@ -76,20 +64,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scale(parser)
     parser.add_argument(
         "--lease-s",
-        type=number(1, 2**32 - 1),
+        type=options.number(1, 2**32 - 1),
         metavar="S",
         help="with a number of clients: lease time, s",
     )
     parser.add_argument(
         "--renew-at",
-        type=number(0.001, 1),
+        type=options.number(0.001, 1),
         default=RENEW_AT,
         metavar="SHARE",
         help=f"share of the lease time after which clients renew, T1 (default: {RENEW_AT:g})",
     )
     parser.add_argument(
         "--new-per-day",
-        type=number(0, 1000),
+        type=options.number(0, 1000),
         default=0.0,
         metavar="SHARE",
         help="clients that are new each day, over all clients (default: 0)",
@@ -97,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_queries(parser)
     parser.add_argument(
         "--per-s",
-        type=number(0.001, 10**9),
+        type=options.number(0.001, 10**9),
         metavar="N",
         help="with --queries: how many of them are asked in the busiest second",
     )
@@ -105,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arrival.add_argument(
         "--rush",
         nargs=2,
-        type=number(0.001, 1_000_000),
+        type=options.number(0.001, 1_000_000),
         metavar=("SHARE", "MINUTES"),
         help="a share of the clients arrives within some minutes, as in the morning: "
         "--rush 0.8 30 (without this or --at-once: spread evenly)",
@@ -115,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--within-s",
-        type=number(0.001, 2**32 - 1),
+        type=options.number(0.001, 2**32 - 1),
         metavar="S",
         help="with --at-once: the time within which all have to be served, s",
     )
@@ -125,21 +113,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also write it to the page Capacity of the report, and print where it is",
     )
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
-@expecting("a whole number from 1, or a file .yml")
+@options.expecting("a whole number from 1, or a file .yml")
 def _clients(text: str) -> int | Path:
     """The number of clients, or a file with them."""
-    return Path(text) if Path(text).suffix in (".yml", ".yaml") else whole(1, 10**10)(text)
+    return (
+        Path(text) if Path(text).suffix in (".yml", ".yaml") else options.whole(1, 10**10)(text)
+    )
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Print the demand, and how each configuration meets it."""
     read = read_clients(args.clients) if isinstance(args.clients, Path) else None
     demand = _asked(args) if args.queries else _demand(args, read[0] if read else None)
-    store = open_store(args, existing=True)
+    store = options.open_store(args, existing=True)
     catalogue = Catalogue.here()
     made = None if args.queries else own_scenario(args, catalogue)
     if made and read:
@@ -161,7 +151,7 @@ def run(args: argparse.Namespace) -> Outcome:
     page = _page(store, demand, carrying) if args.page else None
     if args.json:
         pages = {"page": page} if page else {}
-        print_json({**capacity_document(demand, carrying), **pages})
+        options.print_json({**capacity_document(demand, carrying), **pages})
         return Outcome.OK
     print_capacity(demand, carrying)
     if page:
@@ -184,8 +174,8 @@ def _measuring(args: argparse.Namespace) -> str:
 def _asked(args: argparse.Namespace) -> Asked:
     """The queries of a file: how many are asked is not in it."""
     of_clients = ("--clients", "--scale", "--lease-s", "--renew-at", "--new-per-day")
-    without_effect(args, "--clients, not --queries", *of_clients, "--config", "--rush")
-    without_effect(args, "--clients, not --queries", "--at-once", "--within-s")
+    options.without_effect(args, "--clients, not --queries", *of_clients, "--config", "--rush")
+    options.without_effect(args, "--clients, not --queries", "--at-once", "--within-s")
     if args.per_s is None or not args.pattern:
         raise usage_error(
             "needs a pattern of scenarios and the rate of the queries",
@@ -198,8 +188,8 @@ def _asked(args: argparse.Namespace) -> Asked:
 
 def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
     """The clients, from the options or a file."""
-    only_with(args, "--queries", *OF_QUERIES, "--per-s")
-    only_with(args, "--at-once", "--within-s")
+    options.only_with(args, "--queries", *OF_QUERIES, "--per-s")
+    options.only_with(args, "--at-once", "--within-s")
     if args.clients is None:
         raise usage_error(
             "no demand was given",
@@ -207,7 +197,7 @@ def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
         )
     if file is not None:
         return _counted(args, file)
-    without_effect(args, "--clients FILE", "--scale")
+    options.without_effect(args, "--clients FILE", "--scale")
     if args.lease_s is None:
         raise usage_error(
             "--lease-s is missing",
@@ -220,7 +210,7 @@ def _demand(args: argparse.Namespace, file: Clients | None) -> Demand:
 
 def _counted(args: argparse.Namespace, file: Clients) -> Demand:
     """The scaled demand of the clients of a file."""
-    without_effect(
+    options.without_effect(
         args, "--clients NUMBER", "--lease-s", "--renew-at", "--new-per-day", "--rush"
     )
     counted = [traffic for traffic in (file.dhcpv4, file.dhcpv6) if traffic is not None]
@@ -275,7 +265,7 @@ def _carrying(
     if isinstance(demand, Asked):
         known = newest_of(store.index, patterns, bench)
         return configurations(store.load_readable(known), demand)
-    check_patterns(store, patterns)
+    options.check_patterns(store, patterns)
     newest = newest_of(store.index, patterns or ["*"], bench)
     beside = [
         row["id"]

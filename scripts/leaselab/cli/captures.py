@@ -38,7 +38,6 @@ def _add_files(parser: argparse.ArgumentParser, kinds: str, made: str) -> None:
 
 
 def add_clients(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``clients``."""
     kinds = (
         "pcap or pcapng of a relay's or a server's side, DHCPv4 and DHCPv6; or Kea's lease "
         "file (CSV), or its forensic log"
@@ -95,7 +94,6 @@ def _suffix(text: str) -> tuple[bytes, ...]:
 
 
 def add_queries(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``queries``."""
     _add_files(parser, "pcap or pcapng, IPv4 and IPv6", "queries")
     parser.add_argument(
         "--keep",

@@ -28,7 +28,6 @@ _READ_AGAIN = "have the role read again: leaselab lab check"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's options."""
     add_inventory(parser)
     parser.add_argument(
         "--scenario",

@@ -18,19 +18,8 @@ from leaselab.analysis.comparison.verdict import (
 from leaselab.analysis.duels.layouts import Cause, OverLayouts
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
+from leaselab.cli import options
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
-from leaselab.cli.options import (
-    add_json,
-    add_markdown,
-    add_results,
-    number,
-    only_with,
-    open_store,
-    print_json,
-    stdout_is_taken,
-    without_effect,
-    write_output,
-)
 from leaselab.cli.outcome import ended, show_comparison
 from leaselab.cli.own import (
     add_clients,
@@ -67,7 +56,6 @@ from leaselab.run.pair import (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``compare``."""
     parser.add_argument(
         "a",
         metavar="A",
@@ -80,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--threshold",
         metavar="PERCENT",
-        type=number(0, 1000),
+        type=options.number(0, 1000),
         default=THRESHOLD_PERCENT,
         help=f"change of the figure that counts, %% (default: {THRESHOLD_PERCENT:g})",
     )
@@ -104,10 +92,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_live(parser)
     add_listing(parser)
-    add_markdown(parser, "write the comment for a merge request")
+    options.add_markdown(parser, "write the comment for a merge request")
     parser.add_argument("--junit", metavar="FILE|-", type=Path, help="write a test report")
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -129,17 +117,17 @@ def run(args: argparse.Namespace) -> Outcome:
                 else "previous last"
             ),
         )
-    only_with(args, "--list", *LISTING)
+    options.only_with(args, "--list", *LISTING)
     profile = ("--profile", "--no-profile")
     of_live = (*profile, "--layouts", "--id-file", "--clients", "--queries")
-    only_with(args, "--live", *of_live, *OPTIONS)
+    options.only_with(args, "--live", *of_live, *OPTIONS)
     if args.layouts:
-        without_effect(args, "a single layout", *profile)
-    stdout_is_taken(args)
+        options.without_effect(args, "a single layout", *profile)
+    options.stdout_is_taken(args)
     if args.live:
-        without_effect(args, "results that are archived", "--threshold")
+        options.without_effect(args, "results that are archived", "--threshold")
     check_threshold(args.threshold)
-    store = open_store(args, existing=not args.live)
+    store = options.open_store(args, existing=not args.live)
     catalogue = Catalogue.here()
     made = scenario_of(args, catalogue)
     if made is not None:
@@ -164,7 +152,8 @@ def _print_comparison(
     profiles = profiles_of(store, comparison.base, comparison.other)
     _write_files(args, [comparison], profiles)
     steps = args.live or sys.stderr.isatty()
-    return show_comparison(args, comparison, profiles, steps=steps)
+    taken = options.stdout_is_taken(args)
+    return show_comparison(comparison, profiles, as_json=args.json, taken=taken, steps=steps)
 
 
 def _print_layouts(
@@ -173,27 +162,20 @@ def _print_layouts(
     """Print the combined result of duels in several layouts; slower code ends with 1."""
     _write_files(args, comparisons)
     lines = [*layouts_words(layouts)]
-    if args.json:
-        print_json({**comparisons_document(comparisons), "over": layouts_document(layouts)})
-    elif not stdout_is_taken(args):
-        write_lines(sys.stdout, lines)
-    sys.stdout.flush()
-    where = comparisons[-1].other.scenario.name
-    if layouts.cause is Cause.CODE:
-        return ended(args, regression(lines[-1], where=where))
-    if layouts.cause is Cause.UNKNOWN:
-        return ended(args, invalid_measurement(lines[-1], where=where))
-    return Outcome.OK
+    document = {**comparisons_document(comparisons), "over": layouts_document(layouts)}
+    options.show(args, document, lambda: write_lines(sys.stdout, lines))
+    raised = {Cause.CODE: regression, Cause.UNKNOWN: invalid_measurement}.get(layouts.cause)
+    if raised is None:
+        return Outcome.OK
+    error = raised(lines[-1], where=comparisons[-1].other.scenario.name)
+    return ended(error, document=args.json or options.stdout_is_taken(args))
 
 
 def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) -> Outcome:
     """Show a verdict on each scenario; the exit code is that of all."""
     _write_files(args, comparisons)
-    if args.json:
-        print_json(comparisons_document(comparisons))
-    elif not stdout_is_taken(args):
-        print_comparisons(comparisons)
-    sys.stdout.flush()
+    document = comparisons_document(comparisons)
+    options.show(args, document, lambda: print_comparisons(comparisons))
     slower = [
         comparison.other.scenario.name
         for comparison in comparisons
@@ -288,8 +270,8 @@ def _write_files(
         text = markdown.markdown_of_comparisons(comparisons)
         if profiles:
             text += markdown.markdown_of_profiles(profiles)
-        write_output(args.markdown, text.encode())
+        options.write_output(args.markdown, text.encode())
     if args.junit is not None:
         from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
 
-        write_output(args.junit, junit_of_comparisons(comparisons))
+        options.write_output(args.junit, junit_of_comparisons(comparisons))

@@ -29,7 +29,6 @@ def launched(args: argparse.Namespace) -> NoReturn:  # noqa: ARG001  (there is n
 
 
 def add_simulation(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``dev bench``."""
     lines = "\n".join(f"  {name:10}  {about}" for name, about in _simulations().items())
     parser.epilog = f"simulations:\n{lines}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -69,14 +68,12 @@ _SIMULATION = re.compile(r'^"""`leaselab dev bench (\w+)`: (.*?)\.?(?:""")?$', r
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``verify``."""
     parser.add_argument("refs", metavar="ID", nargs="*", help="results (default: all)")
     add_results(parser)
     add_json(parser)
 
 
 def add_where(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``where``."""
     add_result(parser)
     add_results(parser)
     add_json(parser)

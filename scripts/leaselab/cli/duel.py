@@ -165,7 +165,7 @@ def live(
             def made(contest: Contest[Task]) -> Comparison:
                 result = duel(session, contest)
                 ids.extend(result.ids)
-                write_ids(args, *ids)
+                write_ids(args.id_file, *ids)
                 if result.refused is not None:
                     raise invalid_measurement(
                         "A does not build or does not start, so B was not measured",

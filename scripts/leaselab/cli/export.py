@@ -13,15 +13,7 @@ from pathlib import Path
 
 from leaselab.archive.row import Row
 from leaselab.archive.store import Store
-from leaselab.cli.options import (
-    STDOUT,
-    add_results,
-    check_patterns,
-    only_with,
-    open_store,
-    without_effect,
-    write_output,
-)
+from leaselab.cli import options
 from leaselab.model.errors import LeaselabError, Outcome, internal_fault, usage_error
 from leaselab.model.record import Record
 from leaselab.model.text import printable_lines
@@ -43,7 +35,6 @@ _RESULT = re.compile(r"^[0-9]|^last\b|^\.|/")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``export``."""
     parser.add_argument(
         "refs",
         metavar="ID|PATTERN",
@@ -67,13 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --openmetrics: every result with its time, for backfilling; else the newest "
         "ones, for a scraper",
     )
-    add_results(parser)
+    options.add_results(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Write what was asked for, a file for each form."""
     places = {name: place for name in FORMS if (place := getattr(args, name)) is not None}
-    if not places or [*places.values()].count(STDOUT) > 1:
+    if not places or [*places.values()].count(options.STDOUT) > 1:
         raise usage_error(
             "two forms on stdout" if places else "no form and no file for it",
             found=", ".join(f"--{name} {place}" for name, place in places.items()),
@@ -81,9 +72,9 @@ def run(args: argparse.Namespace) -> Outcome:
             todo="such as: leaselab export last --csv last.csv",
         )
     if not {"csv", "parquet"} & places.keys():
-        without_effect(args, "--csv or --parquet", "--level")
-    only_with(args, "--openmetrics", "--history")
-    if places.get("parquet") == STDOUT and sys.stdout.isatty():
+        options.without_effect(args, "--csv or --parquet", "--level")
+    options.only_with(args, "--openmetrics", "--history")
+    if places.get("parquet") == options.STDOUT and sys.stdout.isatty():
         raise usage_error(
             "Parquet is not for a terminal",
             where="--parquet",
@@ -91,7 +82,7 @@ def run(args: argparse.Namespace) -> Outcome:
             wanted="a file",
             todo="name a file",
         )
-    store = open_store(args, existing=True)
+    store = options.open_store(args, existing=True)
     rows = _rows(args, store)
     faults: dict[str, str] = {}
     for form, place in places.items():
@@ -99,7 +90,7 @@ def run(args: argparse.Namespace) -> Outcome:
         content = _without(faults, chosen, partial(_content, args, form, store))
         if form != "parquet":
             content = printable_lines(content.decode()).encode()
-        write_output(place, content)
+        options.write_output(place, content)
     if faults:
         raise internal_fault(
             "the export is not complete, for a fault of leaselab",
@@ -180,7 +171,7 @@ def _rows(args: argparse.Namespace, store: Store) -> list[Row]:
     Raises usage_error where nothing answers to the question.
     """
     patterns, ids = _asked(args, store)
-    check_patterns(store, patterns)
+    options.check_patterns(store, patterns)
     rows = [
         row
         for row in store.index.every()

@@ -10,17 +10,8 @@ from typing import Any
 from leaselab.analysis.figures.truth import Judged, Truth, judge, not_measured, truth_of
 from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.catalog.roles import OWN_GENERATOR
+from leaselab.cli import options
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
-from leaselab.cli.options import (
-    add_json,
-    add_markdown,
-    add_results,
-    open_store,
-    print_json,
-    stdout_is_taken,
-    whole,
-    write_output,
-)
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.measure.generators import check_fits
@@ -31,7 +22,7 @@ from leaselab.model.procedures.max_rate import MAX_RATE
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
 from leaselab.report.truth import print_truth, rows_of, table, truth_document, truth_markdown
-from leaselab.run.ceilings import RUNS, ceiling_tasks, measured
+from leaselab.run.calibration import RUNS, ceiling_tasks, measured
 from leaselab.run.session import Session
 from leaselab.run.task import Task
 
@@ -48,7 +39,6 @@ LOAD_S = 20
 
 
 def add_generators(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``dev bench generators``."""
     parser.add_argument(
         "scenario",
         nargs="?",
@@ -72,12 +62,12 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--runs",
         metavar="N",
-        type=whole(1, 1000),
+        type=options.whole(1, 1000),
         default=RUNS,
         help=f"number of runs (default: {RUNS})",
     )
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
 def generators(args: argparse.Namespace) -> Outcome:
@@ -89,7 +79,7 @@ def generators(args: argparse.Namespace) -> Outcome:
         raise usage_error(
             "not two generators", found=",".join(args.generator), wanted="such as " + PAIR
         )
-    store, inventory = open_store(args), inventory_of(args)
+    store, inventory = options.open_store(args), inventory_of(args)
     catalogue = Catalogue.here()
     scenario = catalogue.find(args.scenario)
     tasks = [Task(measured_by(scenario, name)) for name in args.generator]
@@ -117,7 +107,7 @@ def generators(args: argparse.Namespace) -> Outcome:
     finally:
         document = _document(args.generator, parts)
         if args.json:
-            print_json(document)
+            options.print_json(document)
         else:
             sys.stdout.writelines(table(document["rows"]))
             sys.stdout.writelines(_words(document))
@@ -171,7 +161,6 @@ def _words(document: dict[str, Any]) -> list[str]:
 
 
 def add_truth(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``dev bench truth``."""
     parser.add_argument(
         "scenario",
         nargs="*",
@@ -188,7 +177,7 @@ def add_truth(parser: argparse.ArgumentParser) -> None:
         help=f"what makes the load, each in turn (default: {', '.join(OF_DHCP)}; of DNS "
         f"{', '.join(OF_DNS)})",
     )
-    add_markdown(parser, "write the table as a document")
+    options.add_markdown(parser, "write the table as a document")
 
 
 def truth(args: argparse.Namespace) -> Outcome:
@@ -197,8 +186,8 @@ def truth(args: argparse.Namespace) -> Outcome:
     A generator that this bench cannot run is left out of the rest, and its rows say why.  The
     outcome is a regression where a figure of the project's own generator is too far off.
     """
-    alone = stdout_is_taken(args)
-    store, inventory = open_store(args), inventory_of(args)
+    options.stdout_is_taken(args)  # several documents are refused
+    store, inventory = options.open_store(args), inventory_of(args)
     catalogue, overrides = Catalogue.here(), {"rounds": args.runs}
     session = Session(store, inventory, catalogue, overrides, full=args.full, show=progress)
     chosen = _chosen(args.scenario, args.generator, session)
@@ -210,12 +199,10 @@ def truth(args: argparse.Namespace) -> Outcome:
                 rows += _rows(session, task, truth, missing)
     finally:
         kept = all(row.within for row in rows if row.generator == OWN_GENERATOR)
-        if args.json:
-            print_json(truth_document(rows, kept=kept))
-        elif rows and not alone:
-            print_truth(rows)
+        document = truth_document(rows, kept=kept)
+        options.show(args, document, lambda: print_truth(rows) if rows else None)
         if args.markdown and rows:
-            write_output(args.markdown, truth_markdown(rows, args.runs).encode())
+            options.write_output(args.markdown, truth_markdown(rows, args.runs).encode())
         report_after(store)
     return Outcome.OK if kept else Outcome.REGRESSION
 

@@ -34,7 +34,6 @@ LEASE_MIN = 120
 
 
 def add_take(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``take``."""
     add_inventory(parser)
     parser.add_argument(
         "--minutes",
@@ -56,7 +55,6 @@ def add_take(parser: argparse.ArgumentParser) -> None:
 
 
 def add_release(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``release``."""
     add_inventory(parser)
     add_json(parser)
 
@@ -138,7 +136,6 @@ def _give_back(inventory: Inventory, hold: Hold) -> None:
 
 
 def add_maintenance(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``lab maintenance``."""
     parser.add_argument("state", choices=tuple(VERBS), help="begin it, or end it")
     parser.add_argument("bench", metavar="BENCH", help="name of the bench, such as rack1")
     add_place(parser)

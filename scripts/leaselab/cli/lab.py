@@ -23,7 +23,6 @@ from leaselab.run.recovery import alone, last_maintenance, switch, wait
 
 
 def add_up(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``lab up``."""
     add_inventory(parser)
     parser.add_argument(
         "--take-over",
@@ -37,7 +36,6 @@ def add_up(parser: argparse.ArgumentParser) -> None:
 
 
 def add_down(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``lab down``."""
     add_up(parser)
     parser.add_argument("--images", action="store_true", help="remove its images as well")
 
@@ -113,7 +111,6 @@ def down(args: argparse.Namespace) -> Outcome:
 
 
 def add_power(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``lab power``."""
     parser.add_argument(
         "action", choices=VERBS, help="`off` and `cycle` cut the power, without a shutdown"
     )

@@ -9,16 +9,7 @@ from fnmatch import fnmatchcase
 
 from leaselab.analysis.comparison.matrix import cell_of
 from leaselab.archive.store import Store, newest_of
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    check_patterns,
-    only_with,
-    open_store,
-    print_json,
-    whole,
-    without_effect,
-)
+from leaselab.cli import options
 from leaselab.cli.procedure_options import add_generator
 from leaselab.model.errors import Outcome
 from leaselab.report.listing import SPARE, listing
@@ -29,7 +20,6 @@ _SHOWN = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``list``."""
     parser.add_argument(
         "pattern",
         nargs="*",
@@ -57,27 +47,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit",
         metavar="N",
-        type=whole(0, 1_000_000),
+        type=options.whole(0, 1_000_000),
         default=_SHOWN,
         help=f"at most N results, 0 for all (default: {_SHOWN}; all with --json)",
     )
     add_generator(parser)
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Print what was asked for."""
-    only_with(args, "--scenarios", "--generator", "--server")
+    options.only_with(args, "--scenarios", "--generator", "--server")
     if args.scenarios:
-        without_effect(
+        options.without_effect(
             args, "a list of results", "--bench", "--outcome", "--limit", "--results"
         )
         return _scenarios(args)
-    store = open_store(args, existing=True)
-    check_patterns(store, args.pattern)
+    store = options.open_store(args, existing=True)
+    options.check_patterns(store, args.pattern)
     if args.table:
-        without_effect(args, "a list of results", "--outcome", "--limit")
+        options.without_effect(args, "a list of results", "--outcome", "--limit")
         return _table(args, store)
     return _results(args, store)
 
@@ -93,7 +83,7 @@ def _table(args: argparse.Namespace, store: Store) -> Outcome:
     newest = newest_of(store.index, args.pattern or ["*"], args.bench)
     records = [*store.load_readable(newest)]
     if args.json:
-        print_json(document([cell_of(record) for record in records]))
+        options.print_json(document([cell_of(record) for record in records]))
     else:
         print_table(records)
     return Outcome.OK
@@ -113,7 +103,7 @@ def _results(args: argparse.Namespace, store: Store) -> Outcome:
         rows = [row for row in rows if _named(row["scenario"], args.pattern)]
     shown = rows[:limit] if limit else rows
     if args.json:
-        print_json(shown)
+        options.print_json(shown)
         return Outcome.OK
     if shown:
         headings, body = listing(shown)

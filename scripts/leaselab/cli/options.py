@@ -146,10 +146,10 @@ def add_id_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def write_ids(args: argparse.Namespace, *ids: str) -> None:
+def write_ids(path: Path | None, *ids: str) -> None:
     """Write the ids of the archived results to the requested file, a line each."""
-    if getattr(args, "id_file", None) is not None:
-        write_output(args.id_file, "".join(f"{ident}\n" for ident in ids).encode())
+    if path is not None:
+        write_output(path, "".join(f"{ident}\n" for ident in ids).encode())
 
 
 def add_recover(parser: argparse.ArgumentParser) -> None:
@@ -214,10 +214,16 @@ def print_json(value: object) -> None:
 
 def print_answer(args: argparse.Namespace, document: object, text: object) -> None:
     """Print the result of a command: the document with ``--json``, else the text."""
+    show(args, document, lambda: print(text))
+
+
+def show(args: argparse.Namespace, document: object, text: Callable[[], object]) -> None:
+    """Print the document with ``--json``, else the text, unless another is all of stdout."""
     if args.json:
         print_json(document)
-    else:
-        print(text)
+    elif not stdout_is_taken(args):
+        text()
+    sys.stdout.flush()
 
 
 def read_json(place: str, todo: str = "") -> Any:  # noqa: ANN401  (parsed JSON)

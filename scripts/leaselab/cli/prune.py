@@ -38,7 +38,6 @@ DAYS = range(1, 3651)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``lab prune``."""
     parser.add_argument(
         "--raw-days",
         metavar="N",

@@ -11,16 +11,7 @@ from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.family import load_families
-from leaselab.cli.options import (
-    add_json,
-    add_results,
-    only_with,
-    open_store,
-    print_answer,
-    whole,
-    without_effect,
-    write_output,
-)
+from leaselab.cli import options
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.run.pair import PREVIOUS, load_previous
 from leaselab.run.task import open_source
@@ -31,7 +22,6 @@ RELEASES = "releases"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``report``."""
     parser.add_argument(
         "refs",
         metavar="ID",
@@ -69,18 +59,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sweeps",
         metavar="N",
-        type=whole(0, 1_000_000),
+        type=options.whole(0, 1_000_000),
         help="newest results of each scenario that have a page of their own (default: 3); "
         "pages of older ones stay until they are pruned",
     )
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Write the pages; say where they are."""
-    store = open_store(args, existing=True)
-    only_with(args, "--release", "--repo")
+    store = options.open_store(args, existing=True)
+    options.only_with(args, "--release", "--repo")
     if args.release is not None:
         return _release(args, store)
     from leaselab.report.site.site import SWEEPS, write_site  # noqa: PLC0415  # draws; slow to import
@@ -92,7 +82,7 @@ def run(args: argparse.Namespace) -> Outcome:
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)  # before minutes of drawing
         first = write_site(store, folder, refs, sweeps=sweeps, files=_files()).absolute()
-    print_answer(args, {"path": str(first)}, first)
+    options.print_answer(args, {"path": str(first)}, first)
     return Outcome.OK
 
 
@@ -100,7 +90,7 @@ def _release(args: argparse.Namespace, store: Store) -> Outcome:
     """Write the page of a release; say where it is."""
     from leaselab.report.site.release import release_report  # noqa: PLC0415  # draws; slow to import
 
-    without_effect(args, "a report of results", "--sweeps")
+    options.without_effect(args, "a report of results", "--sweeps")
     if args.refs or args.against is None:
         raise usage_error(
             "needs --against with an earlier release, and no results",
@@ -122,15 +112,15 @@ def _release(args: argparse.Namespace, store: Store) -> Outcome:
     path = (args.output or store.root / RELEASES / f"{name}.html").absolute()
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_output(path, page.encode("utf-8"))
-    print_answer(args, {"path": str(path)}, path)
+    options.write_output(path, page.encode("utf-8"))
+    options.print_answer(args, {"path": str(path)}, path)
     return Outcome.OK
 
 
 def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
     """The result that the named ones are compared with, none where none was asked for."""
     if not args.refs:
-        without_effect(args, "ids of results, or --release", "--against")
+        options.without_effect(args, "ids of results, or --release", "--against")
     if args.against is None:
         return []
     if args.against != PREVIOUS:

@@ -34,7 +34,6 @@ NAME = "rerun"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``rerun``."""
     add_result(parser)
     add_inventory(parser)
     add_results(parser)
@@ -67,7 +66,8 @@ def run(args: argparse.Namespace) -> Outcome:
     tasks = [_task(session, bench) for bench in benches]
     known = dict(zip(tasks, benches, strict=True))
     session.check = lambda task, bench: _same_server(known[task], bench)
-    return measure_shown(session, tasks, NAME, args, duel.slowdown if duel else None)
+    slowdown = duel.slowdown if duel else None
+    return measure_shown(session, tasks, NAME, as_json=args.json, slowdown=slowdown)
 
 
 def _deployed(store: Store, catalogue: Catalogue, ref: str) -> Bench:

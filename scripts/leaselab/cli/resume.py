@@ -13,7 +13,6 @@ from leaselab.run.resumption import resume
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
     parser.add_argument(
         "ref",
         nargs="?",
@@ -35,4 +34,4 @@ def run(args: argparse.Namespace) -> Outcome:
     store = open_store(args, existing=True)
     ended = resume(store, args.ref, progress, recovers=args.recover)
     report_after(store)
-    return show_measured(args, store, *ended)
+    return show_measured(store, *ended, as_json=args.json)

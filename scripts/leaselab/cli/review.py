@@ -16,18 +16,8 @@ from leaselab.archive.changes import accept, withdraw
 from leaselab.archive.disk import writing
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
+from leaselab.cli import options
 from leaselab.cli.bench_options import add_full, add_inventory, benches_of
-from leaselab.cli.options import (
-    add_json,
-    add_markdown,
-    add_results,
-    check_patterns,
-    only_with,
-    open_store,
-    print_json,
-    stdout_is_taken,
-    write_output,
-)
 from leaselab.cli.progress import progress
 from leaselab.model import moment
 from leaselab.model.changes import Acceptance
@@ -56,7 +46,6 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2})?Z?)?")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``review``."""
     parser.add_argument(
         "pattern",
         nargs="*",
@@ -77,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the figure to look at, such as start_s, memory_mib or p99_s (default: the main "
         "one of each procedure)",
     )
-    add_markdown(parser, "also write it as Markdown")
+    options.add_markdown(parser, "also write it as Markdown")
     parser.add_argument(
         "-o",
         "--output",
@@ -119,8 +108,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_inventory(parser)
     add_full(parser)
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -128,11 +117,12 @@ def run(args: argparse.Namespace) -> Outcome:
 
     It is a regression where a change for the worse is confirmed and not accepted.
     """
-    only_with(args, "--confirm", *CONFIRMING)
-    alone, period = stdout_is_taken(args), _period(args)
+    options.only_with(args, "--confirm", *CONFIRMING)
+    options.stdout_is_taken(args)  # several documents are refused
+    period = _period(args)
     patterns = args.pattern or ["*"]
-    store = open_store(args, existing=True)
-    check_patterns(store, patterns)
+    store = options.open_store(args, existing=True)
+    options.check_patterns(store, patterns)
     review = review_of(store, patterns, period, args.metric)
     outcome = Outcome.OK
     if args.accept or args.unaccept:
@@ -147,17 +137,14 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.confirm or args.accept or args.unaccept:
         review = review_of(store, patterns, period, args.metric)
     if args.markdown is not None:
-        write_output(args.markdown, markdown_of_review(review).encode())
+        options.write_output(args.markdown, markdown_of_review(review).encode())
     if args.output is not None:
         from leaselab.report.site.review import write_review  # noqa: PLC0415  # draws; slow to import
 
         with writing(args.output):
             page = write_review(args.output, review)
         print(f"page: {page}", file=sys.stderr)
-    if args.json:
-        print_json(review_document(review))
-    elif not alone:
-        print_review(review)
+    options.show(args, review_document(review), lambda: print_review(review))
     if outcome is Outcome.OK and failing(review):
         return Outcome.REGRESSION
     return outcome

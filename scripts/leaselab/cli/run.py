@@ -9,16 +9,8 @@ from pathlib import Path
 from leaselab.analysis.comparison.matrix import cell_of
 from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.catalog.roles import debian_releases
+from leaselab.cli import options
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
-from leaselab.cli.options import (
-    add_id_file,
-    add_json,
-    add_results,
-    open_store,
-    print_json,
-    without_effect,
-    write_ids,
-)
 from leaselab.cli.outcome import show_measured
 from leaselab.cli.own import (
     add_arrivals,
@@ -65,7 +57,6 @@ DEFAULT_SCENARIO = "v4-memfile"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``run``."""
     parser.add_argument(
         "scenario",
         nargs="*",
@@ -109,15 +100,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_procedure(parser)
     add_arrivals(parser)
-    add_results(parser)
-    add_id_file(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_id_file(parser)
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
     """Provision once; build, deploy, tune, measure and archive each; show."""
     _check_words(args)
-    overrides, store = procedure_overrides(args), open_store(args)
+    overrides, store = procedure_overrides(args), options.open_store(args)
     catalogue = Catalogue.here()
     own, load = own_scenario(args, catalogue), load_of(args)
     patterns = args.scenario or ([] if own else [DEFAULT_SCENARIO])
@@ -147,11 +138,11 @@ def run(args: argparse.Namespace) -> Outcome:
     ]
     session.check_tasks(*tasks)
     if len(tasks) == 1:
-        without_effect(args, "several measurements", "--sequential")
+        options.without_effect(args, "several measurements", "--sequential")
     if anchored:
         return _anchored(session, tasks, anchor, args)
     if len(tasks) == 1 and args.commits is None:
-        return measure_shown(session, tasks, NAME, args)
+        return measure_shown(session, tasks, NAME, as_json=args.json, id_file=args.id_file)
     series = Series(session, tasks, again=args.commits is None)
     try:
         with session.leased(_purpose(NAME, tasks)):
@@ -160,13 +151,13 @@ def run(args: argparse.Namespace) -> Outcome:
         servers = any(task.commit or task.distribution for task in tasks)
         _show(series.records, servers=servers, as_json=args.json)
         report_after(store)
-        write_ids(args, *series.ids)
+        options.write_ids(args.id_file, *series.ids)
 
 
 def _check_words(args: argparse.Namespace) -> None:
     """Raise the usage errors that the words alone decide."""
     if not args.commits or ".." not in args.commits:
-        without_effect(args, "--commits A..B", "--every", "--first-parent")
+        options.without_effect(args, "--commits A..B", "--every", "--first-parent")
     if args.repo is not None and not (args.commits or args.commit or args.worktree):
         raise usage_error(
             "--repo needs --commit, --commits or --worktree",
@@ -185,7 +176,7 @@ def _check_scenarios(args: argparse.Namespace, scenarios: Sequence[Scenario]) ->
     """Raise the usage errors that the words decide once their scenarios are known."""
     several_commits = any(word in (args.commits or "") for word in ("..", ","))
     if len(scenarios) == len(args.distribution) == 1 and not several_commits:
-        without_effect(args, "several measurements", "--sequential")
+        options.without_effect(args, "several measurements", "--sequential")
     servers = sorted({scenario.server.kind for scenario in scenarios})
     if len(servers) > 1 and (args.commits or args.commit or args.worktree):
         raise usage_error(
@@ -199,17 +190,22 @@ def measure_shown(
     session: Session,
     tasks: Sequence[Task],
     command: str,
-    args: argparse.Namespace,
+    *,
+    as_json: bool,
+    id_file: Path | None = None,
     slowdown: float | None = None,
 ) -> Outcome:
-    """Measure one task alone, or a duel; show each result whole, with an error last."""
+    """Measure one task alone, or a duel; show each result whole, with an error last.
+
+    Their ids go to `id_file`.  `slowdown` is that of `Session.measure`.
+    """
     sealed: list[Ended] = []
     with session.leased(_purpose(command, tasks)):
         session.measure(tasks, lambda _, ended: sealed.append(ended), slowdown=slowdown)
     last = sealed[-len(tasks) :]
-    write_ids(args, *(ended.place.name for ended in last))
+    options.write_ids(id_file, *(ended.place.name for ended in last))
     report_after(session.store)
-    return show_measured(args, session.store, *last)
+    return show_measured(session.store, *last, as_json=as_json)
 
 
 def _distributions(args: argparse.Namespace, inventory: Inventory) -> Sequence[str]:
@@ -268,7 +264,8 @@ def _anchored(
                 ended = done[-1].measure()
                 outcome = ended if outcome is Outcome.OK else outcome
     finally:
-        write_ids(args, *(ident for series in done for ident in series.ids))
+        ids = (ident for series in done for ident in series.ids)
+        options.write_ids(args.id_file, *ids)
         records = [record for series in done for record in series.records]
         _show(records, servers=True, as_json=args.json)
         report_after(session.store)
@@ -285,6 +282,6 @@ def _show(records: Sequence[Record], *, servers: bool, as_json: bool) -> None:
     """Show what was measured; `servers`: whether several servers are, side by side."""
     if as_json:
         cells = [cell_of(record) for record in records]
-        print_json(by_server_document(records) if servers else document(cells))
+        options.print_json(by_server_document(records) if servers else document(cells))
     elif records:
         (print_by_server if servers else print_table)(records)

@@ -5,22 +5,13 @@ from __future__ import annotations
 import argparse
 
 from leaselab.archive.schema import document_of
-from leaselab.cli.options import (
-    add_json,
-    add_result,
-    add_results,
-    only_with,
-    open_store,
-    print_json,
-    without_effect,
-)
+from leaselab.cli import options
 from leaselab.cli.procedure_options import add_generator
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``show``."""
-    add_result(parser)
+    options.add_result(parser)
     parser.set_defaults(ref=None)
     parser.add_argument("--all", action="store_true", help="show latency and provenance, too")
     group = parser.add_argument_group("scenario")
@@ -37,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '{"rounds": 3}',
     )
     add_generator(group)
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
 def run(args: argparse.Namespace) -> Outcome:
@@ -47,9 +38,9 @@ def run(args: argparse.Namespace) -> Outcome:
     The outcome is that of showing it: an invalid sweep that is shown well
     ends with 0.
     """
-    only_with(args, "--scenario", "--parameters", "--generator")
+    options.only_with(args, "--scenario", "--parameters", "--generator")
     if args.scenario is not None:
-        without_effect(args, "a result", "--all", "--results")
+        options.without_effect(args, "a result", "--all", "--results")
         if args.ref is not None:
             raise usage_error(
                 "--scenario shows settings, and no result",
@@ -60,7 +51,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
         print_scenario(args.scenario, args.parameters, args.generator, as_json=args.json)
         return Outcome.OK
-    store = open_store(args, existing=True)
+    store = options.open_store(args, existing=True)
     ref = "last" if args.ref is None else args.ref
     try:
         record = store.load(ref)
@@ -72,7 +63,7 @@ def run(args: argparse.Namespace) -> Outcome:
             error.todo = f"{made}; `leaselab show --scenario {ref}` has its settings"
         raise
     if args.json:
-        print_json(document_of(record))
+        options.print_json(document_of(record))
     else:
         from leaselab.report.text import print_result  # noqa: PLC0415  # rich; --json needs none
 

@@ -30,7 +30,6 @@ WELL = frozenset({"free", "measuring", "held", "maintenance", "down"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``lab status``."""
     add_inventory(parser)
     parser.add_argument(
         "--page",

@@ -10,18 +10,9 @@ from leaselab.archive.disk import writing
 from leaselab.archive.running import BENCH_FILE
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.checkout import checkout_root
+from leaselab.cli import options
 from leaselab.cli.bench_options import add_full, add_inventory, asked, inventory_of
-from leaselab.cli.options import (
-    add_id_file,
-    add_json,
-    add_results,
-    open_store,
-    print_answer,
-    read_json,
-    write_ids,
-    write_output,
-)
-from leaselab.cli.outcome import show_failure, show_sealed
+from leaselab.cli.outcome import show_sealed
 from leaselab.cli.procedure_options import add_generator, add_procedure, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.source import add_commit, one_commit, source_of
@@ -30,6 +21,7 @@ from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import GENERATOR
+from leaselab.run.experiment import Ended
 from leaselab.run.measurement import Measurement
 from leaselab.run.preparation import built_commit, environment_of
 from leaselab.run.record import command
@@ -39,10 +31,9 @@ from leaselab.run.workshop import the_lab
 
 
 def add_provision(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``step provision``."""
     add_inventory(parser)
     add_full(parser)
-    add_json(parser)
+    options.add_json(parser)
 
 
 def provision(args: argparse.Namespace) -> Outcome:
@@ -52,7 +43,7 @@ def provision(args: argparse.Namespace) -> Outcome:
     with workshop.lease(inventory, "step provision") as bench:
         environment = workshop.prepare(bench, full=args.full)
     text = f"bench {inventory.bench} is prepared, environment {environment}"
-    print_answer(args, {"bench": inventory.bench, "environment": environment}, text)
+    options.print_answer(args, {"bench": inventory.bench, "environment": environment}, text)
     return Outcome.OK
 
 
@@ -62,8 +53,8 @@ def _add_scenario(parser: argparse.ArgumentParser) -> None:
     add_inventory(parser)
     add_procedure(parser)
     add_generator(parser)
-    add_results(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_json(parser)
 
 
 def _add_build_key(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +69,7 @@ def _add_build_key(parser: argparse.ArgumentParser) -> None:
 def _workplace(args: argparse.Namespace, inventory: Inventory) -> Workplace:
     prepared = Prepared(environment_of(inventory))
     return Workplace(
-        open_store(args),
+        options.open_store(args),
         inventory,
         Catalogue.here(),
         procedure_overrides(args),
@@ -86,11 +77,19 @@ def _workplace(args: argparse.Namespace, inventory: Inventory) -> Workplace:
     )
 
 
+def _failed(
+    args: argparse.Namespace, workplace: Workplace, task: Task, error: LeaselabError
+) -> Outcome:
+    """Archive a commit that cannot be served, and show that as a sealed result."""
+    place = workplace.archive(task, error)
+    options.write_ids(args.id_file, place.name)
+    return show_sealed(workplace.store, Ended(error, place), as_json=args.json)
+
+
 def add_build(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``step build``."""
     _add_scenario(parser)
     add_commit(parser)
-    add_id_file(parser)
+    options.add_id_file(parser)
 
 
 def build(args: argparse.Namespace) -> Outcome:
@@ -105,17 +104,16 @@ def build(args: argparse.Namespace) -> Outcome:
         try:
             key = workplace.artifact(task)
         except LeaselabError as error:
-            return show_failure(workplace.store, error, workplace.archive(task, error), args)
+            return _failed(args, workplace, task, error)
     document = {"key": key, "commit": commit.hash, "described": commit.described}
-    print_answer(args, document, key)
+    options.print_answer(args, document, key)
     return Outcome.OK
 
 
 def add_deploy(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``step deploy``."""
     _add_scenario(parser)
     _add_build_key(parser)
-    add_id_file(parser)
+    options.add_id_file(parser)
 
 
 def deploy(args: argparse.Namespace) -> Outcome:
@@ -127,14 +125,13 @@ def deploy(args: argparse.Namespace) -> Outcome:
         try:
             workplace.workshop.install(scenario, workplace.bench, procedure, args.build)
         except LeaselabError as error:
-            return show_failure(workplace.store, error, workplace.archive(task, error), args)
+            return _failed(args, workplace, task, error)
     document = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}
-    print_answer(args, document, f"{task} is deployed on {inventory.bench}")
+    options.print_answer(args, document, f"{task} is deployed on {inventory.bench}")
     return Outcome.OK
 
 
 def add_tune(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``step tune``."""
     _add_scenario(parser)
     _add_build_key(parser)
     parser.add_argument(
@@ -160,31 +157,30 @@ def tune(args: argparse.Namespace) -> Outcome:
     with workplace.leased(f"step tune {scenario.name}"):
         tuned = workplace.workshop.tune(scenario, workplace.bench, procedure, args.build)
     document = tuned.document()
-    write_output(path, f"{json.dumps(document, indent=1, sort_keys=True)}\n".encode())
-    print_answer(args, document, path)
+    options.write_output(path, f"{json.dumps(document, indent=1, sort_keys=True)}\n".encode())
+    options.print_answer(args, document, path)
     return Outcome.OK
 
 
 def add_sweep(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``step sweep``."""
     parser.add_argument(
         "bench", type=Path, metavar="BENCH.json", help="what `leaselab step tune` wrote"
     )
-    add_results(parser)
-    add_id_file(parser)
-    add_json(parser)
+    options.add_results(parser)
+    options.add_id_file(parser)
+    options.add_json(parser)
 
 
 def sweep(args: argparse.Namespace) -> Outcome:
     """Measure what a bench.json describes, seal, show."""
     todo = "deploy and tune first: leaselab run, or ansible/site.yml"
-    bench = parse_bench(read_json(str(args.bench), todo), str(args.bench))
+    bench = parse_bench(options.read_json(str(args.bench), todo), str(args.bench))
     check_fits(bench.scenario, bench.procedure)
     command()  # one that does not parse is refused before the bench is leased
-    store = open_store(args)
+    store = options.open_store(args)
     store.check_room()
     root, keeper, workshop = checkout_root(), bench.hosts[GENERATOR].access, the_lab()
     with workshop.hold(root, bench.name, keeper, f"step sweep {bench.scenario.name}") as lease:
         ended = Measurement(store, root, progress, lease, workshop).alone(bench)
-    write_ids(args, ended.place.name)
+    options.write_ids(args.id_file, ended.place.name)
     return show_sealed(store, ended, as_json=args.json)

@@ -32,7 +32,6 @@ EVERY_S = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``watch``."""
     parser.add_argument(
         "ref",
         metavar="ID",
