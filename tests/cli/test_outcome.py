@@ -6,9 +6,10 @@ from tests.examples import archive_result, example_result, invalid_result
 
 from leaselab.archive.store import Store
 from leaselab.cli.commands import find
-from leaselab.cli.outcome import next_words, show_sealed
+from leaselab.cli.outcome import show_sealed
 from leaselab.model.errors import Outcome, invalid_measurement
 from leaselab.model.record import TOO_FEW_CLIENTS
+from leaselab.report.steps import after_sweep, step_lines
 from leaselab.run.experiment import Ended
 
 
@@ -67,11 +68,11 @@ def test_three_commands_say_how_to_go_on(archived, capsys, record, second):
 
 def test_next_commands_fit_a_narrow_terminal_and_a_load_of_too_few_clients_is_not_repeated():
     record = example_result()
-    assert max(map(len, next_words(record).splitlines())) > 80
-    lines = next_words(record, 80).splitlines()
+    assert max(map(len, step_lines(after_sweep(record)).splitlines())) > 80
+    lines = step_lines(after_sweep(record), 80).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[1] == f"  ./leaselab show --all {record.id}"
     record = invalid_result()
     few = msgspec.structs.replace(record.reasons[0], word=TOO_FEW_CLIENTS)
-    words = next_words(msgspec.structs.replace(record, reasons=(few,)))
+    words = step_lines(after_sweep(msgspec.structs.replace(record, reasons=(few,))))
     assert [line.split()[1] for line in words.splitlines()[1:]] == ["show"]
