@@ -37,9 +37,8 @@ from leaselab.measure.point import Point
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.journal import RoundDone, RunBegun
-from leaselab.model.procedures import duel as duels
 from leaselab.model.procedures.burst import Burst
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.duel import DUEL, Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.replay import Replay
 from leaselab.model.record import Round
@@ -131,8 +130,8 @@ class Lab(Workshop):
         # They are read for each scenario and each procedure, and a test changes none.
         monkeypatch.setattr(catalogue, "load_families", self._families_of)
         # By the id, which has random digits, duels would end by chance.
-        order = duels._order
-        monkeypatch.setattr(duels, "_order", lambda _, block: order(duels.DUEL, block))
+        order = Duel.order_of
+        monkeypatch.setattr(Duel, "order_of", lambda _, index: order(Duel(seed=DUEL), index))
 
     @property
     def store(self) -> Store:

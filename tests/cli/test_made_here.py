@@ -49,7 +49,7 @@ def played(tmp_path, monkeypatch):
 
     monkeypatch.setenv("LEASELAB_ROOT", str(tmp_path))
     monkeypatch.setattr(made_here, "LOCKS", (tmp_path / "locks",))
-    monkeypatch.setattr(made_here, "_PATIENCE_S", 0.5)
+    monkeypatch.setattr(made_here, "PATIENCE_S", 0.5)
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, LISTING))
     monkeypatch.setattr(preparation, "run_playbook", play)
     monkeypatch.setattr(lab, "run_playbook", play)
@@ -84,7 +84,7 @@ def test_a_second_command_says_who_makes_the_lab_and_plays_nothing(verb, played,
 def test_it_goes_on_when_the_first_has_ended_however_that_was(
     end, played, other, monkeypatch, caplog
 ):
-    monkeypatch.setattr(made_here, "_PATIENCE_S", 60.0)
+    monkeypatch.setattr(made_here, "PATIENCE_S", 60.0)
 
     def ended(_seconds):
         assert played == []

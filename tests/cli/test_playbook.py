@@ -34,8 +34,9 @@ def checkout(tmp_path, monkeypatch):
 
 
 def playbook(checkout, tasks):
-    (checkout / "ansible" / "book.yml").write_text(HEAD + tasks, encoding="utf-8")
-    return "book", checkout / "hosts.yml"
+    """Write the playbook `take`, whose purpose is printed; its name and its inventory."""
+    (checkout / "ansible" / "take.yml").write_text(HEAD + tasks, encoding="utf-8")
+    return "take", checkout / "hosts.yml"
 
 
 def failed(host, msg, outcome=4, task="Check", role="kea"):
@@ -43,8 +44,7 @@ def failed(host, msg, outcome=4, task="Check", role="kea"):
     return {"event": "failed", **named, "msg": msg, "outcome": outcome}
 
 
-def test_changes_and_statistics_are_reported(checkout, monkeypatch, capsys):
-    monkeypatch.setitem(preparation._TITLES, "book", "trying it")
+def test_changes_and_statistics_are_reported(checkout, capsys):
     name, inventory = playbook(
         checkout,
         """
@@ -60,7 +60,9 @@ def test_changes_and_statistics_are_reported(checkout, monkeypatch, capsys):
     )
     assert stats.changed == 1
     assert stats.custom == {"made": ["seven words"]}
-    assert re.fullmatch(r"trying it\n  \d+ s, 2 changes\n", capsys.readouterr().err)
+    assert re.fullmatch(
+        r"installing the bench lock\n  \d+ s, 2 changes\n", capsys.readouterr().err
+    )
     assert (checkout / "ansible" / "b").read_text(encoding="utf-8") == "seven words"
     assert "PLAY RECAP" in stats.log.read_text(encoding="utf-8")
     assert list(stats.log.parent.glob("*.events")) == []

@@ -18,7 +18,7 @@ from leaselab.model.text import bounded
 
 LOCKS = (Path("/run/lock"), Path(tempfile.gettempdir()))
 """Folders of the machine that all users may write to, the best first."""
-_PATIENCE_S = 30.0
+PATIENCE_S = 30.0
 """How long another command is waited for (s); the first `lab up` takes minutes."""
 _POLL_S = 0.2
 _SHOWN = 200
@@ -65,7 +65,7 @@ def _opened(path: Path) -> IO[str]:
 
 
 def _take(stream: IO[str], path: Path) -> None:
-    until, said = time.monotonic() + _PATIENCE_S, False
+    until, said = time.monotonic() + PATIENCE_S, False
     while True:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,7 +77,7 @@ def _take(stream: IO[str], path: Path) -> None:
                     "another command makes or removes the lab of this machine",
                     where=str(path),
                     found=other,
-                    wanted=f"its end within {_PATIENCE_S:.0f} s",
+                    wanted=f"its end within {PATIENCE_S:.0f} s",
                     todo="wait until it is done",
                 ) from None
             if not said:
