@@ -177,17 +177,6 @@ def test_what_does_not_build_is_the_verdict_and_of_a_no_fault_of_b(
     assert lab.rounds == []
 
 
-def test_longer_trials_are_fewer_rounds_and_not_more_time(lab, place):
-    assert live(place, "v1.0", "main", "--set", "trial_s=10") == 0
-    (rounds,) = {procedure.rounds for procedure in lab.procedures if procedure.name == "duel"}
-    assert rounds < 74
-    assert live(place, "v1.0", "main", "--set", "trial_s=2") == 0
-    assert {procedure.rounds for procedure in lab.procedures if procedure.name == "duel"} == {
-        rounds,
-        74,
-    }
-
-
 def test_a_kept_build_is_measured_without_its_repository(lab, place):
     assert live(place, "v1.0", "main") == 0
     builds = lab.checkout / ".leaselab" / "builds"

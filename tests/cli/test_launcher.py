@@ -62,14 +62,6 @@ def script(path, text):
     path.chmod(0o755)
 
 
-def test_a_set_up_checkout_answers_at_once_and_says_nothing_else():
-    assert launch(ROOT / "leaselab", "--version").returncode == 0
-    before = sum(os.times()[2:4])
-    done = launch(ROOT / "leaselab", "--version")
-    assert (done.stdout, done.stderr, done.returncode) == (VERSION, "", 0)
-    assert sum(os.times()[2:4]) - before < 2.0, "seconds of CPU time"
-
-
 def test_help_of_the_extras_lists_them_and_installs_nothing(checkout):
     extras = "captures collections jobs parquet"
     for word in ("--help", "-h"):

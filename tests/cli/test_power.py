@@ -16,6 +16,7 @@ from leaselab.cli.main import main
 from leaselab.lab.bench import benches, lease
 from leaselab.lab.bench.lease import command_file, write_hold
 from leaselab.lab.bench.lock import Hold, ask, new_hold, status
+from leaselab.lab.deploy import deployment
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.lab.hosts import boot
 from leaselab.model.bench import HostAccess
@@ -162,7 +163,7 @@ def playbooks(bench, monkeypatch):
         return {"findings": errors}
 
     monkeypatch.setattr(preparation, "play", play)
-    monkeypatch.setattr(preparation, "played_hash", lambda *_: "0")
+    monkeypatch.setattr(deployment, "played_hash", lambda *_: "0")
     monkeypatch.setattr(hold, "inspect", look)
     monkeypatch.setattr(preparation, "install_lock", lambda _: None)
 
@@ -246,11 +247,6 @@ class TestRecovery:
         assert "no host was power-cycled" not in said
         assert bench.switched == ()
 
-    def test_a_host_without_a_switch_is_for_the_playbooks_to_name(self, bench, capsys):
-        bench.dead = {"bld"}
-        assert "bld: cannot be reached" in said_after(capsys, "step", "provision", code=4)
-        assert bench.switched == ()
-
     def test_a_dead_generator_without_a_switch_keeps_all_from_being_switched(
         self, bench, hostvars, capsys
     ):
@@ -266,10 +262,6 @@ class TestRecovery:
         assert "sut: it does not answer by SSH" in said
         assert bench.switched == (("sut", "cycle"),)
         assert bench.holder() is None
-
-    def test_a_bench_that_is_well_is_asked_and_nothing_is_said(self, bench, capsys):
-        assert "answer" not in said_after(capsys, "step", "provision", code=130)
-        assert bench.switched == ()
 
     @pytest.mark.parametrize("recovers", [True, False])
     def test_a_check_only_looks_unless_it_is_to_recover(

@@ -1,7 +1,6 @@
 """The commands ``show``, ``list`` and ``archive`` on whole output."""
 
 import json
-import sys
 from datetime import timedelta
 
 import msgspec
@@ -82,16 +81,6 @@ class TestList:
         assert call(capsys, "list") == (0, LISTING, "")
         assert len(records) == 3
 
-    @pytest.mark.usefixtures("records")
-    def test_a_narrow_terminal_lacks_columns_and_no_ids(self, capsys, monkeypatch, root):
-        archive_result(root, example_result(scenario="v4-avalanche-clients-10000"))
-        monkeypatch.setenv("COLUMNS", "80")
-        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-        lines = call(capsys, "list")[1].splitlines()
-        assert max(map(len, lines)) <= 80
-        assert lines[0].split() == ["id", "procedure", "max", "rate/s"]
-        assert len(lines) == 5
-
     def test_json_has_the_fields_of_the_index(self, capsys, records):
         code, out, err = call(capsys, "list", "--json")
         assert (code, err) == (0, "")
@@ -142,11 +131,6 @@ class TestList:
         assert call(capsys, "list")[2] == (
             f"leaselab: {running.id} is unfinished: `leaselab resume {running.id}`\n"
         )
-
-    def test_the_option_goes_before_the_environment(self, capsys, tmp_path, records):
-        assert len(records) == 3
-        (tmp_path / "other").mkdir()
-        assert call(capsys, "list", "--results", str(tmp_path / "other"))[1] == NONE_YET
 
 
 class TestArchive:

@@ -147,9 +147,8 @@ def playbooks(tmp_path, monkeypatch):
     monkeypatch.setattr(benches, "read_inventory", lambda path: parsed(path, listing))
     monkeypatch.setattr(made_here, "LOCKS", (tmp_path,))
     playbooks.here = Here(tmp_path / "host", monkeypatch, lease)
-    for module in (preparation, variants, deployment):
-        monkeypatch.setattr(module, "host_states", lambda _: dict(playbooks.states))
-    monkeypatch.setattr(variants, "variants_there", lambda _: playbooks.there)
+    monkeypatch.setattr(deployment, "host_states", lambda _: dict(playbooks.states))
+    monkeypatch.setattr(deployment, "variants_there", lambda _: playbooks.there)
     monkeypatch.setattr(preparation, "run_playbook", playbooks)
     return playbooks
 
@@ -375,7 +374,7 @@ def test_a_lab_of_this_machine_is_brought_up_again_where_its_inventory_changed(
         assert main(["step", "provision"]) == 0
         assert ("lab_up" in playbooks.given) == ("provision" in playbooks.given) == played
         if not played:
-            monkeypatch.setattr(preparation, "played_hash", lambda *_: "another")
+            monkeypatch.setattr(deployment, "played_hash", lambda *_: "another")
 
 
 @pytest.mark.parametrize("changed", [{"sut": "1", "gen": "0"}, {"sut": "0"}])

@@ -110,13 +110,6 @@ def test_a_week_asks_for_the_branch_as_one_commit_or_for_what_is_packaged():
     assert packaged == set(SETTINGS["packaged_weekly_scenario"])
 
 
-def test_a_job_of_a_scenario_is_named_after_it():
-    for kind in ("nightly", "commit", "weekly", "release"):
-        family = f"leaselab-{kind}-"
-        for name, tree in jobs(family).items():
-            assert name == f"leaselab/{family}{parameters(tree)['SCENARIO']}"
-
-
 def test_a_job_declares_every_parameter_that_its_pipeline_reads():
     """The pipeline declares none: its defaults would replace each job's own at every run."""
     for name, tree in pipelines().items():

@@ -25,7 +25,7 @@ from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Bracket
 from leaselab.model.trial import Load
-from leaselab.report.live import CONFIRMING, trial_words
+from leaselab.report.live import trial_words
 
 
 def trial(rate, lost=0, **fields):
@@ -207,22 +207,6 @@ def test_the_time_left_comes_from_the_runs_after_the_first(bench, clock):
     assert fact(view, "time left") == "about 1 min 23 s"
     clock.now += 300
     assert fact(view, "time left") == "this run takes longer than most, then about 1 min 13 s"
-
-
-def test_the_confirmation_has_its_phase_and_its_time(bench, clock):
-    bench = replace(bench, procedure=MaxRate(rounds=3, trial_s=5, confirm_s=23))
-    view = LiveProgress(bench)
-    for index in (1, 2, 3):
-        view(RunBegun(index=index))
-        clock.now += 40
-        view(done(change(FOUND, index=index, wall_s=40)))
-    assert fact(view, "time left") == "about 42 s"
-    view(Phase(text=CONFIRMING))
-    view(Phase(text="starting the server"))
-    view(TrialBegun(load=Load(5000, 5)))
-    clock.now += 6
-    assert "phase confirming the result" in drawn(view)
-    assert fact(view, "time left") == "about 36 s"
 
 
 @pytest.mark.parametrize(

@@ -43,16 +43,8 @@ from leaselab.report.verdicts import (
     print_comparisons,
 )
 from leaselab.report.width import write_lines
+from leaselab.run import pair
 from leaselab.run.contest import profiles_of, with_budget
-from leaselab.run.pair import (
-    PREVIOUS,
-    VERSION,
-    CommitNames,
-    commit_names,
-    load_named,
-    load_previous,
-    load_version,
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -137,7 +129,7 @@ def run(args: argparse.Namespace) -> Outcome:
         if layouts is not None:
             return _print_layouts(args, layouts, comparisons)
         return _print_comparison(args, store, comparisons[0])
-    names = commit_names(args.repo, args.scenario)
+    names = pair.commit_names(args.repo, args.scenario)
     scenarios = _meant(store, catalogue, names)
     if names is not None and scenarios:
         return _judge_several(args, _each(args, store, names, scenarios))
@@ -192,7 +184,7 @@ def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) 
     return Outcome.OK
 
 
-def _meant(store: Store, catalogue: Catalogue, names: CommitNames | None) -> list[str]:
+def _meant(store: Store, catalogue: Catalogue, names: pair.CommitNames | None) -> list[str]:
     """The scenarios that a pattern or a family means; none where one is named by its name."""
     if names is None:
         return []
@@ -203,7 +195,7 @@ def _meant(store: Store, catalogue: Catalogue, names: CommitNames | None) -> lis
 
 
 def _each(
-    args: argparse.Namespace, store: Store, names: CommitNames, scenarios: Sequence[str]
+    args: argparse.Namespace, store: Store, names: pair.CommitNames, scenarios: Sequence[str]
 ) -> list[Comparison]:
     """The comparison by each scenario that B has a result of; the others are said.
 
@@ -230,24 +222,26 @@ def _each(
     return comparisons
 
 
-def _compared(args: argparse.Namespace, store: Store, names: CommitNames | None) -> Comparison:
-    named = args.a != PREVIOUS and not args.a.startswith(VERSION)
+def _compared(
+    args: argparse.Namespace, store: Store, names: pair.CommitNames | None
+) -> Comparison:
+    named = args.a != pair.PREVIOUS and not args.a.startswith(pair.VERSION)
     if names is not None:  # an unknown commit comes before a missing result
         for ref in (args.a, args.b)[not named :]:
             names.repository.resolve(ref)
     try:
-        other = load_named(store, args.b, names, against=args.a if named else None)
+        other = pair.load_named(store, args.b, names, against=args.a if named else None)
     except LeaselabError:
         if named:
-            load_named(store, args.a, names)  # where both are wrong, the first is reported
+            pair.load_named(store, args.a, names)  # where both are wrong, the first is reported
         raise
     try:
         base = (
-            load_previous(store, other)
-            if args.a == PREVIOUS
-            else load_version(store, other, args.a.removeprefix(VERSION))
-            if args.a.startswith(VERSION)
-            else load_named(store, args.a, names, other)
+            pair.load_previous(store, other)
+            if args.a == pair.PREVIOUS
+            else pair.load_version(store, other, args.a.removeprefix(pair.VERSION))
+            if args.a.startswith(pair.VERSION)
+            else pair.load_named(store, args.a, names, other)
         )
     except LeaselabError as error:
         # B's own failure takes precedence: it does not depend on A

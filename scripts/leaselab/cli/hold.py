@@ -11,16 +11,8 @@ from leaselab.catalog.checkout import checkout_root
 from leaselab.cli.bench_options import add_inventory, add_place, benches_of, inventory_of
 from leaselab.cli.check import inspect
 from leaselab.cli.options import add_json, print_answer, whole
+from leaselab.lab.bench import lock
 from leaselab.lab.bench.lease import forget_hold, read_hold, write_hold
-from leaselab.lab.bench.lock import (
-    BenchInUseError,
-    Hold,
-    LockStatus,
-    Maintenance,
-    ask,
-    owner_name,
-    status,
-)
 from leaselab.lab.hosts.inventory import GENERATOR_GROUP, Inventory
 from leaselab.lab.hosts.transport import Connection, connect
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
@@ -117,7 +109,7 @@ def release(args: argparse.Namespace) -> Outcome:
     return Outcome.OK
 
 
-def _give_back(inventory: Inventory, hold: Hold) -> None:
+def _give_back(inventory: Inventory, hold: lock.Hold) -> None:
     """Stop the processes, release the bench, remove the hold.
 
     Where the hold has expired and another user has the bench, the hold is removed without
@@ -126,12 +118,12 @@ def _give_back(inventory: Inventory, hold: Hold) -> None:
     """
     with connect(inventory.only(GENERATOR_GROUP).access) as generator:
         try:
-            ask(generator, "reclaim", hold)
-        except BenchInUseError:
+            lock.ask(generator, "reclaim", hold)
+        except lock.BenchInUseError:
             forget_hold(checkout_root(), inventory.bench)
             raise
         stop_leftovers(inventory)
-        ask(generator, "release", hold)
+        lock.ask(generator, "release", hold)
     forget_hold(checkout_root(), inventory.bench)
 
 
@@ -156,7 +148,7 @@ def maintenance(args: argparse.Namespace) -> Outcome:
             wanted="such as: leaselab lab maintenance on rack1 --reason 'new network card'",
         )
     with connect(inventory.only(GENERATOR_GROUP).access) as generator:
-        request = {"name": owner_name(), "reason": reason}
+        request = {"name": lock.owner_name(), "reason": reason}
         before = _maintained(generator)
         now = _asked(inventory, generator, VERBS[args.state], request)
     closed = asdict(now.maintenance) if now.maintenance else None
@@ -167,26 +159,26 @@ def maintenance(args: argparse.Namespace) -> Outcome:
 
 def _asked(
     inventory: Inventory, generator: Connection, verb: str, request: Mapping[str, str]
-) -> LockStatus:
+) -> lock.LockStatus:
     """Call the lock's program, after an installation where it is missing or outdated."""
     try:
-        return ask(generator, verb, request)
-    except BenchInUseError:
+        return lock.ask(generator, verb, request)
+    except lock.BenchInUseError:
         raise
     except LeaselabError:
         install_lock(inventory)
-        return ask(generator, verb, request)
+        return lock.ask(generator, verb, request)
 
 
-def _maintained(generator: Connection) -> Maintenance | None:
+def _maintained(generator: Connection) -> lock.Maintenance | None:
     """The present holder; none where the program is not installed yet."""
     try:
-        return status(generator).maintenance
+        return lock.status(generator).maintenance
     except LeaselabError:
         return None
 
 
-def _words(bench: str, before: Maintenance | None, now: LockStatus) -> str:
+def _words(bench: str, before: lock.Maintenance | None, now: lock.LockStatus) -> str:
     if now.maintenance is None:
         was = f"; it was in that of {before}" if before else ""
         return f"bench {bench} is not in maintenance{was}"

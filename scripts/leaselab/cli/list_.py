@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from leaselab.analysis.comparison.matrix import cell_of
@@ -63,20 +62,16 @@ def run(args: argparse.Namespace) -> Outcome:
         options.without_effect(
             args, "a list of results", "--bench", "--outcome", "--limit", "--results"
         )
-        return _scenarios(args)
+        from leaselab.cli.scenarios import print_scenarios  # noqa: PLC0415  # when asked for
+
+        print_scenarios(args.pattern, args.generator, args.server, as_json=args.json)
+        return Outcome.OK
     store = options.open_store(args, existing=True)
     options.check_patterns(store, args.pattern)
     if args.table:
         options.without_effect(args, "a list of results", "--outcome", "--limit")
         return _table(args, store)
     return _results(args, store)
-
-
-def _scenarios(args: argparse.Namespace) -> Outcome:
-    from leaselab.cli.scenarios import print_scenarios  # noqa: PLC0415  # when asked for
-
-    print_scenarios(args.pattern, args.generator, args.server, as_json=args.json)
-    return Outcome.OK
 
 
 def _table(args: argparse.Namespace, store: Store) -> Outcome:
@@ -100,7 +95,11 @@ def _results(args: argparse.Namespace, store: Store) -> Outcome:
         limit=limit + 1 if limit and not several else None,
     )
     if several:
-        rows = [row for row in rows if _named(row["scenario"], args.pattern)]
+        rows = [
+            row
+            for row in rows
+            if any(fnmatchcase(row["scenario"] or "", pattern) for pattern in args.pattern)
+        ]
     shown = rows[:limit] if limit else rows
     if args.json:
         options.print_json(shown)
@@ -115,10 +114,6 @@ def _results(args: argparse.Namespace, store: Store) -> Outcome:
         print(f"leaselab: the newest {limit} are shown; --limit 0 shows all", file=sys.stderr)
     _say_unfinished(store)
     return Outcome.OK
-
-
-def _named(scenario: str | None, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(scenario or "", pattern) for pattern in patterns)
 
 
 def _say_unfinished(store: Store) -> None:

@@ -16,19 +16,8 @@ from rich.text import Text
 
 from leaselab.cli.terminal import guarded_streams
 from leaselab.measure.ports import Listener
+from leaselab.model import journal
 from leaselab.model.bench import Bench
-from leaselab.model.journal import (
-    AnyEntry,
-    Confirming,
-    LiveEntry,
-    Phase,
-    RoundBegun,
-    RoundDone,
-    RunBegun,
-    TrialBegun,
-    TrialEnded,
-    TrialMade,
-)
 from leaselab.model.moment import timestamp
 from leaselab.model.procedure import MetricKind
 from leaselab.model.record import Round
@@ -81,17 +70,19 @@ class PlainProgress:
         self._name = f"{name}: " if name else ""
         self._run = 0
 
-    def __call__(self, entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:
+    def __call__(
+        self, entry: journal.AnyEntry | journal.LiveEntry, *, replayed: bool = False
+    ) -> None:
         """Print what begins or has ended; the beginning of a trial has no line."""
         match entry:
-            case Phase():
+            case journal.Phase():
                 self._line(entry.text)
-            case RunBegun():
+            case journal.RunBegun():
                 self._run = entry.index
-            case TrialMade() | Confirming():
+            case journal.TrialMade() | journal.Confirming():
                 known = " (from the journal)" if replayed else ""
                 self._line(f"{trial_words(entry.trial, self._procedure)}{known}")
-            case RoundDone():
+            case journal.RoundDone():
                 self._done(entry.round)
 
     def _done(self, done: Round) -> None:
@@ -119,19 +110,21 @@ class LiveProgress:
         self.view.begin(bench)
         self.view.phase = "connecting"
 
-    def __call__(self, entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:
+    def __call__(
+        self, entry: journal.AnyEntry | journal.LiveEntry, *, replayed: bool = False
+    ) -> None:
         """Take it into the view."""
         at = timestamp(now())
         match entry:
-            case RunBegun():
-                self.view.journaled(RoundBegun(index=entry.index, started_at=at))
-            case Phase() | TrialBegun():
+            case journal.RunBegun():
+                self.view.journaled(journal.RoundBegun(index=entry.index, started_at=at))
+            case journal.Phase() | journal.TrialBegun():
                 self.view.happened(at, entry)
-            case TrialMade() | Confirming():
+            case journal.TrialMade() | journal.Confirming():
                 self.view.journaled(entry)
                 self.view.last += ", from the journal" if replayed else ""
-                self.view.happened(at, TrialEnded(rate=entry.trial.rate))
-            case RoundDone():
+                self.view.happened(at, journal.TrialEnded(rate=entry.trial.rate))
+            case journal.RoundDone():
                 self.view.journaled(entry)
 
     def __rich__(self) -> Group:
@@ -155,7 +148,9 @@ class TurnsProgress:
         self._turns.add(name, bench)
         self._points[name] = point = LiveProgress(bench)
 
-        def listen(entry: AnyEntry | LiveEntry, *, replayed: bool = False) -> None:
+        def listen(
+            entry: journal.AnyEntry | journal.LiveEntry, *, replayed: bool = False
+        ) -> None:
             self._turns.take(name, entry, now(), old=replayed)
             point(entry, replayed=replayed)
 

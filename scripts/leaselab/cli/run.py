@@ -9,7 +9,7 @@ from pathlib import Path
 from leaselab.analysis.comparison.matrix import cell_of
 from leaselab.catalog.catalogue import Catalogue, measured_by
 from leaselab.catalog.roles import debian_releases
-from leaselab.cli import options
+from leaselab.cli import options, source
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.outcome import show_measured
 from leaselab.cli.own import (
@@ -28,17 +28,6 @@ from leaselab.cli.procedure_options import (
 )
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.cli.source import (
-    add_anchor,
-    add_generator_source,
-    add_source,
-    anchor_of,
-    built_generator,
-    commits_of,
-    generator_source_of,
-    same_source,
-    source_of,
-)
 from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import Outcome, unknown, usage_error
@@ -69,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_queries(parser)
     add_quick(parser)
     add_inventory(parser)
-    which = add_source(parser)
-    add_generator_source(parser)
+    which = source.add_source(parser)
+    source.add_generator_source(parser)
     which.add_argument(
         "--commit",
         metavar="REF",
@@ -82,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="measure the commits of a range, oldest first, or those named, but not again what "
         "is archived",
     )
-    add_anchor(parser)
+    source.add_anchor(parser)
     parser.add_argument(
         "--distribution",
         metavar="SUITE[,SUITE…]",
@@ -118,15 +107,15 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.generator is not None:
         scenarios = [measured_by(scenario, args.generator) for scenario in scenarios]
     _check_scenarios(args, scenarios)
-    built = built_generator(args, scenarios)
+    built = source.built_generator(args, scenarios)
     for scenario in scenarios:
         check_fits(scenario, catalogue.procedure_of(scenario, overrides))
     inventory = inventory_of(args)
     distributions = _distributions(args, inventory)
     commits, files = _commits(args, scenarios)
-    generator = generator_source_of(args, built) if built else None
+    generator = source.generator_source_of(args, built) if built else None
     anchored = args.anchor is not None
-    anchor = anchor_of(args, commits, files) if anchored else None
+    anchor = source.anchor_of(args, commits, files) if anchored else None
     session = Session(
         store, inventory, catalogue, overrides, files, args.full, generator, show=progress
     )
@@ -237,8 +226,8 @@ def _commits(
     text = args.commits or args.commit
     if text is None and not args.worktree:
         return [None], {}
-    repository = source_of(args)
-    commits = commits_of(repository, text or "HEAD", args)
+    repository = source.source_of(args)
+    commits = source.commits_of(repository, text or "HEAD", args)
     check_server(repository, commits[-1], scenarios[0])
     return commits, {
         commit.tree: repository.archive(commit, source_folder()) for commit in commits
@@ -257,7 +246,7 @@ def _anchored(
     try:
         with session.leased(_purpose(NAME, tasks)):
             for group in groups.values():
-                others = [task for task in group if not same_source(task.commit, commit)]
+                others = [task for task in group if not source.same_source(task.commit, commit)]
                 anchor = Task(group[0].scenario, commit, group[0].distribution)
                 again = args.commits is None
                 done.append(Series(session, others, again=again, anchor=anchor))

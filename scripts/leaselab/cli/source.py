@@ -18,7 +18,6 @@ from leaselab.report.listing import commit_lines
 from leaselab.run.sides import PACKAGE
 from leaselab.run.task import GeneratorSource, open_source, source_folder
 
-"""Word for the distribution's server."""
 LISTING = ("--every", "--first-parent", "--files", "--worktree")
 """Options that have no effect where commits are not listed."""
 

@@ -21,15 +21,7 @@ from leaselab.lab.bench import lease as locked
 from leaselab.lab.bench.lease import Lease
 from leaselab.lab.bench.lock import BenchInUseError, NoLockError
 from leaselab.lab.bench.made_here import making
-from leaselab.lab.deploy.deployment import (
-    Deployment,
-    forget_deployment,
-    host_states,
-    played_hash,
-    read_deployment,
-    stands,
-    write_deployment,
-)
+from leaselab.lab.deploy import deployment
 from leaselab.lab.deploy.playbook import Event, PlaybookStats, run_playbook
 from leaselab.lab.hosts.inventory import BUILDER_GROUP, GENERATOR_GROUP, Inventory
 from leaselab.model.errors import LeaselabError, lab_broken
@@ -122,17 +114,17 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
     """
     root, inventory = checkout_root(), bench.inventory
     recover(inventory, bench.lease)
-    played = played_hash(root, inventory, distribution)
-    record = read_deployment(root, inventory.bench)
+    played = deployment.played_hash(root, inventory, distribution)
+    record = deployment.read_deployment(root, inventory.bench)
     if (
         not full
         and record is not None
         and _has_generator(inventory)
-        and stands(record, inventory, played)
+        and deployment.stands(record, inventory, played)
     ):
         say("the hosts are prepared as they were")
         return record.environment
-    forget_deployment(root, inventory.bench)
+    deployment.forget_deployment(root, inventory.bench)
     if inventory.made_by and (distribution or not bench.just_up):
         bring_up(inventory, distribution, lease=bench.lease)
         _take(inventory, bench.lease)  # the generator may be a new host
@@ -141,8 +133,8 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
         environment = str(play("provision", inventory, {}, bench.lease).custom["environment"])
     _provisioned(inventory).parent.mkdir(parents=True, exist_ok=True)
     _provisioned(inventory).write_text(environment, encoding="utf-8")
-    prepared = Deployment(played, environment, host_states(inventory))
-    write_deployment(root, inventory.bench, prepared)
+    prepared = deployment.Deployment(played, environment, deployment.host_states(inventory))
+    deployment.write_deployment(root, inventory.bench, prepared)
     return environment
 
 

@@ -13,16 +13,8 @@ import msgspec
 from leaselab.archive.running import BENCH_FILE
 from leaselab.catalog.checkout import checkout_root
 from leaselab.lab.contract.servers import can_have_company
+from leaselab.lab.deploy import deployment
 from leaselab.lab.deploy.bench_file import parse_bench
-from leaselab.lab.deploy.deployment import (
-    digest,
-    forget_deployment,
-    host_states,
-    read_deployment,
-    stands,
-    variants_there,
-    write_deployment,
-)
 from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome
@@ -60,21 +52,21 @@ def deploy(
     root, inventory = checkout_root(), bench.inventory
     asked = (msgspec.to_builtins(chosen), build_key, generator_build, distribution)
     sampled = ["sampled"] if procedure.samples else []
-    keys = {at: digest(*asked, at, *sampled) for at in places}
-    record = read_deployment(root, inventory.bench)
+    keys = {at: deployment.digest(*asked, at, *sampled) for at in places}
+    record = deployment.read_deployment(root, inventory.bench)
     as_tuned = record is not None and record.settings == chosen.hosts
     lying: dict[int, Bench] = {}
     if not full and record is not None and as_tuned:
         there = record.benches
         lying = {at: there[key] for at, key in keys.items() if key in there}
-        if lying and not stands(record, inventory, record.played):
+        if lying and not deployment.stands(record, inventory, record.played):
             lying = {}
     missing = _missing(places, lying)
     lying = {at: replace(there, procedure=procedure) for at, there in lying.items()}
     if not missing:
         say(f"{chosen.name}: deployed as it was")
         return list(lying.values())
-    forget_deployment(root, inventory.bench)
+    deployment.forget_deployment(root, inventory.bench)
     variables = _deploying(chosen, procedure, build_key)
     if generator_build:
         variables["leaselab_generator_build"] = generator_build
@@ -87,12 +79,12 @@ def deploy(
     except LeaselabError as error:
         # Refused before anything was changed; `stands` checks that.
         if record is not None and error.outcome is Outcome.USAGE:
-            write_deployment(root, inventory.bench, record)
+            deployment.write_deployment(root, inventory.bench, record)
         raise
     benches = {**lying, **dict(zip(missing, made, strict=False))}
     if record is not None:
         others = record.benches.items() if as_tuned else ()
-        names = variants_there(inventory)
+        names = deployment.variants_there(inventory)
         stay = {
             key: placed
             for key, placed in others
@@ -100,11 +92,11 @@ def deploy(
         }
         deployed = replace(
             record,
-            hosts=host_states(inventory),
+            hosts=deployment.host_states(inventory),
             settings=chosen.hosts,
             benches={**stay, **{keys[at]: placed for at, placed in benches.items()}},
         )
-        write_deployment(root, inventory.bench, deployed)
+        deployment.write_deployment(root, inventory.bench, deployed)
     return [benches[at] for at in places if at in benches]
 
 
@@ -158,17 +150,17 @@ def _still_prepared(
     `settings` are those of the hosts afterwards, None where they are unchanged.
     """
     root = checkout_root()
-    record = read_deployment(root, inventory.bench)
-    forget_deployment(root, inventory.bench)
+    record = deployment.read_deployment(root, inventory.bench)
+    deployment.forget_deployment(root, inventory.bench)
     yield
     if record is not None:
         changed = replace(
             record,
-            hosts=host_states(inventory),
+            hosts=deployment.host_states(inventory),
             settings=record.settings if settings is None else settings,
             benches={},
         )
-        write_deployment(root, inventory.bench, changed)
+        deployment.write_deployment(root, inventory.bench, changed)
 
 
 def _deploying(
