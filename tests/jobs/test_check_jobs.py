@@ -128,7 +128,7 @@ def test_what_is_wrong_is_found_and_named_with_its_file_and_line(what, tmp_path)
     assert text
     assert said in text
     if f"perhaps {said}" in text and "column" not in text:
-        (wrong,) = set(re.findall(r"found (\S+), wanted", text))
+        (wrong,) = set(re.findall(rf"found (\S+), wanted perhaps {said}\)", text))
         lines = (folder / f"{name}.yaml").read_text("utf-8").splitlines()
         places = tuple(
             f"{folder / name}.yaml:{number}:"
