@@ -2,7 +2,6 @@
 
 import io
 import json
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from leaselab.model.errors import lab_broken
 from leaselab.model.journal import written
 from leaselab.run import build_progress
 from leaselab.run.build_progress import BUILDING, BuildFollower
-from leaselab.run.preparation import Phases
 
 ROOT = Path(__file__).parents[2]
 ACCESS = HostAccess("maker", "192.0.2.9", "root", "key", "known", 22)
@@ -28,11 +26,6 @@ class Feed:
 
     def write(self, entry):
         self.entries.append(written(entry))
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
 
 
 COMMIT = "c" * 40
@@ -107,45 +100,6 @@ def test_a_pipe_gets_a_line_for_each_phase_and_each_tenth(builder):
     ]
     assert [data for _, data in feed.entries] == lines
     assert {name for name, _ in feed.entries} == {"build"}
-
-
-def test_a_terminal_has_one_line_that_changes_and_is_cleared(builder):
-    stream = Terminal()
-    follower = BuildFollower(ACCESS, "kea", COMMIT, Feed(), stream)
-    follower.event(BEGIN)
-    for step in (1, 2):
-        builder.heard(json.dumps(reading("make", step, 2)))
-    follower.close()
-    shown = stream.getvalue()
-    assert "\n" not in shown
-    assert shown.endswith("\r\x1b[K")
-    assert "make, 2 of 2" in shown
-
-
-@pytest.mark.parametrize(
-    ("stream", "rows"),
-    [
-        (Terminal, "deploying the server, tuning hosts and database: 0 s, 1 change"),
-        (
-            io.StringIO,
-            "deploying the server\n  0 s, 1 change\n"
-            "tuning hosts and database\n  0 s, 0 changes",
-        ),
-    ],
-)
-def test_the_playbooks_of_a_call_leave_one_line_on_a_screen(monkeypatch, stream, rows):
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr("sys.stderr", stream())
-    phases = Phases()
-    for event in (
-        {"event": "playbook", "name": "deploy"},
-        {"event": "changed"},
-        {"event": "playbook", "name": "tune"},
-    ):
-        phases.event(event)
-    phases.end()
-    left = sys.stderr.getvalue().rstrip("\n").split("\n")
-    assert [row.rpartition("\x1b[K")[2] for row in left] == rows.split("\n")
 
 
 def test_a_build_that_waits_for_another_says_so(builder):

@@ -94,8 +94,7 @@ class Duels:
         self.folder, self.records = folder, records
         self.asked, self.error = [], None
 
-    def duel(self, confirmation, series, change):
-        bench = confirmation.benches[series.bench]
+    def duel(self, bench, change):
         self.asked.append((bench, change.before.commit, change.after.commit))
         if self.error is not None:
             raise self.error
@@ -109,7 +108,11 @@ def duels(own, tmp_path, monkeypatch):
     result = Duels(tmp_path, own)
     benches = tuple(SimpleNamespace(bench=name) for name in ("rack2", "docker"))
     monkeypatch.setattr(bench_options, "read_benches", lambda *_: benches)
-    monkeypatch.setattr(Confirmation, "duel", result.duel)
+
+    def duel(confirmation, series, change):
+        return result.duel(confirmation.benches[series.bench], change)
+
+    monkeypatch.setattr(Confirmation, "duel", duel)
     return result
 
 

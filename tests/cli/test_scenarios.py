@@ -49,18 +49,6 @@ def on_a_terminal(monkeypatch, capsys, *words):
     return lines
 
 
-def test_a_terminal_has_them_by_server_with_a_sentence_for_each_family(monkeypatch, capsys):
-    lines = on_a_terminal(monkeypatch, capsys)
-    assert len(lines) < 250
-    assert {"kea: 222 scenarios", "nsd: 10 scenarios", f"  {WHAT}"} <= set(lines)
-    place = lines.index("dnsmasq: 4 scenarios")
-    assert lines[place + 1 : place + 4] == [
-        "  dnsmasq, with leases in memory or also in a file",
-        "    v4-dnsmasq, v4-dnsmasq-file, v6-dnsmasq, v6-dnsmasq-file",
-        "",
-    ]
-
-
 def test_those_of_one_server_have_what_each_sets(monkeypatch, capsys):
     lines = on_a_terminal(monkeypatch, capsys, "--server", "NSD")
     assert lines[0] == "nsd: 10 scenarios"

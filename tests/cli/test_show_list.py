@@ -101,7 +101,7 @@ class TestList:
         ("options", "wanted"),
         [
             (["v6-*"], [1]),
-            (["v6-*", "v4-nsd*"], [1]),
+            (["v6-*", "v4-mysql*"], [1]),
             (["v4-memfile", "--outcome", "ok"], [0]),
             (["--limit", "2"], [2, 1]),
             (["--limit", "0"], [2, 1, 0]),

@@ -30,7 +30,6 @@ MOST_WORDS, PAGE_WORDS = 25_000, 1_200
 """Of all documents together, and of one page; in that, samples of outputs do not count."""
 README_LINES, README_WORDS = 150, 900
 CHANGELOG_WORDS = 600
-WIDTH = 88
 SAME_WORDS = 10
 """So many equal words in a row are a fact in two places."""
 FOLDERS = {name.partition("/")[0] for name in tracked() if "/" in name}
@@ -75,19 +74,6 @@ def test_documents_can_be_read():
     assert len(text("README.md").splitlines()) <= README_LINES
     assert words_of("README.md") <= README_WORDS
     assert words_of("CHANGELOG.md") <= CHANGELOG_WORDS
-
-
-def test_lines_have_one_width():
-    """Tables, and lines that a link or an address makes long, aside."""
-    long = [
-        (document, line)
-        for document in WRITTEN
-        for line in text(document).splitlines()
-        if len(line) > WIDTH
-        and not re.match(r" *\|", line)
-        and not re.search(r"\]\(|://", line)
-    ]
-    assert long == []
 
 
 def test_each_fact_has_one_place():

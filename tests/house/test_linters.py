@@ -116,18 +116,6 @@ def test_every_ignored_rule_of_ruff_has_its_reason():
     assert [line for line in ignoring if len(line.partition("#")[2].split()) < 3] == []
 
 
-def test_every_exception_in_the_code_has_its_reason():
-    """`# noqa` and `# type: ignore` name their rule; `# noqa` says why in brackets or after."""
-    bare = re.compile(r"#\s*(noqa|type:\s*ignore)(?!\s*[:\[])")
-    complaints = []
-    for name in tracked():
-        if name.endswith(".py") and name != "tests/house/test_linters.py":
-            for number, line in enumerate((ROOT / name).read_text("utf-8").splitlines(), 1):
-                if bare.search(line):
-                    complaints.append(f"{name}:{number}: {line.strip()}")
-    assert complaints == []
-
-
 def test_pre_commit_runs_the_same_linters_from_this_checkout():
     """No hook comes from another repository: there is one version of each tool."""
     text = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")

@@ -172,14 +172,6 @@ def test_a_duel_says_its_round_the_ratio_the_answer_and_the_time_left(turns):
     assert "last trial 4000/s for 5 s: " in drawn(view)
 
 
-def test_other_points_in_turn_have_their_estimates_and_the_time_of_all(turns):
-    view, make_round = turns(MaxRate(rounds=9))
-    for index in (1, 2, 3):
-        make_round(index, 3000, 2900, replayed=index == 1)
-    assert drawn(view).startswith("round 4 of 9 · about 60 s\n")
-    assert "A, v4-memfile" in drawn(view)
-
-
 def test_points_in_turn_share_a_display_and_a_dumb_terminal_gets_lines(bench, monkeypatch):
     screen = Terminal()
     with progress(bench, "A", screen), progress(bench, "B", screen) as second:
