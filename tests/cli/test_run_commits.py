@@ -184,7 +184,6 @@ def test_the_checkout_is_measured_with_its_changes(place, hashes, capsys):
     [
         (["--commit", "main", "--worktree"], "--worktree: not allowed with argument --commit"),
         (["--commit", "nowhere"], "no commit 'nowhere'"),
-        (["v4-dnsmasq", "--commit", "main"], "those of dnsmasq and kea"),
     ],
 )
 @pytest.mark.usefixtures("hashes")
@@ -195,6 +194,9 @@ def test_what_does_not_go_together_is_refused_before_anything_is_touched(
     assert said in capsys.readouterr().err
     assert main(["run", "v4-memfile", "--commit", "main"]) == 2
     assert "no repository is named" in capsys.readouterr().err
+    two = ["v4-memfile", "v4-dnsmasq", "--repo", str(place), "--commit", "main"]
+    assert main(["run", *two]) == 2
+    assert "those of dnsmasq and kea" in capsys.readouterr().err
     assert (lab.built, lab.measured) == ([], [])
 
 

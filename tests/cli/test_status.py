@@ -9,6 +9,7 @@ import pytest
 from tests.examples import archive_result, edited, example_result
 from tests.here import Here, request
 from tests.inventories import parsed
+from tests.waiting import HANGS_S
 
 from leaselab.archive.bench_notes import CHECK, STATUS, read_note, write_note
 from leaselab.archive.ident import is_id
@@ -83,7 +84,9 @@ def lab(tmp_path, monkeypatch):
     result = tuple(_bench(tmp_path, name) for name in names)
     monkeypatch.setattr(bench_options, "read_benches", lambda *_: result)
     here = Here(tmp_path / "host", monkeypatch)
-    monkeypatch.setattr(status, "bench_statuses", lambda asked: bench_statuses(asked, here))
+    monkeypatch.setattr(
+        status, "bench_statuses", lambda asked: bench_statuses(asked, here, HANGS_S)
+    )
     here.benches, here.results = result, tmp_path / "results"
     return here
 
