@@ -86,7 +86,7 @@ def _names_to_avoid(path: str) -> Mapping[str, str]:
         return NAMES | FOUND | ONE
     if re.match(r"roles/[^/]+/files/[^/]+_contract/", path):
         return {name: better for name, better in NAMES.items() if name != "tell"}
-    engine, _, module = path.partition(f"{_ENGINE}/")
-    if engine or module.partition("/")[0] not in _ROOMS:
+    module = path.partition(f"{_ENGINE}/")[2]
+    if module.partition("/")[0] not in _ROOMS:
         return {}
     return NAMES if module in _REPORTED else NAMES | FOUND
