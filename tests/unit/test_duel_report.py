@@ -13,11 +13,11 @@ from tests.past import fought
 from leaselab.analysis.comparison.verdict import Limit, compare
 from leaselab.archive.store import Store
 from leaselab.model.errors import Outcome
-from leaselab.report.closing import closing
 from leaselab.report.export.junit import junit_of_comparisons
 from leaselab.report.site.experiment import experiment
-from leaselab.report.verdict import comparison_document, figures
-from leaselab.report.verdicts import closings
+from leaselab.report.verdict.document import comparison_document
+from leaselab.report.verdict.sentence import closing, closings
+from leaselab.report.verdict.table import figures
 
 
 @pytest.fixture
@@ -28,27 +28,31 @@ def duel(tmp_path):
         first, second = (
             built(example_result(token=letter * 4), letter * 40) for letter in "ab"
         )
-        store = Store(tmp_path)
-        return [store.load(item) for item in fought(tmp_path, first, second, ratio, **fields)]
+        store = Store(tmp_path / str(ratio))
+        return [store.load(item) for item in fought(store.root, first, second, ratio, **fields)]
 
     return make
 
 
-def test_the_page_judges_by_the_same_rounds_as_the_command(duel):
-    """Its tables show losses in per cent; a round that lost 0.5 % was too light."""
-    both = [
+def with_metric(both, name, value_of):
+    """The same duel with a figure in each round, by side (0, 1) and round."""
+    return [
         replace(
             record,
             rounds=tuple(
-                replace(
-                    round_, metrics={**round_.metrics, "loss_ratio": 0.005 if odd else 0.05}
-                )
+                replace(round_, metrics={**round_.metrics, name: value_of(side, round_)})
                 for round_ in record.rounds
-                for odd in [round_.index % 5 == 0]
             ),
         )
-        for record in duel(0.95)
+        for side, record in enumerate(both)
     ]
+
+
+def test_the_page_judges_by_the_same_rounds_as_the_command(duel):
+    """Its tables show losses in per cent; a round that lost 0.5 % was too light."""
+    both = with_metric(
+        duel(0.95), "loss_ratio", lambda _, round_: 0.05 if round_.index % 5 else 0.005
+    )
     comparison = compare(*both)
     output, _ = experiment(both)
     assert comparison.verdict.duel.rounds == 16
@@ -59,18 +63,7 @@ def test_the_page_judges_by_the_same_rounds_as_the_command(duel):
 def test_a_figure_that_is_little_known_does_not_hide_the_others(duel):
     """Starts of 10 to 300 ms, as on a busy machine, beside 5 % of the rate."""
     chance = random.Random(4)  # noqa: S311  # made up
-    both = [
-        replace(
-            record,
-            rounds=tuple(
-                replace(
-                    round_, metrics={**round_.metrics, "start_s": chance.choice([0.01, 0.3])}
-                )
-                for round_ in record.rounds
-            ),
-        )
-        for record in duel(0.95)
-    ]
+    both = with_metric(duel(0.95), "start_s", lambda *_: chance.choice([0.01, 0.3]))
     judged = {other.name: other.ci95 for other in compare(*both).verdict.duel.others}
     assert judged["start_s"][1] - judged["start_s"][0] > 1
     _, (moved, *_) = experiment(both)
@@ -79,38 +72,23 @@ def test_a_figure_that_is_little_known_does_not_hide_the_others(duel):
     assert "start" not in drawn
 
 
-def test_an_undecided_duel_is_an_error_in_a_test_report(duel):
+def test_an_undecided_duel_is_an_error_in_a_test_report_and_says_how_long_it_would_take(duel):
     comparison = compare(*duel(0.99, noise=0.06))
     assert comparison.outcome is Outcome.INVALID
     (suite,) = JUnitXml.fromstring(junit_of_comparisons([comparison]))
     (case,) = [item for item in suite if item.name.endswith("verdict")]
     assert [type(item) for item in case.result] == [Error]
-
-
-def judged(both, name, ratio):
-    """The same duel, with so much of a figure of B to that of A in each round."""
-    return [
-        replace(
-            record,
-            rounds=tuple(
-                replace(round_, metrics={**round_.metrics, name: 0.2 * of})
-                for round_ in record.rounds
-            ),
-        )
-        for record, of in zip(both, (1.0, ratio), strict=True)
-    ]
+    assert re.search(r"Give --budget \d{2,},", closing(comparison))
 
 
 def test_no_change_names_the_smallest_one_that_is_excluded_and_what_is_seen_all_the_same(duel):
-    closing_text = closing(compare(*judged(duel(0.99, noise=0.002), "cpu_us", 1.0)))
+    both = with_metric(duel(0.99, noise=0.002), "cpu_us", lambda *_: 0.2)
+    closing_text = closing(compare(*both))
     assert closing_text.startswith("Equal: no change bigger than ")
     assert "It is slower by about 1.0 %, which is less than is looked for." in closing_text
-
-
-def test_a_table_of_duels_says_how_large_a_change_is_not_excluded(duel):
-    (closing,) = closings([compare(*duel(1.0))])
-    assert "Equal: no change bigger than " in closing
-    assert "by about" not in closing
+    (closing_text,) = closings([compare(*duel(1.0))])
+    assert "Equal: no change bigger than " in closing_text
+    assert "by about" not in closing_text
 
 
 @pytest.mark.parametrize(
@@ -122,7 +100,8 @@ def test_a_table_of_duels_says_how_large_a_change_is_not_excluded(duel):
     ],
 )
 def test_what_got_worse_beside_the_rate_is_a_regression_and_named(duel, name, ratio, words):
-    comparison = compare(*judged(duel(1.0), name, ratio))
+    both = with_metric(duel(1.0), name, lambda side, _: 0.2 * (ratio if side else 1))
+    comparison = compare(*both)
     assert comparison.outcome is Outcome.REGRESSION
     assert closing(comparison).startswith("Worse: ")
     assert words in closing(comparison)
@@ -134,44 +113,22 @@ def test_what_got_worse_beside_the_rate_is_a_regression_and_named(duel, name, ra
 
 
 def test_what_scatters_by_more_than_itself_has_no_bound(duel):
-    both = [
-        replace(
-            record,
-            rounds=tuple(
-                replace(
-                    round_,
-                    metrics={**round_.metrics, "start_s": 0.03 * 40 ** (round_.index % of)},
-                )
-                for round_ in record.rounds
-            ),
-        )
-        for record, of in zip(duel(1.0), (2, 3), strict=True)
-    ]
+    both = with_metric(
+        duel(1.0), "start_s", lambda side, round_: 0.03 * 40 ** (round_.index % (2 + side))
+    )
     (line,) = (line for line in figures(compare(*both)) if line.startswith("start time"))
     assert ": too few rounds; " in line
     assert "bigger than" not in line
 
 
-def capped(both):
-    """The same duel, in which B served all that was offered."""
-    base, other = both
-    rounds = [
-        replace(round_, metrics={**round_.metrics, "loss_ratio": 0.0})
-        for round_ in other.rounds
-    ]
-    return [base, replace(other, rounds=tuple(rounds))]
-
-
 def test_a_server_that_was_not_at_its_limit_is_faster_by_at_least_so_much(duel):
-    comparison = compare(*capped(duel(1.1)))
+    """B served all that was offered."""
+    base, other = duel(1.1)
+    (full,) = with_metric([other], "loss_ratio", lambda *_: 0.0)
+    comparison = compare(base, full)
     assert comparison.verdict.limit is Limit.AT_LEAST
     assert "completes at least 10." in closing(comparison)
     assert any("B served nearly all" in line for line in figures(comparison))
-
-
-def test_an_undecided_duel_says_how_long_it_would_take(duel):
-    closing_text = closing(compare(*duel(0.99, noise=0.06)))
-    assert re.search(r"Give --budget \d{2,},", closing_text)
 
 
 def test_an_interval_without_an_upper_end_is_null_there():

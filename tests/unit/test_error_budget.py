@@ -12,7 +12,7 @@ from leaselab.analysis.duels.duel import last_bound, power, scatter, trimmed
 from leaselab.analysis.duels.error_budget import error_budget, minutes_of, wider_error
 from leaselab.model.procedures.duel import MOST_WIDER, Duel
 from leaselab.model.record import Experiment, Round
-from leaselab.report.verdict import budget_words
+from leaselab.report.verdict.table import budget_words
 
 PLAN = Duel(rounds=20)
 

@@ -14,7 +14,8 @@ from leaselab.cli.report import report_after
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.record import Record
 from leaselab.report.truth import rows_of, table
-from leaselab.report.verdict import budget_document, budget_words
+from leaselab.report.verdict.document import budget_document
+from leaselab.report.verdict.table import budget_words
 from leaselab.run.calibration import RUNS, calibrate, ceiling_tasks, measured
 from leaselab.run.session import Session
 from leaselab.run.sides import BRANCH_POINT, PACKAGE, RELEASE, Sides

@@ -35,13 +35,9 @@ from leaselab.model.errors import (
     regression,
     usage_error,
 )
-from leaselab.report.closing import closing
-from leaselab.report.verdicts import (
-    comparisons_document,
-    layouts_document,
-    layouts_words,
-    print_comparisons,
-)
+from leaselab.report.verdict.document import comparisons_document, layouts_document
+from leaselab.report.verdict.sentence import closing, layouts_words
+from leaselab.report.verdict.table import print_comparisons
 from leaselab.report.width import write_lines
 from leaselab.run import pair
 from leaselab.run.contest import profiles_of, with_budget

@@ -11,11 +11,12 @@ from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.cli import options
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, regression
-from leaselab.report.closing import closing
 from leaselab.report.profile import profile_document
 from leaselab.report.steps import Step, after_comparison, after_sweep, step_lines
 from leaselab.report.text import print_result
-from leaselab.report.verdict import comparison_document, print_comparison
+from leaselab.report.verdict.document import comparison_document
+from leaselab.report.verdict.sentence import closing
+from leaselab.report.verdict.table import print_comparison
 from leaselab.report.width import columns
 from leaselab.run.contest import profiles_of, with_budget
 from leaselab.run.experiment import Ended

@@ -32,8 +32,9 @@ from leaselab.model.text import printable
 from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.listing import escaped, markdown_table, sentence
 from leaselab.report.profile import growth, print_profile, profile_document
-from leaselab.report.review import interval_words, percent
-from leaselab.report.verdicts import layouts_document, layouts_words
+from leaselab.report.verdict.document import layouts_document
+from leaselab.report.verdict.sentence import layouts_words
+from leaselab.report.verdict.words import change_words, percent
 from leaselab.report.width import write_lines, write_table
 
 HEADINGS = ("commit", "subject", "what", "ratio", "95 % interval", "by")
@@ -302,11 +303,6 @@ def level_document(level: Level | None) -> dict[str, Any]:
     if level is None:
         return {"ratio": None, "ci95": None, "pooled_of": None}
     return {"ratio": level.ratio, "ci95": level.ci95, "pooled_of": level.duels}
-
-
-def change_words(ratio: float, ci95: tuple[float, float] | None) -> str:
-    """A ratio as a change: ``-5.0 % (95 % interval -5.6 to -4.4 %)``."""
-    return f"{percent(ratio)} (95 % interval {interval_words(ci95)})"
 
 
 def hunted_document(hunted: Hunted) -> dict[str, Any]:

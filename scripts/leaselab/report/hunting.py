@@ -10,8 +10,8 @@ from leaselab.analysis.comparison.verdict import answer_word
 from leaselab.analysis.duels.bisect import Known, Limits, Step, Why, expected_cost, suspects
 from leaselab.analysis.duels.culprits import Duelled, Gap
 from leaselab.model.source import SHORT, Commit
-from leaselab.report.bisect import change_words
 from leaselab.report.listing import sentence
+from leaselab.report.verdict.words import change_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.identity import build_of
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.source import SHORT
-from leaselab.report.closing import pace_words
 from leaselab.report.listing import escaped, markdown_table
+from leaselab.report.verdict.words import interval_words, pace_words, percent
 from leaselab.report.width import write_lines, write_table
 
 _log = logging.getLogger(__name__)
@@ -224,19 +224,6 @@ def title_words(changes: Sequence[tuple[Series, Change]], when: str = "") -> str
 def failing(review: Review) -> bool:
     """Whether a change for the worse is confirmed, and nobody accepted it."""
     return any(change.worse for _, change in review.of(State.CONFIRMED))
-
-
-def percent(ratio: float) -> str:
-    """A ratio as a change: ``-3.1 %``."""
-    return f"{100 * (ratio - 1):+.1f} %"
-
-
-def interval_words(ci95: tuple[float, float] | None) -> str:
-    """The same of an interval: ``-4.0 to -2.2 %``."""
-    if ci95 is None:
-        return "-"
-    low, high = (100 * (end - 1) for end in ci95)
-    return f"{low:+.1f} to {high:+.1f} %"
 
 
 def state_words(change: Change) -> str:

@@ -26,7 +26,7 @@ from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
 from leaselab.model.speech import announce, say
 from leaselab.model.text import printable
-from leaselab.report.verdicts import cost_words, layouts_words
+from leaselab.report.verdict.sentence import cost_words, layouts_words
 from leaselab.run.experiment import Ended
 from leaselab.run.session import Session
 from leaselab.run.task import Task

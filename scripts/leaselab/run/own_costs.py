@@ -24,7 +24,7 @@ from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.scenario import Scenario
 from leaselab.model.speech import announce
 from leaselab.report.advice import own_words
-from leaselab.report.closing import closing, more_words
+from leaselab.report.verdict.sentence import closing, more_words
 from leaselab.run.contest import archived_duel, duel, most_minutes
 from leaselab.run.session import Session
 from leaselab.run.task import Task

@@ -12,9 +12,9 @@ from leaselab.archive.row import Row
 from leaselab.model.errors import BELIEVED, Outcome
 from leaselab.model.record import Record
 from leaselab.model.text import printable_lines
-from leaselab.report.closing import closing
 from leaselab.report.matrix import shown
-from leaselab.report.verdict import conditions
+from leaselab.report.verdict.sentence import closing
+from leaselab.report.verdict.table import conditions
 
 _CLASS = "leaselab"
 

@@ -11,19 +11,23 @@ from leaselab.analysis.comparison.verdict import Comparison
 from leaselab.analysis.figures.credibility import flags
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
-from leaselab.report import profile, verdicts
-from leaselab.report.closing import closing
+from leaselab.report import profile
 from leaselab.report.listing import escaped, markdown_table
 from leaselab.report.matrix import print_matrix, shown
 from leaselab.report.units import in_shown_units
-from leaselab.report.verdict import (
+from leaselab.report.verdict.document import outcome
+from leaselab.report.verdict.sentence import closing, closings
+from leaselab.report.verdict.table import (
     NAMES,
+    SCENARIO_HEADINGS,
+    SCENARIO_NAMES,
     budget_line,
     conditions,
     doubts,
     figures,
     headings,
     rows,
+    scenario_rows,
 )
 
 _FUNCTIONS = 5
@@ -67,10 +71,10 @@ def markdown_of_comparisons(comparisons: Sequence[Comparison]) -> str:
     if len(comparisons) == 1:
         return _comparison(comparisons[0])
     parts = [
-        f"## Leaselab: {verdicts.outcome(comparisons).label}\n\n",
-        *markdown_table(verdicts.HEADINGS, [*verdicts.rows(comparisons)], verdicts.NAMES),
+        f"## Leaselab: {outcome(comparisons).label}\n\n",
+        *markdown_table(SCENARIO_HEADINGS, [*scenario_rows(comparisons)], SCENARIO_NAMES),
     ]
-    bullets = [f"- {escaped(line)}\n" for line in verdicts.closings(comparisons)]
+    bullets = [f"- {escaped(line)}\n" for line in closings(comparisons)]
     if bullets:
         parts += ["\n", *bullets]
     return "".join(parts)

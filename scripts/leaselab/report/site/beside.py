@@ -12,7 +12,7 @@ from leaselab.model.identity import Conditions, build_of
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
-from leaselab.report.review import interval_words, percent
+from leaselab.report.verdict.words import interval_words, percent
 
 Row = Mapping[str, Any]
 

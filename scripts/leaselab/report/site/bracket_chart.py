@@ -6,20 +6,11 @@ from collections.abc import Sequence
 
 from leaselab.model.procedure import Procedure
 from leaselab.report.live import Tried
+from leaselab.report.site import vega
 from leaselab.report.site.sweep_charts import verdict_marks, verdict_of
-from leaselab.report.site.vega import (
-    MEASURED,
-    Spec,
-    chart,
-    dots,
-    layer,
-    lines,
-    number,
-    tooltip_fields,
-)
 
 
-def bracket_chart(tried: Sequence[Tried], procedure: Procedure, unit: str) -> Spec | None:
+def bracket_chart(tried: Sequence[Tried], procedure: Procedure, unit: str) -> vega.Spec | None:
     """Each trial of a run at its load, with the bracket after it; None before the first."""
     values = [
         {
@@ -37,22 +28,22 @@ def bracket_chart(tried: Sequence[Tried], procedure: Procedure, unit: str) -> Sp
     # each load stands to the next as a ratio, and a search begins far away
     scale = {"type": "log", "nice": False, "padding": 8}
     axis = {"format": ".10~g", "tickCount": 5}
-    y = number("rate", f"offered load ({unit})", scale=scale, axis=axis)
+    y = vega.number("rate", f"offered load ({unit})", scale=scale, axis=axis)
     closing = [value for value in values if value["lower"] and value["upper"]]
     layers = [
-        layer(
+        vega.layer(
             closing,
-            lines(6, opacity=0.35, color=MEASURED),
+            vega.lines(6, opacity=0.35, color=vega.MEASURED),
             {"x": x, "y": {**y, "field": "lower"}, "y2": {"field": "upper"}},
         ),
-        layer(
+        vega.layer(
             values,
-            dots(60),
+            vega.dots(60),
             {
                 "x": x,
                 "y": y,
                 **verdict_marks(values),
-                "tooltip": tooltip_fields(
+                "tooltip": vega.tooltip_fields(
                     ("trial", "trial", ""),
                     ("rate", f"offered ({unit})", ""),
                     ("verdict", "", ""),
@@ -60,4 +51,4 @@ def bracket_chart(tried: Sequence[Tried], procedure: Procedure, unit: str) -> Sp
             },
         ),
     ]
-    return chart(layers, height=180, name="Loads that this run tried, and its bracket")
+    return vega.chart(layers, height=180, name="Loads that this run tried, and its bracket")

@@ -20,7 +20,6 @@ from leaselab.model.procedures.duel import DUEL
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import SERVER, Metric, Record
 from leaselab.model.server import server_name, settings_of
-from leaselab.report.closing import ratio_words
 from leaselab.report.facts import config_text
 from leaselab.report.listing import moment_words
 from leaselab.report.matrix import shown
@@ -29,7 +28,8 @@ from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.news import News
 from leaselab.report.site.vega import Look, look_of
 from leaselab.report.units import in_shown_units
-from leaselab.report.verdicts import counted
+from leaselab.report.verdict.sentence import counted
+from leaselab.report.verdict.words import basis_words, ratio_words
 
 MOST = 5
 """Builds of a scenario that are set side by side, by their newest results."""
@@ -60,15 +60,14 @@ class Line:
     @property
     def cells(self) -> tuple[str, str]:
         """The ratio and its 95 % interval."""
-        verdict = self.comparison.verdict
-        return ratio_words(verdict) if verdict else ("-", "-")
+        return ratio_words(self.comparison.verdict)
 
     @property
     def rests(self) -> str:
         """What the word rests on, or why there is no verdict."""
         verdict, error = self.comparison.verdict, self.comparison.error
         if verdict is not None:
-            return f"{verdict.basis.value} {verdict.anchor}".rstrip()
+            return basis_words(verdict)
         return str(error or "")
 
     @property

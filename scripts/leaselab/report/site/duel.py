@@ -5,33 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from leaselab.analysis.comparison.verdict import Verdict, compare, duel_of
+from leaselab.analysis.comparison.verdict import Comparison, Verdict, compare, duel_of
 from leaselab.analysis.duels.duel import Answer
 from leaselab.model.contest import Contest
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
-from leaselab.report.closing import closing, duel_title, metric_title
 from leaselab.report.listing import sentence
+from leaselab.report.site import vega
 from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.vega import (
-    ASIDE,
-    BETTER,
-    MEASURED,
-    OWN_COLOUR,
-    WORSE,
-    Look,
-    Shape,
-    Spec,
-    chart,
-    dots,
-    layer,
-    lines,
-    looks,
-    number,
-    tooltip_fields,
-)
-from leaselab.report.verdict import conditions, figures
+from leaselab.report.verdict.sentence import closing, duel_title
+from leaselab.report.verdict.table import conditions, figures
+from leaselab.report.verdict.words import metric_title
 
 _WIDEST = 1.0
 """Widest interval of another figure that is drawn (ratio): a wider one would hide the rest."""
@@ -49,7 +34,10 @@ def said_of(records: Sequence[Record]) -> dict[str, str] | None:
     contest = contest_among(records)
     if contest is None:
         return None
-    comparison = compare(contest.a, contest.b)
+    return _said(compare(contest.a, contest.b))
+
+
+def _said(comparison: Comparison) -> dict[str, str]:
     return {"title": duel_title(comparison), "text": closing(comparison)}
 
 
@@ -61,12 +49,11 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure 
     base, other, plan = contest.a, contest.b, contest.plan
     comparison = compare(base, other)
     context = {
-        "title": duel_title(comparison),
+        **_said(comparison),
         "sides": ", ".join(
             f"{letter}: {server_name(record.server)}"
             for letter, record in zip(LETTERS, records, strict=True)
         ),
-        "text": closing(comparison),
         "word": comparison.word,
         "lines": [*figures(comparison), *conditions(comparison)],
     }
@@ -91,20 +78,20 @@ def duel(records: Sequence[Record]) -> tuple[dict[str, Any] | None, list[Figure 
     ]
 
 
-def _moved(verdict: Verdict, other: Record) -> Spec | None:
+def _moved(verdict: Verdict, other: Record) -> vega.Spec | None:
     """The change of each figure that the duel judged, in percent."""
     judged = verdict.duel
     if judged is None:
         return None
-    seen = {Answer.SLOWER: Look.WORSE, Answer.FASTER: Look.BETTER}
+    seen = {Answer.SLOWER: vega.Look.WORSE, Answer.FASTER: vega.Look.BETTER}
     title = metric_title(judged.metric, other)
-    changes = [(title, judged.ratio, judged.ci95, seen.get(judged.answer, Look.SAME))]
+    changes = [(title, judged.ratio, judged.ci95, seen.get(judged.answer, vega.Look.SAME))]
     changes += [
         (
             metric_title(figure.name, other),
             figure.ratio,
             figure.ci95,
-            Look.WORSE if figure.worse else Look.SAME,
+            vega.Look.WORSE if figure.worse else vega.Look.SAME,
         )
         for figure in judged.others
         if not figure.ci95 or figure.ci95[1] - figure.ci95[0] <= _WIDEST
@@ -119,7 +106,7 @@ def _rounds_title(record: Record) -> str:
     return f"{title} of A and B in each round"
 
 
-def _pairs(base: Record, other: Record, *, higher_is_better: bool) -> Spec | None:
+def _pairs(base: Record, other: Record, *, higher_is_better: bool) -> vega.Spec | None:
     """The figure of A and B in each round; None without a round of both."""
     name = other.figure.name
     first = {round_.index: round_.metrics.get(name) for round_ in base.rounds}
@@ -128,7 +115,7 @@ def _pairs(base: Record, other: Record, *, higher_is_better: bool) -> Spec | Non
             "round": round_.index,
             "A": start,
             "B": value,
-            "colour": WORSE if (value < start) == higher_is_better else BETTER,
+            "colour": vega.WORSE if (value < start) == higher_is_better else vega.BETTER,
         }
         for round_ in other.rounds
         if (value := round_.metrics.get(name)) and (start := first.get(round_.index))
@@ -136,7 +123,7 @@ def _pairs(base: Record, other: Record, *, higher_is_better: bool) -> Spec | Non
     if not values:
         return None
     axis = f"{metric_title(name, other)} ({other.figure.unit})"
-    x = number(
+    x = vega.number(
         "round",
         "round",
         scale={"padding": 12, "nice": False},
@@ -147,23 +134,30 @@ def _pairs(base: Record, other: Record, *, higher_is_better: bool) -> Spec | Non
         for value in values
         for letter in LETTERS
     ]
-    tooltip = tooltip_fields(
+    tooltip = vega.tooltip_fields(
         ("server", "", ""), ("round", "round", "d"), ("rate", axis, ".6~g")
     )
-    y = number("rate", axis, scale={"padding": 12})
-    shapes = Shape.CIRCLE, Shape.DIAMOND
+    y = vega.number("rate", axis, scale={"padding": 12})
+    shapes = vega.Shape.CIRCLE, vega.Shape.DIAMOND
     of = {
-        "color": looks("server", dict(zip(LETTERS, (ASIDE, MEASURED), strict=True))),
-        "shape": looks("server", dict(zip(LETTERS, shapes, strict=True))),
+        "color": vega.looks(
+            "server", dict(zip(LETTERS, (vega.ASIDE, vega.MEASURED), strict=True))
+        ),
+        "shape": vega.looks("server", dict(zip(LETTERS, shapes, strict=True))),
     }
-    return chart(
+    return vega.chart(
         [
-            layer(
+            vega.layer(
                 values,
-                lines(1.5),
-                {"x": x, "y": number("A", axis), "y2": {"field": "B"}, "color": OWN_COLOUR},
+                vega.lines(1.5),
+                {
+                    "x": x,
+                    "y": vega.number("A", axis),
+                    "y2": {"field": "B"},
+                    "color": vega.OWN_COLOUR,
+                },
             ),
-            layer(ends, dots(50), {"x": x, "y": y, **of, "tooltip": tooltip}),
+            vega.layer(ends, vega.dots(50), {"x": x, "y": y, **of, "tooltip": tooltip}),
         ],
         height=240,
         name=_rounds_title(other),

@@ -11,31 +11,13 @@ from typing import Any
 from leaselab.analysis.comparison.curve import Standing
 from leaselab.model.record import Record
 from leaselab.report.listing import sentence
-from leaselab.report.site.vega import (
-    ASIDE,
-    BETTER,
-    MEASURED,
-    WIDTH,
-    ZOOM,
-    Shape,
-    Spec,
-    chart,
-    colours,
-    dots,
-    layer,
-    lines,
-    looks,
-    moments,
-    named,
-    number,
-    tooltip_fields,
-)
+from leaselab.report.site import vega
 
 _LOOKS = {
-    Standing.BEST: (BETTER, Shape.DIAMOND),
-    Standing.ALIKE: (MEASURED, Shape.CIRCLE),
-    Standing.UNCLEAR: (MEASURED, Shape.SQUARE),
-    Standing.OTHER: (ASIDE, Shape.DOWN),
+    Standing.BEST: (vega.BETTER, vega.Shape.DIAMOND),
+    Standing.ALIKE: (vega.MEASURED, vega.Shape.CIRCLE),
+    Standing.UNCLEAR: (vega.MEASURED, vega.Shape.SQUARE),
+    Standing.OTHER: (vega.ASIDE, vega.Shape.DOWN),
 }
 """How a point stands to the best one: colour and shape of its mark."""
 _TICKS = 16
@@ -67,26 +49,28 @@ class Shown:
 
 def curve_chart(
     marks: Sequence[Mapping[str, Any]], axis: str, name: str, along: str
-) -> Spec | None:
+) -> vega.Spec | None:
     """The figure along a numeric factor; None without a figure."""
     if not marks:
         return None
     places = [mark["at"] for mark in marks]
     wide = min(places) > 0 and max(places) / min(places) >= _LOGARITHMIC
     scale = {"type": "log", "nice": False, "padding": 20} if wide else {"padding": 20}
-    ticks: Spec = {"format": ".9~g"}  # else 0.96 and 0.999 are both 1
+    ticks: vega.Spec = {"format": ".9~g"}  # else 0.96 and 0.999 are both 1
     if len(set(places)) <= _TICKS:
         ticks["values"] = sorted(set(places))
-    x, y = number("at", along, scale=scale, axis=ticks), number("value", axis)
-    line = layer(
+    x, y = vega.number("at", along, scale=scale, axis=ticks), vega.number("value", axis)
+    line = vega.layer(
         marks,
-        {"type": "line", "color": ASIDE, "strokeWidth": 1, "aria": False},
+        {"type": "line", "color": vega.ASIDE, "strokeWidth": 1, "aria": False},
         {"x": x, "y": y},
     )
-    interval = {"y": number("low", axis), "y2": {"field": "high"}}
+    interval = {"y": vega.number("low", axis), "y2": {"field": "high"}}
     layers = _points_layers(marks, {"x": x}, interval, {"y": y}, axis)
-    close = _closest(sorted(set(places)), logarithmic=wide) * WIDTH < _WORD
-    return chart([line, *layers], height=300, name=name, width=_WIDER if close else WIDTH)
+    close = _closest(sorted(set(places)), logarithmic=wide) * vega.WIDTH < _WORD
+    return vega.chart(
+        [line, *layers], height=300, name=name, width=_WIDER if close else vega.WIDTH
+    )
 
 
 def _closest(places: Sequence[float], *, logarithmic: bool) -> float:
@@ -96,31 +80,35 @@ def _closest(places: Sequence[float], *, logarithmic: bool) -> float:
     return min(gaps) / (at[-1] - at[0]) if gaps else 1.0
 
 
-def dot_chart(marks: Sequence[Mapping[str, Any]], axis: str, name: str) -> Spec | None:
+def dot_chart(marks: Sequence[Mapping[str, Any]], axis: str, name: str) -> vega.Spec | None:
     """The figure of each point, one below the other; None without a figure."""
     if not marks:
         return None
-    x = number("value", axis, scale={"padding": 20}, axis={"tickCount": 8})
-    interval = {"x": number("low", axis), "x2": {"field": "high"}}
-    return named(marks, _points_layers(marks, {}, interval, {"x": x}, axis), name=name)
+    x = vega.number("value", axis, scale={"padding": 20}, axis={"tickCount": 8})
+    interval = {"x": vega.number("low", axis), "x2": {"field": "high"}}
+    return vega.named(marks, _points_layers(marks, {}, interval, {"x": x}, axis), name=name)
 
 
 def _points_layers(
-    marks: Sequence[Mapping[str, Any]], place: Spec, interval: Spec, value: Spec, axis: str
-) -> list[Spec]:
+    marks: Sequence[Mapping[str, Any]],
+    place: vega.Spec,
+    interval: vega.Spec,
+    value: vega.Spec,
+    axis: str,
+) -> list[vega.Spec]:
     """Intervals and points; `place`, `interval` and `value` say where they stand."""
     standings = [
         standing for standing in _LOOKS if any(mark["standing"] == standing for mark in marks)
     ]
-    look: Spec = {"color": {"value": MEASURED}}
+    look: vega.Spec = {"color": {"value": vega.MEASURED}}
     if standings:
         look = {
-            channel: looks(
+            channel: vega.looks(
                 "standing", {standing: _LOOKS[standing][which] for standing in standings}
             )
             for which, channel in enumerate(("color", "shape"))
         }
-    tooltip = tooltip_fields(
+    tooltip = vega.tooltip_fields(
         ("label", "", ""),
         ("value", axis, ".6~g"),
         ("low", "from", ".6~g"),
@@ -130,12 +118,12 @@ def _points_layers(
     links = {"href": {"field": "href"}, "description": {"field": "label"}, "tooltip": tooltip}
     known = [mark for mark in marks if mark["low"] is not None]
     return [
-        layer(known, lines(2), {**place, **interval, "color": look["color"]}),
-        layer(marks, dots(90), {**place, **value, **look, **links}, name="points"),
+        vega.layer(known, vega.lines(2), {**place, **interval, "color": look["color"]}),
+        vega.layer(marks, vega.dots(90), {**place, **value, **look, **links}, name="points"),
     ]
 
 
-def rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
+def rounds_chart(points: Sequence[Shown], axis: str) -> vega.Spec | None:
     """The runs of all points on one clock; None without any that has a figure."""
     values = [
         {
@@ -153,13 +141,15 @@ def rounds_chart(points: Sequence[Shown], axis: str) -> Spec | None:
         return None
     labels = [point.label for point in points]
     encoding = {
-        "x": moments("at", "started (UTC)"),
-        "y": number("value", axis),
-        "color": colours("label", labels),
+        "x": vega.moments("at", "started (UTC)"),
+        "y": vega.number("value", axis),
+        "color": vega.colours("label", labels),
         "opacity": {"condition": {"test": "datum.dropped", "value": 0.35}, "value": 1},
-        "tooltip": tooltip_fields(
+        "tooltip": vega.tooltip_fields(
             ("label", "", ""), ("run", "run", ""), ("at", "at", ""), ("value", axis, ".6~g")
         ),
     }
-    runs = layer(values, {"type": "point", "filled": True, "size": 45}, encoding, params=[ZOOM])
-    return chart([runs], height=240, name=f"{sentence(axis)} of every run over time")
+    runs = vega.layer(
+        values, {"type": "point", "filled": True, "size": 45}, encoding, params=[vega.ZOOM]
+    )
+    return vega.chart([runs], height=240, name=f"{sentence(axis)} of every run over time")

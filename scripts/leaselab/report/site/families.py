@@ -16,8 +16,8 @@ from typing import Any
 from leaselab.analysis.comparison.basis import anchor_of, to_anchor
 from leaselab.analysis.comparison.matrix import Cell
 from leaselab.analysis.comparison.verdict import ratio_word
-from leaselab.report.review import interval_words, percent
 from leaselab.report.site.vega import Look, look_of
+from leaselab.report.verdict.words import interval_words, percent
 
 Row = Mapping[str, Any]
 

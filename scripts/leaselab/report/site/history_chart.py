@@ -6,24 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from leaselab.report.site.vega import (
-    ASIDE,
-    BETTER,
-    DOUBT,
-    MEASURED,
-    OWN_COLOUR,
-    WORSE,
-    ZOOM,
-    Spec,
-    chart,
-    dots,
-    layer,
-    lines,
-    looks,
-    moments,
-    number,
-    tooltip_fields,
-)
+from leaselab.report.site import vega
 
 _DOTTED = 100
 """Newest results whose single runs are drawn: more are a smear, and a slow page."""
@@ -40,18 +23,18 @@ class Step:
 
 
 _STATES = {
-    MEASURED: "measured",
-    DOUBT: "since a suspected change",
-    WORSE: "since a confirmed change for the worse",
-    BETTER: "since a confirmed change for the better",
-    ASIDE: "anchor",
+    vega.MEASURED: "measured",
+    vega.DOUBT: "since a suspected change",
+    vega.WORSE: "since a confirmed change for the worse",
+    vega.BETTER: "since a confirmed change for the better",
+    vega.ASIDE: "anchor",
 }
 """What the colours of figures mean."""
 _LABELS = 12
 """Most commits that an axis names."""
 
 
-def _sequence(places: Mapping[str, int]) -> Spec:
+def _sequence(places: Mapping[str, int]) -> vega.Spec:
     """The axis of commits, each at its place among the others."""
     step = -(-len(places) // _LABELS)
     axis = {
@@ -62,7 +45,7 @@ def _sequence(places: Mapping[str, int]) -> Spec:
         "grid": False,
     }
     scale = {"padding": 12, "nice": False}
-    return number("place", "commits, oldest first", axis=axis, scale=scale)
+    return vega.number("place", "commits, oldest first", axis=axis, scale=scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +59,14 @@ class Mark:
 
 
 def history_chart(
-    points: Sequence[Spec],
+    points: Sequence[vega.Spec],
     marks: Sequence[Mark],
     *,
     name: str,
     axis: str,
     by_commit: bool,
     steps: Sequence[Step] = (),
-) -> Spec | None:
+) -> vega.Spec | None:
     """Draw the points over time, or side by side in the order of their commits.
 
     A point has `at` (its moment, or the commit), `label`, `href`, `mean`, `low` and `high` of
@@ -93,41 +76,46 @@ def history_chart(
     places = {
         at: place for place, at in enumerate(dict.fromkeys(point["at"] for point in points))
     }
-    x = _sequence(places) if by_commit else moments("at", "started (UTC)")
+    x = _sequence(places) if by_commit else vega.moments("at", "started (UTC)")
     means = [_mean(point, places) for point in points if point["mean"] is not None]
     if not means:
         return None
-    dropped = {"test": "datum.dropped", "value": ASIDE}
+    dropped = {"test": "datum.dropped", "value": vega.ASIDE}
     ends = [
         {name: mean[name] for name in ("at", "place", "low", "high", "colour")}
         for mean in means
         if mean["low"] is not None
     ]
-    layers: list[Spec] = [
-        layer(
+    layers: list[vega.Spec] = [
+        vega.layer(
             list(_dots(points[-_DOTTED:], places)),
             {"type": "circle", "size": 18, "opacity": 0.5, "aria": False},
             {
                 "x": x,
-                "y": number("value", axis),
-                "color": {"condition": dropped, "value": MEASURED},
+                "y": vega.number("value", axis),
+                "color": {"condition": dropped, "value": vega.MEASURED},
             },
         ),
-        layer(
+        vega.layer(
             ends,
-            lines(2),
-            {"x": x, "y": number("low", axis), "y2": {"field": "high"}, "color": OWN_COLOUR},
-        ),
-        layer(
-            means,
-            dots(55),
+            vega.lines(2),
             {
                 "x": x,
-                "y": number("mean", axis),
-                "color": looks("state", _legend(means)),
+                "y": vega.number("low", axis),
+                "y2": {"field": "high"},
+                "color": vega.OWN_COLOUR,
+            },
+        ),
+        vega.layer(
+            means,
+            vega.dots(55),
+            {
+                "x": x,
+                "y": vega.number("mean", axis),
+                "color": vega.looks("state", _legend(means)),
                 "href": {"field": "href"},
                 "description": {"field": "label"},
-                "tooltip": tooltip_fields(
+                "tooltip": vega.tooltip_fields(
                     ("at", "at", ""),
                     ("label", "server", ""),
                     ("mean", axis, ".6~g"),
@@ -136,21 +124,23 @@ def history_chart(
                 ),
             },
             name="means",
-            params=[] if by_commit else [ZOOM],
+            params=[] if by_commit else [vega.ZOOM],
         ),
         *_marks(marks, x),
         *_steps(steps, places, x),
     ]
-    return chart(layers, height=260, name=name)
+    return vega.chart(layers, height=260, name=name)
 
 
-def _legend(means: Sequence[Spec]) -> dict[str, str]:
+def _legend(means: Sequence[vega.Spec]) -> dict[str, str]:
     """What is shown, with its colour."""
     shown = {mean["colour"] for mean in means}
     return {word: colour for colour, word in _STATES.items() if colour in shown}
 
 
-def _steps(steps: Sequence[Step], places: Mapping[str, int], x: Spec) -> Iterator[Spec]:
+def _steps(
+    steps: Sequence[Step], places: Mapping[str, int], x: vega.Spec
+) -> Iterator[vega.Spec]:
     """Dashed lines at the commits from which on figures are at another level."""
     values = [
         {"place": places[step.at], "at": step.at, "words": step.words, "colour": step.colour}
@@ -158,25 +148,25 @@ def _steps(steps: Sequence[Step], places: Mapping[str, int], x: Spec) -> Iterato
         if step.at in places
     ]
     if values:
-        yield layer(
+        yield vega.layer(
             values,
             {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
             {
                 "x": x,
-                "color": OWN_COLOUR,
-                "tooltip": tooltip_fields(("at", "commit", ""), ("words", "change", "")),
+                "color": vega.OWN_COLOUR,
+                "tooltip": vega.tooltip_fields(("at", "commit", ""), ("words", "change", "")),
             },
         )
 
 
-def _dots(points: Iterable[Spec], places: Mapping[str, int]) -> Iterator[Spec]:
+def _dots(points: Iterable[vega.Spec], places: Mapping[str, int]) -> Iterator[vega.Spec]:
     for point in points:
         place = {"at": point["at"], "place": places[point["at"]]}
         for value, dropped in point["runs"]:
             yield {**place, "value": in_six_digits(value), "dropped": dropped}
 
 
-def _mean(point: Spec, places: Mapping[str, int]) -> Spec:
+def _mean(point: vega.Spec, places: Mapping[str, int]) -> vega.Spec:
     plain = {name: point[name] for name in ("at", "colour", "label", "href")}
     figures = {name: in_six_digits(point[name]) for name in ("mean", "low", "high")}
     state = _STATES[point["colour"]]
@@ -188,21 +178,21 @@ def in_six_digits(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def _marks(marks: Sequence[Mark], x: Spec) -> Iterator[Spec]:
+def _marks(marks: Sequence[Mark], x: vega.Spec) -> Iterator[vega.Spec]:
     """Dashed lines with their numbers; what each is stands in a table."""
     if not marks:
         return
     values = [
         {"at": mark.at, "number": str(mark.number), "label": mark.label} for mark in marks
     ]
-    colour = {"value": DOUBT}
-    tooltip = tooltip_fields(("label", "goal", ""), ("at", "from", ""))
-    yield layer(
+    colour = {"value": vega.DOUBT}
+    tooltip = vega.tooltip_fields(("label", "goal", ""), ("at", "from", ""))
+    yield vega.layer(
         values,
         {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
         {"x": x, "color": colour, "tooltip": tooltip},
     )
-    yield layer(
+    yield vega.layer(
         values,
         {"type": "text", "align": "left", "dx": 3, "y": 6},
         {"x": x, "text": {"field": "number"}, "color": colour},

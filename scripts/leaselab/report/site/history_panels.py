@@ -16,12 +16,13 @@ from leaselab.model.errors import BELIEVED
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.listing import sentence
-from leaselab.report.review import percent, state_words
+from leaselab.report.review import state_words
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import Mark, Step, history_chart
 from leaselab.report.site.review import change_colour
 from leaselab.report.site.vega import ASIDE, MEASURED
 from leaselab.report.units import rows_in_shown_units
+from leaselab.report.verdict.words import percent
 
 Row = Mapping[str, Any]
 

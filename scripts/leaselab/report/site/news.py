@@ -7,19 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from leaselab.analysis.history.series import Change, Point, Series, State
-from leaselab.report.closing import pace_words
 from leaselab.report.review import (
     Period,
     Review,
     build_name,
-    interval_words,
     next_words,
-    percent,
     state_words,
     title_words,
 )
 from leaselab.report.site.families import Family, Line
 from leaselab.report.site.pages import experiment_page, history_page
+from leaselab.report.verdict.words import interval_words, pace_words, percent
 
 DAYS = 30
 """Days before the newest result whose changes are shown."""

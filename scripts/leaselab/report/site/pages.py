@@ -121,7 +121,18 @@ class Pages:
         shows, as JSON values; `context` makes what the template gets and the charts.
         """
         with self.apart(name):
-            self._write(name, template, source, context)
+            if name in self._made:
+                return
+            if ".." in name.split("/") or name.startswith("/"):
+                raise ValueError(f"not a page of this site: {name!r}")
+            self._made.add(name)
+            sources = json.dumps([source, self._nav, _code()], sort_keys=True)
+            self._written[name] = fingerprint = _digest(sources.encode())
+            page = self._folder / f"{name}.html"
+            if self._known.get(name) == fingerprint and page.exists():
+                return
+            values, figures = context()
+            self._put(name, template, values, [each for each in figures if each is not None])
 
     @contextmanager
     def apart(self, name: str) -> Iterator[None]:
@@ -138,26 +149,6 @@ class Pages:
             _log.exception("the report is without its page %s", name)
             self._put(name, "left_out.html", {"left_out": self.left_out}, ())
             self._written[name] = ""
-
-    def _write(
-        self,
-        name: str,
-        template: str,
-        source: object,
-        context: Callable[[], tuple[Mapping[str, Any], Iterable[Figure | None]]],
-    ) -> None:
-        if name in self._made:
-            return
-        if ".." in name.split("/") or name.startswith("/"):
-            raise ValueError(f"not a page of this site: {name!r}")
-        self._made.add(name)
-        fingerprint = _digest(json.dumps([source, self._nav, _code()], sort_keys=True).encode())
-        self._written[name] = fingerprint
-        page = self._folder / f"{name}.html"
-        if self._known.get(name) == fingerprint and page.exists():
-            return
-        values, figures = context()
-        self._put(name, template, values, [figure for figure in figures if figure is not None])
 
     def _put(
         self, name: str, template: str, values: Mapping[str, Any], drawn: Sequence[Figure]

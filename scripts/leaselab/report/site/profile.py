@@ -9,18 +9,8 @@ from dataclasses import dataclass, field
 from leaselab.analysis.comparison.profile import ProfileDifference, Spent, Stack, difference
 from leaselab.model.record import Record
 from leaselab.report.profile import headings, headline, notes, rows, short_name, summary
+from leaselab.report.site import vega
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.vega import (
-    ASIDE,
-    MEASURED,
-    WIDTH,
-    WORSE,
-    Spec,
-    chart,
-    layer,
-    number,
-    tooltip_fields,
-)
 
 LEAST = 0.002
 """Share of the whole from which on a function is drawn: a narrower one is less than 2 px."""
@@ -89,7 +79,7 @@ class _Frame:
     called: dict[str, _Frame] = field(default_factory=lambda: defaultdict(_Frame))
 
 
-def flames(profiles: ProfileDifference) -> Spec | None:
+def flames(profiles: ProfileDifference) -> vega.Spec | None:
     """Draw a flame graph of B, coloured by what it spends more or less than A."""
     root = _tree(profiles.stacks)
     if not root.after:
@@ -102,11 +92,13 @@ def flames(profiles: ProfileDifference) -> Spec | None:
     seen = {short_name(function.name) for function in profiles.functions if function.seen}
     for box in boxes:
         box["seen"] = box["name"] in seen
-        letters = int(WIDTH * float(str(box["spent"])) / root.after / _LETTER_PX)
+        letters = int(vega.WIDTH * float(str(box["spent"])) / root.after / _LETTER_PX)
         name = str(box["name"])
         box["label"] = name if len(name) <= letters else f"{name[: max(0, letters - 1)]}…"
         box["label"] = box["label"] if letters > 3 else ""
-    x = number("from", f"CPU time in B ({profiles.unit})", scale={"domain": [0, root.after]})
+    x = vega.number(
+        "from", f"CPU time in B ({profiles.unit})", scale={"domain": [0, root.after]}
+    )
     y = {
         "field": "row",
         "type": "quantitative",
@@ -117,32 +109,32 @@ def flames(profiles: ProfileDifference) -> Spec | None:
     colour = {
         "field": "more",
         "type": "quantitative",
-        "scale": {"domain": [-most, 0, most], "range": [MEASURED, ASIDE, WORSE]},
+        "scale": {"domain": [-most, 0, most], "range": [vega.MEASURED, vega.ASIDE, vega.WORSE]},
         "legend": {"title": f"B - A ({profiles.unit})", "gradientLength": 180, "tickCount": 3},
     }
-    tooltip = tooltip_fields(
+    tooltip = vega.tooltip_fields(
         ("name", "", ""),
         ("spent", "B", ".2f"),
         ("before", "A", ".2f"),
         ("more", "B - A", "+.2f"),
     )
-    mark = {"type": "rect", "stroke": ASIDE, "strokeWidth": 0.4}
+    mark = {"type": "rect", "stroke": vega.ASIDE, "strokeWidth": 0.4}
     strong = {"condition": {"test": "datum.seen", "value": 1}, "value": 0.45}
     text = {"type": "text", "align": "left", "dx": 3, "baseline": "middle"}
     middle = {**y, "field": "middle"}
     layers = [
-        layer(
+        vega.layer(
             boxes,
             mark,
             {"x": x, "y": y, **ends, "color": colour, "opacity": strong, "tooltip": tooltip},
         ),
-        layer(
+        vega.layer(
             [box for box in boxes if box["label"]],
             {**text, "aria": False},
             {"x": x, "y": middle, "text": {"field": "label"}, "tooltip": tooltip},
         ),
     ]
-    return chart(layers, height=_ROW_PX * depth, name="Differential flame graph")
+    return vega.chart(layers, height=_ROW_PX * depth, name="Differential flame graph")
 
 
 def _tree(stacks: Mapping[Stack, tuple[float, float]]) -> _Frame:

@@ -21,7 +21,7 @@ from leaselab.report.site.pages import single_page
 from leaselab.report.site.release_charts import releases_chart
 from leaselab.report.site.release_sections import BASELINE, Entry, Families, Report
 from leaselab.report.units import in_shown_units
-from leaselab.report.verdicts import counted
+from leaselab.report.verdict.sentence import counted
 
 _CHANGED = ("worse", "better")
 """Looks of changes that were seen, in the order in which they are shown."""

@@ -6,26 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leaselab.analysis.comparison.curve import Curve
-from leaselab.report.site.vega import (
-    ASIDE,
-    MEASURED,
-    Spec,
-    chart,
-    colours,
-    dashed,
-    dots,
-    in_percent,
-    layer,
-    lines,
-    looks,
-    number,
-)
+from leaselab.report.site import vega
 
 _LOGARITHMIC = 10
 """Highest over lowest value from which on an axis is logarithmic."""
 
 
-def curves_chart(curves: Mapping[str, Curve], name: str) -> Spec:
+def curves_chart(curves: Mapping[str, Curve], name: str) -> vega.Spec:
     """A figure along a factor, a line for each release, by its name; at least one."""
     first = next(iter(curves.values()))
     values = [
@@ -43,26 +30,32 @@ def curves_chart(curves: Mapping[str, Curve], name: str) -> Spec:
     axis = f"{first.title} ({first.unit})"
     places = sorted({point.at for curve in curves.values() for point in curve.points})
     wide = places[0] > 0 and places[-1] / places[0] >= _LOGARITHMIC
-    scale: Spec = {"type": "log", "nice": False, "padding": 20} if wide else {"padding": 20}
-    x = number("at", first.factor, scale=scale, axis={"values": places, "format": ".9~g"})
-    y = number("value", axis, scale={"zero": True})
+    scale: vega.Spec = (
+        {"type": "log", "nice": False, "padding": 20} if wide else {"padding": 20}
+    )
+    x = vega.number("at", first.factor, scale=scale, axis={"values": places, "format": ".9~g"})
+    y = vega.number("value", axis, scale={"zero": True})
     tones = dict(
-        zip(curves, (MEASURED,) if len(curves) == 1 else (ASIDE, MEASURED), strict=True)
+        zip(
+            curves,
+            (vega.MEASURED,) if len(curves) == 1 else (vega.ASIDE, vega.MEASURED),
+            strict=True,
+        )
     )
     marks = dict(zip(curves, ("circle", "diamond"), strict=False))
     known = [value for value in values if value["low"] is not None]
-    ends = {"x": x, "y": number("low", axis), "y2": {"field": "high"}}
-    colour = looks("release", tones)
-    return chart(
+    ends = {"x": x, "y": vega.number("low", axis), "y2": {"field": "high"}}
+    colour = vega.looks("release", tones)
+    return vega.chart(
         [
-            layer(
+            vega.layer(
                 values, {"type": "line", "strokeWidth": 1}, {"x": x, "y": y, "color": colour}
             ),
-            layer(known, lines(2), {**ends, "color": colour}),
-            layer(
+            vega.layer(known, vega.lines(2), {**ends, "color": colour}),
+            vega.layer(
                 values,
-                dots(60),
-                {"x": x, "y": y, "color": colour, "shape": looks("release", marks)},
+                vega.dots(60),
+                {"x": x, "y": y, "color": colour, "shape": vega.looks("release", marks)},
             ),
         ],
         height=240,
@@ -70,7 +63,7 @@ def curves_chart(curves: Mapping[str, Curve], name: str) -> Spec:
     )
 
 
-def releases_chart(changes: Sequence[Mapping[str, Any]], name: str) -> Spec | None:
+def releases_chart(changes: Sequence[Mapping[str, Any]], name: str) -> vega.Spec | None:
     """Changes since one release, by release; None where there are fewer than two releases.
 
     `changes`: release, scenario, ratio and its interval, the releases in their order.
@@ -81,9 +74,9 @@ def releases_chart(changes: Sequence[Mapping[str, Any]], name: str) -> Spec | No
         {
             "release": change["release"],
             "scenario": change["scenario"],
-            "change": in_percent(change["ratio"]),
-            "low": in_percent(change["ci95"][0]),
-            "high": in_percent(change["ci95"][1]),
+            "change": vega.in_percent(change["ratio"]),
+            "low": vega.in_percent(change["ci95"][0]),
+            "high": vega.in_percent(change["ci95"][1]),
         }
         for change in changes
     ]
@@ -91,15 +84,17 @@ def releases_chart(changes: Sequence[Mapping[str, Any]], name: str) -> Spec | No
     scenarios = list(dict.fromkeys(value["scenario"] for value in values))
     place = {"field": "release", "type": "nominal", "sort": None, "title": None}
     x = {**place, "axis": {"labelAngle": 0}}
-    colour = colours("scenario", scenarios)
+    colour = vega.colours("scenario", scenarios)
     shift = {"xOffset": {"field": "scenario", "type": "nominal", "sort": None}}
-    y = number("change", axis, scale={"zero": True})
-    ends = {"x": x, "y": number("low", axis), "y2": {"field": "high"}, "color": colour}
-    return chart(
+    y = vega.number("change", axis, scale={"zero": True})
+    ends = {"x": x, "y": vega.number("low", axis), "y2": {"field": "high"}, "color": colour}
+    return vega.chart(
         [
-            layer([{"change": 0}], dashed(ASIDE), {"y": number("change", axis)}),
-            layer(values, lines(2), {**ends, **shift}),
-            layer(values, dots(60), {"x": x, "y": y, "color": colour, **shift}),
+            vega.layer(
+                [{"change": 0}], vega.dashed(vega.ASIDE), {"y": vega.number("change", axis)}
+            ),
+            vega.layer(values, vega.lines(2), {**ends, **shift}),
+            vega.layer(values, vega.dots(60), {"x": x, "y": y, "color": colour, **shift}),
         ],
         height=220,
         name=name,

@@ -16,15 +16,15 @@ from leaselab.analysis.history.releases import Release
 from leaselab.model.errors import BELIEVED
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
-from leaselab.report.closing import closing, pace_words
 from leaselab.report.listing import measured, sentence
-from leaselab.report.review import interval_words, percent
 from leaselab.report.site.changes_chart import changes_chart
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.release_charts import curves_chart
 from leaselab.report.site.seconds_chart import seconds_note
 from leaselab.report.site.sweep import run_seconds, typical_run
 from leaselab.report.site.vega import Look, look_of
+from leaselab.report.verdict.sentence import closing
+from leaselab.report.verdict.words import basis_words, interval_words, pace_words, percent
 
 Families = Mapping[str, Sequence[Scenario]]
 """The scenarios of each family of the catalogue, by its name."""
@@ -68,7 +68,7 @@ class Entry:
         """What the change rests on, or why there is none, in words."""
         verdict = self.comparison.verdict
         if verdict is not None:
-            return f"{verdict.basis.value} {verdict.anchor}".rstrip()
+            return basis_words(verdict)
         if self.other.outcome not in BELIEVED:
             return self.other.reasons[0].text if self.other.reasons else self.other.outcome
         if self.base is None:

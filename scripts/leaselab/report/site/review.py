@@ -15,38 +15,24 @@ from leaselab.report.review import (
     next_words,
     notes,
     parts,
-    percent,
     point_words,
     range_words,
     review_document,
     state_words,
     title_words,
 )
+from leaselab.report.site import vega
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import in_six_digits
 from leaselab.report.site.pages import Pages
-from leaselab.report.site.vega import (
-    ASIDE,
-    BETTER,
-    DOUBT,
-    MEASURED,
-    OWN_COLOUR,
-    WORSE,
-    Spec,
-    chart,
-    dots,
-    layer,
-    lines,
-    number,
-    tooltip_fields,
-)
+from leaselab.report.verdict.words import percent
 
 REVIEW = ("review", "Review")
 """The page, and its words."""
 _COLOURS = {
-    **dict.fromkeys(State, ASIDE),
-    State.SUSPECTED: DOUBT,
-    State.CONFIRMED: WORSE,
+    **dict.fromkeys(State, vega.ASIDE),
+    State.SUSPECTED: vega.DOUBT,
+    State.CONFIRMED: vega.WORSE,
 }
 """Of the lines of changes, by state; one for the better that is confirmed is green."""
 
@@ -162,12 +148,12 @@ def _note(series: Series) -> str:
     )
 
 
-def _chart(series: Series) -> Spec:
+def _chart(series: Series) -> vega.Spec:
     """The builds side by side, their levels, and the changes between them."""
     axis = f"ratio to {series.anchor}" if series.anchor else f"{series.title} ({series.unit})"
     ends = {"domain": [0, len(series.points) + 1], "nice": False}
-    x = number("place", "builds, oldest first", axis={"tickMinStep": 1}, scale=ends)
-    y = number("value", axis)
+    x = vega.number("place", "builds, oldest first", axis={"tickMinStep": 1}, scale=ends)
+    y = vega.number("value", axis)
     points = list(_points(series))
     marks = [
         {
@@ -180,39 +166,39 @@ def _chart(series: Series) -> Spec:
     ]
     name = f"{series.scenario} by build"
     layers = [
-        layer(
+        vega.layer(
             list(_levels(series)),
-            {"type": "rule", "color": ASIDE, "strokeWidth": 2, "aria": False},
+            {"type": "rule", "color": vega.ASIDE, "strokeWidth": 2, "aria": False},
             {"x": x, "x2": {"field": "last"}, "y": y},
         ),
-        layer(
+        vega.layer(
             marks,
             {"type": "rule", "strokeDash": [4, 3], "strokeWidth": 1.5},
             {
                 "x": x,
-                "color": OWN_COLOUR,
-                "tooltip": tooltip_fields(
+                "color": vega.OWN_COLOUR,
+                "tooltip": vega.tooltip_fields(
                     ("words", "changed by", ""), ("range", "commits", "")
                 ),
             },
         ),
-        layer(
+        vega.layer(
             [point for point in points if point["low"] is not None],
-            lines(1.5, color=MEASURED),
-            {"x": x, "y": number("low", axis), "y2": {"field": "high"}},
+            vega.lines(1.5, color=vega.MEASURED),
+            {"x": x, "y": vega.number("low", axis), "y2": {"field": "high"}},
         ),
-        layer(
+        vega.layer(
             points,
-            dots(40, color=MEASURED),
+            vega.dots(40, color=vega.MEASURED),
             {
                 "x": x,
                 "y": y,
                 "description": {"field": "label"},
-                "tooltip": tooltip_fields(("label", "build", ""), ("value", axis, ".6~g")),
+                "tooltip": vega.tooltip_fields(("label", "build", ""), ("value", axis, ".6~g")),
             },
         ),
     ]
-    return chart(layers, height=220, name=name)
+    return vega.chart(layers, height=220, name=name)
 
 
 def _place(series: Series, change: Change) -> float:
@@ -224,11 +210,11 @@ def _place(series: Series, change: Change) -> float:
 def change_colour(change: Change) -> str:
     """The colour of a change, by what is known of it."""
     if change.state is State.CONFIRMED and not change.worse:
-        return BETTER
+        return vega.BETTER
     return _COLOURS[change.state]
 
 
-def _points(series: Series) -> Iterator[Spec]:
+def _points(series: Series) -> Iterator[vega.Spec]:
     for place, point in enumerate(series.points, start=1):
         low, high = point.ci95 or (None, None)
         several = f", pooled of {len(point.ids)} results" * (len(point.ids) > 1)
@@ -241,7 +227,7 @@ def _points(series: Series) -> Iterator[Spec]:
         }
 
 
-def _levels(series: Series) -> Iterator[Spec]:
+def _levels(series: Series) -> Iterator[vega.Spec]:
     for first, last in series.levels:
         values = [point.reading.value for point in series.points[first:last]]
         if values:

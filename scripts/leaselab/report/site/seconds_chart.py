@@ -11,21 +11,7 @@ from typing import Any, NamedTuple
 
 from leaselab.analysis.figures.seconds import Point, server_points, traffic_points
 from leaselab.model.record import SERVER, Round
-from leaselab.report.site.vega import (
-    ASIDE,
-    MEASURED,
-    SERIES,
-    WIDTH,
-    ZOOM,
-    Spec,
-    dashed,
-    layer,
-    looks,
-    number,
-    stacked,
-    table,
-    tooltip_fields,
-)
+from leaselab.report.site import vega
 
 _PANEL = 84
 """Height of one panel (px)."""
@@ -36,11 +22,11 @@ _ROOM = 1.06
 """Top of a panel over its highest value: a line at the top would be cut."""
 _WORST = ("loss", "p50_ms", "p99_ms", "drops")
 """Figures of which a point of several seconds has the worst; of others it has the mean."""
-_OF_ROLES = SERIES[1:4]
+_OF_ROLES = vega.SERIES[1:4]
 """Colours of the servers beside the one under test."""
-_BESIDE = SERIES[1:5]
+_BESIDE = vega.SERIES[1:5]
 """Colours of companion services."""
-_OF_COUNTERS = SERIES
+_OF_COUNTERS = vega.SERIES
 """Colours of a server's own counters."""
 
 
@@ -59,7 +45,7 @@ def seconds_chart(
     loss_goal: float | None,
     offered: bool = False,
     other: str = "",
-) -> Spec | None:
+) -> vega.Spec | None:
     """One run second by second: load, loss, latency, CPU, memory, what is held, lost packets.
 
     `plural` is that of transactions, `holds` the word for what servers hold, `loss_goal` the
@@ -67,7 +53,7 @@ def seconds_chart(
     purpose, so it has a line.  `other` says what it is of, where that is no run.
     None where nothing was seen by the second.
     """
-    panels: list[Spec] = []
+    panels: list[vega.Spec] = []
     step = _step(round_)
     for title, series in _lines(round_, plural, holds, offered=offered).items():
         values = [
@@ -91,7 +77,7 @@ def seconds_chart(
             "labelSeparation": 6,
         },
     }
-    return stacked(panels, name=f"{other or f'Run {round_.index}'} second by second")
+    return vega.stacked(panels, name=f"{other or f'Run {round_.index}'} second by second")
 
 
 def seconds_note(round_: Round) -> str:
@@ -137,7 +123,7 @@ def _panel(
     series: Sequence[tuple[str, str]],
     goal: float | None,
     place: int,
-) -> Spec:
+) -> vega.Spec:
     known = [float(value["v"]) for value in values]
     known += [] if goal is None else [100 * goal]
     scale = {"domain": [min(0.0, *known), _ROOM * max(known) or 1.0], "nice": False}
@@ -149,20 +135,20 @@ def _panel(
         "interpolate": "linear",
     }
     encoding = {
-        "x": number("s", None, axis={"labels": False, "ticks": False, "grid": False}),
-        "y": number("v", title, scale=scale, axis={"tickCount": 3}),
-        "color": {**looks("n", dict(series)), "legend": {"orient": "right"}},
+        "x": vega.number("s", None, axis={"labels": False, "ticks": False, "grid": False}),
+        "y": vega.number("v", title, scale=scale, axis={"tickCount": 3}),
+        "color": {**vega.looks("n", dict(series)), "legend": {"orient": "right"}},
         "detail": {"field": "t"},
-        "tooltip": tooltip_fields(
+        "tooltip": vega.tooltip_fields(
             ("n", "", ""), ("t", "trial", ""), ("s", "at (s)", ".1f"), ("v", title, "~g")
         ),
     }
-    zoom = {**ZOOM, "name": f"zoom{place}"}
-    layers = [{**layer([], shown, encoding, params=[zoom]), "data": table(values)}]
+    zoom = {**vega.ZOOM, "name": f"zoom{place}"}
+    layers = [{**vega.layer([], shown, encoding, params=[zoom]), "data": vega.table(values)}]
     if goal is not None:
-        y = number("goal", title, scale=scale)
-        layers.append(layer([{"goal": 100 * goal}], dashed(ASIDE), {"y": y}))
-    return {"width": WIDTH, "height": _PANEL, "layer": layers}
+        y = vega.number("goal", title, scale=scale)
+        layers.append(vega.layer([{"goal": 100 * goal}], vega.dashed(vega.ASIDE), {"y": y}))
+    return {"width": vega.WIDTH, "height": _PANEL, "layer": layers}
 
 
 def _lines(round_: Round, plural: str, holds: str, *, offered: bool) -> dict[str, list[_Line]]:
@@ -189,14 +175,14 @@ def _lines(round_: Round, plural: str, holds: str, *, offered: bool) -> dict[str
     ]
     return {
         f"{plural}/s": [
-            *([_Line("offered", traffic, "offered", SERIES[1])] if offered else []),
-            _Line("started", traffic, "attempted", ASIDE),
-            _Line("completed", traffic, "completed", MEASURED),
+            *([_Line("offered", traffic, "offered", vega.SERIES[1])] if offered else []),
+            _Line("started", traffic, "attempted", vega.ASIDE),
+            _Line("completed", traffic, "completed", vega.MEASURED),
         ],
-        "loss (%)": [_Line("loss", traffic, "loss", MEASURED)],
+        "loss (%)": [_Line("loss", traffic, "loss", vega.MEASURED)],
         "latency (ms)": [
-            _Line("median", traffic, "p50_ms", MEASURED),
-            _Line("99 %", traffic, "p99_ms", SERIES[1]),
+            _Line("median", traffic, "p50_ms", vega.MEASURED),
+            _Line("99 %", traffic, "p99_ms", vega.SERIES[1]),
         ],
         **by_role,
         "counters (1/s)": list(_counters(servers[0][1])),
@@ -208,7 +194,7 @@ def _servers(round_: Round) -> list[tuple[str, Sequence[Point], str]]:
     roles = dict.fromkeys(
         [SERVER, *(role for trial in round_.trials for role in trial.samples)]
     )
-    looks = (MEASURED, *_OF_ROLES)
+    looks = (vega.MEASURED, *_OF_ROLES)
     return [
         (role, list(server_points(round_, role)), looks[place % len(looks)])
         for place, role in enumerate(roles)

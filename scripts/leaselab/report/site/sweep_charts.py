@@ -13,30 +13,9 @@ from leaselab.model.record import Metric, Record
 from leaselab.model.trial import WHOLE, Trial
 from leaselab.report.facts import confirming
 from leaselab.report.listing import sentence
-from leaselab.report.site.vega import (
-    ASIDE,
-    BETTER,
-    DOUBT,
-    MEASURED,
-    SERIES,
-    WIDTH,
-    ZOOM,
-    Shape,
-    Spec,
-    chart,
-    dashed,
-    dots,
-    layer,
-    lines,
-    looks,
-    number,
-    rows,
-    stacked,
-    tooltip_fields,
-    whole,
-)
+from leaselab.report.site import vega
 
-_PERCENTILES = dict(zip(PERCENTILES, SERIES, strict=False))
+_PERCENTILES = dict(zip(PERCENTILES, vega.SERIES, strict=False))
 _LOSSES = [0, 1, 2.5, 5, 10, 25, 50, 100]
 _LEAST_LOSS = 5
 """Loss that the axis reaches at least (%)."""
@@ -57,22 +36,26 @@ class Verdict(StrEnum):
 
 
 _VERDICTS = {
-    Verdict.PASSED: (BETTER, Shape.CIRCLE),
-    Verdict.COUNTED: (BETTER, Shape.CIRCLE),
-    Verdict.FAILED: (DOUBT, Shape.UP),
-    Verdict.NOT_VALID: (ASIDE, Shape.CROSS),
-    Verdict.CONFIRMATION: (SERIES[1], Shape.DIAMOND),
+    Verdict.PASSED: (vega.BETTER, vega.Shape.CIRCLE),
+    Verdict.COUNTED: (vega.BETTER, vega.Shape.CIRCLE),
+    Verdict.FAILED: (vega.DOUBT, vega.Shape.UP),
+    Verdict.NOT_VALID: (vega.ASIDE, vega.Shape.CROSS),
+    Verdict.CONFIRMATION: (vega.SERIES[1], vega.Shape.DIAMOND),
 }
 """Colour and shape of the mark of a trial."""
 
 
-def verdict_marks(values: Sequence[Mapping[str, Any]]) -> Spec:
+def verdict_marks(values: Sequence[Mapping[str, Any]]) -> vega.Spec:
     """Colour and shape of the marks of trials, by the verdicts that occur among `values`."""
     seen = {value["verdict"] for value in values}
     marks = {verdict: mark for verdict, mark in _VERDICTS.items() if verdict in seen}
     return {
-        "color": looks("verdict", {verdict: colour for verdict, (colour, _) in marks.items()}),
-        "shape": looks("verdict", {verdict: shape for verdict, (_, shape) in marks.items()}),
+        "color": vega.looks(
+            "verdict", {verdict: colour for verdict, (colour, _) in marks.items()}
+        ),
+        "shape": vega.looks(
+            "verdict", {verdict: shape for verdict, (_, shape) in marks.items()}
+        ),
     }
 
 
@@ -90,7 +73,7 @@ def rate_unit(record: Record) -> str:
     return f"{record.scenario.transaction.plural}/s"
 
 
-def runs_chart(record: Record) -> Spec | None:
+def runs_chart(record: Record) -> vega.Spec | None:
     """Each run's figure, with the bracket that proves it if it has one; None of one."""
     figure = record.figure
     values = [
@@ -108,23 +91,26 @@ def runs_chart(record: Record) -> Spec | None:
         return None
     bracketed = [value for value in values if value["lower"] is not None]
     x = {"field": "run", "type": "ordinal", "title": "run", "axis": {"labelAngle": 0}}
-    place = {"x": x, "color": looks("dropped", {"counted": MEASURED, "dropped": ASIDE})}
+    place = {
+        "x": x,
+        "color": vega.looks("dropped", {"counted": vega.MEASURED, "dropped": vega.ASIDE}),
+    }
     proofs = [("lower", "passed at", ".0f"), ("upper", "failed at", ".0f")]
-    tooltip = tooltip_fields(
+    tooltip = vega.tooltip_fields(
         ("run", "run", ""),
         ("value", f"{figure.title} ({figure.unit})", ".6~g"),
         *(proofs if bracketed else ()),
         ("dropped", "", ""),
     )
-    proof = {"y": number("lower", figure.unit), "y2": {"field": "upper"}}
-    own = {"y": number("value", figure.unit), "tooltip": tooltip}
+    proof = {"y": vega.number("lower", figure.unit), "y2": {"field": "upper"}}
+    own = {"y": vega.number("value", figure.unit), "tooltip": tooltip}
     layers = [
         *_mean(figure),
-        layer(bracketed, lines(6, opacity=0.35), {**place, **proof}),
-        layer(values, dots(60), {**place, **own}),
+        vega.layer(bracketed, vega.lines(6, opacity=0.35), {**place, **proof}),
+        vega.layer(values, vega.dots(60), {**place, **own}),
     ]
     name = f"{sentence(figure.title)} of each run" + (" with its bracket" if bracketed else "")
-    return chart(layers, height=220, name=name)
+    return vega.chart(layers, height=220, name=name)
 
 
 def searched(record: Record) -> bool:
@@ -142,19 +128,23 @@ def runs_note(record: Record) -> str:
     return f"{text}. Dashed: the {figure.how}{interval}."
 
 
-def _mean(figure: Metric) -> Iterator[Spec]:
+def _mean(figure: Metric) -> Iterator[vega.Spec]:
     """The figure over all runs, with its interval."""
     if figure.ci95 is not None:
-        yield layer(
+        yield vega.layer(
             [{"low": figure.ci95[0], "high": figure.ci95[1]}],
-            {"type": "rect", "opacity": 0.15, "color": MEASURED, "aria": False},
-            {"y": number("low", None), "y2": {"field": "high"}},
+            {"type": "rect", "opacity": 0.15, "color": vega.MEASURED, "aria": False},
+            {"y": vega.number("low", None), "y2": {"field": "high"}},
         )
     if figure.value is not None:
-        yield layer([{"mean": figure.value}], dashed(MEASURED), {"y": number("mean", None)})
+        yield vega.layer(
+            [{"mean": figure.value}],
+            vega.dashed(vega.MEASURED),
+            {"y": vega.number("mean", None)},
+        )
 
 
-def loss_chart(record: Record) -> Spec | None:
+def loss_chart(record: Record) -> vega.Spec | None:
     """Loss against offered load near the max rate; None of less than two loads.
 
     Trials far from it, with which a search begins, would leave a corner to all others: they
@@ -179,13 +169,15 @@ def loss_chart(record: Record) -> Spec | None:
     highest = max(_LEAST_LOSS, 100 * (goal or 0.0), *(value["loss"] for value in values))
     most = next(loss for loss in _LOSSES if loss >= highest)
     scale = {"type": "pow", "exponent": 0.5, "domain": [0, most]}
-    loss = number("loss", "loss (%)", scale=scale, axis={"values": _LOSSES, "format": ".3~g"})
+    loss = vega.number(
+        "loss", "loss (%)", scale=scale, axis={"values": _LOSSES, "format": ".3~g"}
+    )
     load = f"offered load ({rate_unit(record)})"
     encoding = {
-        "x": number("rate", load, axis={"tickCount": 6}),
+        "x": vega.number("rate", load, axis={"tickCount": 6}),
         "y": loss,
         **verdict_marks(values),
-        "tooltip": tooltip_fields(
+        "tooltip": vega.tooltip_fields(
             ("run", "", ""),
             ("rate", "offered (1/s)", ".0f"),
             ("seconds", "for (s)", "~g"),
@@ -195,13 +187,13 @@ def loss_chart(record: Record) -> Spec | None:
     }
     asked = [] if goal is None else [{"goal": 100 * goal}]
     layers = [
-        layer(asked, dashed(ASIDE), {"y": {**loss, "field": "goal"}}),
-        layer(values, dots(42, opacity=0.75), encoding, params=[ZOOM]),
+        vega.layer(asked, vega.dashed(vega.ASIDE), {"y": {**loss, "field": "goal"}}),
+        vega.layer(values, vega.dots(42, opacity=0.75), encoding, params=[vega.ZOOM]),
     ]
     name = "Loss by offered load"
     if goal is not None:
         name += f"; the goal is at most {100 * goal:g} %"
-    return chart(layers, height=240, name=name)
+    return vega.chart(layers, height=240, name=name)
 
 
 def _compares(values: Sequence[Mapping[str, Any]]) -> bool:
@@ -220,7 +212,7 @@ def far_loads(record: Record) -> int:
     return sum(not _near(record, trial.rate) for trial, _ in _named(record))
 
 
-def latency_chart(record: Record) -> Spec | None:
+def latency_chart(record: Record) -> vega.Spec | None:
     """Latency percentiles of the whole transaction by offered load, as lines; None of one load.
 
     Loads that are close to each other make one point, the median of their trials.  Trials that
@@ -230,10 +222,12 @@ def latency_chart(record: Record) -> Spec | None:
     if not _compares(values):
         return None
     name = "Latency percentiles by offered load"
-    return whole({**_percentile_lines(record, values, "latency (ms)"), "height": 240}, name)
+    return vega.whole(
+        {**_percentile_lines(record, values, "latency (ms)"), "height": 240}, name
+    )
 
 
-def stages_chart(record: Record) -> Spec | None:
+def stages_chart(record: Record) -> vega.Spec | None:
     """The same of the stages of a transaction, below each other; None of one load."""
     by_stage = {stage: list(_latencies(record, stage)) for stage in _stages(record)[1:]}
     panels = [
@@ -242,7 +236,7 @@ def stages_chart(record: Record) -> Spec | None:
         if _compares(values)
     ]
     name = "Latency percentiles of each stage by offered load"
-    return stacked(panels, name=name) if panels else None
+    return vega.stacked(panels, name=name) if panels else None
 
 
 def _stages(record: Record) -> list[str]:
@@ -251,14 +245,16 @@ def _stages(record: Record) -> list[str]:
     return sorted(stages, key=lambda stage: stage != WHOLE)
 
 
-def _percentile_lines(record: Record, values: Sequence[Mapping[str, Any]], title: str) -> Spec:
+def _percentile_lines(
+    record: Record, values: Sequence[Mapping[str, Any]], title: str
+) -> vega.Spec:
     log = {"type": "log", "nice": False}
     x = f"offered load ({rate_unit(record)})"
     encoding = {
-        "x": number("rate", x, axis={"tickCount": 6}),
-        "y": number("ms", title, scale=log, axis={"format": ".3~g", "tickCount": 6}),
-        "color": looks("percentile", _PERCENTILES),
-        "tooltip": tooltip_fields(
+        "x": vega.number("rate", x, axis={"tickCount": 6}),
+        "y": vega.number("ms", title, scale=log, axis={"format": ".3~g", "tickCount": 6}),
+        "color": vega.looks("percentile", _PERCENTILES),
+        "tooltip": vega.tooltip_fields(
             ("percentile", "", ""),
             ("rate", "offered (1/s)", ".0f"),
             ("ms", "latency (ms), median", ".2f"),
@@ -266,11 +262,11 @@ def _percentile_lines(record: Record, values: Sequence[Mapping[str, Any]], title
         ),
     }
     return {
-        "width": WIDTH,
-        "data": rows(values),
+        "width": vega.WIDTH,
+        "data": vega.rows(values),
         "layer": [
             {"mark": {"type": "line", "strokeWidth": 2, "aria": False}, "encoding": encoding},
-            {"mark": dots(22), "encoding": encoding},
+            {"mark": vega.dots(22), "encoding": encoding},
         ],
     }
 

@@ -1,9 +1,10 @@
-"""The verdict on two results in one sentence."""
+"""Verdicts in sentences: on a comparison, on several, over several layouts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -11,13 +12,24 @@ from leaselab.analysis.comparison.ratio import Basis
 from leaselab.analysis.comparison.verdict import Comparison, Limit, Verdict, answer_word
 from leaselab.analysis.duels.duel import Answer, DuelVerdict, Judged, Said
 from leaselab.analysis.duels.error_budget import minutes_of
+from leaselab.analysis.duels.layouts import OverLayouts
 from leaselab.analysis.figures.steadiness import UNSTEADY
 from leaselab.model import moment
-from leaselab.model.procedure import COMPLETED, CPU, RELOAD_S, SERVER_KINDS, START_S
+from leaselab.model.procedure import COMPLETED
 from leaselab.model.record import Metric, Record
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
+from leaselab.report.listing import sentence
+from leaselab.report.verdict.words import (
+    change_words,
+    metric_title,
+    p_words,
+    pace_words,
+    percent,
+    sight_words,
+    worse,
+)
 
 
 def closing(comparison: Comparison) -> str:
@@ -68,6 +80,25 @@ def _closing(comparison: Comparison) -> str:
     return _judged(comparison.word, verdict, f"{measured}{_basis_words(verdict, base, other)}")
 
 
+def closings(comparisons: Sequence[Comparison]) -> Iterator[str]:
+    """A sentence on each comparison that found a change, or no verdict, and on each duel.
+
+    A duel says how large a change it does not exclude.
+    """
+    for comparison in comparisons:
+        verdict = comparison.verdict
+        if verdict is None or verdict.duel is not None or verdict.answer is not Answer.SAME:
+            yield f"{comparison.other.scenario.name}: {closing(comparison)}"
+
+
+def counted(comparisons: Sequence[Comparison]) -> str:
+    """How many there are of each word: ``1 slower, 0 faster, 41 equal, 2 invalid``."""
+    counts = dict.fromkeys(("slower", "faster", "equal"), 0) | Counter(
+        sorted(comparison.word for comparison in comparisons)
+    )
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
+
+
 def _basis_words(verdict: Verdict, base: Record, other: Record) -> str:
     """Suffix with the basis of the ratio; empty where the two were measured in turn."""
     if verdict.basis is Basis.ANCHOR:
@@ -105,7 +136,7 @@ def _duel_closing(verdict: Verdict, duel: DuelVerdict, base: Record, other: Reco
         text += " load"
     else:
         text = f"the {title} of {name} is {pace_words(verdict.ratio)} than that of {before}"
-    text += f" (95 % interval {signed(low)} to {signed(high)}, {p_words(verdict.p)})"
+    text += f" (95 % interval {percent(low)} to {percent(high)}, {p_words(verdict.p)})"
     more = " and ".join(more_words(duel.worse, other))
     main = _main_closing(verdict, duel, text, minutes_of(base, other))
     if likely := more_words((one for one in duel.others if one.said is Said.LIKELY), other):
@@ -121,21 +152,9 @@ def more_words(figures: Iterable[Judged], other: Record) -> list[str]:
     """Changes of figures of a duel, each with its interval."""
     return [
         f"{_percent(figure.ratio)} {metric_title(figure.name, other)} (95 % interval "
-        f"{signed(figure.ci95[0])} to {signed(figure.ci95[1])})"
+        f"{percent(figure.ci95[0])} to {percent(figure.ci95[1])})"
         for figure in figures
     ]
-
-
-def said_words(figure: Judged) -> str:
-    """What a duel says of a figure, such as ``no rise bigger than 4.1 %``."""
-    if figure.said is Said.EXCLUDED:
-        return f"no {change_word(figure)} bigger than {100 * figure.bound:.1f} %"
-    return str(figure.said.value)
-
-
-def change_word(figure: Judged) -> str:
-    """The word for a change of a figure for the worse."""
-    return "rise" if figure.rises else "drop"
 
 
 def _main_closing(verdict: Verdict, duel: DuelVerdict, text: str, minutes: float) -> str:
@@ -168,20 +187,6 @@ def _main_closing(verdict: Verdict, duel: DuelVerdict, text: str, minutes: float
     )
 
 
-def metric_title(name: str, record: Record) -> str:
-    """A metric of a result in words, such as server CPU per query."""
-    if name == CPU:
-        return f"server CPU per {record.scenario.transaction.name}"
-    kinds = (*record.procedure.metrics(record.scenario.transaction.plural), *SERVER_KINDS)
-    title = next((kind.title for kind in kinds if kind.name == name), name)
-    return f"{title} time" if name in (START_S, RELOAD_S) else title
-
-
-def worse(verdict: Verdict) -> str:
-    """The word for a change for the worse."""
-    return "drop" if verdict.higher_is_better else "rise"
-
-
 def duel_title(comparison: Comparison) -> str:
     """The answer of a duel in a few words, such as ``B is 3.4 % slower than A``."""
     verdict, other = comparison.verdict, comparison.other
@@ -210,10 +215,11 @@ def _percent(ratio: float) -> str:
 def _judged(word: str, verdict: Verdict, text: str) -> str:
     """The verdict on the change described by `text`, the word first."""
     said, chance = f"{word.capitalize()}: {text}", p_words(verdict.p)
+    allowed = f"the threshold is {verdict.threshold_percent:g} %"
     if verdict.limit is Limit.AT_LEAST and verdict.answer is Answer.SAME:
-        return f"{said}; {_allowed(verdict)}."
+        return f"{said}; {allowed}."
     if verdict.answer is Answer.SLOWER or (verdict.differs and verdict.answer is Answer.SAME):
-        return f"{said} ({chance}); {_allowed(verdict)}."
+        return f"{said} ({chance}); {allowed}."
     if verdict.answer is Answer.FASTER:
         return f"{said} ({chance})."
     return f"{said}, which may be chance ({chance}). {sight_words(verdict)}."
@@ -239,40 +245,22 @@ def _measured(verdict: Verdict, figure: Metric) -> str:
     return f"at least {text}" if verdict.limit is not Limit.NONE else text
 
 
-def pace_words(ratio: float, unit: str = "") -> str:
-    """A ratio of figures of this unit as a change: ``3.4 % slower``, or lower."""
-    less, more = ("slower", "faster") if unit.endswith("/s") else ("lower", "higher")
-    return f"{100 * abs(ratio - 1):.1f} % {less if ratio < 1 else more}"
+def cost_words(layouts: int, duel_min: float, build_min: float | None) -> str:
+    """The builds and duels to make; longest time of a duel, time of a build (min)."""
+    each = "" if build_min is None else f" of about {build_min:.1f} min each if not kept"
+    return (
+        f"{layouts} layouts: {2 * layouts} builds{each}, and {layouts} duels of at most "
+        f"{duel_min:.0f} min each"
+    )
 
 
-def _allowed(verdict: Verdict) -> str:
-    return f"the threshold is {verdict.threshold_percent:g} %"
-
-
-def sight_words(verdict: Verdict) -> str:
-    """The smallest change for the worse that would have been seen."""
-    change = f"{100 * verdict.smallest_seen:.1f} %"
-    what = f"The smallest {worse(verdict)} that runs with this scatter could have shown"
-    least = f"{what} is {change}"
-    if verdict.sees_threshold:
-        return least
-    return f"{least}, so that one of {verdict.threshold_percent:g} % may have gone unseen"
-
-
-def ratio_words(verdict: Verdict) -> tuple[str, str]:
-    """The ratio, with its limit, and its 95 % interval; dashes for one without load."""
-    if verdict.limit is Limit.NO_LOAD:
-        return "-", "-"
-    low, high = verdict.ci95
-    limit = "" if verdict.limit is Limit.NONE else f"{verdict.limit.value} "
-    return f"{limit}{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}"
-
-
-def p_words(p: float) -> str:
-    """Return a p-value (0..1) in words."""
-    return "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"
-
-
-def signed(ratio: float) -> str:
-    """Return a ratio as a change in per cent, with its sign."""
-    return f"{100 * (ratio - 1):+.1f} %"
+def layouts_words(layouts: OverLayouts) -> Iterator[str]:
+    """A line for each layout, and their combined result."""
+    for layout in layouts.layouts:
+        yield f"layout {layout.seed}: {layout.answer.value}, {percent(layout.ratio)}"
+    mean = ""
+    if layouts.ci95 is not None and layouts.scatter is not None:
+        change = change_words(layouts.ratio, layouts.ci95)
+        scatter = f"builds scatter by {100 * layouts.scatter:.1f} %"
+        mean = f" Over {len(layouts.layouts)} layouts {change}; {scatter}."
+    yield f"{sentence(layouts.cause.value)}.{mean}"

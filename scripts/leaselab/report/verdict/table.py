@@ -1,12 +1,10 @@
-"""A comparison of two results in words: on a terminal, as JSON, and for other reports."""
+"""Comparisons on a terminal: both results, figures, conditions and last the verdict."""
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import TextIO
 
 from msgspec.structs import replace
 
@@ -14,7 +12,7 @@ from leaselab.analysis.comparison.incompatibilities import also_changed, family_
 from leaselab.analysis.comparison.matrix import cell_of
 from leaselab.analysis.comparison.profile import ProfileDifference
 from leaselab.analysis.comparison.ratio import Basis
-from leaselab.analysis.comparison.verdict import Comparison, Limit, Verdict, answer_word
+from leaselab.analysis.comparison.verdict import Comparison, Limit, Verdict
 from leaselab.analysis.duels.duel import DuelVerdict
 from leaselab.analysis.duels.error_budget import ErrorBudget, minutes_of
 from leaselab.analysis.figures.credibility import flags
@@ -23,25 +21,32 @@ from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
-from leaselab.report.closing import (
-    change_word,
-    closing,
-    metric_title,
-    p_words,
-    said_words,
-    sight_words,
-    signed,
-    time_apart,
-    worse,
-)
 from leaselab.report.listing import heading, moment_words
 from leaselab.report.matrix import shown
 from leaselab.report.profile import print_profile
 from leaselab.report.units import in_shown_units
+from leaselab.report.verdict.sentence import closing, closings, time_apart
+from leaselab.report.verdict.words import (
+    basis_words,
+    change_word,
+    metric_title,
+    p_words,
+    percent,
+    ratio_words,
+    said_words,
+    sight_words,
+    worse,
+)
 from leaselab.report.width import write_lines, write_table
 
 NAMES = 5
 """Columns of `rows` that are words."""
+SCENARIO_HEADINGS = (
+    *("scenario", "verdict", "figure", "A", "B"),
+    *("ratio B to A", "95 % interval"),
+)
+SCENARIO_NAMES = 3
+"""Columns of `scenario_rows` that are words."""
 _BEGAN = {
     Basis.TURNS: ": their runs alternated",
     Basis.ANCHOR: ", {} later: the runs of each alternated with those of the anchor",
@@ -77,65 +82,12 @@ def print_comparison(
     write_lines(stream, ["", closing(comparison)])
 
 
-def comparison_document(comparison: Comparison) -> dict[str, Any]:
-    """The comparison for ``--json``; missing values are None."""
-    base, other, verdict = comparison.base, comparison.other, comparison.verdict
-    return {
-        "word": comparison.word,
-        "outcome": comparison.outcome.label,
-        "text": closing(comparison),
-        "reason": str(comparison.error) if comparison.error is not None else None,
-        "scenario": other.scenario.name,
-        "bench": other.bench.name,
-        "environment": other.bench.environment,
-        "procedure": other.procedure.ruler(),
-        "metric": other.figure.name,
-        "unit": other.figure.unit,
-        "differs": {
-            difference.field: list(difference.values)
-            for difference in (family_differences(base, other) if base is not None else ())
-        },
-        "a": _result(base) if base is not None else None,
-        "b": _result(other),
-        "ratio": verdict.ratio if verdict else None,
-        "ratio_is": verdict.limit.value if verdict else None,
-        # An end without a bound, of a figure that is known badly, is null.
-        "ci95": [end if math.isfinite(end) else None for end in verdict.ci95]
-        if verdict
-        else None,
-        "p": verdict.p if verdict else None,
-        "basis": verdict.basis.value if verdict else None,
-        "anchor": (verdict.anchor or None) if verdict else None,
-        "threshold_percent": comparison.threshold_percent,
-        "smallest_seen": verdict.smallest_seen if verdict else None,
-        "duel": _duel_document(comparison),
-    }
-
-
-def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
-    """What a duel says beyond that; None where the two are of none."""
-    base, verdict = comparison.base, comparison.verdict
-    if base is None or verdict is None or verdict.duel is None:
-        return None
-    duel = verdict.duel
-    return {
-        "word": answer_word(duel.answer, duel.metric),
-        "rounds": duel.rounds,
-        "look": duel.look,
-        "bound": duel.bound,
-        "power": duel.power,
-        "correlated": duel.correlated,
-        "order": duel.order,
-        "dropped": duel.dropped,
-        "judged": [asdict(other) | {"answer": other.said.value} for other in duel.others],
-        "also_changed": also_changed(base, comparison.other),
-        "error_budget": budget_document(comparison.budget),
-    }
-
-
-def budget_document(budget: ErrorBudget | None) -> dict[str, Any] | None:
-    """An error budget for ``--json``: shares 0..1, times in min; None where there is none."""
-    return None if budget is None else asdict(budget)
+def print_comparisons(comparisons: Sequence[Comparison], stream: TextIO | None = None) -> None:
+    """Print a table of all, and a sentence on each that needs one; stdout unless given."""
+    stream = stream or sys.stdout
+    write_table(stream, SCENARIO_HEADINGS, scenario_rows(comparisons), SCENARIO_NAMES)
+    lines = [*closings(comparisons)]
+    write_lines(stream, ["", *lines] if lines else [])
 
 
 def headings(comparison: Comparison) -> list[str]:
@@ -159,6 +111,21 @@ def rows(comparison: Comparison) -> Iterator[list[str]]:
         ]
 
 
+def scenario_rows(comparisons: Sequence[Comparison]) -> Iterator[list[str]]:
+    """What stands under `SCENARIO_HEADINGS`, a row for each scenario."""
+    for comparison in comparisons:
+        records = in_shown_units([record for _, record in _results(comparison)])
+        figure = records[-1].figure
+        yield [
+            printable(comparison.other.scenario.name),
+            comparison.words,
+            heading(figure.title, figure.unit),
+            *["-"] * (comparison.base is None),
+            *(shown(cell_of(record)) for record in records),
+            *ratio_words(comparison.verdict),
+        ]
+
+
 def _results(comparison: Comparison) -> list[tuple[str, Record]]:
     """The results with their letters: A, where there is one, and B."""
     both = (("A", comparison.base), ("B", comparison.other))
@@ -173,26 +140,24 @@ def figures(comparison: Comparison) -> Iterator[str]:
     if verdict.duel is not None:
         yield from _duel_figures(comparison, verdict, verdict.duel)
         return
-    low, high = verdict.ci95
-    rests = f"{verdict.basis.value}{f' {verdict.anchor}' * bool(verdict.anchor)}"
-    tested = (
-        f"{verdict.test}, {rests}: {p_words(verdict.p)}; threshold: "
-        f"{verdict.threshold_percent:g} %"
-    )
-    if verdict.limit is not Limit.NONE:
+    rests = basis_words(verdict)
+    ratio, interval = ratio_words(verdict)
+    of_both = f"ratio B to A {rests}: {ratio}, 95 % interval {interval}"
+    if verdict.limit is Limit.NONE:
+        yield f"{of_both} {_changes(verdict.ratio, verdict.ci95)}"
+    else:
         faster = "A" if verdict.limit is Limit.AT_MOST else "B"
-        yield (
-            f"ratio B to A {rests}: {verdict.limit.value} {verdict.ratio:.3f}, 95 % interval "
-            f"{low:.3f} to {high:.3f}: {faster} passed all that its bench could offer"
-        )
-        yield tested
-        return
-    yield (
-        f"ratio B to A {rests}: {verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
-        f"({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
-    )
-    yield tested
-    yield sight_words(verdict)
+        yield f"{of_both}: {faster} passed all that its bench could offer"
+    threshold = f"threshold: {verdict.threshold_percent:g} %"
+    yield f"{verdict.test}, {rests}: {p_words(verdict.p)}; {threshold}"
+    if verdict.limit is Limit.NONE:
+        yield sight_words(verdict)
+
+
+def _changes(ratio: float, ci95: tuple[float, float]) -> str:
+    """A ratio and the ends of its interval as changes."""
+    low, high = ci95
+    return f"({percent(ratio)}, {percent(low)} to {percent(high)})"
 
 
 def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -> Iterator[str]:
@@ -200,7 +165,7 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
     yield (
         f"ratio B to A of the {metric_title(duel.metric, comparison.other)}: "
         f"{verdict.ratio:.3f}, 95 % interval {low:.3f} to {high:.3f} "
-        f"({signed(verdict.ratio)}, {signed(low)} to {signed(high)})"
+        f"{_changes(verdict.ratio, verdict.ci95)}"
     )
     yield (
         f"{verdict.test}: {p_words(verdict.p)}; {duel.rounds} rounds count"
@@ -216,13 +181,13 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
         low, high = other.ci95
         yield (
             f"{metric_title(other.name, comparison.other)}, B to A: {other.ratio:.3f}, "
-            f"95 % interval {low:.3f} to {high:.3f} ({signed(other.ratio)}): "
+            f"95 % interval {low:.3f} to {high:.3f} ({percent(other.ratio)}): "
             f"{said_words(other)}; a {change_word(other)} of {100 * other.least:g} % is looked "
             "for"
         )
     if abs(duel.order - 1) > _ORDER:
         yield (
-            f"the order of a round, and the place of a server, make {signed(duel.order)} of "
+            f"the order of a round, and the place of a server, make {percent(duel.order)} of "
             "its ratio, which is taken out"
         )
     yield (
@@ -294,7 +259,7 @@ def conditions(comparison: Comparison) -> Iterator[str]:
             f"{difference.field} ({', '.join(difference.values)})" for difference in differing
         ]
         yield f"points of one family, which differ in {', '.join(fields)}"
-    yield _of_both(base, other, _goal)
+    yield _of_both(base, other, lambda record: record.procedure.words)
     if comparison.verdict is not None and comparison.verdict.duel is not None:
         yield from _duel_conditions(comparison)
         return
@@ -339,30 +304,5 @@ def _of_both(base: Record | None, other: Record, words: Callable[[Record], str])
     return f"A: {words(base)}; B: {of_other}"
 
 
-def _goal(record: Record) -> str:
-    return record.procedure.words
-
-
 def _runs(record: Record) -> str:
     return f"{cell_of(record).rounds} runs, {record.procedure.trim} dropped at each end"
-
-
-def _result(record: Record) -> dict[str, Any]:
-    server, source = record.server, record.source
-    cell = cell_of(record)
-    return {
-        "id": record.id,
-        "scenario": record.scenario.name,
-        "started_at": record.started_at,
-        "outcome": record.outcome,
-        "server": server.name,
-        "version": server.version,
-        "package": server.package,
-        "commit": server.commit,
-        "subject": source.subject if source else None,
-        "dirty": bool(source and source.dirty),
-        "value": cell.value,
-        "ci95": record.figure.ci95 if cell.value is not None else None,
-        "runs": cell.rounds,
-        "trim": record.procedure.trim,
-    }

@@ -1,0 +1,1 @@
+"""What is said of comparisons, for terminal, pages, Markdown, JSON and JUnit."""
