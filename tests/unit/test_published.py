@@ -153,10 +153,6 @@ def test_an_older_result_is_shown_as_a_new_one_is(tmp_path):
     assert record.rounds == old.rounds
     assert "sut1" in (place / "result.json").read_text()
     assert published(record) == record
-
-
-def test_both_servers_of_a_pair_are_shown_so():
-    old = edited(example_result(commit="b" * 40), reveal)
     pair = replace(old, servers={**old.servers, "partner": old.server})
     assert "t0ken" not in encode(published(pair)).decode()
 
@@ -214,15 +210,12 @@ def test_an_inventory_is_named_without_the_way_to_it(path, name):
 
 
 def test_hosts_are_replaced_where_they_stand_as_words():
+    """An address of several hosts, such as containers of the local lab, names none of them."""
     names = {"gen": "generator", "gen.lab": "generator", "192.0.2.1": "server"}
     text = "gen, gen.lab. gent a-gen generator 192.0.2.1 192.0.2.11 (192.0.2.1)"
     assert by_role(text, names) == (
         "generator, generator. gent a-gen generator server 192.0.2.11 (server)"
     )
-
-
-def test_an_address_of_several_hosts_names_none_of_them():
-    """The containers of the local lab are one machine's ports."""
     hosts = {
         role: HostAccess(role[:3], "127.0.0.1", "root", "/key", "/known", port)
         for port, role in enumerate(("server", "generator"), 22041)
