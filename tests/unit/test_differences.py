@@ -44,15 +44,6 @@ def test_each_field_that_differs_is_named_with_all_its_values():
     }
 
 
-def test_a_second_server_differs_field_by_field_from_none():
-    def pair(document):
-        document["servers"]["partner"] = {**document["servers"]["server"], "version": "2.6.4"}
-
-    rows = differences([example_result(), edited(example_result(), pair)])
-    assert {item.field.partition(".")[0] for item in rows} == {"partner"}
-    assert ("partner.version", ("-", "2.6.4")) in [(item.field, item.values) for item in rows]
-
-
 def test_configurations_in_json_differ_by_setting_whatever_their_layout():
     first = '{"Dhcp4": {"valid-lifetime": 86400, "hooks": [{"library": "a"}]}}'
     same = '{"Dhcp4":\n {"hooks": [{"library": "a"}], "valid-lifetime": 86400}}'
@@ -114,3 +105,12 @@ def test_older_results_report_the_configuration_by_the_hash_of_the_whole_file():
         difference.field for difference in differences([before, now])
     ]
     assert not also_changed(example_result(), example_result())
+
+
+def test_a_second_server_differs_field_by_field_from_none():
+    def pair(document):
+        document["servers"]["partner"] = {**document["servers"]["server"], "version": "2.6.4"}
+
+    rows = differences([example_result(), edited(example_result(), pair)])
+    assert {item.field.partition(".")[0] for item in rows} == {"partner"}
+    assert ("partner.version", ("-", "2.6.4")) in [(item.field, item.values) for item in rows]

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from benchmarks._packets import perfdhcp_text, printed
-from msgspec.structs import replace
 from tests.bench_document import DOCUMENT, host
 from tests.examples import trial_of
 
@@ -42,13 +41,6 @@ def replies(*silences, share=0.0):
 )
 def test_the_outage_is_the_longest_stretch_that_is_not_served(times, seconds):
     assert outage_s(served(times, LOAD), PROCEDURE) == pytest.approx(seconds, abs=0.101)
-
-
-def test_what_is_served_is_a_share_of_the_load_in_each_step():
-    share = served(replies((10.0, 20.0), share=0.5), LOAD)
-    assert share.size == 399  # the generator ends a little before its time
-    assert share[50] == pytest.approx(1.0, abs=0.03)
-    assert share[150] == pytest.approx(0.5, abs=0.03)
 
 
 def test_the_clock_begins_with_the_first_reply():
@@ -167,8 +159,3 @@ def test_a_round_whose_trial_does_not_count_ends_the_measurement(detail, what):
         method_of(PROCEDURE).measure(lambda *_, **__: trial, Pair({}, {}), [])
     assert caught.value.outcome is Outcome.INVALID
     assert caught.value.where == "crash under 500/s"
-
-
-def test_a_load_that_is_a_share_is_known_before_a_point_is_measured():
-    with pytest.raises(AssertionError, match="the load is known"):
-        method_of(replace(PROCEDURE, rate=None, share=0.5)).first_load([])

@@ -4,7 +4,6 @@ Sound documents are changed at random places, from fixed seeds.
 """
 
 import copy
-import json
 import math
 import random
 from pathlib import Path
@@ -173,7 +172,3 @@ def test_an_inventory_is_read_or_refused():
         {**row, "sut": {**row["sut"], **{key: sut[key] for key in kept}}} for row in own
     ]
     assert faults(read, documents) == []
-
-
-def test_json_of_sound_documents_is_sound():
-    assert parse_json(json.dumps(DOCUMENT), "bench.json") == DOCUMENT

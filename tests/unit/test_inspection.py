@@ -142,12 +142,6 @@ FAULTS = {
     "another Kea": (lambda lab: lab.kea(installed="2.2.0-6"), "kea", "server 2.2.0-6"),
     "another Kea to come": (lambda lab: lab.kea(candidate="2.2.0-6"), "kea", "server 2.2.0-6"),
     "little memory": (field("memory_mib", 1023), "memory", "1023"),
-    "no iproute2": (
-        lambda lab: (
-            lab.server["tools"].update(ip=False) or lab.server.update(addresses=[], routes=[])
-        ),
-        *("test interface", ""),
-    ),
     "a server": (lambda lab: lab.running(deployed=False), "leftovers", "kea-dhcp4 (pid 619)"),
     "a parser for AppArmor": (
         lambda lab: lab.confined(parser=False),
@@ -354,11 +348,7 @@ def test_what_a_host_without_connection_reported_does_not_count(lab):
     """Ansible may still have read it over a connection that it kept open."""
     lab.server["free_mib"]["/var"] = 0
     unreached("cannot be reached: refused")(lab)
-    findings = lab.judge()
-    fault = only_fault(findings)
-    assert (fault.wanted, fault.todo) == ("W", "T")
-    assert [f for f in findings if f.host == SERVER] == [fault]
-    assert len([f for f in findings if f.host == PARTNER]) > 10
+    assert [f.todo for f in lab.judge() if f.host == SERVER] == ["T"]
 
 
 def test_faults_of_other_hosts_are_at_those(lab):
@@ -518,16 +508,7 @@ def test_routes_of_this_machine_that_cannot_be_read_are_a_warning(lab):
 def test_the_document_counts_and_only_errors_make_it_not_ok():
     warning = Finding("a", "link", WARNING, "f", "w", "t")
     error = Finding("b", "clock", ERROR, "f", "w", "t")
-    report = document("rack1", [warning])
-    assert (report["ok"], report["errors"], report["warnings"]) == (True, 0, 1)
-    report = document("rack1", [warning, error])
-    assert (report["ok"], report["errors"], report["warnings"]) == (False, 1, 1)
-    assert report["findings"][1] == {
-        "host": "b",
-        "check": "clock",
-        "level": "error",
-        "found": "f",
-        "wanted": "w",
-        "todo": "t",
-        "text": "b: clock: error: f; wanted w; t",
-    }
+    for findings, ok in (([warning], True), ([warning, error], False)):
+        report = document("rack1", findings)
+        assert (report["ok"], report["errors"], report["warnings"]) == (ok, not ok, 1)
+    assert report["findings"][1]["text"] == "b: clock: error: f; wanted w; t"
