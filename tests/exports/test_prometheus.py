@@ -1,10 +1,10 @@
 """Metrics as Prometheus itself takes them, and the dashboard's questions to it."""
 
+import contextlib
 import enum
 import json
 import socket
 import subprocess
-import time
 import typing
 import urllib.parse
 import urllib.request
@@ -16,6 +16,7 @@ from tests.examples import START, archive_result, example_result
 from tests.hostile import hostile_archive
 from tests.past import past
 from tests.tools import unpacked
+from tests.waiting import until
 
 from leaselab.archive.store import Store
 from leaselab.report.export.openmetrics import openmetrics
@@ -96,16 +97,14 @@ def ask(programs, rows, tmp_path_factory):
             step=86400,
         )["data"]["result"]
 
+    def is_ready():
+        assert server.poll() is None, "prometheus ended"
+        with contextlib.suppress(OSError):
+            get("-/ready")
+            return True
+
     try:
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                get("-/ready")
-                break
-            except OSError:
-                assert server.poll() is None, "prometheus ended"
-                assert time.monotonic() < deadline, "prometheus is not ready"
-                time.sleep(0.1)
+        until(is_ready, bool)
         yield query
     finally:
         server.terminate()

@@ -32,27 +32,20 @@ def printed(records):
 
 
 def test_commits_with_the_same_files_have_a_row_each():
-    lines = printed([of_commit("a"), of_commit("b")])
-    assert lines[0].split() == ["commit", "date", "subject", "v4-memfile"]
-    assert [line[:10] for line in lines[1:3]] == ["a" * 10, "b" * 10]
-    assert lines[1].endswith("6006 ± 25")
-
-
-def test_a_tag_stands_beside_its_hash_and_no_other_description_does():
+    """A tag stands beside its hash, and no other description; a changed checkout is marked."""
     lines = printed(
-        [of_commit("a", described="v2.91"), of_commit("b", described="v2.91-3-gbbb")]
+        [
+            of_commit("a", described="v2.91"),
+            of_commit("b", described="v2.91-3-gbbb"),
+            of_commit("c", dirty=True),
+        ]
     )
-    assert [line.split("  ")[0] for line in lines[1:3]] == [f"{'a' * 10} v2.91", "b" * 10]
-
-
-def test_a_subject_cannot_command_the_terminal():
-    assert not any("\x1b" in line for line in printed([of_commit("a")]))
-
-
-def test_a_checkout_with_changes_is_marked():
-    lines = printed([of_commit("a", dirty=True)])
-    assert lines[1].startswith("a" * 10 + "*  ")
+    assert lines[0].split() == ["commit", "date", "subject", "v4-memfile"]
+    names = [line.split("  ")[0] for line in lines[1:4]]
+    assert names == [f"{'a' * 10} v2.91", "b" * 10, "c" * 10 + "*"]
+    assert lines[1].endswith("6006 ± 25")
     assert lines[-1] == "*: a checkout with changes that no commit has"
+    assert not any("\x1b" in line for line in lines), "no subject commands the terminal"
 
 
 def test_packages_of_one_server_share_a_row_and_releases_do_not():

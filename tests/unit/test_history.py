@@ -108,15 +108,6 @@ def test_several_results_of_a_build_are_one_point(tmp_path):
     assert not series.enough
 
 
-def test_builds_stand_in_the_order_in_which_they_were_made(tmp_path):
-    for record in reversed(past(tmp_path / "made", [1.0] * 8, anchor=False)):
-        archive_result(tmp_path, record)
-    (series,) = review_of(Store(tmp_path)).series
-    assert [point.subject for point in series.points] == [
-        f"Change number {n}" for n in range(8)
-    ]
-
-
 def test_a_rebased_commit_stands_where_it_came_into_the_branch(tmp_path):
     """Here the one that was written last came in first, by the clock of another zone."""
     for number, record in enumerate(past(tmp_path / "made", [1.0] * 8, anchor=False)):
@@ -201,28 +192,11 @@ def test_a_ratio_that_is_only_a_limit_is_no_point_of_a_history(tmp_path):
 
 
 @pytest.mark.parametrize(("builds", "slowdown"), [(5, None), (8, 0.0)])
-def test_few_duels_and_those_that_calibrate_are_no_history(tmp_path, builds, slowdown):
+def test_few_duels_those_that_calibrate_and_profiles_are_no_history(tmp_path, builds, slowdown):
     root = tmp_path / "results"
     against_the_anchor(tmp_path / "made", root, STEP[:builds], slowdown=slowdown)
+    archived_profiles(root, {})
     assert review_of(Store(root)).series == ()
-
-
-def test_profiles_are_no_history(tmp_path):
-    archived_profiles(tmp_path, {})
-    assert review_of(Store(tmp_path)).series == ()
-
-
-def test_a_scenario_lacks_builds_only_where_none_of_its_series_has_enough(records, tmp_path):
-    lacking = "a history needs 6 builds"
-    later = START + timedelta(days=90)
-    archive_result(
-        tmp_path, built(example_result(scenario="v6-memfile", started=later), name_of(40))
-    )
-    other = example_result(scenario=records[0].scenario.name, started=later)
-    elsewhere = replace(other, bench=replace(other.bench, environment="2"))
-    archive_result(tmp_path, built(elsewhere, name_of(41)))
-    (note,) = [item for item in notes(review_of(Store(tmp_path))) if item.startswith(lacking)]
-    assert note.endswith(": v6-memfile")
 
 
 def test_a_change_is_of_the_month_in_which_it_was_found_and_reported_when_it_is_settled(
@@ -251,15 +225,10 @@ def test_what_is_suspected_is_reported_until_it_is_settled(moved):
 
 
 @pytest.mark.parametrize("text", ["2026-13", "2026", "26-1", "2026-00", "x-y"])
-def test_what_is_no_month_is_refused(text):
+def test_a_month_ends_where_the_next_begins_and_what_is_none_is_refused(text):
+    assert month("2026-12") == Period("2026-12-01", "2027-01-01", "2026-12")
     with pytest.raises(ValueError, match=f"not a month: {text}"):
         month(text)
-
-
-def test_a_month_ends_where_the_next_begins():
-    assert month("2026-12") == Period("2026-12-01", "2027-01-01", "2026-12")
-    assert month("2026-12").has("2026-12-31T23:59:59Z")
-    assert not month("2026-12").has("2027-01-01T00:00:00Z")
 
 
 def test_only_confirmed_changes_are_reported_as_changes(records, tmp_path):
@@ -277,6 +246,19 @@ def test_only_confirmed_changes_are_reported_as_changes(records, tmp_path):
         ("v4-memfile", "confirmed"),
         ("v6-memfile", "suspected"),
     }
+
+
+def test_a_scenario_lacks_builds_only_where_none_of_its_series_has_enough(records, tmp_path):
+    lacking = "a history needs 6 builds"
+    later = START + timedelta(days=90)
+    archive_result(
+        tmp_path, built(example_result(scenario="v6-memfile", started=later), name_of(40))
+    )
+    other = example_result(scenario=records[0].scenario.name, started=later)
+    elsewhere = replace(other, bench=replace(other.bench, environment="2"))
+    archive_result(tmp_path, built(elsewhere, name_of(41)))
+    (note,) = [item for item in notes(review_of(Store(tmp_path))) if item.startswith(lacking)]
+    assert note.endswith(": v6-memfile")
 
 
 def test_a_subject_is_no_markup_in_a_review(moved, tmp_path):

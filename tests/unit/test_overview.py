@@ -1,6 +1,7 @@
 """The overview's answer: what changed, and each scenario in its family."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from tests.examples import MAX_RATES, START, archive_result, example_cell, example_result
@@ -9,7 +10,7 @@ from tests.past import fought, past
 from leaselab.analysis.history.series import State
 from leaselab.archive.store import Store
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.report.review import cells, review_of
+from leaselab.report.review import Period, cells, review_of
 from leaselab.report.site.beside import beside, beside_ids
 from leaselab.report.site.families import Axis, families
 from leaselab.report.site.news import answer
@@ -178,3 +179,34 @@ def test_with_few_builds_the_answer_is_that_of_the_newest_duel(tmp_path):
     (title, said) = re.findall(r"<h1>(.*?)</h1>\n<p>(.*?)</p>", written(tmp_path))[0]
     assert re.fullmatch(r"v4-memfile: B is [456]\.\d % slower than A", title)
     assert re.search(r"^Slower: .*\)\. <a href=\"experiment/[^\"]*\">The duel of ", said)
+
+
+def test_the_title_of_a_review_is_that_of_its_period(tmp_path):
+    """A series may have further changes, which the page does not list."""
+    past(tmp_path, [1.0] * 12 + [0.95] * 12 + [0.9] * 12)
+    whole = review_of(Store(tmp_path))
+    last = max(change.detected_at for _, change in whole.of(State.SUSPECTED))
+    newest = replace(whole, period=Period(last), older=False)
+    titles = [review_page([each], lambda _: "")[0]["answer"] for each in (whole, newest)]
+    assert [title.rpartition(" (")[2] for title in titles] == ["2 suspected)", "1 suspected)"]
+
+
+def test_curves_have_one_scale_and_builds_of_one_kind(tmp_path):
+    """A tenth fills half of one; packages and commits are two."""
+    three = MaxRate(rounds=3, trim=0)
+    made = [
+        archive_result(
+            tmp_path, example_result([rate] * 3, started=at, commit=commit, procedure=three)
+        )
+        for at, rate, commit in [
+            *((START.replace(hour=hour), 6000.0, "c" * 40) for hour in (1, 2)),
+            *((START.replace(hour=hour), 6000.0 + 6 * hour, None) for hour in (3, 4, 5)),
+        ]
+    ]
+    store = Store(tmp_path)
+    rows = store.index.every()
+    shown, _ = overview([store.load(made[-1].id)], rows, rows[::-1], store.index.outcomes(), {})
+    ((points,),) = [line.course for family in shown["families"] for line in family.lines]
+    heights = [float(point.split(",")[1]) for point in points.split()]
+    assert len(heights) == 3
+    assert max(heights) - min(heights) < 1, "0.2 % is nearly level"

@@ -7,7 +7,6 @@ from tests.examples import (
     MAX_RATES,
     START,
     archive_result,
-    edited,
     example_result,
     fixed_load_result,
 )
@@ -15,31 +14,8 @@ from tests.examples import (
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.report.listing import number
-from leaselab.report.site.compare import compared, group
 from leaselab.report.site.site import write_site
 from leaselab.report.site.validity import validity
-
-
-def test_the_pairs_that_differ_come_first(tmp_path):
-    """Of figures beside, one that no result has takes no column."""
-
-    def made(times, token):
-        record = example_result([rate * times for rate in MAX_RATES], token=token)
-        return edited(record, lambda document: document["metrics"].append(unknown))
-
-    unknown = {"name": "memory", "title": "memory", "unit": "MiB", "better": "lower"}
-    unknown |= {"value": None, "how": "mean"}
-    first, same, slower = made(1, "aaaa"), made(1, "bbbb"), made(0.8, "cccc")
-    pairs = [
-        group(name, [(first, tmp_path), (other, tmp_path)], {})
-        for name, other in (("same", same), ("slower", slower))
-    ]
-    assert [metric.name for metric in pairs[0].others] == [
-        metric.name for metric in first.metrics[1:] if metric.value is not None
-    ]
-    page = compared(pairs)
-    assert [pair.name for pair in page["groups"]] == ["slower", "same"]
-    assert [pair.comparison.word for pair in page["lines"]] == ["slower", "equal"]
 
 
 def test_of_a_scenario_with_several_figures_validity_names_each():

@@ -49,30 +49,24 @@ def panel(seconds, title):
 def test_a_long_run_is_drawn_in_at_most_300_points_and_none_of_its_worst_is_lost(
     seconds, points
 ):
-    values, _ = panel(seconds, "latency (ms)")
+    values, layer = panel(seconds, "latency (ms)")
     worst = [float(value["v"]) for value in values if value["n"] == "99 %"]
     assert points <= len(worst) <= points + 1
     assert max(worst) == 1000 * SPIKE_S
+    assert layer["encoding"]["y"]["scale"]["domain"][1] > 1000 * SPIKE_S
     rates, _ = panel(seconds, "exchanges/s")
     assert {float(rate["v"]) for rate in rates} == {100.0}
     assert ("A point stands for 12 s" in seconds_note(run_of(seconds))) is (seconds == 3600)
 
 
-def test_a_panel_reaches_from_0_to_above_its_highest_value():
-    for title, most in (("exchanges/s", 100.0), ("dropped (1/s)", 0.0)):
-        _, layer = panel(5, title)
-        low, high = layer["encoding"]["y"]["scale"]["domain"]
-        assert low == 0.0
-        assert high > most
-
-
-def test_the_legend_of_a_run_names_the_marks_of_each_panel():
-    chart = seconds_chart(run_of(5), plural="exchanges", holds="", loss_goal=0.025)
+@pytest.mark.parametrize("offered", [True, False])
+def test_the_legend_of_a_run_names_the_marks_of_each_panel(offered):
+    """The load that a ramp offers is a line of its own."""
+    run = {"plural": "exchanges", "holds": "", "loss_goal": 0.025}
+    chart = seconds_chart(run_of(5), **run, offered=offered)
     names = {title: [key.name for key in keys] for title, keys in legend(chart)}
-    assert names["exchanges/s"] == ["started", "completed"]
+    assert names["exchanges/s"] == ["offered"] * offered + ["started", "completed"]
     assert names["latency (ms)"] == ["median", "99 %"]
-    keys = dict(legend(chart))["latency (ms)"]
-    assert len({key.colour for key in keys}) == 2
 
 
 def test_a_goal_far_above_the_loss_stays_in_its_panel():

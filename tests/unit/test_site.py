@@ -7,7 +7,6 @@ import re
 import shutil
 from collections import Counter
 from datetime import timedelta
-from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,13 +14,11 @@ import pytest
 from tests.examples import (
     START,
     archive_result,
-    edited,
     example_result,
 )
-from tests.hostile import ATTACK, COMMIT, EXPERIMENT, hostile_archive
-from tests.past import fought, name_of, past
+from tests.hostile import ATTACK, EXPERIMENT, hostile_archive
+from tests.past import fought, past
 
-from leaselab.analysis.history.series import State
 from leaselab.archive.bench_notes import STATUS, write_note
 from leaselab.archive.index_file import INDEX
 from leaselab.archive.row import row_of
@@ -29,12 +26,11 @@ from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.report.review import review_of
 from leaselab.report.site import site
-from leaselab.report.site.history import history, history_list
+from leaselab.report.site.history import history
 from leaselab.report.site.history_panels import lines_of
 from leaselab.report.site.pages import Pages
-from leaselab.report.site.review import review_page
 from leaselab.report.site.site import write_benches, write_site
-from leaselab.report.site.vega import DOUBT, MEASURED, SERIES, WORSE
+from leaselab.report.site.vega import DOUBT, MEASURED, WORSE
 
 WHEN = "2026-11-23T10:00:00.000Z"
 SECONDS = [f"seconds-{run}" for run in range(1, 10)]
@@ -112,7 +108,7 @@ def test_every_link_leads_to_a_file_that_is_there_and_none_leaves_the_disk(archi
                 assert part in parsed.ids, f"{page.name}: {link}"
 
 
-def test_no_text_becomes_markup_and_nothing_needs_a_style_of_its_own(archive):
+def test_no_text_becomes_markup_or_data_that_html_reads_and_nothing_needs_a_style(archive):
     root, _ = archive
     seen = set()
     for page in pages(root / "report"):
@@ -127,13 +123,9 @@ def test_no_text_becomes_markup_and_nothing_needs_a_style_of_its_own(archive):
         if ATTACK in "".join(parsed.words):
             seen.add(page.parent.name)
     assert seen == {"report", "history", "sweep", "experiment"}
-
-
-def test_data_files_hold_nothing_that_html_would_read(archive):
-    root, _ = archive
-    for data in (root / "report").rglob("*.js"):
-        if data.parent.name != "assets":
-            assert "<" not in data.read_text(encoding="utf-8")
+    data = [path for path in (root / "report").rglob("*.js") if path.parent.name != "assets"]
+    assert data
+    assert not any("<" in path.read_text(encoding="utf-8") for path in data)
 
 
 def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
@@ -145,84 +137,46 @@ def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
     drawn = re.findall(r'<svg role="(?:img|group)" aria-label="[^"]+"', text)
     assert len(drawn) == 5, "four of the whole, and the seconds of the median run"
     assert "NaN" not in text
+    confirmed = f"Confirmed at {records[0].confirmation.rate} exchanges/s (90 % of the figure)"
+    assert text.index("95 % interval") < text.index(confirmed) < text.index('id="runs"')
+    assert text.count('<td data-label="verdict">overload</td>') == 1, "in its own table"
     data = page.with_suffix(".js").read_text(encoding="utf-8")
     charts, _, parts = json.loads(data[len("leaselabCharts(") : -len(");\n")])
     assert list(charts) == names
     used = {int(place) for place in re.findall(r'"\$":(\d+)', data)}
     assert used == set(range(len(parts))), "each shared part is referred to"
-    assert len(text) + len(data) < 300_000
-
-
-def test_a_confirmation_stands_under_the_figure_in_the_picture_and_in_its_own_table(archive):
-    root, records = archive
-    text = (root / "report" / "sweep" / f"{records[0].id}.html").read_text(encoding="utf-8")
-    rate = records[0].confirmation.rate
-    line = f"Confirmed at {rate} exchanges/s (90 % of the figure) over 60 s: loss 1.30 %."
-    assert text.index("95 % interval") < text.index(line) < text.index('id="runs"')
-    loss = text.split('<figure id="loss"')[1].split("</figure>")[0]
-    assert loss.count(f'fill="{SERIES[1]}"') == 1 + 1, "its trial, and the legend's"
-    table = text.split("<summary>The confirmation:")[1].split("</table>")[0]
-    assert table.count(f'<td class="figure" data-label="offered">{rate}</td>') == 1
-    assert table.count(f'<td class="figure" data-label="offered">{4 * rate}</td>') == 1
-    assert table.count('<td data-label="verdict">overload</td>') == 1
-
-
-def test_a_history_has_nine_dots_a_mean_and_an_interval_by_bench_and_environment(archive):
-    root, _ = archive
-    text = (root / "report" / "history" / "v4-memfile.html").read_text(encoding="utf-8")
-    over_time = text.split('data-chart="time"')[1].split("</figure>")[0]
-    dots, *layers = re.findall(
-        r'class="mark-(\w+) role-mark \w+_marks".*?</g>', over_time, re.S
-    )
-    assert (dots, layers) == ("symbol", ["rule", "symbol"])
-    circles = over_time.split("layer_0_marks")[1].split("</g>")[0]
-    assert circles.count("<path") == 9
-    assert over_time.count("<a ") == 1
-    assert text.count("<h2>Bench docker, environment 1-") == 2
-    assert 'data-chart="time-2"' in text
 
 
 def test_dots_of_a_history_have_the_colour_of_the_change_before_them(tmp_path):
+    """Their intervals are those of the review."""
     records = past(tmp_path, [1.02] * 8 + [0.97] * 4, noise=0.002, days=0.1)
-    assert _colours(Store(tmp_path)) == {MEASURED: 8, DOUBT: 4}
-    fought(tmp_path, records[7], records[8], 0.95, days=4)
-    assert _colours(Store(tmp_path)) == {MEASURED: 8, WORSE: 4}
-
-
-def test_a_history_by_commit_names_commits_and_colours_and_has_intervals_of_the_review(
-    tmp_path,
-):
-    records = past(tmp_path, [1.02] * 12 + [0.97] * 6, noise=0.002, drift=0.002, slow=[10])
-    line, chart = _by_commit(Store(tmp_path))
-    (series,) = review_of(Store(tmp_path)).series
+    store = Store(tmp_path)
+    assert _colours(store) == {MEASURED: 8, DOUBT: 4}
+    chart = _by_commit(store)
     drawn = {mean["at"]: (mean["low"], mean["high"]) for mean in _means(chart)}
+    (series,) = review_of(store).series
     assert drawn == {
         point.commit[:10]: tuple(float(f"{end:.6g}") for end in point.ci95)
         for point in series.points
     }
-    (_, (review,)) = review_page([review_of(Store(tmp_path))], lambda _: "")
-    assert [
-        (point["low"], point["high"]) for point in review.spec["layer"][-1]["data"]["values"]
-    ] == list(drawn.values())
     assert [key.name for key in chart.keys[0][1]] == ["measured", "since a suspected change"]
-    for place in (0, 2, 16):
-        assert f">{records[place].server.commit[:10]}</text>" in chart.drawing
-    assert line.unit == "exchanges/s"
+    fought(tmp_path, records[7], records[8], 0.95, days=4)
+    assert _colours(store) == {MEASURED: 8, WORSE: 4}
 
 
 def _colours(store):
     """How many commits of a history have which colour."""
-    return Counter(mean["colour"] for mean in _means(_by_commit(store)[1]))
+    return Counter(mean["colour"] for mean in _means(_by_commit(store)))
 
 
 def _by_commit(store):
-    """A history, and its chart by commit."""
+    """A history's chart by commit."""
     rows = store.index.every("v4-memfile")
     line = lines_of("v4-memfile", rows)[0]
     context, _ = history(line, review_of(store).series, lambda _: "")
     (panel,) = context["panels"]
     (chart,) = [chart for chart in panel.charts if chart.id == "commits"]
-    return line, chart
+    return chart
 
 
 def _means(chart):
@@ -241,33 +195,20 @@ def test_the_axis_of_a_history_has_iso_dates_in_utc():
     assert "started (UTC)" in chart.drawing
 
 
-def test_validity_begins_with_how_many_are_usable_and_ends_with_what_words_mean(archive):
+def test_validity_counts_usable_results_and_explains_words_and_compare_says_what_differs(
+    archive,
+):
     root, _ = archive
+    compared = (root / "report" / "compare.html").read_text(encoding="utf-8")
+    assert "not comparable: another environment of the lab" in " ".join(compared.split())
+    assert "server.commit" in compared
+    history = (root / "report" / "history" / "v4-memfile.html").read_text(encoding="utf-8")
+    assert history.count("<h2>Bench docker, environment 1-") == 2
     text = (root / "report" / "validity.html").read_text(encoding="utf-8")
     above, _, below = text.partition("<table")
     assert re.search(r"<h1>\d+ of the \d+ newest results (is|are) usable</h1>", above)
     assert re.search(r'<span class="verdict refused">refused</span>: \d+, there is no', text)
     assert "<dt>generator-limited</dt><dd>the traffic generator was at its limit" in below
-
-
-def test_the_review_shows_each_month_each_change_and_a_chart_of_its_series(
-    tmp_path, monkeypatch
-):
-    """Few builds that scatter little, as each that has a page has eight charts to draw."""
-    monkeypatch.setattr(site, "EXPERIMENTS", 1)
-    records = past(tmp_path, [1.02] * 5 + [0.97] * 3, noise=0.002)
-    past(tmp_path, [1.0], scenario="v6-memfile", anchor=False)
-    fought(tmp_path, records[4], records[5], 0.95, days=5.5)  # not dated in the future
-    write_site(Store(tmp_path), tmp_path / "report", sweeps=1)
-    text = (tmp_path / "report/review.html").read_text("utf-8")
-    assert "<h2>2026-11</h2>" in text
-    assert "confirmed by a duel" in text
-    assert "Change number 5" in text
-    history = (tmp_path / "report/history/v4-memfile.html").read_text("utf-8")
-    assert 'href="../experiment/' in history
-    assert 'href="history/v4-memfile.html"' in text
-    assert text.count("<figure") == 1
-    assert "A history needs 6 builds of a scenario; these have fewer: v6-memfile" in text
 
 
 def test_a_long_history_is_drawn_from_its_newest_and_its_marks_keep_their_numbers():
@@ -289,13 +230,6 @@ def test_a_long_history_is_drawn_from_its_newest_and_its_marks_keep_their_number
     assert chart.drawing.count("<a ") == 200
     assert "The newest 200 of 280 are drawn" in chart.note
     assert len(context["rows"]) == 200
-
-
-def test_two_commits_are_compared_with_ratio_interval_and_what_differs(archive):
-    root, _ = archive
-    text = (root / "report" / "compare.html").read_text(encoding="utf-8")
-    assert "not comparable: another environment of the lab" in " ".join(text.split())
-    assert "server.commit" in text
 
 
 def test_pages_that_are_current_are_left_alone_and_others_are_not(tmp_path):
@@ -328,21 +262,21 @@ def test_a_page_of_a_result_that_is_gone_goes(tmp_path):
     assert len(list((tmp_path / "report" / "sweep").glob("*.html"))) == 1
 
 
-def test_older_results_are_linked_where_they_lie_and_keep_the_page_they_had(tmp_path):
+def test_older_results_are_linked_where_they_lie_or_at_the_page_that_they_have(tmp_path):
     for hour in range(4):
         archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
-    report = tmp_path / "report"
-    write_site(Store(tmp_path), report, sweeps=1)
-    history = report / "history" / "v4-memfile.html"
-    links = set(Page(history).links)
-    assert sum(link.endswith("/result.json") for link in links) == 2
-    oldest = example_result().id
-    write_site(Store(tmp_path), report, [oldest])
-    assert (report / "sweep" / f"{oldest}.html").exists()
-    write_site(Store(tmp_path), report, sweeps=1)
-    assert (report / "sweep" / f"{oldest}.html").exists()
-    links = set(Page(history).links)
-    assert sum(link.endswith("/result.json") for link in links) == 1
+    report, oldest = tmp_path / "report", example_result().id
+
+    def links(**asked):
+        write_site(Store(tmp_path), report, **asked)
+        return set(Page(report / "history" / "v4-memfile.html").links)
+
+    assert sum(link.endswith("/result.json") for link in links(sweeps=1)) == 2
+    links(refs=[oldest])
+    kept = links(sweeps=1)
+    assert sum(link.endswith("/result.json") for link in kept) == 1
+    assert f"../sweep/{oldest}.html" in kept
+    assert not [link for link in links(sweeps=4) if link.endswith("/result.json")]
 
 
 def test_a_report_elsewhere_links_nothing_that_it_does_not_hold(tmp_path):
@@ -368,36 +302,6 @@ def test_results_that_are_named_are_reported_alone_and_compared_with_the_first(t
     text = (tmp_path / "out" / "compare.html").read_text(encoding="utf-8")
     assert text.index(ids[2]) < text.index(ids[0])
     assert Page(tmp_path / "out" / "compare.html").heading == "0 slower, 0 faster, 1 equal"
-
-
-def test_the_title_of_a_history_has_the_newest_figure_and_charts_say_what_they_show(tmp_path):
-    past(tmp_path, [1.0, 1.0])
-    write_site(Store(tmp_path), tmp_path / "report")
-    page = Page(tmp_path / "report" / "history" / "v4-memfile.html")
-    assert re.fullmatch(r"v4-memfile newest: \d{4} ± \d+ exchanges/s", page.heading)
-    assert "Max rate over time" in page.words
-    assert any(re.match("Max rate by commit, as a ratio to kea", word) for word in page.words)
-    listed = Page(tmp_path / "report" / "histories.html")
-    assert listed.heading == "No change of level in 1 figure"
-
-
-def test_the_list_of_histories_says_which_levels_changed(tmp_path):
-    past(tmp_path, [*[1.0] * 12, *[0.9] * 12])
-    past(tmp_path, [1.0] * 3, scenario="v6-memfile")
-    store = Store(tmp_path)
-    names = ("v4-memfile", "v6-memfile")
-    lines = [line for name in names for line in lines_of(name, store.index.every(name))]
-    listed = history_list(lines, review_of(store).of(State.SUSPECTED))
-    assert (
-        listed["title"] == f"1 change: v4-memfile may be 10.0 % slower since {name_of(12)[:10]}"
-    )
-    changed, other = listed["lines"]
-    assert (changed["name"], changed["since"]) == ("v4-memfile", name_of(12)[:10])
-    assert (changed["change"]["look"], changed["change"]["size"]) == (
-        "suspected",
-        "10.0 % slower",
-    )
-    assert (other["name"], other["change"]) == ("v6-memfile", None)
 
 
 def test_the_pairs_that_differ_are_first_and_counted_in_the_title(tmp_path):
@@ -431,38 +335,26 @@ def test_the_page_of_the_benches_says_how_each_was_and_what_came_of_it(archive):
     assert "2 errors" in words
 
 
-def test_benches_can_be_shown_before_anything_was_measured(tmp_path):
-    write_note(
-        tmp_path, "rack1", STATUS, {"at": WHEN, "state": "free", "detail": "", "hosts": []}
-    )
-    page = write_benches(Store(tmp_path), tmp_path / "report")
+def note_of(root, state):
+    note = {"at": WHEN, "state": state, "detail": "", "hosts": []}
+    write_note(root, "rack1", STATUS, note)
+
+
+def test_the_benches_are_written_without_other_pages_and_in_no_published_report(tmp_path):
+    """Before anything was measured, and again; who holds which bench is the lab's own."""
+    report = tmp_path / "report"
+    note_of(tmp_path, "free")
+    page = write_benches(Store(tmp_path), report)
     assert "free" in Page(page).words
     assert [link for link in Page(page).links if link.endswith(".html")] == ["benches.html"]
-
-
-def test_the_benches_are_written_again_without_touching_the_other_pages(tmp_path):
-    archive_result(tmp_path, example_result())
-    report = write_site(Store(tmp_path), tmp_path / "report").parent
-    assert "No bench was queried yet" in (report / "benches.html").read_text(encoding="utf-8")
-    before = {path: path.stat().st_mtime_ns for path in report.rglob("*.html")}
-    write_note(
-        tmp_path, "rack1", STATUS, {"at": WHEN, "state": "held", "detail": "", "hosts": []}
-    )
-    page = write_benches(Store(tmp_path), report)
-    changed = {path for path in before if path.stat().st_mtime_ns != before[path]}
-    assert changed == {page}
-    assert "held" in Page(page).words
-    again = write_site(Store(tmp_path), report).parent
-    assert {path for path in before if path.stat().st_mtime_ns != before[path]} == {page}
-    assert again == report
-
-
-def test_a_report_of_named_results_says_nothing_of_the_benches(tmp_path):
-    """It is published; who holds which bench is the lab's own."""
     result = archive_result(tmp_path, example_result())
-    write_note(
-        tmp_path, "rack1", STATUS, {"at": WHEN, "state": "held", "detail": "", "hosts": []}
-    )
+    write_site(Store(tmp_path), report)
+    before = {path: path.stat().st_mtime_ns for path in report.rglob("*.html")}
+    note_of(tmp_path, "held")
+    assert write_benches(Store(tmp_path), report) == page
+    assert "held" in Page(page).words
+    write_site(Store(tmp_path), report)
+    assert {path for path in before if path.stat().st_mtime_ns != before[path]} == {page}
     first = write_site(Store(tmp_path), tmp_path / "site", [result.id])
     assert not (first.parent / "benches.html").exists()
     assert "benches.html" not in first.read_text(encoding="utf-8")
@@ -475,37 +367,37 @@ def test_a_folder_that_holds_something_else_is_not_written_to(tmp_path):
     with pytest.raises(LeaselabError, match="holds something else") as error:
         write_site(Store(tmp_path / "results"), tmp_path / "mine")
     assert error.value.outcome is Outcome.USAGE
+    with pytest.raises(LeaselabError, match="no result to report"):
+        write_site(Store(tmp_path / "empty"), tmp_path / "report")
 
 
-def test_a_report_that_was_interrupted_is_gone_on_with(tmp_path, monkeypatch):
-    archive_result(tmp_path, example_result())
+def interrupt(*_, **__):
+    raise KeyboardInterrupt
 
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
 
+def shown(page):
+    """The text of a page without its end, which says when it was written."""
+    return page.read_text(encoding="utf-8").partition("<footer>")[0]
+
+
+def test_a_report_that_was_interrupted_is_gone_on_with_and_nothing_old_counts_as_current(
+    tmp_path, monkeypatch
+):
+    for hour in range(3):
+        archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
+    store, report = Store(tmp_path), tmp_path / "report"
     with monkeypatch.context() as patch:
         patch.setattr(site, "history", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            write_site(Store(tmp_path), tmp_path / "report")
-    assert list((tmp_path / "report" / "sweep").glob("*.html"))
-    assert write_site(Store(tmp_path), tmp_path / "report").exists()
-
-
-def test_an_older_result_that_gets_a_page_is_linked_there_from_everywhere(tmp_path):
-    for hour in range(4):
-        archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
-    report = tmp_path / "report"
-    write_site(Store(tmp_path), report, sweeps=1)
-    oldest = f"sweep/{example_result().id}.html"
-    assert oldest not in Page(report / "index.html").links
-    write_site(Store(tmp_path), report, sweeps=4)
-    assert oldest in Page(report / "index.html").links
-    assert f"../{oldest}" in Page(report / "history" / "v4-memfile.html").links
-
-
-def test_an_empty_archive_is_said(tmp_path):
-    with pytest.raises(LeaselabError, match="no result to report"):
-        write_site(Store(tmp_path), tmp_path / "report")
+            write_site(store, report)
+    assert list((report / "sweep").glob("*.html"))
+    whole = shown(write_site(store, report))
+    with monkeypatch.context() as patch:
+        patch.setattr(Pages, "finish", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            write_site(store, report, ["last"])
+    assert shown(report / "index.html") != whole
+    assert shown(write_site(store, report)) == whole
 
 
 def test_a_damaged_result_is_refused_and_keeps_no_other_from_its_page(tmp_path):
@@ -527,48 +419,27 @@ def test_a_damaged_result_is_refused_and_keeps_no_other_from_its_page(tmp_path):
     assert "checksum" in refused
 
 
-def test_a_foreign_result_neither_leaves_the_folder_nor_shows_a_file_of_this_machine(tmp_path):
-    secret = tmp_path / "secret.txt"
-    secret.write_text("of this machine alone", encoding="utf-8")
-    first = archive_result(tmp_path / "results", example_result())
-    second = archive_result(
-        tmp_path / "results", example_result(started=START + timedelta(hours=1))
-    )
-    _forge(tmp_path / "results", first.id, _escape)
-    _forge(tmp_path / "results", second.id, partial(_show_file, path=str(secret)))
-    archive_result(tmp_path / "results", example_result(scenario="v6-memfile"))
-    report = tmp_path / "results" / "report"
-    write_site(Store(tmp_path / "results"), report)
-    assert list(tmp_path.rglob("escaped*")) == []
-    assert not (report / "sweep" / f"{second.id}.html").exists()
-    assert "unreadable" in (report / "index.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("part", ["scenario", "metric", "experiment"])
-def test_no_name_of_a_foreign_result_is_a_way_out_of_the_report(tmp_path, part):
+@pytest.mark.parametrize("part", ["scenario", "metric", "experiment", "file"])
+def test_no_name_of_a_foreign_result_leads_out_of_the_report_or_shows_a_file(tmp_path, part):
     good = archive_result(tmp_path / "results", example_result(scenario="v6-memfile"))
     bad = archive_result(tmp_path / "results", example_result())
+    (tmp_path / "secret.txt").write_text("of this machine alone", encoding="utf-8")
 
     def edit(document):
         if part == "scenario":
             document["scenario"]["name"] = "../../escaped"
         elif part == "metric":
             document["metrics"][0]["name"] = "../../escaped"
-        else:
+        elif part == "experiment":
             document["experiment"] = {"id": "../../escaped", "points": [], "interleaved": True}
+        else:
+            document["servers"]["server"]["config_file"] = str(tmp_path / "secret.txt")
 
     _forge(tmp_path / "results", bad.id, edit)
     report = write_site(Store(tmp_path / "results"), tmp_path / "results" / "report").parent
     assert list(tmp_path.rglob("*escaped*")) == []
     assert [page.stem for page in (report / "sweep").glob("*.html")] == [good.id]
-
-
-def _escape(document):
-    document["scenario"]["name"] = "../../../escaped"
-
-
-def _show_file(document, path):
-    document["servers"]["server"]["config_file"] = path
+    assert "unreadable" in (report / "index.html").read_text(encoding="utf-8")
 
 
 def _forge(root, ref, edit):
@@ -585,46 +456,3 @@ def _forge(root, ref, edit):
         (place / name).write_text(text, encoding="utf-8")
     os.utime(place.parent)
     (root / INDEX).unlink(missing_ok=True)
-
-
-def test_an_interrupted_rewrite_leaves_nothing_that_counts_as_current(tmp_path, monkeypatch):
-    for hour in range(3):
-        archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
-    report = tmp_path / "report"
-    write_site(Store(tmp_path), report)
-    whole = (report / "index.html").read_text(encoding="utf-8")
-
-    def interrupt(_pages):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Pages, "finish", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            write_site(Store(tmp_path), report, ["last"])
-    assert (report / "index.html").read_text(encoding="utf-8") != whole
-    write_site(Store(tmp_path), report)
-    assert (report / "index.html").read_text(encoding="utf-8") == whole
-
-
-def test_a_commit_that_does_not_build_has_a_page_that_says_so(tmp_path):
-    def edit(document):
-        document |= {
-            "outcome": "build-failed",
-            "reasons": [{"word": "build-failed", "text": "alloc.cc:12: expected ';'"}],
-            "rounds": [],
-            "at_least": None,
-        }
-        never = ("version", "durability", "config_file", "config_sha256")
-        document["servers"]["server"] |= dict.fromkeys(never)
-        for metric in document["metrics"]:
-            metric |= {"value": None, "ci95": None, "n": 0, "dropped": []}
-
-    record = archive_result(tmp_path, edited(example_result(commit=COMMIT), edit))
-    write_site(Store(tmp_path), tmp_path / "report")
-    (page,) = (tmp_path / "report" / "sweep").glob("*.html")
-    assert page.stem == record.id
-    text = " ".join(Page(page).words)
-    assert "build-failed" in text
-    assert "alloc.cc:12: expected ';'" in text
-    assert "No max rate." in text
-    assert "build-failed" in " ".join(Page(tmp_path / "report" / "validity.html").words)

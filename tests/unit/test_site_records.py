@@ -1,6 +1,5 @@
 """Pages of results of any procedure, of several figures, and of experiments."""
 
-import json
 import re
 from datetime import timedelta
 
@@ -19,143 +18,16 @@ from tests.unit.test_site import Page
 
 from leaselab.analysis.figures.summary import whole_latency
 from leaselab.archive.index import Index
-from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
-from leaselab.model.procedure import Procedure
-from leaselab.model.record import Experiment, Metric
+from leaselab.model.record import Experiment
 from leaselab.model.scenario import Transaction
 from leaselab.report.site.experiment import experiment
-from leaselab.report.site.history import history
-from leaselab.report.site.history_panels import lines_of
 from leaselab.report.site.overview import overview
-from leaselab.report.site.pages import Pages
 from leaselab.report.site.site import write_site
-from leaselab.report.site.sweep import sweep
-from leaselab.report.site.vega import MEASURED, WORSE
 
 FEW = replace(PROCEDURE, rounds=3, trim=0)
 """A procedure of three rounds: pages of nine take three times as long to draw."""
 SINGLE = replace(PROCEDURE, rounds=1, trim=0)
-
-
-class OneLoad(Procedure, frozen=True, kw_only=True, tag="one-load"):
-    """A procedure that the report was not written for, and that asks nothing of a trial."""
-
-    @property
-    def loss_goal(self):
-        return None
-
-
-def lookups():
-    """Rounds of one trial at one load, whose figure is a latency: no search, no bracket."""
-    trials = [
-        replace(round_.trials[-1], rate=900, duration_s=5) for round_ in example_result().rounds
-    ]
-    stage = {"ask-answer": trials[0].latency_s["whole exchange"]}
-    record = example_result()
-    rounds = tuple(
-        replace(
-            item,
-            metrics={"p99": 2.5 + 0.01 * place, "answered": 899.5},
-            bracket=None,
-            shown_trial=0,
-            trials=(replace(trial, latency_s=stage, failures={"NOPE": 3}),),
-        )
-        for place, (item, trial) in enumerate(zip(record.rounds, trials, strict=True))
-    )
-    transaction = replace(
-        record.scenario.transaction, name="look-up", plural="look-ups", stages=("ask-answer",)
-    )
-    return replace(
-        record,
-        scenario=replace(record.scenario, transaction=transaction, across=(), factors={}),
-        servers={"server": replace(record.server, holds="", durability=None)},
-        procedure=OneLoad(rounds=9, trim=1, late_s=1.0, wait_s=2.0),
-        rounds=rounds,
-        metrics=(
-            Metric(
-                name="p99",
-                title="99th percentile",
-                unit="ms",
-                better="lower",
-                how="trimmed mean",
-                value=2.54,
-                n=9,
-                trim=1,
-                dropped=(0, 8),
-                ci95=(2.52, 2.56),
-                spread=0.01,
-            ),
-            Metric(
-                name="answered",
-                title="answered rate",
-                unit="look-ups/s",
-                better="higher",
-                how="median",
-                value=899.5,
-                n=9,
-            ),
-        ),
-    )
-
-
-@pytest.fixture
-def page_of(tmp_path):
-    """Writes the page of a record that is in no archive; returns its text."""
-
-    def write(record):
-        def made():
-            values, figures = sweep(record, tmp_path, None, "")
-            return {**values, "known": []}, figures
-
-        Pages(tmp_path, []).write("one", "sweep.html", [], made)
-        return (tmp_path / "one.html").read_text(encoding="utf-8")
-
-    return write
-
-
-def test_a_result_of_a_procedure_that_nobody_wrote_a_page_for_has_a_whole_one(page_of):
-    text = page_of(lookups())
-    charts = re.findall(r'data-chart="([\w-]+)"', text)
-    of_one_load = ["runs", *(f"seconds-{run}" for run in range(1, 10))]
-    assert charts == of_one_load, "a figure by offered load compares loads"
-    words = " ".join(re.sub("<[^>]+>", "", text).split())
-    assert "2.54 ms, 99th percentile of 9 runs" in words
-    assert "95 % interval 2.52 to 2.56" in words
-    assert "Answered rate 900 look-ups/s." in words
-    assert "Latency at the load (ms, median of the runs)" in words
-    assert "ask-answer" in words
-    assert "3 NOPE" in words
-    assert text.count("counted") >= 9, "nothing was asked of a trial"
-    assert "look-ups/s" in text.split('data-chart="seconds-1"')[1]
-    for absent in ("bracket", "passed", "confirm", "exchange", "max rate", "held", "goal is"):
-        assert absent not in words.lower().replace("leaselab", ""), absent
-
-
-def test_a_result_of_a_search_has_its_bracket_and_what_of_it_was_confirmed(page_of):
-    words = page_of(example_result())
-    assert "passed at" in words
-    assert "Not confirmed: the sweep ended before that." in words
-
-
-def rows_with(*results):
-    """Rows of the index: figures, and their name and direction where it is not a max rate."""
-    rows = []
-    for place, (value, fields) in enumerate(results):
-        record = example_result(
-            [value * rate / 6006 for rate in MAX_RATES], started=START + timedelta(hours=place)
-        )
-        rows.append(row_of(record, "2026/11/x") | fields)
-    return rows
-
-
-def test_a_result_far_below_the_one_before_it_is_no_change_of_level():
-    fields = {"better": "higher"}
-    (line,) = lines_of("one", rows_with((6000, fields), (7000, fields), (5000, fields)))
-    _, (chart,) = history(line, [], lambda row: row["id"])
-    drawn = chart.drawing.split("means_marks")[1].split("</g>")[0]
-    assert (drawn.count(WORSE), drawn.count(MEASURED)) == (0, 3)
-    assert "orange where it is suspected" not in chart.note
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -238,26 +110,19 @@ def test_an_experiment_along_a_number_is_a_curve_with_its_best_point_marked():
         for place, factor in enumerate((0.7, 1, 0.999))
     ]
     _, (curve, runs) = experiment(records)
-    layer, shown = points_of(curve)
+    _, shown = points_of(curve)
     assert curve.title == "Max rate by threads"
     assert shown == [
         ("threads 1", 1, "differs"),
         ("threads 2", 2, "best"),
         ("threads 4", 4, "equal"),
     ]
-    assert layer["encoding"]["x"]["title"] == "threads"
     intervals = next(item for item in curve.spec["layer"] if "y2" in item["encoding"])
-    for row, record in zip(intervals["data"]["values"], records, strict=True):
-        assert (row["low"], row["high"]) == record.figure.ci95
+    rows = [(row["low"], row["high"]) for row in intervals["data"]["values"]]
+    assert rows == [record.figure.ci95 for record in records]
     (dots,) = runs.spec["layer"]
-    times = [value["at"] for value in dots["data"]["values"]]
-    assert len(times) == 9
+    assert len(dots["data"]["values"]) == 9
     assert dots["encoding"]["x"]["type"] == "temporal"
-    assert dots["encoding"]["color"]["scale"]["domain"] == [
-        "threads 1",
-        "threads 2",
-        "threads 4",
-    ]
 
 
 def single_runs(*factors, apart_s=0):
@@ -274,14 +139,11 @@ def single_runs(*factors, apart_s=0):
     return results
 
 
-def test_runs_within_a_minute_have_places_with_seconds_on_the_clock():
+def test_places_close_to_each_other_have_their_own_words_on_the_axis():
     _, (_, runs) = experiment(single_runs(0.5, 0.7, 1, apart_s=20))
     labels = re.findall(r">(2026-[^<]+)<", runs.drawing)
     assert len(set(labels)) == len(labels) > 1
     assert any(re.fullmatch(r"[-0-9]+ \d\d:\d\d:\d\d", label) for label in labels)
-
-
-def test_values_close_to_each_other_have_their_own_words_on_the_axis():
     shares = (0.5, 0.9, 0.999)
     _, (curve, _) = experiment([point(place, 1, fill=at) for place, at in enumerate(shares)])
     labels = re.findall(r">([01][.0-9]*)</text>", curve.drawing)
@@ -289,57 +151,48 @@ def test_values_close_to_each_other_have_their_own_words_on_the_axis():
     assert "1" not in labels
 
 
-def test_an_experiment_has_the_latency_beside_a_figure_that_is_none():
+def test_an_experiment_of_single_runs_has_latencies_and_says_that_runs_cannot_decide():
     records = single_runs(0.5, 1)
-    context, _ = experiment(records)
+    context, (curve, _) = experiment(records)
     assert context["latencies"] == ("median latency", "p99 latency")
     for shown, record in zip(context["points"], records, strict=True):
         whole = whole_latency(record)
         assert shown.latencies_ms == (1000 * whole["p50"], 1000 * whole["p99"])
-    loads = [
-        replace(fixed_load_result((0.0113,), token="0002"), experiment=records[0].experiment)
-    ]
-    assert experiment(loads)[0]["latencies"] == ()
-
-
-def test_an_experiment_of_single_runs_says_that_they_cannot_decide():
-    context, (curve, _) = experiment(single_runs(0.5, 1))
     assert [point.standing for point in context["points"]] == ["too few runs to tell", "best"]
-    assert "interval" not in curve.note.partition("A square")[0]
     assert "one run has no interval" in curve.note
+    load = fixed_load_result((0.0113,), token="0002")
+    marked = replace(load, experiment=records[0].experiment)
+    assert experiment([marked])[0]["latencies"] == (), "the figure is a latency"
 
 
 @pytest.mark.parametrize(
-    ("changes", "labels"),
+    ("names", "values", "labels"),
     [
+        ("version", ["2.6.1", "2.6.2", "2.6.3"], ["kea 2.6.1", "kea 2.6.2", "kea 2.6.3"]),
         (
-            [{"version": "2.6.1"}, {"version": "2.6.2"}, {"version": "2.6.3"}],
-            ["kea 2.6.1", "kea 2.6.2", "kea 2.6.3"],
-        ),
-        (
-            [{"zone_cache": True}, {"zone_cache": False}, {"zone_cache": "zone_cache 2"}],
+            "zone_cache",
+            [True, False, "zone_cache 2"],
             ["zone cache", "no zone cache", "zone_cache 2"],
         ),
+        ("queue", ["ring", "heap", "tree"], ["queue ring", "queue heap", "queue tree"]),
         (
-            [{"queue": "ring"}, {"queue": "heap"}, {"queue": "tree"}],
-            ["queue ring", "queue heap", "queue tree"],
-        ),
-        (
-            [
-                {"threads": 1, "queue": 8},
-                {"threads": 2, "queue": 8},
-                {"threads": 2, "queue": 9},
-            ],
+            "threads queue",
+            [(1, 8), (2, 8), (2, 9)],
             ["threads 1, queue 8", "threads 2, queue 8", "threads 2, queue 9"],
         ),
         (
-            [{"threads": 1}, {"threads": 2, "version": "2.6.1"}, {"threads": 2}],
+            "threads version",
+            [(1, "2.6.3"), (2, "2.6.1"), (2, "2.6.3")],
             ["threads 1, kea 2.6.3", "threads 2, kea 2.6.1", "threads 2, kea 2.6.3"],
         ),
     ],
 )
-def test_an_experiment_along_anything_else_is_a_row_for_each_point(changes, labels):
-    records = [point(place, 1 - 0.1 * place, **each) for place, each in enumerate(changes)]
+def test_an_experiment_along_anything_else_is_a_row_for_each_point(names, values, labels):
+    records = []
+    for place, value in enumerate(values):
+        own = value if isinstance(value, tuple) else (value,)
+        changes = dict(zip(names.split(), own, strict=True))
+        records.append(point(place, 1 - 0.1 * place, **changes))
     context, (dots, _) = experiment(records)
     layer, shown = points_of(dots)
     assert [label for label, *_ in shown] == labels
@@ -361,12 +214,8 @@ def test_points_that_differ_in_more_have_a_chart_for_each_curve():
         "Max rate by threads, backend mysql",
     ]
     assert first.id != other.id
-    assert [shown.standing for shown in context["points"]] == [
-        "differs",
-        "best",
-        "best",
-        "differs",
-    ]
+    standings = [shown.standing for shown in context["points"]]
+    assert standings == ["differs", "best", "best", "differs"]
 
 
 def test_the_best_of_points_on_no_curve_is_one_of_those_that_do_the_same_work():
@@ -381,18 +230,12 @@ def test_the_best_of_points_on_no_curve_is_one_of_those_that_do_the_same_work():
     assert standings == ["best", "differs", "best", "differs"]
 
 
-def test_points_that_nothing_distinguishes_are_numbered():
+def test_equal_points_are_numbered_and_one_without_a_figure_is_in_the_table_alone():
     context, _ = experiment([point(0, 1), point(1, 1)])
     assert len({item.label for item in context["points"]}) == 2
-
-
-def test_a_point_without_a_figure_is_in_the_table_alone():
     broken = point(1, 1, threads=2)
-    broken = replace(
-        broken,
-        outcome="invalid",
-        metrics=(replace(broken.figure, value=None, ci95=None), *broken.metrics[1:]),
-    )
+    none = replace(broken.figure, value=None, ci95=None)
+    broken = replace(broken, outcome="invalid", metrics=(none, *broken.metrics[1:]))
     context, (curve, _) = experiment([point(0, 1, threads=1), broken])
     _, shown = points_of(curve)
     assert [label for label, *_ in shown] == ["threads 1"]
@@ -419,21 +262,10 @@ def test_an_experiment_has_a_page_that_overview_and_points_lead_to(tmp_path, int
     assert ("The points were interleaved" in words) == interleaved
     assert ("one after the other, so that the machine's drift is part" in words) != interleaved
     assert ("each is a build" in words) != interleaved
-    data = (report / "experiment" / "20261121-threads.js").read_text(encoding="utf-8")
-    charts, *_ = json.loads(data[len("leaselabCharts(") : -len(");\n")])
-    assert set(charts) == {"points", "rounds"}
-
-
-def test_a_point_that_comes_later_joins_the_page_of_its_experiment(tmp_path):
-    report = tmp_path / "report"
-    page = report / "experiment" / "20261121-threads.html"
-    for place in range(2):
-        archive_result(tmp_path, point(place, 1, threads=place))
-        write_site(Store(tmp_path), report)
-        assert re.search(rf"<p>{place + 1} points?\b", page.read_text(encoding="utf-8"))
-    before = page.stat().st_mtime_ns
+    archive_result(tmp_path, point(2, 1, interleaved=interleaved, threads=2))
     write_site(Store(tmp_path), report)
-    assert page.stat().st_mtime_ns == before
+    late = (report / "experiment" / "20261121-threads.html").read_text(encoding="utf-8")
+    assert "<p>3 points, " in late, "a point that comes later joins the page"
 
 
 def test_a_report_of_named_results_has_the_experiment_as_far_as_it_is_named(tmp_path):
@@ -446,26 +278,14 @@ def test_a_report_of_named_results_has_the_experiment_as_far_as_it_is_named(tmp_
     }
 
 
-def test_a_report_without_experiments_does_not_speak_of_any(tmp_path):
-    archive_result(tmp_path, example_result(MAX_RATES[:3], procedure=FEW))
-    report = write_site(Store(tmp_path), tmp_path / "report").parent
-    assert not (report / "experiment").exists()
-    for page in report.rglob("*.html"):
-        assert "xperiment" not in page.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     ("rates", "answer"),
     [
-        ((1.0, 1.0), "No difference in max rate seen between threads 1 and threads 2"),
-        ((1.0, 2.0), "Best max rate: threads 2, 12083 ± 352 exchanges/s"),
+        ((1.0, 1.0), "no difference in max rate seen between threads 1 and threads 2"),
+        ((1.0, 2.0), "best max rate: threads 2, 12083 ± 352 exchanges/s"),
     ],
 )
-def test_the_heading_of_an_experiment_is_its_answer(tmp_path, rates, answer):
-    for place, rate in enumerate(rates):
-        archive_result(tmp_path, point(place, rate, threads=place + 1))
-    write_site(Store(tmp_path), tmp_path / "report")
-    page = tmp_path / "report" / "experiment" / "20261121-threads.html"
-    text = page.read_text(encoding="utf-8")
-    assert f"<h1>{answer} <small>" in text
-    assert "<p>2 points, which differ in threads." in text
+def test_the_title_of_an_experiment_is_its_answer(rates, answer):
+    records = [point(place, rate, threads=place + 1) for place, rate in enumerate(rates)]
+    context, _ = experiment(records)
+    assert context["answer"] == answer

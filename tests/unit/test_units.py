@@ -55,12 +55,6 @@ def test_a_result_on_a_terminal_has_milliseconds(tmp_path):
     assert [line.split()[1] for line in runs[2:5]] == ["11.3", "14.1", "12.5"]
 
 
-def test_a_latency_of_seconds_stays_in_seconds(tmp_path):
-    stream = io.StringIO()
-    print_result(fixed_load_result((1.5, 1.7, 1.6)), tmp_path, stream, whole=True)
-    assert "1.60 ± 0.25 s\n" in stream.getvalue()
-
-
 def test_results_side_by_side_have_one_unit():
     """Else a figure would stand below the heading of another unit."""
     fast, slow = in_shown_units([fixed_load_result(FAST), fixed_load_result((2.0,) * 3)])
@@ -83,22 +77,30 @@ def test_all_that_is_known_of_a_figure_is_in_its_unit():
     assert shown.metrics[3:] == record.metrics[3:]
 
 
-def test_a_list_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, capsys):
+def test_lists_tables_and_pages_have_milliseconds_and_json_seconds(
+    tmp_path, monkeypatch, capsys
+):
     archive_result(tmp_path, fixed_load_result(FAST))
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
-    assert main(["list"]) == 0
-    headings, line = capsys.readouterr().out.splitlines()
+
+    def printed(*words):
+        assert main([*words]) == 0
+        return capsys.readouterr().out
+
+    headings, line = printed("list").splitlines()
     assert "p99 s (ms)" in headings
     assert line.endswith(" 12.6")
-    assert main(["list", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
+    (row,) = json.loads(printed("list", "--json"))
     assert (row["value"], row["unit"]) == (pytest.approx(0.01264), "s")
-
-
-def test_a_list_of_several_kinds_reports_each_in_its_unit():
-    rows = [row_of(fixed_load_result(FAST), "a"), row_of(example_result(**LATER), "b")]
-    headings, (fast, rate) = listing(rows)
-    assert (headings[-1], fast[-1], rate[-1]) == ("figure", "12.6 ms", "6006 exchanges/s")
+    assert "\np99 latency in ms: " in printed("list", "--table")
+    (row,) = json.loads(printed("list", "--table", "--json"))
+    assert row["results"]["v4-memfile"]["unit"] == "s"
+    archive_result(tmp_path, fixed_load_result((0.015, 0.016, 0.014), **LATER))
+    report = write_site(Store(tmp_path), tmp_path / "report").parent
+    for name in ("index.html", "compare.html", "validity.html", "history/v4-memfile.html"):
+        text = (report / name).read_text("utf-8").split("<main")[-1]
+        assert "ms" in text, name
+        assert "0.0126" not in text, name
 
 
 def test_the_other_metrics_of_a_row_are_scaled_too():
@@ -108,34 +110,6 @@ def test_the_other_metrics_of_a_row_are_scaled_too():
     assert metrics["p50_s"][3] == "ms"
     assert (metrics["loss_ratio"][0], metrics["loss_ratio"][3]) == (pytest.approx(0.1), "%")
     assert json.loads(row["rounds"])[0] == [pytest.approx(11.3), False]
-
-
-def test_a_table_has_milliseconds_and_its_json_seconds(tmp_path, monkeypatch, capsys):
-    archive_result(tmp_path, fixed_load_result(FAST))
-    monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
-    assert main(["list", "--table"]) == 0
-    printed = capsys.readouterr().out
-    assert "12.6 ± 3.5" in printed
-    assert "\np99 latency in ms: " in printed
-    assert main(["list", "--table", "--json"]) == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert row["results"]["v4-memfile"]["unit"] == "s"
-
-
-def test_pages_have_milliseconds(tmp_path):
-    archive_result(tmp_path, fixed_load_result(FAST))
-    archive_result(tmp_path, fixed_load_result((0.015, 0.016, 0.014), **LATER))
-    report = write_site(Store(tmp_path), tmp_path / "report").parent
-    (page,) = (report / "sweep").glob("*3f9a.html")
-    for path in (page, *map(report.joinpath, ("index.html", "compare.html", "validity.html"))):
-        text = path.read_text()
-        assert "ms" in text.split("<main")[-1], path.name
-        assert "0.0126" not in text, path.name
-    assert "<strong>12.6</strong> ms, p99" in page.read_text()
-    assert "95 % interval 9.1 to 16.2" in page.read_text()
-    history = (report / "history" / "v4-memfile.html").read_text()
-    assert '15.0</td><td class="figure" data-label="±">2.5</td>' in history
-    assert "p99 latency (ms)" in history
 
 
 @pytest.mark.parametrize(
@@ -153,3 +127,9 @@ def test_pages_have_milliseconds(tmp_path):
 )
 def test_an_estimate_in_words(procedure, values, words):
     assert estimate_words(values, procedure.metrics("exchanges")[0]) == words
+
+
+def test_a_list_of_several_kinds_reports_each_in_its_unit():
+    rows = [row_of(fixed_load_result(FAST), "a"), row_of(example_result(**LATER), "b")]
+    headings, (fast, rate) = listing(rows)
+    assert (headings[-1], fast[-1], rate[-1]) == ("figure", "12.6 ms", "6006 exchanges/s")
