@@ -67,7 +67,7 @@ def dns_bench(tool="dnsperf", load=(), procedure=(), settings=SETTINGS):
     )
 
 
-def left(text, status=0, error=""):
+def left(text="", status=0, error=""):
     """What a generator's process leaves behind."""
     content = text if isinstance(text, bytes) else text.encode()
     return Generated(status, gzip.compress(content), error)
@@ -84,6 +84,7 @@ class Host:
         return ""
 
     def generate(self, argv, environment, timeout_s):  # noqa: ARG002  # the port's
+        self.timeout_s = timeout_s
         self.argvs.append(argv)
         return self.outputs.pop(0) if len(self.outputs) > 1 else self.outputs[0]
 

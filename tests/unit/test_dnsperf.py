@@ -1,7 +1,8 @@
 """dnsperf's command line, and its recorded output read critically.
 
 The recordings in tests/data/dnsperf are whole outputs of dnsperf 2.10 and 2.14, against BIND
-9.20 with 1000 delegations: the name of each says the version, and what the server did.
+9.20 with 1000 delegations: the name of each says the version, and what the server did.  That
+of an overload is without its histograms.
 """
 
 import dataclasses
@@ -121,16 +122,16 @@ def test_an_older_version_reports_no_percentiles_and_half_of_the_seconds():
     assert {second.attempted for second in measured.per_second} == {None}
 
 
-@pytest.mark.parametrize("version", ["2.10", "2.14"])
 @pytest.mark.parametrize(
     ("name", "load", "outstanding"),
-    [("dead", Load(300, 2), 50), ("stops", Load(2000, 3), 250)],
+    [
+        ("2.14_dead", Load(300, 2), 50),
+        ("2.10_stops", Load(2000, 3), 250),
+    ],
 )
-def test_a_server_that_it_waits_for_has_failed_and_dnsperf_has_not(
-    version, name, load, outstanding
-):
+def test_a_server_that_it_waits_for_has_failed_and_dnsperf_has_not(name, load, outstanding):
     """It sends a sixth of what was asked to a dead server, and waits for each fifty."""
-    measured = trial(f"{version}_{name}", load, outstanding=outstanding)
+    measured = trial(name, load, outstanding=outstanding)
     assert (measured.valid, measured.reason) == (True, "")
     assert measured.attempted == load.rate * load.duration_s
     assert measured.loss_ratio > 0.4
@@ -160,18 +161,16 @@ def test_a_generator_that_was_held_up_once_is_not_too_slow():
     assert made.trial(Seen(generator=QUIET)).reason == GENERATOR_STALLED
 
 
-@pytest.mark.parametrize("version", ["2.10", "2.14"])
-def test_a_server_that_refuses_fast_completes_nothing(version):
-    measured = trial(f"{version}_refused", Load(1000, 2))
+def test_a_server_that_refuses_fast_completes_nothing():
+    measured = trial("2.10_refused", Load(1000, 2))
     assert measured.completed == 0
     assert measured.failures == {"REFUSED": measured.attempted - measured.lost}
     assert measured.loss_ratio == 1.0
     assert sums_up(measured)
 
 
-@pytest.mark.parametrize("version", ["2.10", "2.14"])
-def test_names_that_do_not_exist_are_expected_for_their_share(version):
-    text = recorded(f"{version}_misses")
+def test_names_that_do_not_exist_are_expected_for_their_share():
+    text = recorded("2.10_misses")
     load = Load(930, 2)
     wanted = reading(text, load, expected=Expected(0.1, 105))
     assert wanted.failures == {}
@@ -227,7 +226,7 @@ def test_output_that_does_not_parse_is_an_error_and_no_loss(old, new, words):
 @given(st.integers(0, 4000))
 def test_output_that_is_cut_short_is_an_error(length):
     with pytest.raises(LeaselabError):
-        parse(recorded("2.14_misses")[:length])
+        parse(recorded("2.14_good")[:length])
 
 
 def test_the_probe_takes_the_size_of_answers_and_each_trial_is_held_to_it():
@@ -255,11 +254,11 @@ def test_the_probe_asks_whether_the_server_answers_and_not_how_fast():
 
 def test_a_server_that_refuses_is_broken_and_says_how():
     bench = dns_bench()
-    made = Dnsperf(bench, bench.procedure, Host(left(recorded("2.14_refused"))))
+    made = Dnsperf(bench, bench.procedure, Host(left(recorded("2.10_refused"))))
     with pytest.raises(LeaselabError, match="other RCODEs") as raised:
         made.answers()
     assert raised.value.outcome is Outcome.BUILD
-    assert raised.value.found.startswith("REFUSED 1976")
+    assert raised.value.found.startswith("REFUSED 2000")
 
 
 @pytest.mark.parametrize(

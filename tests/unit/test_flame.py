@@ -177,11 +177,6 @@ def test_every_trial_sums_up(name):
     assert measured.duration_s == len(measured.per_second)
 
 
-def test_over_tcp_flame_does_not_keep_its_rate():
-    """Why it is run over UDP alone: 1230 of 2000 queries, each batch on a connection."""
-    assert parse(recorded("tcp"), 2).whole.queries < 0.7 * 2000
-
-
 def test_a_result_is_confirmed_and_a_server_probed_by_dnsperf():
     answer = left((DATA / "dnsperf" / "2.14_good.txt").read_bytes())
     made, host = adapter(answer)

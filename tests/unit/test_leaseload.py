@@ -353,10 +353,6 @@ def test_a_failure_is_doubted_where_the_generator_may_have_caused_it(changed, wo
     assert trial(report("overloaded", **changed), Load(1000, 3)).reason == word
 
 
-def test_addresses_given_twice_are_seen():
-    assert trial(report("duplicates"), Load(200, 1)).reason == DUPLICATE_ADDRESS
-
-
 def test_a_pool_that_is_too_full_is_a_doubt_but_for_who_fills_it():
     small = "10.0.0.1 - 10.0.7.200"
     procedure = procedure_of({"name": "max-rate", "late_s": 1.0})

@@ -1,7 +1,7 @@
 """perfdhcp's recorded output read critically: parsed, joined by its times, judged.
 
-The recordings in tests/data/perfdhcp are whole outputs of perfdhcp 2.6 at 300
-exchanges/s for 2 s.
+The recordings in tests/data/perfdhcp are whole outputs of perfdhcp at 50 exchanges/s for 2 s,
+of its versions 2.2 and 2.6 (silent, aborted, error; 300 exchanges/s).
 """
 
 import re
@@ -19,7 +19,7 @@ from leaselab.model.errors import LeaselabError, Outcome
 
 DATA = Path(__file__).parents[1] / "data" / "perfdhcp"
 LATE_S = 2.0
-RATE = 300
+RATE = 50
 MICROSECONDS_A_DAY = 24 * 3600 * 10**6
 
 
@@ -71,10 +71,10 @@ def stage(sent, latencies):
 @pytest.mark.parametrize(("name", "family"), [("v4_clean", 4), ("v6_clean", 6)])
 def test_a_clean_trial(name, family):
     output = perfdhcp_output.parse(recorded(name), family)
-    assert (output.first.sent, output.first.received) == (599, 599)
-    assert (output.second.sent, output.second.received) == (599, 599)
+    assert (output.first.sent, output.first.received) == (99, 99)
+    assert (output.second.sent, output.second.received) == (99, 99)
     counts = perfdhcp_reading.judge(output, LATE_S, RATE)
-    assert (counts.attempted, counts.completed, counts.late, counts.lost) == (599, 599, 0, 0)
+    assert (counts.attempted, counts.completed, counts.late, counts.lost) == (99, 99, 0, 0)
 
 
 def test_times_and_counters_agree():
@@ -87,28 +87,28 @@ def test_times_and_counters_agree():
 
 
 def test_the_printed_rate_is_not_the_offered_one():
-    """It divides by the exit wait, too: half of 300 for 2 s of traffic and 2 s of wait."""
+    """It divides by the exit wait, too: half of 50 for 2 s of traffic and 2 s of wait."""
     rate = float(re.search(rb"^Rate: ([\d.]+)", recorded("v4_clean"), re.M)[1])
-    assert rate == pytest.approx(149.7, abs=0.1)
+    assert rate == pytest.approx(24.74, abs=0.01)
     output = perfdhcp_output.parse(recorded("v4_clean"), 4)
-    assert perfdhcp_reading.judge(output, LATE_S, RATE).completed / 2 == 299.5
+    assert perfdhcp_reading.judge(output, LATE_S, RATE).completed / 2 == 49.5
 
 
 def test_a_trial_with_losses_in_both_stages():
-    """599 started, 486 offers, 443 ACKs: the second stage's `sent` hides the first's loss."""
+    """99 started, 89 offers, 78 ACKs: the second stage's `sent` hides the first's loss."""
     output = perfdhcp_output.parse(recorded("v4_late"), 4)
-    assert (output.first.sent, output.second.sent) == (599, 486)
+    assert (output.first.sent, output.second.sent) == (99, 89)
     counts = perfdhcp_reading.judge(output, LATE_S, RATE)
-    assert (counts.attempted, counts.completed, counts.late, counts.lost) == (599, 443, 0, 156)
+    assert (counts.attempted, counts.completed, counts.late, counts.lost) == (99, 78, 0, 21)
 
 
 def test_in_order_late_replies_count_as_late_although_perfdhcp_received_them():
     """Judged at 0.5 s, offers of the same recording are late; nothing becomes lost by it."""
     output = perfdhcp_output.parse(recorded("v4_late"), 4)
     slow = int((perfdhcp_output.join(output).latency_s > 0.5).sum())
-    assert 0 < slow < 443
+    assert 0 < slow < 78
     counts = perfdhcp_reading.judge(output, 0.5, RATE)
-    assert (counts.completed, counts.late, counts.lost) == (443 - slow, slow, 156)
+    assert (counts.completed, counts.late, counts.lost) == (78 - slow, slow, 21)
 
 
 @pytest.mark.parametrize("name", ["v4_silent", "v4_aborted"])
@@ -143,9 +143,7 @@ def test_output_cut_short_at_any_line_raises(name):
     """Never fewer exchanges than there were: a cut is no loss."""
     lines = recorded(name).splitlines(keepends=True)
     last = max(at for at, line in enumerate(lines) if line.startswith(b"sent / received"))
-    # every boundary before the times, and a spread of those between them
-    times = min(at for at, line in enumerate(lines) if line.startswith(b"sent / received"))
-    for length in [*range(times + 1), *range(times + 1, last, 37), last]:
+    for length in range(last + 1):
         with pytest.raises(LeaselabError, match="does not parse") as caught:
             perfdhcp_output.parse(b"".join(lines[:length]), 4)
         assert caught.value.outcome is Outcome.LAB
@@ -328,15 +326,12 @@ def test_a_receiver_that_has_ended_says_so_on_standard_error_only():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (b"sent packets: 599", b"sent packets: 598"),
-        (
-            b"sent packets: 486\nreceived packets: 443",
-            b"sent packets: 487\nreceived packets: 443",
-        ),
+        (b"sent packets: 99", b"sent packets: 98"),
+        (b"sent packets: 89\n", b"sent packets: 90\n"),
     ],
 )
 def test_counts_that_contradict_each_other_are_no_measurement(old, new):
-    text = recorded("v4_late" if b"486" in old else "v4_clean")
+    text = recorded("v4_late" if b"89" in old else "v4_clean")
     assert old in text
     with pytest.raises(LeaselabError, match="it contradicts itself"):
         perfdhcp_output.parse(text.replace(old, new, 1), 4)
