@@ -41,8 +41,3 @@ def test_every_wanted_time_is_taken_and_a_missed_one_is_named(tmp_path, capsys, 
     assert "list" in document["missed"]
     assert code == archive.MISSED
     assert list(tmp_path.iterdir()) == []
-
-
-def test_too_few_results_are_refused(capsys):
-    assert archive.main(["--results", "5"]) == archive.USAGE
-    assert "wanted at least 30" in capsys.readouterr().err

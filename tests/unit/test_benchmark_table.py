@@ -1,8 +1,28 @@
-"""Tables of benchmarks as Markdown."""
+"""What all benchmarks share: tables as Markdown, and what they refuse."""
 
 import sys
 
+import pytest
+from benchmarks import archive, bisect, detectors, faults, search, sweeps, verdicts
 from benchmarks._shown import Table, show
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "words", "said"),
+    [
+        (archive, ["--results", "5"], "wanted at least 30"),
+        (bisect, ["--histories", "3"], "wanted 4 or more"),
+        (detectors, ["--series", "0"], "wanted 1 or more"),
+        (faults, ["--only", "nothing"], "no case has 'nothing' in its name"),
+        (search, ["--cells", "nosuch"], "keeps-6000-0-0.2"),
+        (sweeps, ["--only", "nothing"], "no world has 'nothing' in its name"),
+        (verdicts, ["--cells", "nothing"], "no such cells"),
+    ],
+)
+def test_what_a_benchmark_cannot_do_is_refused(benchmark, words, said, capsys):
+    assert benchmark.main(words) == 2
+    out, err = capsys.readouterr()
+    assert (out, said in err) == ("", True)
 
 
 def test_tables_are_written_as_they_were_printed_with_their_command(

@@ -52,8 +52,3 @@ def test_a_detector_that_always_speaks_fails(monkeypatch):
     row = benchmark.measure(Kind.INDEPENDENT, 3)
     assert row.false_alarms == 1.0
     assert not row.kept
-
-
-def test_too_few_series_are_bad_input(capsys):
-    assert benchmark.main(["--series", "0"]) == 2
-    assert "wanted 1 or more" in capsys.readouterr().err

@@ -2,15 +2,11 @@
 
 import numpy as np
 import pytest
-from benchmarks._packets import perfdhcp_text, printed
-from tests.bench_document import DOCUMENT, host
+from msgspec.structs import replace
 from tests.examples import trial_of
 
-from leaselab.lab.deploy.bench_file import parse_bench
-from leaselab.measure.generators.perfdhcp.command import Perfdhcp
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.event import Death, outage_s, served
-from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.event import Event
 from leaselab.model.trial import Load
@@ -41,6 +37,13 @@ def replies(*silences, share=0.0):
 )
 def test_the_outage_is_the_longest_stretch_that_is_not_served(times, seconds):
     assert outage_s(served(times, LOAD), PROCEDURE) == pytest.approx(seconds, abs=0.101)
+
+
+def test_what_is_served_is_a_share_of_the_load_in_each_step():
+    share = served(replies((10.0, 20.0), share=0.5), LOAD)
+    assert share.size == 399  # the generator ends a little before its time
+    assert share[50] == pytest.approx(1.0, abs=0.03)
+    assert share[150] == pytest.approx(0.5, abs=0.03)
 
 
 def test_the_clock_begins_with_the_first_reply():
@@ -96,58 +99,6 @@ def test_what_both_hold_is_compared_entry_by_entry():
     assert figures == {"missing": 1, "conflicting": 1, "held": 3, "held_by_partner": 2}
 
 
-class Bench(Pair):
-    """The pair with its generator, which prints what an undisturbed load of 40 s prints."""
-
-    rate = 10
-
-    def generate(self, argv, _environment, timeout_s):
-        assert argv[-1] == "all"
-        assert "-D" not in argv
-        assert timeout_s > 40
-        pairs = [(at / self.rate, at / self.rate + 0.0004) for at in range(400)]
-        return printed(perfdhcp_text(400, pairs, pairs))
-
-    def write_bytes(self, name, content):
-        assert content
-        return name
-
-
-def test_a_round_is_one_load_under_which_the_server_dies():
-    waited = []
-    world = Bench(*STORES)
-    partner = host("leaselab-partner", "198.18.0.20")
-    bench = parse_bench(
-        {
-            **DOCUMENT,
-            "hosts": {**DOCUMENT["hosts"], "partner": partner},
-            "servers": {**DOCUMENT["servers"], "partner": DOCUMENT["servers"]["server"]},
-            "scenario": {**DOCUMENT["scenario"], "partner": True},
-        },
-        "tests",
-    )
-    procedure = Event(rate=10, before_s=10, after_s=30)
-    generator = Perfdhcp(bench, procedure, world)
-    trials = Trials(bench, procedure, world, generator, world, sleep=waited.append)
-    made = []
-
-    def ask(load, **how):
-        made.append(trials.measure(load, "run-1-trial-01", **how))
-        return made[-1]
-
-    method = method_of(procedure)
-    assert method.first_load([]) == 10
-    result = method.measure(ask, world, [])
-    assert (waited, world.crashed) == ([10], 1)
-    (trial,) = made
-    assert (trial.rate, trial.duration_s, trial.attempted) == (10, 40, 400)
-    assert trial.valid
-    assert (result.shown_trial, result.bracket) == (0, None)
-    assert result.metrics.items() >= {"lost": 0, "missing": 1, "conflicting": 1}.items()
-    assert result.metrics["outage_s"] <= 0.1
-    assert {kind.name for kind in procedure.metrics("exchanges")} <= set(result.metrics)
-
-
 @pytest.mark.parametrize(
     ("detail", "what"),
     [("the load was not served again", "not served again"), ("", "generator-limited")],
@@ -159,3 +110,8 @@ def test_a_round_whose_trial_does_not_count_ends_the_measurement(detail, what):
         method_of(PROCEDURE).measure(lambda *_, **__: trial, Pair({}, {}), [])
     assert caught.value.outcome is Outcome.INVALID
     assert caught.value.where == "crash under 500/s"
+
+
+def test_a_load_that_is_a_share_is_known_before_a_point_is_measured():
+    with pytest.raises(AssertionError, match="the load is known"):
+        method_of(replace(PROCEDURE, rate=None, share=0.5)).first_load([])

@@ -26,8 +26,3 @@ def test_a_fault_is_reported_by_its_word(case, word, has_figure, capsys):
 def test_a_fault_that_is_not_reported_is_missed():
     missed = benchmark.measure(benchmark.Case("sound by mistake", Faults(loses=0.3)))
     assert not missed.kept
-
-
-def test_an_unknown_case_is_refused(capsys):
-    assert benchmark.main(["--only", "nothing"]) == benchmark.USAGE
-    assert "no case has 'nothing' in its name" in capsys.readouterr().err

@@ -4,20 +4,14 @@ from collections import deque
 
 import pytest
 from msgspec.structs import replace
-from tests.bench_document import DOCUMENT
 from tests.examples import trial_of
 
-from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
-from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.fixed_load import figures, latency_drift
 from leaselab.measure.search_error import MORE_CLIENTS, SearchError, SearchReason
 from leaselab.measure.server_use import memory_drift
-from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.journal import entry_of, written
-from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.record import GENERATOR_LIMITED, TOO_FEW_CLIENTS
@@ -221,108 +215,3 @@ def test_samples_at_one_moment_among_others_are_no_incompatibility():
 
 def test_memory_without_any_samples_is_unknown():
     assert memory_drift([made()]) is None
-
-
-# --- as a point ---------------------------------------------------------------------
-
-
-class World:
-    """Server, generator, lock and journal of a point; one trial may stall."""
-
-    def __init__(self, *stalled):
-        self.stalled, self.events, self.slept = stalled, [], []
-        self.offers = self.resets = 0
-        self.load = None
-        self.output_gz, self.argv, self.conclusive = b"", (), True
-
-    def offer(self, load, *, may_abort):
-        self.offers += 1
-        assert may_abort is (load.duration_s == PROCEDURE.warm_up_s)
-        self.load = load
-        return self
-
-    def trial(self, _seen):
-        trial = made(seconds=self.load.duration_s)
-        if self.offers in self.stalled:
-            return replace(trial, valid=False, reason=GENERATOR_STALLED)
-        return trial
-
-    def start(self):
-        return ServerStarted(7, "1.0", None, "1" * 64)
-
-    def answers(self):
-        return True
-
-    def reset(self):
-        self.resets += 1
-        return {}
-
-    def sample_now(self):
-        return samples((0.0, 1))["server"][0]
-
-    def samples(self):
-        return {}
-
-    def trouble(self):
-        return ""
-
-    def write_bytes(self, name, _content):
-        return name
-
-    def record(self, entry):
-        self.events.append(written(entry))
-
-    def ignore(self, *_, **__):
-        """It is of no matter here."""
-
-    stop = renew = __call__ = ignore
-
-    def point(self, procedure):
-        bench = parse_bench(DOCUMENT, "tests")
-        trials = Trials(bench, procedure, self, self, self)
-        pending = journaled(entry_of(*event) for event in self.events)
-        return Point(
-            method_of(procedure), trials, self, self, self, pending, sleep=self.slept.append
-        )
-
-
-def advanced(point):
-    while not point.finished:
-        point.advance()
-    assert point.error is None
-    return point.rounds
-
-
-ROUNDS = replace(PROCEDURE, rounds=2)
-
-
-def test_a_round_is_resumed_where_it_was_killed():
-    whole = World()
-    rounds = advanced(whole.point(ROUNDS))
-    assert len(rounds) == 2
-    assert rounds[0].metrics["completed_rate"] == pytest.approx(100)
-    for cut in range(len(whole.events) + 1):
-        world = World()
-        world.events = whole.events[:cut]
-        again = advanced(world.point(ROUNDS))
-        assert [item.metrics for item in again] == [round_.metrics for round_ in rounds]
-        assert [len(item.trials) for item in again] == [3, 3]
-
-
-def test_a_point_that_was_killed_when_all_was_made_is_finished_without_a_trial():
-    whole = World()
-    advanced(whole.point(ROUNDS))
-    world = World()
-    world.events = whole.events
-    point = world.point(ROUNDS)
-    advanced(point)
-    assert (world.offers, point.confirmation) == (0, None)
-
-
-def test_a_stall_in_a_round_is_waited_for_and_made_again():
-    # the warm-up is the first, so the second trial is the third load
-    world = World(3, 4)
-    (item,) = advanced(world.point(replace(PROCEDURE, rounds=1)))
-    assert [trial.reason for trial in item.trials] == ["", *[GENERATOR_STALLED] * 2, "", ""]
-    assert world.slept == [5.0]
-    assert world.resets == 3  # start, warm-up, the last trial

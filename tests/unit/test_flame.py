@@ -61,23 +61,29 @@ def test_a_rate_is_that_of_all_senders_and_none_of_it_is_lost_by_dividing(rate, 
     assert argv[argv.index("--qps-flow") + 1] == f"10,2000;{asked},5000"
 
 
+@pytest.mark.parametrize(
+    ("name", "load", "counts", "seconds"),
+    [
+        ("good", Load(1000, 3), (3000, 3000, 0), [990, 1000, 1010]),
+        ("dead", Load(500, 2), (1000, 0, 1000), [0, 0]),
+        ("refused", Load(1000, 2), (2000, 0, 10), [990, 1000]),
+        ("stops", Load(1000, 4), (4000, 1490, 2510), [990, 500, 0, 0]),
+    ],
+)
+def test_a_trial_has_the_counts_of_each_second_and_no_latency(name, load, counts, seconds):
+    """What nobody answers is lost, and flame sends on."""
+    measured = trial(name, load)
+    assert measured.valid
+    assert (measured.attempted, measured.completed, measured.lost) == counts
+    assert [second.completed for second in measured.per_second] == seconds
+    assert measured.failures == ({"REFUSED": 1990} if name == "refused" else {})
+    assert measured.latency_s == {STAGE: None}
+
+
 def test_a_time_in_which_an_answer_must_come_is_whole_seconds_to_flame():
     made, _ = adapter(b"", procedure={"late_s": 1.5, "wait_s": 2.0})
     argv = made.command(Load(1000, 5))
     assert argv[argv.index("-t") + 1] == "2"
-
-
-def test_a_good_trial_has_counts_of_each_second_and_no_latency():
-    measured = trial("good", Load(1000, 3))
-    assert (measured.attempted, measured.completed, measured.lost, measured.valid) == (
-        3000,
-        3000,
-        0,
-        True,
-    )
-    assert measured.latency_s == {STAGE: None}
-    assert [second.attempted for second in measured.per_second] == [990, 1000, 1010]
-    assert measured.completed_rate == 1000
 
 
 def test_a_flow_keeps_each_of_its_rates():
@@ -94,31 +100,9 @@ def test_a_load_of_a_part_of_the_flow_counts_from_where_that_begins():
     assert whole.rcodes == {"NOERROR": 23_984}
 
 
-def test_what_nobody_answers_is_lost_and_flame_sends_on():
-    measured = trial("dead", Load(500, 2))
-    assert (measured.attempted, measured.completed, measured.lost) == (1000, 0, 1000)
-    assert measured.valid
-
-
-def test_a_server_that_refuses_completes_nothing():
-    measured = trial("refused", Load(1000, 2))
-    assert (measured.completed, measured.failures, measured.valid) == (
-        0,
-        {"REFUSED": 1990},
-        True,
-    )
-
-
 def test_names_that_do_not_exist_are_expected_for_their_share():
     assert trial("misses", Load(1000, 2), misses=0.1).failures == {}
     assert trial("misses", Load(1000, 2)).failures.keys() == {"NXDOMAIN"}
-
-
-def test_a_server_that_stops_in_the_middle_has_lost_what_it_did_not_answer():
-    measured = trial("stops", Load(1000, 4))
-    assert (measured.attempted, measured.completed, measured.lost) == (4000, 1490, 2510)
-    assert measured.valid
-    assert [second.completed for second in measured.per_second] == [990, 500, 0, 0]
 
 
 def test_a_server_that_stalls_for_a_moment_shows_it_second_by_second():

@@ -48,6 +48,7 @@ TOOL = {
     "settings": {"source": "0" * 40, "threads": 1, "sockets": 4},
     "relays": ["198.18.0.30"],
 }
+LOAD = Load(500, 2)
 
 
 def report(name, **changed):
@@ -142,75 +143,64 @@ def test_no_two_loads_begin_with_the_same_transaction_ids():
     assert seeds == ["1", "2"]
 
 
-def test_a_load_that_must_go_on_is_not_ended_by_the_goal():
-    made, host = adapter(report("good"))
-    made.offer(Load(500, 2), may_abort=False)
-    assert "--goal" not in host.argvs[0]
+COME_BACK = {"clients": 1000}
+PROOF = Load(100, 60, clients=300, proof=True)
 
 
-def test_clients_of_dhcpv6_are_on_the_link_or_behind_a_relay():
-    made, host = adapter(report("good"), family=6)
-    made.offer(Load(500, 2), may_abort=False)
-    assert "dhcp6 --interface eth1 --first-mac" in words(host)
-    made, host = adapter(report("good"), family=6, relayed=True)
-    made.offer(Load(500, 2), may_abort=False)
-    assert "--server 198.18.0.10 --relay 2001:2:0:1::30" in words(host)
-
-
-def test_clients_of_dhcpv4_come_through_every_relay_that_the_host_is():
-    made, host = adapter(report("good"), relays=["198.18.0.30", "198.18.0.31"])
-    made.offer(Load(500, 2), may_abort=False)
-    assert "--relay 198.18.0.30 --relay 198.18.0.31 " in words(host)
-
-
-@pytest.mark.parametrize("wanted", ["prefix", "both"])
-def test_clients_of_dhcpv6_ask_for_what_the_load_says(wanted):
-    made, host = adapter(report("good"), family=6, want=wanted)
-    made.offer(Load(500, 2), may_abort=False)
-    assert f"--want {wanted} " in words(host)
-
-
-def test_clients_that_come_back_are_counted_and_others_go_on_from_a_number():
-    made, host = adapter(report("good"), clients=1000)
-    made.offer(Load(500, 2, first_client=5), may_abort=False)
-    assert "--first-mac 00:0c:01:02:03:04 --clients 1000" in words(host)
-    made, host = adapter(report("good"))
-    made.offer(Load(500, 2, first_client=0x100), may_abort=False)
-    assert "--first-mac 00:0c:01:02:04:04" in words(host)
-
-
-@pytest.mark.parametrize(("renewals", "clients"), [(0.0, 300), (0.5, 1000)])
-def test_a_confirmation_has_no_more_clients_than_a_trial_of_the_search(renewals, clients):
-    """Unless all have their leases in each trial, so the server holds no more than there."""
-    made, host = adapter(report("good"), clients=1000, renewals=renewals)
-    made.offer(Load(100, 60, clients=300, proof=True), may_abort=False)
-    assert f"--clients {clients} " in words(host)
-    assert made.capacity is None
-
-
-def test_clients_with_leases_renew_release_or_start_again_by_their_shares():
-    made, host = adapter(report("good"), clients=1000, renewals=0.5, releases=0.1)
-    made.offer(Load(500, 2), may_abort=False)
-    assert "--clients 1000 " in words(host)
-    assert " --fill --mix new=0.4,renew=0.5,release=0.1 --late" in words(host)
-    made, host = adapter(report("good"), clients=1000, renewals=1.0)
-    made.offer(Load(500, 2), may_abort=False)
-    assert "--fill --mix renew=1 " in words(host)
-
-
-def test_clients_without_leases_get_none_before_the_load():
-    made, host = adapter(report("good"), clients=1000, informs=0.25, rapids=0.5)
-    made.offer(Load(500, 2), may_abort=False)
-    assert "--mix new=0.25,rapid=0.5,inform=0.25 " in words(host)
-    assert "--fill" not in host.argvs[0]
-    made, host = adapter(report("good"), clients=1000, informs=0.25, rebinds=0.5)
-    made.offer(Load(500, 2), may_abort=False)
-    assert "--fill --mix new=0.25,rebind=0.5,inform=0.25 " in words(host)
+@pytest.mark.parametrize(
+    ("changed", "load", "said", "unsaid"),
+    [
+        ({"family": 6}, LOAD, "dhcp6 --interface eth1 --first-mac ", "--goal"),
+        (
+            {"family": 6, "relayed": True},
+            LOAD,
+            "--server 198.18.0.10 --relay 2001:2:0:1::30 ",
+            "",
+        ),
+        ({"relays": ["198.18.0.30", "198.18.0.31"]}, LOAD, "0.30 --relay 198.18.0.31 ", ""),
+        ({"family": 6, "want": "prefix"}, LOAD, "--want prefix ", ""),
+        ({"family": 6, "want": "both"}, LOAD, "--want both ", ""),
+        (COME_BACK, Load(500, 2, first_client=5), "01:02:03:04 --clients 1000 ", "--fill"),
+        ({}, Load(500, 2, first_client=0x100), "--first-mac 00:0c:01:02:04:04 ", ""),
+        ({**COME_BACK, "resends": True}, LOAD, "--retransmit ", "--quiet"),
+        # a confirmation has no more clients than a trial of the search, so the server holds no
+        # more than there, unless all have their leases in each trial
+        (COME_BACK, PROOF, "--clients 300 ", ""),
+        ({**COME_BACK, "renewals": 0.5}, PROOF, "--clients 1000 ", ""),
+        # clients with leases renew, release or start again by their shares
+        (
+            {**COME_BACK, "renewals": 0.5, "releases": 0.1},
+            LOAD,
+            "--fill --mix new=0.4,renew=0.5,release=0.1 --late",
+            "",
+        ),
+        ({**COME_BACK, "renewals": 1.0}, LOAD, "--fill --mix renew=1 ", ""),
+        (
+            {**COME_BACK, "informs": 0.25, "rapids": 0.5},
+            LOAD,
+            "--mix new=0.25,rapid=0.5,inform=0.25 ",
+            "--fill",
+        ),
+        (
+            {**COME_BACK, "informs": 0.25, "rebinds": 0.5},
+            LOAD,
+            "--fill --mix new=0.25,rebind=0.5,inform=0.25 ",
+            "",
+        ),
+        ({}, Load(0, 10, at_once=100), " --at-once 100 --retransmit --late 9 ", "--quiet"),
+    ],
+)
+def test_the_command_line_says_what_clients_do(changed, load, said, unsaid):
+    made, host = adapter(report("good"), **changed)
+    made.offer(load, may_abort=False)
+    assert said in words(host)
+    assert not unsaid or unsaid not in host.argvs[0]
+    assert (made.capacity is None) == ("clients" in changed)
 
 
 def test_clients_whose_leases_have_clocks_hold_them_as_the_load_begins():
     made, host = adapter(report("good"), clients=100_000, lease_clock=True)
-    made.offer(Load(500, 2), may_abort=True)
+    made.offer(LOAD, may_abort=True)
     assert "--clients 100000 " in words(host)
     assert " --fill --lease-clock --late" in words(host)
     assert "--goal" not in host.argvs[0]  # leaseload cannot know how many there will be
@@ -223,13 +213,6 @@ def test_a_probe_gives_no_leases():
     made, host = adapter(served, clients=100_000, lease_clock=True, renewals=0.5)
     assert made.answers()
     assert not {"--fill", "--mix", "--lease-clock"} & set(host.argvs[0])
-
-
-def test_clients_that_resend_are_not_cut_short_by_silence():
-    made, host = adapter(report("good"), clients=1000, resends=True)
-    made.offer(Load(500, 2), may_abort=False)
-    assert "--retransmit" in host.argvs[0]
-    assert "--quiet" not in host.argvs[0]
 
 
 @pytest.mark.parametrize(
@@ -248,14 +231,6 @@ def test_wishes_that_cannot_be_are_refused(changed, what):
     with pytest.raises(LeaselabError, match=what) as caught:
         Leaseload.check_fits(made.scenario, made.procedure)
     assert caught.value.outcome is Outcome.USAGE
-
-
-def test_clients_at_once_send_again_and_are_not_cut_short_by_silence():
-    made, host = adapter(report("at-once"))
-    made.offer(Load(0, 10, at_once=100), may_abort=True)
-    assert words(host).endswith(
-        "--seconds 1 --at-once 100 --retransmit --late 9 --grace 0 --lag 1"
-    )
 
 
 def test_an_event_has_its_completions_counted_by_milliseconds():
@@ -394,14 +369,26 @@ def dns(*reports, **how):
     return Leaseload(made, made.procedure, host), host
 
 
-def test_queries_are_asked_from_the_file_for_the_answers_that_it_expects():
-    made, host = dns(report("dns"))
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        ({}, " --transport udp --sockets 4 --queries /var/lib/q.txt --expect NOERROR "),
+        ({"transport": "tcp"}, " --transport tcp --sockets 4 --queries "),
+        ({"transport": "https"}, " --transport https --sockets 4 --queries "),
+        ({"transport": "dot", "connections": "fresh"}, " --transport dot --sockets 4 --fresh "),
+        ({"transport": "dot", "connections": "kept"}, " --transport dot --sockets 4 --queries"),
+        (
+            {"client_subnets": "10.0.0.0/24*9,2001:db8::/56", "client_subnet_share": 0.5},
+            " --edns 1232 --subnets 10.0.0.0/24*9,2001:db8::/56 --subnet-share 0.5 ",
+        ),
+    ],
+)
+def test_the_command_line_says_how_queries_are_sent(load, said):
+    made, host = dns(report("dns"), load=load)
     made.offer(Load(400, 1), may_abort=True)
-    assert (
-        "dns --interface eth1 --server 198.18.0.10 --transport udp --sockets 4 "
-        "--queries /var/lib/q.txt "
-    ) in words(host)
-    assert "--expect NOERROR --recursion " in words(host)
+    assert "dns --interface eth1 --server 198.18.0.10 --transport " in words(host)
+    assert said in words(host)
+    assert " --recursion " in words(host)
 
 
 def test_a_users_own_queries_have_their_edns_and_either_answer_is_expected():
@@ -410,30 +397,6 @@ def test_a_users_own_queries_have_their_edns_and_either_answer_is_expected():
     trial = made.offer(Load(400, 1), may_abort=True).trial(Seen())
     assert "--expect NOERROR,NXDOMAIN --recursion --edns 1232 --dnssec " in words(host)
     assert trial.failures == {"REFUSED": 20}
-
-
-@pytest.mark.parametrize("transport", ["tcp", "dot", "https"])
-def test_queries_go_over_the_connections_of_their_transport(transport):
-    made, host = dns(report("dns"), load={"transport": transport})
-    made.offer(Load(400, 1), may_abort=True)
-    assert f" --transport {transport} --sockets 4 " in words(host)
-
-
-def test_a_share_of_the_queries_names_the_networks_of_clients():
-    subnets = {"client_subnets": "10.0.0.0/24*9,2001:db8::/56", "client_subnet_share": 0.5}
-    made, host = dns(report("dns"), load=subnets)
-    made.offer(Load(400, 1), may_abort=True)
-    asked = "--subnets 10.0.0.0/24*9,2001:db8::/56 --subnet-share 0.5"
-    assert f" --recursion --edns 1232 {asked} " in words(host)
-
-
-def test_each_query_may_have_a_connection_of_its_own():
-    made, host = dns(report("dns"), load={"transport": "dot", "connections": "fresh"})
-    made.offer(Load(400, 1), may_abort=True)
-    assert " --transport dot --sockets 4 --fresh " in words(host)
-    made, host = dns(report("dns"), load={"transport": "dot", "connections": "kept"})
-    made.offer(Load(400, 1), may_abort=True)
-    assert "--fresh" not in words(host)
 
 
 def test_queries_come_at_the_distances_of_their_file_but_for_the_probe():

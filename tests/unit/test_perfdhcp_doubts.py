@@ -183,38 +183,38 @@ def test_a_pool_may_be_filled_to_half(size, word):
     assert doubt(output(5000), pool_size=size) == word
 
 
-def test_a_trial_that_ran_to_its_end_lasts_as_long_as_its_exchanges_take():
-    assert perfdhcp_reading.traffic_s(output(5000), LOAD) == 5.0
-    assert perfdhcp_reading.traffic_s(output(4990), LOAD) == 4.99
+SENDING = ((1000, 0, 0, 0), (1700, 0, 0, 0), (1700, 0, 0, 0))
 
 
-def test_a_trial_cut_short_lasts_as_long_as_its_answered_requests_span():
-    assert perfdhcp_reading.traffic_s(output(2000, span=2.0), LOAD) == 2.0
+@pytest.mark.parametrize(
+    ("printed", "seconds"),
+    [
+        (output(5000), 5.0),
+        (output(4990), 4.99),
+        (output(2000, span=2.0), 2.0),
+        (output(1700, received=0, reports=SENDING), 2.0),
+    ],
+    ids=["to its end", "a little less", "cut short", "cut short and silent"],
+)
+def test_the_traffic_lasts_as_long_as_exchanges_were_started(printed, seconds):
+    """By the rate, or where that was cut short by answered requests, or by its reports."""
+    assert perfdhcp_reading.traffic_s(printed, LOAD) == seconds
 
 
-def test_a_silent_trial_cut_short_lasts_as_long_as_its_reports_show_it_sending():
-    reports = ((1000, 0, 0, 0), (1700, 0, 0, 0), (1700, 0, 0, 0))
-    printed = output(1700, received=0, reports=reports)
-    assert perfdhcp_reading.traffic_s(printed, LOAD) == 2.0
-
-
-def test_giving_up_at_full_rate_is_an_abort():
-    assert perfdhcp_reading.was_aborted(output(2000, span=2.0), LOAD, ABORT_AFTER)
-
-
-def test_falling_behind_for_the_whole_period_is_no_abort():
-    """2000 instead of 5000 over 5 s: the generator was short of processor time."""
-    printed = output(2000, span=5.0)
-    assert not perfdhcp_reading.was_aborted(printed, LOAD, ABORT_AFTER)
-    assert doubt(printed, may_abort=True) == GENERATOR_LIMITED
-
-
-def test_a_trial_that_may_not_abort_has_not():
-    assert not perfdhcp_reading.was_aborted(output(2000, span=2.0), LOAD, None)
-
-
-def test_a_whole_trial_was_not_aborted():
-    assert not perfdhcp_reading.was_aborted(output(5000), LOAD, ABORT_AFTER)
+@pytest.mark.parametrize(
+    ("printed", "limit", "aborted"),
+    [
+        (output(2000, span=2.0), ABORT_AFTER, True),
+        (output(2000, span=2.0), None, False),
+        (output(2000, span=5.0), ABORT_AFTER, False),
+        (output(5000), ABORT_AFTER, False),
+    ],
+    ids=["gave up", "must not", "short of processor time", "whole"],
+)
+def test_giving_up_at_full_rate_is_an_abort_and_falling_behind_is_none(printed, limit, aborted):
+    assert perfdhcp_reading.was_aborted(printed, LOAD, limit) is aborted
+    behind = printed.first.sent < 5000 and not aborted and limit
+    assert not behind or doubt(printed, may_abort=True) == GENERATOR_LIMITED
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,13 @@ def test_a_fixed_load_is_offered_for_its_time_by_other_clients_in_each_trial():
         assert (round_.bracket, round_.shown.rate) == (None, 200)
 
 
+def test_a_fixed_load_that_stalls_is_waited_for_and_made_again():
+    world = World(stalls_in=range(2, 4))
+    first, _ = world.measure(bench(**SHORT)).rounds
+    assert [trial.reason for trial in first.trials] == ["", *[GENERATOR_STALLED] * 2, "", ""]
+    assert world.slept_s == [5.0]
+
+
 def test_a_death_under_load_says_how_long_nobody_was_served_and_what_was_lost():
     world = World(unknown_leases=3)
     point = world.measure(bench(**DEATH))
@@ -269,4 +276,8 @@ def test_a_death_under_load_says_how_long_nobody_was_served_and_what_was_lost():
     for round_ in point.rounds:
         assert round_.metrics["outage_s"] == 0.0  # this world's partner is there at once
         assert round_.metrics["missing"] == 3
-        assert len(round_.trials) == 1
+        (trial,) = round_.trials
+        assert (trial.rate, trial.duration_s, round_.shown_trial) == (200, 5, 0)
+        assert "-D" not in trial.argv
+        names = {kind.name for kind in point.method.procedure.metrics("exchanges")}
+        assert names <= set(round_.metrics)

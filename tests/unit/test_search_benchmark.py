@@ -148,10 +148,3 @@ def test_json_is_one_document_with_every_cell_and_verdict(capsys):
     assert set(document["cells"][0]["rows"]) == set(ALGORITHMS)
     assert status == (0 if document["kept"] else 1)
     assert "2/2" in captured.err
-
-
-def test_an_unknown_cell_is_a_usage_error(capsys):
-    assert benchmark.main(["--cells", "nosuch"]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert "keeps-6000-0-0.2" in captured.err

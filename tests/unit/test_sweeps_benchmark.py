@@ -20,8 +20,3 @@ def test_sweeps_of_a_machine_know_their_mean_and_say_what_moved(world, capsys):
 def test_a_promise_that_is_broken_is_missed():
     steady = benchmark.World("line of 16 %", line=8.0, doubted=(0.0, 3.0))
     assert not benchmark.simulate(steady, 9, 20).kept
-
-
-def test_an_unknown_world_is_refused(capsys):
-    assert benchmark.main(["--only", "nothing"]) == benchmark.USAGE
-    assert "no world has 'nothing' in its name" in capsys.readouterr().err

@@ -138,6 +138,7 @@ def test_a_trial_holds_what_was_seen_beside_the_generators_output():
     assert (trial.valid, trial.raw_file, trial.wall_s) == (True, "raw/run-1-trial-01.txt.gz", 7)
     assert ("raw/run-1-trial-01.txt.gz", b"raw") in world.did
     assert world.did.count("reset") == 1
+    assert (trial.trouble, world.did.count("settle")) == ("", 0)
     assert trial.held == {"server": 500, "partner": 499}
     assert list(trial.samples) == ["server"]
     assert trial.hosts == {
@@ -289,12 +290,6 @@ def test_a_loss_while_a_companion_service_is_full_is_not_the_servers(lost, busy,
     trial = world.measure()
     assert (trial.reason, trial.valid) == (word, not word)
     assert ("95% of its processors" in trial.detail) == bool(word)
-
-
-def test_servers_in_their_state_need_not_settle():
-    world = World()
-    assert world.measure().trouble == ""
-    assert "settle" not in world.did
 
 
 def test_an_early_end_that_might_have_passed_is_repeated_to_the_end():

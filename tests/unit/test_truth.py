@@ -28,7 +28,6 @@ from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.record import MALFORMED
 from leaselab.model.scenario import ServerOptions, Transaction
-from leaselab.report.truth import print_truth, truth_document
 
 DEFAULTS = {
     name: option["default"] for name, option in options_of("responder", "scenario").items()
@@ -103,6 +102,10 @@ def test_what_waits_as_the_traffic_ends_is_not_completed():
     assert rates == [pytest.approx(1604, rel=0.002), pytest.approx(1614, rel=0.002)]
 
 
+def test_queries_leave_no_leases():
+    assert rate_of(stages=1, doubled_by=10) == rate_of(stages=1)
+
+
 def test_shares_of_an_exchange_are_those_of_its_packets_together():
     options = {**DEFAULTS, "drop_first": 0.1, "drop_second": 0.5, "refuse": 0.2}
     # 10 % of the first and half of what is then neither refused are dropped.
@@ -112,6 +115,15 @@ def test_shares_of_an_exchange_are_those_of_its_packets_together():
         LATE: 0.0,
     }
     assert shares_of(options, 1, 2.0)[LOST] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "share"),
+    [(0.0, 210.0, 10 / 210), (0.0, 200.0, 0.0), (190.0, 210.0, 0.5), (250.0, 250.0, 1.0)],
+)
+def test_a_query_is_late_where_its_answer_is(least, most, share):
+    options = {**DEFAULTS, "delay_least_ms": least, "delay_most_ms": most}
+    assert shares_of(options, 1, 0.2)[LATE] == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +150,9 @@ def test_nothing_follows_without_a_capacity_or_for_another_server_or_procedure()
     assert truth_of(scenario(drop_first=0.1), MaxRate()) is None
     assert truth_of(scenario(), Ramp()) is None
     assert truth_of(example_result().scenario, MaxRate()) is None
+
+
+def test_malformed_replies_leave_no_trial_of_clients_that_counts():
     assert truth_of(scenario(malformed=0.1), HALF) == Truth(doubt=MALFORMED)
     names = truth_of(scenario(DNS, malformed=0.1), HALF).facts
     assert [fact.value for fact in names] == [0.0, 0.0, 0.0]
@@ -231,34 +246,3 @@ def test_an_interval_has_the_share_and_leaves_out_what_is_unlikely(counted, of):
         assert at_least(high) - math.comb(of, counted) * high**counted * (1 - high) ** (
             of - counted
         ) == pytest.approx(0.995, rel=1e-6)
-
-
-def test_a_table_has_a_row_for_each_figure_and_why_one_is_missing(capsys):
-    rows = [
-        *judge(Truth((Fact(MAX_RATE, 2019.0, EXACT),)), of_rate(2000.0)),
-        *judge(Truth((Fact(LOST, 0.006),)), counted(lost=118)),
-        *not_measured(Truth(doubt=MALFORMED), scenario(), "no such program"),
-    ]
-    print_truth(rows)
-    _, rate, share, doubt, why = capsys.readouterr().out.splitlines()
-    assert rate.split()[-7:] == ["2019/s", "2000/s", "-0.94", "%", "±1", "%", "yes"]
-    wanted = "lost 0.600 % 0.590 % -1.67 % 0.513 to 0.675 % yes"
-    assert " ".join(share.split()).endswith(wanted)
-    assert doubt.split()[-2:] == ["-", "-"]
-    assert why == "v4-memfile, perfdhcp, malformed-replies: no such program"
-    document = truth_document(rows, kept=False)
-    assert document["rows"][0]["error"] == rows[0].error
-    assert document["rows"][1]["interval"] == rows[1].interval
-
-
-def test_queries_leave_no_leases():
-    assert rate_of(stages=1, doubled_by=10) == rate_of(stages=1)
-
-
-@pytest.mark.parametrize(
-    ("least", "most", "share"),
-    [(0.0, 210.0, 10 / 210), (0.0, 200.0, 0.0), (190.0, 210.0, 0.5), (250.0, 250.0, 1.0)],
-)
-def test_a_query_is_late_where_its_answer_is(least, most, share):
-    options = {**DEFAULTS, "delay_least_ms": least, "delay_most_ms": most}
-    assert shares_of(options, 1, 0.2)[LATE] == pytest.approx(share)

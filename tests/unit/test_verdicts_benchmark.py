@@ -141,13 +141,3 @@ def test_a_duel_goes_on_for_a_figure_that_looks_worse(name, least):
     (world,) = [world for world in benchmark.WORLDS if world.cell.name == name]
     ended = [compared(Design.BOTH, world.cell, 0.0, seed) for seed in range(30)]
     assert sum(duel.worse for duel in ended) >= least
-
-
-def test_a_table_is_printed(capsys):
-    benchmark.main(["--pairs", "1", "--processes", "1", "--cells", "drift-0-trial-1.5"])
-    assert "duel, both up at once" in capsys.readouterr().out
-
-
-def test_unknown_cells_are_refused(capsys):
-    assert benchmark.main(["--cells", "nothing"]) == benchmark.USAGE
-    assert "no such cells" in capsys.readouterr().err
