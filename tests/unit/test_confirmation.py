@@ -51,7 +51,7 @@ def loads(shows, capacity=None, rounds=ROUNDS, procedure=PROCEDURE):
     `shows` returns the trial of a load, given the number of trials before it.
     """
     made: list[Trial] = []
-    while (load := Confirming(procedure, rounds, made, capacity).next(alone=True)) is not None:
+    while (load := Confirming(procedure, rounds, made, capacity).next()) is not None:
         made.append((served if load.rate > ABOVE else shows)(load, len(made)))
     result = Confirming(procedure, rounds, made, capacity)
     return [(item.rate, item.duration_s) for item in made], result.objection(), result
@@ -115,7 +115,7 @@ def test_runs_of_two_speeds_have_no_mean(rates, said):
 def test_losses_far_below_an_overload_are_those_of_any_load_unless_none_is_below(lost, said):
     """At four times the rate 90 % are served: by chance, or as each flush loses a few."""
     made: list[Trial] = []
-    while (load := Confirming(PROCEDURE, ROUNDS, made).next(alone=True)) is not None:
+    while (load := Confirming(PROCEDURE, ROUNDS, made).next()) is not None:
         loss = lost if load.rate == BELOW else 0.1
         made.append(lossy(load.rate, [loss] * load.duration_s))
     against = Confirming(PROCEDURE, ROUNDS, made).objection()
@@ -123,11 +123,11 @@ def test_losses_far_below_an_overload_are_those_of_any_load_unless_none_is_below
 
 
 def test_its_clients_come_back_as_a_longer_trial_would_fill_the_server():
-    load = Confirming(PROCEDURE, ROUNDS, ()).next(alone=True)
+    load = Confirming(PROCEDURE, ROUNDS, ()).next()
     assert load.clients == 3 * load.rate
     # Where nothing is reset, all that there are have their leases.
     keeps = msgspec.structs.replace(PROCEDURE, reset="at-start")
-    assert Confirming(keeps, ROUNDS, ()).next(alone=True).clients == 0
+    assert Confirming(keeps, ROUNDS, ()).next().clients == 0
 
 
 def test_a_server_that_is_fast_for_a_while_does_not_sustain_it():
@@ -266,4 +266,4 @@ def test_what_is_confirmed_is_near_the_figure_however_far_a_round_is_off():
 
 
 def test_nothing_is_confirmed_where_that_is_switched_off():
-    assert Confirming(MaxRate(confirm_s=0), ROUNDS, ()).next(alone=True) is None
+    assert Confirming(MaxRate(confirm_s=0), ROUNDS, ()).next() is None

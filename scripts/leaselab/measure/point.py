@@ -11,12 +11,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import RELOAD, Clock, During, Hold, Listener, Recorder
+from leaselab.measure.procedures.confirmation import Confirming
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.measure.server_use import memory_mib, written_rate
 from leaselab.measure.trials import FOREIGN, Trials
@@ -24,7 +25,6 @@ from leaselab.model import moment
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
 from leaselab.model.journal import (
     AnyEntry,
-    Confirming,
     Pause,
     Phase,
     RoundBegun,
@@ -34,6 +34,7 @@ from leaselab.model.journal import (
     TrialMade,
     WarmUp,
 )
+from leaselab.model.journal import Confirming as ConfirmingMade
 from leaselab.model.observation import ServerStarted
 from leaselab.model.procedure import MEMORY, PAUSE_LIMIT_S, RELOAD_S, START_S, WRITTEN_RATE
 from leaselab.model.record import GENERATOR_LIMITED, Confirmation, Round
@@ -86,7 +87,7 @@ def journaled(entries: Iterable[AnyEntry]) -> Journaled:
             case RoundDone():
                 known.rounds.append(entry.round)
                 known.trials, known.warm_ups, known.started_at = [], [], ""
-            case Confirming():
+            case ConfirmingMade():
                 known.confirmation.append(entry.trial)
             case Pause():
                 known.paused_s += entry.s
@@ -136,8 +137,8 @@ class Point:
                 self.finished = self._all_made
             else:
                 # A point that was killed when all was made has nothing to confirm.
-                if self._next_confirming([]) is not None:
-                    self._confirm()
+                if (confirming := self._to_confirm()) is not None:
+                    self._confirm(confirming)
                 self.finished = True
         except LeaselabError as error:
             if error.outcome is Outcome.LAB:
@@ -147,40 +148,38 @@ class Point:
     @property
     def _all_made(self) -> bool:
         """Whether all rounds are made, and none of their results is to be confirmed."""
-        if len(self.rounds) < self.method.procedure.rounds:
-            return False
-        return self._next_confirming([]) is None
+        return len(self.rounds) >= self.method.procedure.rounds and self._to_confirm() is None
 
-    def _next_confirming(self, made: Sequence[Trial]) -> Load | None:
+    def _to_confirm(self) -> Confirming | None:
+        """What confirms the result, of which nothing is made; None where nothing has to."""
         alone = not self.trials.bench.scenario.partner
-        return self.method.next_confirming(made, self.rounds, alone=alone)
+        confirming = self.method.confirming(self.rounds, alone=alone)
+        return confirming if confirming and confirming.next() is not None else None
 
-    def _confirm(self) -> None:
+    def _confirm(self, confirming: Confirming) -> None:
         """Make the trials that confirm the result; raises the reason if they do not."""
         began = self.clock()
         made = list(self.pending.confirmation)
+        first, confirming = confirming.next(), replace(confirming, made=made)
         spent = sum(trial.wall_s for trial in made)
         self.listener(Phase(text="confirming the result"))
-        if self._next_confirming(made) is not None:
+        if confirming.next() is not None:
             with self._serving():
                 # The first load is what is confirmed; a further one may be an overload.
-                load = self._next_confirming([])
-                if load is not None:
+                if first is not None:
                     name = f"confirmation-{len(made) + 1:02d}-warm-up"
-                    deque(self.warm_up(load.rate, f"{name}-{{}}".format), maxlen=0)
-                while (load := self._next_confirming(made)) is not None:
+                    deque(self.warm_up(first.rate, f"{name}-{{}}".format), maxlen=0)
+                while (load := confirming.next()) is not None:
                     self.wait(made)
                     name = f"confirmation-{len(made) + 1:02d}"
                     # To the end: one that stops as soon as it has failed counts for less.
                     trial = self.trial(load, name, may_abort=False)
-                    confirming = Confirming(trial=trial)
-                    self.recorder.record(confirming)
+                    event = ConfirmingMade(trial=trial)
+                    self.recorder.record(event)
                     made.append(trial)
-                    self.listener(confirming)
-        self.confirmation = self.method.confirmed(made, self.rounds)(
-            spent + self.clock() - began
-        )
-        against = self.method.objection(made, self.rounds)
+                    self.listener(event)
+        self.confirmation = confirming.confirmation(spent + self.clock() - began)
+        against = confirming.objection() or confirming.apart()
         if against is not None:
             raise against
 

@@ -37,7 +37,7 @@ from leaselab.measure.search_error import (
 )
 from leaselab.model.procedure import STALLED_LIMIT
 from leaselab.model.procedures.max_rate import STRETCHES, MaxRate
-from leaselab.model.record import Round
+from leaselab.model.record import Confirmation, Round
 from leaselab.model.trial import Load, Trial, loss_ratio_of
 
 # `leaselab dev bench faults` has the servers that these are for, such as one on burst credit
@@ -70,6 +70,8 @@ class Confirming:
     made: Sequence[Trial]
     capacity: int | None = None
     """Transactions that a trial may begin at most; None where nothing bounds them."""
+    alone: bool = True
+    """Whether it is one server, and not several that serve as one."""
 
     @property
     def rate(self) -> int:
@@ -95,11 +97,8 @@ class Confirming:
         """Loss of what decides; without any that is valid, of all (0..1)."""
         return loss_ratio_of(self.counted or self._below)
 
-    def next(self, *, alone: bool) -> Load | None:
-        """Return the next load; None where all are made.
-
-        `alone`: it is one server, and not several that serve as one.
-        """
+    def next(self) -> Load | None:
+        """Return the next load; None where all are made."""
         if not self.procedure.confirm_s:
             return None
         missing_s = self._missing_s()
@@ -108,7 +107,7 @@ class Confirming:
         if self._wants_above():
             return Load(self.above, self.procedure.trial_s)
         overload = min(round(OVERLOAD_FACTOR * self.rate), self.procedure.max_rate)
-        if not alone:
+        if not self.alone:
             return None
         if all(one.rate != overload for one in self.made):
             return Load(overload, self.procedure.trial_s)
@@ -117,6 +116,17 @@ class Confirming:
         holds = bool(self._stretches()) and self._holds
         wanted = holds and overload > self.rate and len(after) < 1 + failed
         return Load(self.rate, self.procedure.trial_s) if wanted else None
+
+    def confirmation(self, wall_s: float) -> Confirmation:
+        """Return the figures of the trials, which took so long (s)."""
+        return Confirmation(
+            rate=self.rate,
+            loss_ratio=self.loss_ratio,
+            holds=self.objection() is None,
+            traffic_s=sum(trial.traffic_s for trial in self.made),
+            wall_s=wall_s,
+            trials=tuple(self.made),
+        )
 
     def objection(self) -> SearchError | None:
         """Return why the trials do not confirm the result; None where they do."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.confirmation import Confirming, max_rates
 from leaselab.measure.procedures.method import Found, Method
 from leaselab.measure.search import search
-from leaselab.measure.search_error import SearchError
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.model.record import Confirmation, Round
-from leaselab.model.trial import Load, Trial
+from leaselab.model.record import Round
 
 
 class Search(Method[MaxRate]):
@@ -32,30 +30,6 @@ class Search(Method[MaxRate]):
             searched.bracket.lower_trial,
         )
 
-    def next_confirming(
-        self, made: Sequence[Trial], rounds: Sequence[Round], *, alone: bool
-    ) -> Load | None:
+    def confirming(self, rounds: Sequence[Round], *, alone: bool) -> Confirming:
         """As `confirmation` says."""
-        return self._confirming(made, rounds).next(alone=alone)
-
-    def confirmed(
-        self, made: Sequence[Trial], rounds: Sequence[Round]
-    ) -> Callable[[float], Confirmation]:
-        """Return the figures of the trials after the last round."""
-        confirmed = self._confirming(made, rounds)
-        return lambda wall_s: Confirmation(
-            rate=confirmed.rate,
-            loss_ratio=confirmed.loss_ratio,
-            holds=confirmed.objection() is None,
-            traffic_s=sum(trial.traffic_s for trial in made),
-            wall_s=wall_s,
-            trials=tuple(made),
-        )
-
-    def objection(self, made: Sequence[Trial], rounds: Sequence[Round]) -> SearchError | None:
-        """Return why the trials do not confirm the result, or the rounds have none."""
-        confirming = self._confirming(made, rounds)
-        return confirming.objection() or confirming.apart()
-
-    def _confirming(self, made: Sequence[Trial], rounds: Sequence[Round]) -> Confirming:
-        return Confirming(self.procedure, rounds, made, self.capacity)
+        return Confirming(self.procedure, rounds, (), self.capacity, alone)

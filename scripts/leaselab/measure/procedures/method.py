@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
+from leaselab.measure.procedures.confirmation import Confirming
 from leaselab.measure.search_error import too_few_clients
 from leaselab.model.errors import LeaselabError, invalid_measurement
 from leaselab.model.procedure import STALLED_LIMIT, Procedure
 from leaselab.model.procedures.one_load import OneLoad
-from leaselab.model.record import TOO_FEW_CLIENTS, Bracket, Confirmation, Round
-from leaselab.model.trial import Load, Trial
+from leaselab.model.record import TOO_FEW_CLIENTS, Bracket, Round
+from leaselab.model.trial import Trial
 
 P = TypeVar("P", bound=Procedure)
 L = TypeVar("L", bound=OneLoad)
@@ -61,23 +62,11 @@ class Method(Generic[P]):
         """
         raise NotImplementedError
 
-    def next_confirming(
-        self, made: Sequence[Trial], rounds: Sequence[Round], *, alone: bool
-    ) -> Load | None:
-        """Return the next load that confirms the result; None where all are made.
+    def confirming(self, rounds: Sequence[Round], *, alone: bool) -> Confirming | None:
+        """Return the trials after the last round, of which none is made; None without any.
 
         `alone`: it is one server, and not several that serve as one.
         """
-        return None
-
-    def confirmed(
-        self, made: Sequence[Trial], rounds: Sequence[Round]
-    ) -> Callable[[float], Confirmation]:
-        """Return what the confirming trials say, but for the time they took (s)."""
-        raise NotImplementedError
-
-    def objection(self, made: Sequence[Trial], rounds: Sequence[Round]) -> LeaselabError | None:
-        """Return why they do not confirm the result; None where they do."""
         return None
 
 
