@@ -19,7 +19,7 @@ from leaselab.analysis.comparison.incompatibilities import incompatibilities
 from leaselab.analysis.comparison.verdict import Limit, compare, verdict
 from leaselab.analysis.duels.duel import Answer
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.record import Experiment, Reason
+from leaselab.model.record import Reason
 from leaselab.model.server import Build
 from leaselab.model.source import Commit
 
@@ -388,18 +388,6 @@ def test_where_nothing_is_better_there_is_nothing_to_judge():
     with pytest.raises(LeaselabError, match="no verdict on max rate") as caught:
         verdict(base, other)
     assert caught.value.outcome is Outcome.USAGE
-
-
-def test_points_of_an_interleaved_experiment_are_judged_round_by_round():
-    drift = [1.0 - 0.02 * place for place in range(9)]
-    rates = [rate * speed for rate, speed in zip(MAX_RATES, drift, strict=True)]
-    base, other = example_result(rates), later(0.94, rates)
-    assert verdict(base, other).answer is Answer.SAME
-    alike = Experiment(id="20261123-a", points=(base.id, other.id), interleaved=True)
-    judgement = verdict(replace(base, experiment=alike), replace(other, experiment=alike))
-    assert judgement.answer is Answer.SLOWER
-    assert judgement.ratio == pytest.approx(0.94)
-    assert verdict(replace(base, experiment=alike), other).answer is Answer.SAME
 
 
 def commit(tree):
