@@ -157,15 +157,16 @@ class LeaseloadReading(Reading):
         return [self.kinds[word] for word in deciding(self.transactions, self.kinds)]
 
     def _queued(self, counts: Counts, ends: Report | KindCounts) -> int:
-        """Of the completed those that lay in buffers as the traffic ended."""
-        if self._is_uneven:
-            return 0
-        return min(counts.completed, queued(counts, ends, self.report.traffic_s))
+        """Of the completed those that lay in buffers as the traffic ended.
 
-    @property
-    def _is_uneven(self) -> bool:
-        """Whether what is under way at its end says nothing of a queue."""
-        return bool(self.load.at_once or self.load.counts)
+        What is under way at the end of a burst, or of a load in parts, says nothing of that.
+        """
+        if self.load.at_once or self.load.counts:
+            return 0
+        answered = counts.completed + counts.late
+        usual_s, spread_s = ends.early_mean_s or 0.0, ends.early_spread_s or 0.0
+        after, traffic_s = ends.after_traffic, self.report.traffic_s
+        return min(counts.completed, unserved(answered, after, traffic_s, usual_s, spread_s))
 
     def failures(self) -> dict[str, int]:
         """Exchanges answered in another way than expected, by kind."""
@@ -303,10 +304,3 @@ class QueriesReading(LeaseloadReading):
             yield NAMES_REPEATED
         if passes and not self.expected.same_size(self.report.answer_bytes):
             yield OTHER_ANSWERS
-
-
-def queued(counts: Counts, ends: Report | KindCounts, traffic_s: float) -> int:
-    """Exchanges that lay in buffers as the traffic of so many seconds ended."""
-    answered = counts.completed + counts.late
-    usual_s, spread_s = ends.early_mean_s or 0.0, ends.early_spread_s or 0.0
-    return unserved(answered, ends.after_traffic, traffic_s, usual_s, spread_s)
