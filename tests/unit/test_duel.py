@@ -3,13 +3,16 @@
 import math
 import random
 
+import numpy as np
 import pytest
 from msgspec.structs import replace as replace_struct
+from scipy import stats
 from tests.examples import round_of, trial_of
 
 from leaselab.analysis.duels.duel import (
     LEAST_LOSS,
     Answer,
+    Estimate,
     Said,
     estimate,
     judge,
@@ -311,6 +314,11 @@ def test_an_estimate_needs_two_rounds_of_each_order():
         PLAN, [(index, 0.1 + 0.2 * of) for index, of in enumerate(orders, start=1)]
     )
     assert (result.mean, result.error, result.df) == (pytest.approx(0.2), pytest.approx(0), 2)
+
+
+def test_an_interval_is_that_of_students_t():
+    ends = Estimate(mean=0.02, error=0.01, df=9).interval(0.95)
+    assert ends == pytest.approx(np.exp(stats.t.interval(0.95, 9, loc=0.02, scale=0.01)))
 
 
 def test_power_grows_with_the_drop_and_falls_with_the_noise():

@@ -9,8 +9,10 @@ import pytest
 from tests.examples import trial_of
 
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
+from leaselab.measure.procedures.duel import DuelTrials
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.duel import FILLING_SHARE, Duel
+from leaselab.model.trial import Load
 
 PLAN = Duel(rounds=20)
 
@@ -194,3 +196,9 @@ def test_a_load_that_only_the_first_round_lost_is_given_up(looked, expected):
         warm_ups=looked, trials=[SimpleNamespace(rate=1000)], metrics=metrics
     )
     assert next_load(PLAN, [begun, begun], [begun, begun]) == expected
+
+
+def test_a_server_grows_old_under_a_load_that_it_serves_and_that_its_pool_takes():
+    trials, most = DuelTrials(PLAN), PLAN.most_attempted
+    assert trials.aging(100, 7, 20) == Load(round(100 * FILLING_SHARE), 20, clients=7)
+    assert trials.aging(most, 7, 20).rate == most // 20

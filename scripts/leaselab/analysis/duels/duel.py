@@ -106,7 +106,7 @@ class Estimate:
         """The ratio that the mean is the logarithm of."""
         return math.exp(self.mean)
 
-    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    def interval(self, confidence: float) -> tuple[float, float]:
         """Interval of the ratio (0..1 is how sure it is)."""
         from scipy.special import stdtrit  # noqa: PLC0415  # slow to import, seldom needed
 
