@@ -54,17 +54,17 @@ def test_a_braked_server_stands_still_for_the_share_and_goes_on_afterwards(host)
     assert state(pid) != "T"
 
 
-@pytest.mark.parametrize("share", ["0", "1", "-0.1"])
-def test_what_is_no_share_is_refused(host, share):
-    host.do("start", "busy")
+@pytest.mark.parametrize(
+    ("share", "running", "words"),
+    [
+        *((share, True, "no share of the time") for share in ("0", "1", "-0.1")),
+        ("0.1", False, "the server is not running\n"),
+    ],
+)
+def test_what_is_no_share_or_does_not_run_is_refused(host, share, running, words):
+    if running:
+        host.do("start", "busy")
     with braking(host) as brake:
         _, output = brake.communicate(f"{share}\n")
     assert brake.returncode == 1
-    assert "no share of the time" in output
-
-
-def test_a_server_that_does_not_run_is_not_braked(host):
-    with braking(host) as brake:
-        _, output = brake.communicate("0.1\n")
-    assert brake.returncode == 1
-    assert output == "the server is not running\n"
+    assert words in output

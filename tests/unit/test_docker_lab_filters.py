@@ -18,36 +18,27 @@ ROUTES = [
 OWN = ["leaselab-test"]
 
 
-def test_a_subnet_inside_a_route_is_taken():
-    assert filters.docker_lab_overlaps("172.31.87.0/24", ROUTES, [], OWN) == [
-        "route 172.31.0.0/16 over tun0"
-    ]
-
-
-def test_a_route_to_a_single_host_takes_the_subnet_around_it():
-    assert filters.docker_lab_overlaps("172.30.87.0/24", ROUTES, [], OWN) == [
-        "route 172.30.87.9 over wg0"
-    ]
-
-
-def test_the_default_route_and_the_labs_own_routes_take_nothing():
-    assert filters.docker_lab_overlaps("198.18.0.0/24", ROUTES, [], OWN) == []
-
-
-def test_a_name_server_takes_the_subnet_it_is_in():
-    result = filters.docker_lab_overlaps(
-        "10.255.255.0/24", ROUTES, ["10.255.255.53", "fe80::1%eth0"], OWN
-    )
-    assert result == ["name server 10.255.255.53"]
+@pytest.mark.parametrize(
+    ("subnet", "servers", "taken"),
+    [
+        ("172.31.87.0/24", [], ["route 172.31.0.0/16 over tun0"]),
+        ("172.30.87.0/24", [], ["route 172.30.87.9 over wg0"]),
+        ("198.18.0.0/24", [], []),  # the default route and the lab's own routes take nothing
+        (
+            "10.255.255.0/24",
+            ["10.255.255.53", "fe80::1%eth0"],
+            ["name server 10.255.255.53"],
+        ),
+    ],
+)
+def test_a_subnet_is_taken_by_routes_and_name_servers(subnet, servers, taken):
+    assert filters.docker_lab_overlaps(subnet, ROUTES, servers, OWN) == taken
 
 
 def test_the_first_free_candidate_is_chosen():
     candidates = ["172.31.87.0/24", "172.30.87.0/24", "192.168.187.0/24", "192.168.171.0/24"]
     free = filters.docker_lab_free_subnet(candidates, ROUTES, [], OWN)
     assert free == "192.168.187.0/24"
-
-
-def test_no_free_candidate_is_no_subnet():
     assert filters.docker_lab_free_subnet(["172.31.87.0/24"], ROUTES, [], OWN) == ""
 
 
@@ -100,14 +91,8 @@ def test_server_and_generator_never_share_a_processor(cpus):
 def test_a_chosen_part_is_kept_and_the_others_are_worked_out():
     plan = filters.docker_lab_cpu_plan([0, 1, 2, 3], {"dhcp_server": "0"})
     assert (plan["dhcp_server"], plan["dhcp_generator"]) == ("0", "2,3")
-
-
-def test_a_chosen_processor_that_is_not_there_is_refused():
     with pytest.raises(AnsibleFilterError, match=r"dhcp_server.*found \[7\]"):
         filters.docker_lab_cpu_plan([0, 1], {"dhcp_server": "0,7"})
-
-
-def test_a_part_that_does_not_exist_is_refused():
     with pytest.raises(AnsibleFilterError, match="no part dhcp_servr"):
         filters.docker_lab_cpu_plan([0, 1], {"dhcp_servr": "0"})
 

@@ -1,13 +1,12 @@
-"""One DNS query: a name server is ready when it answers, not when it runs."""
+"""A query for the SOA of a zone: a name server is ready when it answers, not when it runs."""
 
 import secrets
 import socket
 import struct
-from collections import namedtuple
 
 from leaselab_contract.errors import ContractError
 
-TYPES = {"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "MX": 15, "TXT": 16, "AAAA": 28}
+SOA = 6
 RCODES = ("NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED")
 UDP_BYTES = 4096
 _HEADER = struct.Struct("!HHHHHH")
@@ -16,45 +15,44 @@ _POINTER = 0xC0
 _IS_ANSWER, _RECURSION_DESIRED, _RCODE = 0x8000, 0x0100, 0x000F
 _INTERNET = 1
 
-Answer = namedtuple("Answer", "rcode answers authorities")
-"""`rcode` by its name (as a number in text if it has none here), and counts of records."""
 
+def ask(address, zone, *, port=53, seconds=1.0, recursion=False):
+    """Ask a server for the SOA of a zone over UDP.
 
-def ask(address, name, kind="SOA", *, port=53, seconds=1.0, recursion=False):
-    """Ask a server for a name's records of one type over UDP; return its `Answer`.
-
-    Raises OSError where no answer to this query comes in time, ValueError where what comes is
-    no DNS message.
+    Return the rcode by its name (as a number in text if it has none here), how many records
+    the answer has, and what follows the question, as bytes.  Raises OSError where no answer to
+    this query comes in time, ValueError where what comes is no DNS message.
     """
     number = secrets.randbelow(1 << 16)
-    query = message(number, name, kind, recursion=recursion)
-    return read(_exchanged(query, address, port, seconds), number)
-
-
-def _exchanged(query, address, port, seconds):
-    """Send a query over UDP; return the answer."""
+    query = message(number, zone, recursion=recursion)
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as asking:
         asking.settimeout(seconds)
         asking.connect((address, port))
         asking.send(query)
-        return asking.recv(UDP_BYTES)
+        answer = asking.recv(UDP_BYTES)
+    if len(answer) < _HEADER.size:
+        raise ValueError(f"not a DNS message: {len(answer)} bytes")
+    found, flags, _, records, _, _ = _HEADER.unpack_from(answer)
+    if found != number or not flags & _IS_ANSWER:
+        raise ValueError("not the answer to this query")
+    code = flags & _RCODE
+    rcode = RCODES[code] if code < len(RCODES) else str(code)
+    return rcode, records, answer[len(query) :]  # the question is as it was sent
 
 
 def serial(address, zone, *, port=53, seconds=1.0):
     """Return the serial number of a zone's SOA; raises as `ask`, ValueError without an SOA."""
-    number = secrets.randbelow(1 << 16)
-    query = message(number, zone, "SOA")
-    answer = _exchanged(query, address, port, seconds)
-    if not read(answer, number).answers:
+    _, records, answer = ask(address, zone, port=port, seconds=seconds)
+    if not records:
         raise ValueError(f"no SOA of {zone}")
-    at = len(query)  # the question is as it was sent
+    at = 0
     while 0 < answer[at] < _POINTER:
         at += 1 + answer[at]
     at += 2 if answer[at] else 1
     kind, size = (int.from_bytes(answer[place : place + 2], "big") for place in (at, at + 8))
     end = at + 10 + size
-    if kind != TYPES["SOA"] or end > len(answer):
+    if kind != SOA or end > len(answer):
         raise ValueError(f"no SOA of {zone}")
     # Behind two names, five numbers end it.
     return int.from_bytes(answer[end - 20 : end - 16], "big")
@@ -66,31 +64,17 @@ def check_answers(config, *, recursion=False):
     It is asked at its `address`; OSError and ValueError as of `ask`.
     """
     zone = config["known_name"]
-    found = ask(config["address"], zone, recursion=recursion)
-    if found.rcode != "NOERROR" or not found.answers:
-        raise ContractError(
-            f"it answers {found.rcode} with {found.answers} records for the SOA of {zone}"
-        )
+    rcode, records, _ = ask(config["address"], zone, recursion=recursion)
+    if rcode != "NOERROR" or not records:
+        raise ContractError(f"it answers {rcode} with {records} records for the SOA of {zone}")
 
 
-def message(number, name, kind, *, recursion=False):
+def message(number, zone, *, recursion=False):
     """Return a query as it is sent; raises ValueError for what is no name."""
     flags = _RECURSION_DESIRED if recursion else 0
-    labels = [label.encode("ascii") for label in name.rstrip(".").split(".") if label]
+    labels = [label.encode("ascii") for label in zone.rstrip(".").split(".") if label]
     if any(len(label) > 63 for label in labels):
-        raise ValueError(f"not a domain name: {name}")
+        raise ValueError(f"not a domain name: {zone}")
     asked = b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
     head = _HEADER.pack(number, flags, 1, 0, 0, 0)
-    return head + asked + struct.pack("!HH", TYPES[kind], _INTERNET)
-
-
-def read(answer, number):
-    """Return what an answer to the query of a number says."""
-    if len(answer) < _HEADER.size:
-        raise ValueError(f"not a DNS message: {len(answer)} bytes")
-    found, flags, _, answers, authorities, _ = _HEADER.unpack_from(answer)
-    if found != number or not flags & _IS_ANSWER:
-        raise ValueError("not the answer to this query")
-    code = flags & _RCODE
-    rcode = RCODES[code] if code < len(RCODES) else str(code)
-    return Answer(rcode, answers, authorities)
+    return head + asked + struct.pack("!HH", SOA, _INTERNET)
