@@ -5,13 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
 from tests.inventories import local_lab
 
 from leaselab.lab.hosts.inventory import (
-    GENERATOR_GROUP,
-    PARTNER_GROUP,
-    SERVER_GROUP,
     read_inventory,
 )
 from leaselab.lab.hosts.logins import PARTS
@@ -32,23 +28,8 @@ def within(address, networks):
     return any(place in ipaddress.ip_network(network) for network in networks)
 
 
-def test_it_has_three_machines_with_a_part_each(example):
-    assert [host.parts for host in example.hosts] == [
-        (SERVER_GROUP,),
-        (PARTNER_GROUP,),
-        (GENERATOR_GROUP,),
-    ]
-    assert example.bench == "rack1"
-
-
 SECOND = {"leaselab_test_address_2", "leaselab_test_address6_2"}
 """What a bench may do without: then one variant of a server runs at a time."""
-
-
-def test_its_groups_are_those_of_the_local_lab():
-    for path in (EXAMPLE, ROOT / "inventory" / "docker"):
-        text = (path / "hosts.yml").read_text(encoding="utf-8")
-        assert set(yaml.safe_load(text)["bench"]["children"]) == set(PARTS)
 
 
 def test_its_addresses_belong_to_nobody(example):
@@ -56,7 +37,7 @@ def test_its_addresses_belong_to_nobody(example):
         assert within(host.access.address, DOCUMENTATION)
         assert within(host.test_address, BENCHMARKING)
         assert within(host.test_address6, BENCHMARKING)
-    assert len({host.access.address for host in example.hosts}) == 3
+    assert len({host.access.address for host in example.hosts}) == len(example.hosts) == 3
 
 
 def test_every_variable_of_the_local_lab_is_set_for_every_machine(example):
@@ -80,21 +61,6 @@ def test_every_variable_of_an_inventory_that_playbooks_use_is_set(example):
     assert "leaselab_test_address6" in used
     for host in example.hosts:
         assert used <= set(host.variables)
-
-
-def test_machines_of_a_rack_are_tuned_and_containers_are_not(example):
-    racks = [
-        read_inventory(ROOT / "inventory/racks" / name) for name in ("rack1.yml", "rack2.yml")
-    ]
-    local = local_lab()
-    for inventory, tuned in (
-        (example, True),
-        (racks[0], True),
-        (racks[1], True),
-        (local, None),
-    ):
-        for host in inventory.hosts:
-            assert host.variables.get("host_tuning_enabled") is tuned
 
 
 def test_host_keys_are_pinned_in_a_file_of_its_own(example):

@@ -141,16 +141,6 @@ def test_what_is_tuned_is_so_and_in_the_hosts_facts(played):
     assert planned["tuning"]["backlog_packets"]["why"]
 
 
-def test_a_second_time_changes_nothing(played):
-    assert changed(played[0]["Tune again"]) == []
-
-
-def test_a_tuned_host_is_another_environment_and_stays_the_same_one(played):
-    plays, _ = played
-    names = [environment(plays[play]) for play in ("Read", "Tune", "Tune again")]
-    assert names[0] != names[1] == names[2]
-
-
 def test_a_scenario_sets_the_host_and_the_environment_keeps_its_name(played):
     """Else two points of one experiment could not be compared."""
     plays, place = played
@@ -162,7 +152,8 @@ def test_a_scenario_sets_the_host_and_the_environment_keeps_its_name(played):
         "why": None,
     }
     assert of_scenario["turbo"] is False, "what the inventory says of the rest still holds"
-    assert environment(plays["Scenario"]) == environment(plays["Tune"])
+    names = [environment(plays[play]) for play in ("Read", "Tune", "Scenario")]
+    assert names[0] != names[1] == names[2]
     noted = json.loads((place / "seen/scenario.json").read_text(encoding="utf-8"))
     assert noted == of_scenario["tuning"]
 
@@ -171,34 +162,23 @@ def test_after_a_scenario_the_host_is_what_its_inventory_says(played):
     """The files that were looked at were copied after it."""
     plays, _ = played
     assert SET in changed(plays["Retune"])
-    assert document(plays["Retune"]) == document(plays["Tune again"])
+    assert document(plays["Retune"]) == document(plays["Tune"])
 
 
 @pytest.mark.parametrize(
     ("play", "said"),
     [
-        (
-            "No SMT",
-            "Found: smt: the processor has or may use one thread a core. Wanted: smt on, "
-            "governor powersave on a machine of its own",
-        ),
-        (
-            "No such governor",
-            "Found: governor: the kernel has no governor ondemand here, but performance "
-            "powersave schedutil.",
-        ),
-        ("Left alone", "Found: host_tuning_enabled is false. Wanted: governor powersave on a "),
+        ("No SMT", "Found: smt: the processor has or may use one thread a core."),
+        ("Left alone", "Found: host_tuning_enabled is false."),
     ],
 )
 def test_a_host_that_cannot_be_what_a_scenario_asks_for_is_refused(played, play, said):
-    reported = " ".join(dict(played[0][play])["Tell"]["msg"].split())
-    assert said in reported
-    assert "nothing was changed on it" in reported
-    assert changed(played[0][play]) == []
+    tasks = played[0][play]
+    assert said in " ".join(dict(tasks)["Tell"]["msg"].split())
+    assert changed(tasks) == []
 
 
-def test_everything_is_restored_once(played):
+def test_everything_is_restored(played):
     plays, place = played
     assert changed(plays["Restore"]) == ["host_tuning : Restore the earlier settings"]
     assert read(place / "kernel", BEFORE) == BEFORE
-    assert changed(plays["Restore again"]) == []

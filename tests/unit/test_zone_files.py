@@ -90,3 +90,18 @@ def test_a_key_is_nobody_elses_and_whole(tmp_path, program):
     assert script("control_key", program('echo "$@"'), key).returncode == 0
     assert key.read_text("utf-8") == "-a hmac-sha256 leaselab\n"
     assert key.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_draft_is_validated_at_its_place_and_is_not_left_there(tmp_path, status):
+    draft, place = tmp_path / "draft", tmp_path / "place"
+    draft.write_text("as drafted\n", "utf-8")
+    program = ["sh", "-c", f'echo "$0" "$2"; cat "$2"; exit {status}', "-t", "-cf"]
+    done = subprocess.run(
+        [ROLES / "server/files/validate", place, draft, *program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = f"-t {place}\nas drafted\n"
+    assert (done.returncode, done.stdout, place.exists()) == (status, said, False)

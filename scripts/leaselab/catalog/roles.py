@@ -264,18 +264,18 @@ def _check_together(kind: str, given: Mapping[str, Any], where: str) -> None:
 
 @cache
 def _conditions(kind: str) -> list[tuple[Callable[..., Any], jinja2.Template]]:
-    """What the tasks of entry point ``scenario`` assert, and how they say that it is not so.
+    """The conditions of entry point ``scenario``, and how it is said that one does not hold.
 
     Ansible judges the same conditions when the role is played.
     """
     jinja = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701  # plain text
-    tasks = read_yaml(ROLES / kind / "tasks" / "scenario.yml")
+    (task,) = read_yaml(ROLES / kind / "tasks" / "scenario.yml")
     return [
         (
-            jinja.compile_expression(asserted["that"], undefined_to_none=False),
-            jinja.from_string(asserted["fail_msg"]),
+            jinja.compile_expression(row["holds"].strip()[2:-2], undefined_to_none=False),
+            jinja.from_string(row["otherwise"]),
         )
-        for asserted in (task["ansible.builtin.assert"] for task in tasks)
+        for row in task["vars"]["server_conditions"]
     ]
 
 
