@@ -82,25 +82,30 @@ def test_any_other_folder_has_a_bench_in_each_file_and_variables_for_all(tmp_pat
     assert {host.access.user for bench in benches for host in bench.hosts} == {"lab"}
 
 
-def test_a_machine_in_two_benches_is_refused(racks):
-    write_bench(racks, "rack3", server="192.0.2.2")
+REFUSED = {
+    "a machine in two": (
+        {"rack3": {"server": "192.0.2.2"}},
+        "192.0.2.2 port 22 is in two benches (found rack2 and rack3",
+    ),
+    "a builder that another measures on": (
+        {"rack2": {"server": "192.0.2.2", "builder": "192.0.2.1"}},
+        "the builder of rack2 is a machine of rack1 (found 192.0.2.1 port 22 in both",
+    ),
+    "two of one name": (
+        {"rack3": {"server": "192.0.2.3", "bench": "rack1"}},
+        "found rack1.yml and rack3.yml",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_benches_that_could_disturb_each_other_are_refused(racks, case):
+    files, said = REFUSED[case]
+    for name, fields in files.items():
+        write_bench(racks, name, **fields)
     fault = refusal(read_benches, racks, racks / "kept")
     assert fault.outcome is Outcome.USAGE
-    assert "192.0.2.2 port 22 is in two benches (found rack2 and rack3" in str(fault)
-
-
-def test_a_builder_that_another_bench_measures_on_is_refused(racks):
-    write_bench(racks, "rack2", server="192.0.2.2", builder="192.0.2.1")
-    fault = refusal(read_benches, racks, racks / "kept")
-    assert fault.outcome is Outcome.USAGE
-    assert "the builder of rack2 is a machine of rack1 (found 192.0.2.1 port 22 in both" in str(
-        fault
-    )
-
-
-def test_two_benches_of_one_name_are_refused(racks):
-    write_bench(racks, "rack3", server="192.0.2.3", bench="rack1")
-    assert "found rack1.yml and rack3.yml" in str(refusal(read_benches, racks, racks / "kept"))
+    assert said in str(fault)
 
 
 def test_a_folder_without_a_bench_is_refused(tmp_path):
@@ -116,17 +121,10 @@ def test_a_bench_is_found_by_its_name(benches):
     assert "wanted one of rack1, rack2" in str(fault)
 
 
-def test_the_first_free_bench_is_taken(benches):
-    held = {"rack1": HOLDER, "rack2": None}
-    chosen = free_bench(benches, lambda bench: Occupancy(bench, held[bench.bench]))
-    assert chosen.bench == "rack2"
-
-
-def test_a_bench_that_does_not_answer_is_not_free(benches):
-    chosen = free_bench(
-        benches,
-        lambda bench: Occupancy(bench, None, "no answer" if bench.bench == "rack1" else ""),
-    )
+@pytest.mark.parametrize("first", [(HOLDER, ""), (None, "no answer")])
+def test_the_first_bench_that_is_free_and_answers_is_taken(benches, first):
+    states = {"rack1": first, "rack2": (None, "")}
+    chosen = free_bench(benches, lambda bench: Occupancy(bench, *states[bench.bench]))
     assert chosen.bench == "rack2"
 
 

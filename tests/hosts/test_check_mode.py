@@ -5,15 +5,13 @@ anything changed after all, it would not be here.
 """
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.hostile import NAME, hostile_repository
+from tests.plays import ansible
 from tests.repositories import git
 
 ROOT = Path(__file__).parents[2]
@@ -67,29 +65,15 @@ def fresh(tmp_path):
 
 def checked(inventory, name, *arguments, **variables):
     """Check a playbook; what it says, where it ends well and has left nothing behind."""
-    program = Path(sys.executable).with_name("ansible-playbook")
     extra = [f"--extra-vars={key}={value}" for key, value in variables.items()]
-    done = subprocess.run(
-        [
-            *("unshare", "--map-root-user", "--mount", "--net", "sh", "-c", PREPARE, "sh"),
-            *(program, "-i", inventory, ROOT / "ansible" / f"{name}.yml", *extra),
-            *("--check", "--diff", *arguments),
-        ],
-        env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
-            "ANSIBLE_NOCOLOR": "1",
-            "LC_ALL": "C.UTF-8",
-            "LEASELAB_ROOT": str(ROOT),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    said, _, recap = done.stdout.partition("PLAY RECAP")
+    said, _, recap = ansible(
+        "ansible-playbook",
+        *("-i", inventory, ROOT / "ansible" / f"{name}.yml", *extra),
+        *("--check", "--diff", *arguments),
+        under=("unshare", "--map-root-user", "--mount", "--net", "sh", "-c", PREPARE, "sh"),
+        ANSIBLE_NOCOLOR="1",
+        LEASELAB_ROOT=str(ROOT),
+    ).partition("PLAY RECAP")
     assert [line for line in recap.splitlines() if line.startswith("/opt")] == []
     assert not (inventory.parent / "bench.json").exists()
     return said
@@ -127,22 +111,12 @@ def test_the_keys_of_a_lab_are_foreseen_where_there_are_none(tmp_path):
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(yaml.safe_dump(lab), encoding="utf-8")
     settings = {"lab_host_key_folder": str(keys), "lab_host_key_hosts": ["one"]}
-    done = subprocess.run(
-        [
-            *(Path(sys.executable).with_name("ansible"), "localhost", "-i", inventory),
-            *("-c", "local", "--check", "-m", "include_role"),
-            *("-a", "name=lab_host tasks_from=keys"),
-            *("-e", json.dumps(settings)),
-        ],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=60,
+    said = ansible(
+        "ansible",
+        *("localhost", "-i", inventory, "-c", "local", "--check", "-m", "include_role"),
+        *("-a", "name=lab_host tasks_from=keys", "-e", json.dumps(settings)),
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert str(keys / "one") in done.stdout
+    assert str(keys / "one") in said
     assert not keys.exists()
 
 

@@ -40,7 +40,6 @@ READ = {
         {"hosts": b"# caf\xe9\n; y\n" + ini("a ansible_host=192.0.2.1 # z").encode()},
         "192.0.2.1",
     ),
-    "IPv6 with a port": ({"hosts": ini("[2001:db8::1]:22")}, "2001:db8::1"),
     "a byte-order mark, and variables beside it": (
         {
             "hosts.yml": "\ufeff" + hosts_yml("{a: }"),
@@ -70,10 +69,7 @@ READ = {
     ),
 }
 REFUSED = {
-    "nothing": ({"hosts": ""}, "no host in group dhcp_server"),
     "Latin-1": ({"hosts.yml": hosts_yml("{caf\xe9: }").encode("latin-1")}, UNREADABLE),
-    "NUL": ({"hosts": b"\0\0\0"}, ""),
-    "a program that fails": ({"racks.sh": "#!/bin/sh\nexit 3\n"}, UNREADABLE),
     "a vault": ({"hosts": ini(), "group_vars/all.yml": "VAULT"}, UNREADABLE),
     "a hidden secret": (
         {"hosts": ini(), "group_vars/all.yml": "ansible_host: !vault |\n  VAULT"},

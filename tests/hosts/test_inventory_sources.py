@@ -1,14 +1,13 @@
 """Inventories that are not hosts in YAML: a plugin's and a program's, read through Ansible."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.inventories import parsed
+from tests.plays import ansible
 
 from leaselab.lab.bench.benches import read_benches, split
 from leaselab.lab.hosts.inventory import (
@@ -19,7 +18,6 @@ from leaselab.lab.hosts.inventory import (
 from leaselab.model.errors import LeaselabError, Outcome
 
 ROOT = Path(__file__).parents[2]
-TOOLS = Path(sys.executable).parent
 PARTS = ("server", "generator")
 
 
@@ -59,14 +57,16 @@ def plugin(tmp_path):
     return folder
 
 
-def listed(path, **environment):
-    done = subprocess.run(
-        [TOOLS / "ansible-inventory", "-i", path, "--list"],
-        env={**os.environ, "LC_ALL": "C.UTF-8", **environment},
-        capture_output=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
+def listed(path):
+    return json.loads(ansible("ansible-inventory", "-i", path, "--list"))
+
+
+def shown(bench, value, *words):
+    """What Ansible has of a value on the server of a bench."""
+    asked = ("-m", "debug", "-a", json.dumps({"var": value}))
+    said = ansible("ansible", "-i", bench, "rack1-server", "-c", "local", *asked, *words)
+    (document,) = yaml.safe_load(said.partition("=>")[2]).values()
+    return document
 
 
 def test_a_plugin_has_several_benches_and_each_is_one_to_the_playbooks(plugin, tmp_path):
@@ -145,19 +145,7 @@ def test_what_a_plugin_says_is_no_template(tmp_path, monkeypatch):
     first, _ = read_benches(source, tmp_path / "kept")
     assert first.only(SERVER_GROUP).access.address == address("rack1", "server")
     assert first.only(SERVER_GROUP).variables["site"] == attack
-    said = json.dumps({"var": "dict(site=site, sites=sites, place=place)"})
-    shown = subprocess.run(
-        [
-            *(TOOLS / "ansible", "-i", first.path, "rack1-server"),
-            *("-c", "local", "-m", "debug", "-a", said),
-        ],
-        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    (document,) = yaml.safe_load(shown.stdout.partition("=>")[2]).values()
-    assert document == {
+    assert shown(first.path, "dict(site=site, sites=sites, place=place)") == {
         "site": attack,
         "sites": [{"of": attack}, "{{ inventory_dir }}"],
         "place": f"at {attack}, {tmp_path}",
@@ -249,19 +237,8 @@ def test_a_bench_that_lacks_a_part_is_refused(tmp_path):
 def test_a_secret_stays_encrypted_until_a_playbook_uses_it(tmp_path):
     password = tmp_path / "password"
     password.write_text("of the vault", encoding="utf-8")
-    done = subprocess.run(
-        [
-            TOOLS / "ansible-vault",
-            "encrypt_string",
-            "--vault-password-file",
-            password,
-            "hunter2",
-        ],
-        env={**os.environ, "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        check=True,
-        text=True,
-    )
+    words = ("encrypt_string", "--vault-password-file", password, "hunter2")
+    encrypted = ansible("ansible-vault", *words)
     hosts = {
         f"dhcp_{part}": {
             "hosts": {
@@ -271,18 +248,10 @@ def test_a_secret_stays_encrypted_until_a_playbook_uses_it(tmp_path):
         }
         for part in PARTS
     }
-    secret = " ".join(line + "\n" for line in done.stdout.splitlines())
+    secret = " ".join(line + "\n" for line in encrypted.splitlines())
     source = tmp_path / "racks.yml"
     text = yaml.safe_dump({"bench": {"children": hosts}})
     source.write_text(f"{text}  vars:\n    pin: {secret}", encoding="utf-8")
     first, _ = read_benches(source, tmp_path / "kept")
     assert "hunter2" not in first.path.read_text(encoding="utf-8")
-    debug = ("-c", "local", "-m", "debug", "-a", "var=pin", "--vault-password-file", password)
-    shown = subprocess.run(
-        [TOOLS / "ansible", "-i", first.path, "rack1-server", *debug],
-        env={**os.environ, "LC_ALL": "C.UTF-8", "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    assert "hunter2" in shown.stdout, shown.stderr
+    assert shown(first.path, "pin", "--vault-password-file", password) == "hunter2"

@@ -56,13 +56,11 @@ def refusal(access):
 
 
 class TestSudo:
-    def test_commands_run_as_root_and_as_the_login_where_that_is_asked_for(self, root):
+    def test_commands_run_as_root_or_as_the_login(self, root, host):
         assert root.run(["id", "-u"], timeout_s=60).stdout == b"0\n"
         assert root.run(["id", "-u"], timeout_s=60, as_login=True).stdout == b"1000\n"
-
-    def test_without_it_commands_run_as_the_login(self, host):
-        with connect(host.access) as connection:
-            assert connection.run(["id", "-u"], timeout_s=60).stdout == b"1000\n"
+        with connect(host.access) as without_sudo:
+            assert without_sudo.run(["id", "-u"], timeout_s=60).stdout == b"1000\n"
 
     @pytest.mark.parametrize("status", [0, 1, 4, 7])
     def test_a_commands_own_status_is_kept(self, root, status):
@@ -151,16 +149,6 @@ class TestJumpHost:
         message = refusal(replace(host.access, port=9, jump=gate.access))
         assert message.startswith("sut: the jump host opens no way to 127.0.0.1:9: ")
 
-    def test_its_host_key_must_be_known(self, host, gate, tmp_path):
-        (tmp_path / "empty").touch()
-        jump = replace(
-            gate.access, name="jump host gate", known_hosts_file=str(tmp_path / "empty")
-        )
-        message = refusal(replace(host.access, jump=jump))
-        assert message.startswith(
-            "sut: jump host gate: host key is not known (wanted a line for"
-        )
-
     def test_a_file_that_is_not_there_is_reported_with_its_variable(self, host, tmp_path):
         for name, variable in {
             "known_hosts_file": "leaselab_known_hosts",
@@ -171,12 +159,15 @@ class TestJumpHost:
             assert f"no file {missing}" in message, message
             assert f"set {variable}" in message, message
 
-    def test_its_host_key_must_be_the_pinned_one(self, host, gate, tmp_path):
-        other = tmp_path / "known_hosts"
-        other.write_text(f"[127.0.0.1]:{gate.access.port} {host.host_key}\n", encoding="utf-8")
-        jump = replace(gate.access, name="jump host gate", known_hosts_file=str(other))
+    @pytest.mark.parametrize("pinned", [False, True])
+    def test_its_host_key_must_be_the_pinned_one(self, host, gate, tmp_path, pinned):
+        known = tmp_path / "known_hosts"
+        line = f"[127.0.0.1]:{gate.access.port} {host.host_key}\n" if pinned else ""
+        known.write_text(line, encoding="utf-8")
+        jump = replace(gate.access, name="jump host gate", known_hosts_file=str(known))
         message = refusal(replace(host.access, jump=jump))
-        assert message.startswith("sut: jump host gate: host key has changed (found SHA256:")
+        said = "has changed (found SHA256:" if pinned else "is not known (wanted a line for"
+        assert message.startswith(f"sut: jump host gate: host key {said}")
 
     def test_the_hosts_own_key_is_checked_behind_it(self, host, gate, tmp_path):
         other = tmp_path / "known_hosts"

@@ -147,17 +147,14 @@ def test_a_container_writes_what_would_hold_and_loads_nothing(host):
     assert said["profiles"][0]["label"] == ""
 
 
-def test_a_kernel_without_apparmor_loads_nothing(host):
+@pytest.mark.parametrize("off", ["kernel", "profile"])
+def test_what_is_off_stays_so(host, off):
     host.profile.write_text(OF_DEBIAN_13)
-    (host.folder / "enabled").write_text("N\n")
-    host.play()
-    assert not (host.folder / "log").exists()
-
-
-def test_a_disabled_profile_stays_so(host):
-    host.profile.write_text(OF_DEBIAN_13)
-    (host.profile.parent / "disable").mkdir()
-    (host.profile.parent / "disable" / host.profile.name).symlink_to(host.profile)
+    if off == "kernel":
+        (host.folder / "enabled").write_text("N\n")
+    else:
+        (host.profile.parent / "disable").mkdir()
+        (host.profile.parent / "disable" / host.profile.name).symlink_to(host.profile)
     host.play()
     assert not (host.folder / "log").exists()
 

@@ -54,12 +54,10 @@ def test_the_management_address_is_the_hosts_end_of_the_connection(ssh, address)
 
 
 def test_the_generator_reports_who_holds_the_bench():
+    """One that was never provisioned is free."""
     connector = answering(lock={"owner": OWNER, "maintenance": None})
     assert contact(host(part=GENERATOR_GROUP), connector).holder == OWNER
     assert contact(host(part=SERVER_GROUP), connector).holder is None
-
-
-def test_a_generator_that_was_never_provisioned_is_free():
     facts = contact(host(part=GENERATOR_GROUP), answering())
     assert (facts.error, facts.holder) == (None, None)
 

@@ -311,12 +311,6 @@ def test_a_denial_of_before_or_of_another_process_excuses_nothing(confined):
     assert (error.status, str(error)) == (1, "it failed")
 
 
-@pytest.mark.parametrize("label", ["unconfined\n", "kea-dhcp4 (complain)\n"])
-def test_what_is_not_confined_is_not_excused(confined, tmp_path, label):
-    (tmp_path / "label").write_text(label)
-    assert confined("journal", DENIED, "Permission denied").status == 1
-
-
 def test_a_process_that_a_shutdown_ends_is_not_to_blame(process, make, tmp_path, monkeypatch):
     (tmp_path / "systemctl").write_text("#!/bin/sh\necho stopping\nexit 1\n")
     (tmp_path / "systemctl").chmod(0o755)

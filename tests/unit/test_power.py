@@ -33,11 +33,6 @@ def refusal(value):
 
 
 class TestVariable:
-    def test_each_way_is_read(self):
-        assert parse_power({"redfish": REDFISH}, "") == RedfishPower(*REDFISH.values())
-        assert parse_power({"ipmi": {**IPMI, "port": 6230}}, "").port == 6230
-        assert parse_power({"command": ["a", "{action}"]}, "").words == ("a", "{action}")
-
     @pytest.mark.parametrize(
         ("value", "message"),
         [
@@ -124,11 +119,6 @@ class TestPassword:
         assert caught.value.outcome is Outcome.USAGE
         assert "geheim" not in str(caught.value)
         return str(caught.value)
-
-    def test_it_is_the_one_line_of_a_file(self, file):
-        assert power.read_password(str(file), "") == "geheim-9"
-        file.write_text(" geheim 9 ", "utf-8")
-        assert power.read_password(str(file), "") == " geheim 9 "
 
     @pytest.mark.parametrize("mode", [0o604, 0o640, 0o620, 0o602])
     def test_a_file_that_others_can_read_or_change_is_refused(self, file, mode):
@@ -257,17 +247,11 @@ class TestBoot:
         assert result == ([HOST] if dead else [])
         assert pauses[0] == 0.0
 
-    def test_nobody_is_asked_where_there_is_nobody(self):
-        assert boot.silent([], Answers(AWAY), lambda _: None) == []
-
     def test_another_boot_than_before_is_waited_for(self, monkeypatch):
         monkeypatch.setattr(boot.time, "sleep", lambda _: None)
         host = Answers("old", AWAY, REFUSED, "new")
         assert boot.wait_for_boot(ACCESS, 60, "old", connector=host) < 60
         assert host.asked == 4
-
-    def test_a_host_that_reports_no_boot_has_only_to_answer(self):
-        assert boot.wait_for_boot(ACCESS, 60, "", connector=Answers("")) < 60
 
     @pytest.mark.parametrize(
         ("answer", "message"),

@@ -211,12 +211,6 @@ def test_a_failure_says_whose_fault_it_is(case):
     assert ("3 leases" if "held" in str(answers) else "words") in error.what
 
 
-def test_a_sample_is_read_as_it_is_kept():
-    sut = started(host(sampler=sampling(held=None, beside_cpu_s={"database": 1.5})))
-    (taken,) = sut.samples()
-    assert (taken.held, taken.beside_cpu_s, taken.rss_bytes) == (None, {"database": 1.5}, 1000)
-
-
 @pytest.mark.parametrize("change", [{"leases": 3}, {"cpu_s": "many"}])
 def test_a_sample_of_another_shape_is_a_broken_lab(change):
     """As the contract of another release prints it."""
