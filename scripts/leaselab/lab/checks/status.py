@@ -13,7 +13,7 @@ import msgspec
 from leaselab.archive.ident import is_id
 from leaselab.lab.bench.lock import LockStatus, Maintenance
 from leaselab.lab.bench.lock import status as lock_status
-from leaselab.lab.hosts.answers import NO_ANSWER, decoded
+from leaselab.lab.hosts.answers import NO_ANSWER, Link, decoded
 from leaselab.lab.hosts.inventory import GENERATOR_GROUP, Inventory, InventoryHost
 from leaselab.lab.hosts.transport import Connection, connect
 from leaselab.model.bench import HostAccess
@@ -49,17 +49,6 @@ print(json.dumps({
 """
 
 
-class _Address(msgspec.Struct):
-    local: str = ""
-
-
-class _Interface(msgspec.Struct):
-    """An interface of ``ip -json``, which has empty ones as well."""
-
-    ifname: str = ""
-    addr_info: list[_Address] = []
-
-
 class _Program(msgspec.Struct):
     """A server or generator, as its role records it."""
 
@@ -82,7 +71,7 @@ class Probe(msgspec.Struct):
     os: str
     kernel: str
     cpus: tuple[int, ...]
-    addresses: list[_Interface]
+    addresses: list[Link]
     variants: list[_Variant]
     generators: list[_Program]
 

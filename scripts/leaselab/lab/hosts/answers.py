@@ -13,6 +13,20 @@ _T = TypeVar("_T")
 NO_ANSWER = "printed is no answer"
 
 
+class Address(msgspec.Struct):
+    """An address of an interface."""
+
+    local: str = ""
+
+
+class Link(msgspec.Struct):
+    """An interface of ``ip -json``, which has empty ones as well."""
+
+    ifname: str = ""
+    flags: list[str] = []
+    addr_info: list[Address] = []
+
+
 def decoded(answer: str | bytes, kind: type[_T], *, what: str, where: str, todo: str) -> _T:
     """Decode the JSON that a host printed; `what` is said of it where it does not fit.
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import msgspec
 
-from leaselab.lab.hosts.answers import NO_ANSWER, decoded
+from leaselab.lab.hosts.answers import NO_ANSWER, Link, decoded
 from leaselab.lab.hosts.transport import Connection
 from leaselab.model.bench import Bench, BenchHost
 from leaselab.model.errors import lab_broken
@@ -19,16 +19,6 @@ from leaselab.model.errors import lab_broken
 _TIMEOUT_S = 20.0
 _LIST = ["ip", "-json", "address", "show"]
 _RESTORE = "give one its addresses again; for a local lab: ./leaselab lab up"
-
-
-class _Address(msgspec.Struct):
-    local: str = ""
-
-
-class _Link(msgspec.Struct):
-    ifname: str = ""
-    flags: list[str] = []
-    addr_info: list[_Address] = []
 
 
 def placed(bench: Bench, role: str, connection: Connection) -> Bench:
@@ -53,7 +43,7 @@ def _interface(host: BenchHost, connection: Connection) -> str:
         )
     links = decoded(
         done.stdout,
-        list[_Link],
+        list[Link],
         what=f"what '{' '.join(_LIST)}' {NO_ANSWER}",
         where=name,
         todo="see which program ip is there",
