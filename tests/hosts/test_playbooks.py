@@ -77,7 +77,7 @@ def lock(bench, verb, **request):
 
 
 def take(bench):
-    lock(bench, "acquire", name="ana@laptop", purpose="a test", token="t", lease_s=60)
+    lock(bench, "acquire", name="ana@laptop", purpose="a test", token="t", lease_s=3600)
 
 
 def close(bench):
@@ -143,7 +143,7 @@ def test_a_hold_that_is_older_than_the_maintenance_goes_on(bench):
     close(bench)
     hold = bench.parent / "hold.json"
     for token in ("t", "another"):
-        request = {"name": "ana@laptop", "purpose": "a test", "token": token, "lease_s": 60}
+        request = {"name": "ana@laptop", "purpose": "a test", "token": token, "lease_s": 3600}
         hold.write_text(json.dumps(request), encoding="utf-8")
         mine = f"bench_lock_hold={hold}"
         said = play(bench, "provision", "--limit", "dhcp_server", "-e", mine)
