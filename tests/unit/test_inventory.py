@@ -5,10 +5,9 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.inventories import local_lab, parsed
+from tests.inventories import parsed
 
 from leaselab.lab.hosts.inventory import (
-    BUILDER_GROUP,
     GENERATOR_GROUP,
     PARTNER_GROUP,
     SERVER_GROUP,
@@ -36,24 +35,6 @@ def refusal(call, *args):
         call(*args)
     assert caught.value.outcome is Outcome.USAGE
     return str(caught.value)
-
-
-def test_the_local_lab_has_four_hosts_on_the_loopback_address():
-    inventory = local_lab()
-    assert inventory.bench == "docker"
-    assert [(h.access.name, h.access.port, h.test_address) for h in inventory.hosts] == [
-        ("leaselab-server", 22041, "198.18.0.10"),
-        ("leaselab-partner", 22042, "198.18.0.20"),
-        ("leaselab-generator", 22043, "198.18.0.30"),
-        ("leaselab-builder", 22044, ""),
-    ]
-    access = inventory.only(SERVER_GROUP).access
-    assert (access.address, access.user) == ("127.0.0.1", "root")
-    assert access.key_file == str(ROOT / ".leaselab/docker/keys/client")
-    assert access.known_hosts_file == str(ROOT / ".leaselab/docker/keys/known_hosts")
-    builder = inventory.only(BUILDER_GROUP)
-    assert builder.access.name == "leaselab-builder"
-    assert (builder.test_address, builder.test_address6) == ("", "")
 
 
 def test_a_host_without_variables_is_reached_by_its_name_with_the_users_own_files():
