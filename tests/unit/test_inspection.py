@@ -239,86 +239,58 @@ def test_an_address_beyond_the_test_network_is_refused(lab, address):
     assert [fault.found for fault in finding] == wanted
 
 
-LEVELS = {
-    **{
-        release: (
-            lambda lab, release=release, apt=apt: (
-                lab.server.update(
-                    os=dict(
-                        zip(("id", "version"), release.split(" "), strict=True), name=release
-                    )
-                )
-                or lab.server["tools"].update(apt=apt)
-            ),
-            *("system", level),
-        )
-        for release, apt, level in (
-            *((name, True, OK) for name in RELEASES),
-            *((name, True, WARNING) for name in ("debian 11", "debian 14", "debian ")),
-            *(("ubuntu 24.10", True, WARNING), ("fedora 43", False, ERROR)),
-        )
-    },
-    **{
-        f"link {change}": (
-            lambda lab, change=change: lab.server["links"]["eth1"].update(change),
-            *("link", level),
-        )
-        for change, level in (
-            *(({"state": word}, ERROR) for word in ("down", "lowerlayerdown")),
-            *(({"state": "unknown"}, OK), ({"mtu": 1400}, WARNING)),
-            *(({"speed_mbps": 100}, ERROR), ({"speed_mbps": 1000}, OK)),
-            ({"speed_mbps": None}, WARNING),
-        )
-    },
-    **{
-        f"governors {governors}": (field("governors", governors), "governor", level)
-        for governors, level in (
-            ({"0": "performance"}, OK),
-            ({"0": "performance", "1": "powersave"}, WARNING),
-            ({"0": None, "1": None}, WARNING),
-        )
-    },
-    **{
-        f"a container {container}, a hypervisor {hypervisor}": (
-            lambda lab, inside=container, below=hypervisor: lab.server.update(
-                container=inside, hypervisor=below
-            ),
-            *("machine", WARNING if container or hypervisor else OK),
-        )
-        for container, hypervisor in ((True, True), (False, True), (False, False))
-    },
-    "confines others": (lambda lab: lab.confined(enforced=["chronyd"]), "apparmor", OK),
-    "with additions": (lambda lab: lab.confined(), "apparmor", OK),
-    "without additions": (lambda lab: lab.confined(added=[]), "apparmor", WARNING),
-    "nothing deployed": (
-        lambda lab: lab.confined(added=[]) or lab.server.update(deployed=[]),
-        *("apparmor", OK),
-    ),
-    "a commit is deployed": (
-        lambda lab: (
-            lab.confined(added=[])
-            or lab.server["deployed"][0].update(program="/opt/leaselab/builds/0a/kea-dhcp4")
-        ),
-        *("apparmor", OK),
-    ),
-    "a database of nothing": (
-        lambda lab: lab.confined(enforced=["/usr/sbin/mysqld"]),
-        *("apparmor", OK),
-    ),
-    "a database": (
-        lambda lab: (
-            lab.confined(enforced=["/usr/sbin/mysqld"])
-            or lab.server["deployed"][0].update(tuning={"backend": "mysql"})
-        ),
-        *("apparmor", WARNING),
-    ),
-}
-"""What is altered at the server, a check, and how much what it finds matters."""
+def release(name, *, apt=True):
+    """A server of this release."""
+    system, _, version = name.partition(" ")
+    known = {"id": system, "version": version, "name": name}
+    return lambda lab: (lab.server.update(os=known), lab.server["tools"].update(apt=apt))
 
 
-@pytest.mark.parametrize("case", LEVELS)
-def test_what_matters_less_is_a_warning(lab, case):
-    alter, check, level = LEVELS[case]
+def link(**facts):
+    return lambda lab: lab.server["links"]["eth1"].update(facts)
+
+
+def confined(*, deployed=None, **known):
+    """A server that AppArmor confines, where something with these fields is deployed."""
+
+    def alter(lab):
+        lab.confined(**known)
+        if deployed is not None:
+            lab.server["deployed"] = [{**lab.server["deployed"][0], **deployed}]
+
+    return alter
+
+
+MYSQLD = ["/usr/sbin/mysqld"]
+LEVELS = (
+    *(("system", OK, release(name)) for name in RELEASES),
+    *(("system", WARNING, release(f"debian {number}")) for number in ("11", "14", "")),
+    ("system", WARNING, release("ubuntu 24.10")),
+    ("system", ERROR, release("fedora 43", apt=False)),
+    *(("link", ERROR, link(state=word)) for word in ("down", "lowerlayerdown")),
+    ("link", OK, link(state="unknown")),
+    ("link", WARNING, link(mtu=1400)),
+    ("link", ERROR, link(speed_mbps=100)),
+    ("link", OK, link(speed_mbps=1000)),
+    ("link", WARNING, link(speed_mbps=None)),
+    ("governor", OK, field("governors", {"0": "performance"})),
+    ("governor", WARNING, field("governors", {"0": "performance", "1": "powersave"})),
+    ("governor", WARNING, field("governors", {"0": None, "1": None})),
+    ("machine", WARNING, lambda lab: lab.server.update(container=False, hypervisor=True)),
+    ("machine", OK, lambda lab: lab.server.update(container=False, hypervisor=False)),
+    ("apparmor", OK, confined(enforced=["chronyd"])),
+    ("apparmor", OK, confined()),
+    ("apparmor", WARNING, confined(added=[])),
+    ("apparmor", OK, lambda lab: lab.confined(added=[]) or lab.server.update(deployed=[])),
+    ("apparmor", OK, confined(added=[], deployed={"program": "/opt/leaselab/builds/0a/k"})),
+    ("apparmor", OK, confined(enforced=MYSQLD)),
+    ("apparmor", WARNING, confined(enforced=MYSQLD, deployed={"tuning": {"backend": "mysql"}})),
+)
+"""A check, how much what it finds matters, and what is altered at the server."""
+
+
+@pytest.mark.parametrize(("check", "level", "alter"), LEVELS)
+def test_what_matters_less_is_a_warning(lab, check, level, alter):
     alter(lab)
     finding = lab.finding(check)
     assert (finding.level, bool(finding.todo)) == (level, level is not OK)
