@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from markupsafe import Markup, escape
 from tests import costs
 from tests.tools import TOOLS
 
 from leaselab.archive import index
+from leaselab.catalog import family
 from leaselab.lab.hosts import inventory
 from leaselab.report.site import figure
 
@@ -28,6 +30,7 @@ os.environ["TERM"] = "xterm"  # terminals of tests know control codes, wherever 
 PARTS = ("quick", "parallel", "lab")
 OF_PROGRAMS = {"versions", "load", "hosts", "power", "browser", "pipeline"}
 """Folders whose tests run servers, hosts, a browser or Jenkins' language."""
+MOST_KEPT_BYTES = 1 << 20
 AFTER_EXAMPLES = "2027-12-31T00:00:00.000Z"
 TESTS = Path(__file__).parent
 INVENTORIES = TESTS.parent / "inventory"
@@ -84,15 +87,19 @@ def each_chart_once():
     figure.svg, figure.vl_convert.javascript_bundle = draw, bundle
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Have pages with the words of their charts, whose drawing takes half of the time."""
+    box = Markup('<svg class="marks" role="img" aria-label="{}" viewBox="0 0 9 9"></svg>')
+    monkeypatch.setattr(figure, "svg", lambda spec: box.format(escape(spec["description"])))
+
+
 @pytest.fixture(scope="session", autouse=True)
-def each_inventory_once(request):
+def each_inventory_once():
     """Ask Ansible once about an inventory of the project: it takes seconds; none changes.
 
-    The lab's part asks as often as users do.
+    Commands that the lab's tests start ask themselves, as users' do.
     """
-    if request.config.getoption("--part") == "lab":
-        yield
-        return
     answers, ask = {}, inventory.ask_ansible
 
     def asked(path):
@@ -107,6 +114,24 @@ def each_inventory_once(request):
     inventory.ask_ansible = asked
     yield
     inventory.ask_ansible = ask
+
+
+@pytest.fixture(scope="session", autouse=True)
+def each_catalogue_once():
+    """Read equal scenarios once: checkouts of tests have copies, and reading takes long."""
+    known, read = {}, family._families
+
+    def families(folder, stamps):
+        if not all(path.is_file() and size < MOST_KEPT_BYTES for path, _, size in stamps):
+            return read(folder, stamps)
+        key = tuple((path.relative_to(folder), path.read_bytes()) for path, _, _ in stamps)
+        if key not in known:
+            known[key] = read(folder, stamps)
+        return known[key]
+
+    family._families = families
+    yield
+    family._families = read
 
 
 @pytest.fixture(scope="session", autouse=True)

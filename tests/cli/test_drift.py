@@ -21,6 +21,11 @@ CALLED = re.compile(r"\b(regression|improvement|slower|faster|worse|better)\b", 
 """Words by which a build is called faster or slower."""
 
 
+@pytest.fixture
+def undrawn():
+    """No word of a drawing may say it either."""
+
+
 @pytest.fixture(scope="module")
 def equal(tmp_path_factory):
     """The folder of an archive of equal builds, and their results in the order of commits."""

@@ -16,6 +16,8 @@ from leaselab.model.errors import LeaselabError
 from leaselab.report.review import next_words, review_of
 from leaselab.report.site.site import write_site
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 STEP = [1.0] * 8 + [0.96] * 6
 CULPRIT = "c" * 40
 SIZE, INTERVAL = "3.4 % slower", "-3.9 to -2.9 %"

@@ -19,6 +19,8 @@ from leaselab.report.site.review import review_page
 from leaselab.report.site.site import write_site
 from leaselab.report.verdict.words import interval_words, percent
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 NEWEST = (START.replace(month=12, day=11)).isoformat()
 PAGES = {("v4-memfile", "max_rate"): "v4-memfile"}
 
