@@ -79,6 +79,18 @@ def playbook(names, *arguments, inventory=LOCAL, timeout_s=240, **environment):
     return _run([program, "-i", inventory, *books, *arguments], timeout_s, environment)
 
 
+def begin_playbook(name):
+    """Start a playbook by hand; return its process."""
+    program = Path(sys.executable).with_name("ansible-playbook")
+    return subprocess.Popen(
+        [program, "-i", LOCAL, ROOT / "ansible" / f"{name}.yml"],
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 def _run(command, timeout_s, environment):
     return subprocess.run(
         [str(word) for word in command],

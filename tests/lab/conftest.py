@@ -6,10 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, hold_back_servers
+from tests.lab.building import Source
+from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, begin_playbook, hold_back_servers
 
 from leaselab.catalog.catalogue import Catalogue
-from leaselab.lab.deploy.deployment import host_states
+from leaselab.lab.deploy.deployment import host_states, read_deployment
 from leaselab.lab.hosts.inventory import (
     GENERATOR_GROUP,
     PARTNER_GROUP,
@@ -27,14 +28,13 @@ ORDER = (
     "test_docker_lab",
     "test_a_session",
     "test_check",
-    "test_faults_server",
     "test_packaged",
+    "test_faults_server",
     "test_faults_hosts",
     "test_hold",
     "test_faults_engine",
     "test_faults_network",
     "test_faults_generator",
-    "test_profile",
     "test_commits",
     "test_lab_down",
     "test_faults_database",
@@ -45,6 +45,7 @@ ORDER = (
     "test_by_hand",
     "test_two_places",
     "test_range",
+    "test_faults_builder",
     "test_duel",
     "test_hunt",
     "test_tutorial",
@@ -86,6 +87,27 @@ def scenario_of(module):
     return getattr(module, "SCENARIO", "v6-dnsmasq-file")
 
 
+BUILDING = []
+"""The build of the generator that is under way."""
+
+
+@pytest.fixture(scope="session")
+def generator_under_way():
+    """Have the generator built, which takes a minute or two, while tests run without it.
+
+    Where that fails, as without a lab, the first deployment builds it.
+    """
+    BUILDING.append(begin_playbook("generator"))
+    yield
+    built()
+
+
+def built():
+    """Wait for the build of the generator if one is under way."""
+    while BUILDING:
+        BUILDING.pop().wait(600)
+
+
 @pytest.fixture(scope="session")
 def bench_of():
     """Have the local lab up and deployed for a scenario; return its bench document.
@@ -93,12 +115,23 @@ def bench_of():
     What still stands as this fixture left it is not played again, and neither is it asked
     of `leaselab` after each fault: tests put back what they break.
     """
-    kept = {}
+    documents, kept = {}, {}
 
     def deploy(scenario):
         inventory = read_inventory(LOCAL)
-        if scenario == kept.get("scenario") and _stands(inventory, kept):
-            return kept["document"]
+        if scenario not in documents or not _stands(inventory, kept):
+            document = played(inventory, scenario)
+            record = read_deployment(ROOT, inventory.bench)
+            there = {placed.server.variant for placed in record.benches.values()}
+            for name in documents.keys() - there:
+                del documents[name]
+            documents[scenario] = document
+            kept.update(states=host_states(inventory))
+        hold_back_servers(held=any(word in scenario for word in ("memfile", "recursive")))
+        return documents[scenario]
+
+    def played(inventory, scenario):
+        built()
         hold_back_servers(held=False)  # deploying takes all there is
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("LEASELAB_ROOT", str(ROOT))
@@ -108,10 +141,7 @@ def bench_of():
             with leased(inventory, "the tests") as bench:
                 prepare(bench, full=False)
                 [deployed] = variants.deploy(chosen, bench, procedure, full=False)
-        hold_back_servers(held=any(word in scenario for word in ("memfile", "recursive")))
-        document = deployed.document()
-        kept.update(scenario=scenario, document=document, states=host_states(inventory))
-        return document
+        return deployed.document()
 
     return deploy
 
@@ -119,11 +149,18 @@ def bench_of():
 @pytest.fixture(scope="module")
 def prepared():
     """The local lab, up and provisioned, for tests that deploy what they need themselves."""
+    built()
     hold_back_servers(held=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LEASELAB_ROOT", str(ROOT))
         with leased(read_inventory(LOCAL), "the tests") as bench:
             prepare(bench, full=False)
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory):
+    """Commits to build."""
+    return Source(tmp_path_factory.mktemp("source"))
 
 
 def _stands(inventory, kept):

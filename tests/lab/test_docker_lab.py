@@ -20,7 +20,7 @@ from leaselab.lab.hosts.inventory import (
 from leaselab.lab.hosts.transport import connect
 from leaselab.model.errors import IN_USE
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("generator_under_way")]
 
 
 @pytest.fixture(scope="module")
@@ -29,11 +29,6 @@ def engine():
     done = lab("up", "--json")
     assert done.returncode == 0, done.stderr
     return docker.from_env()
-
-
-def test_a_second_up_changes_nothing(engine):
-    assert ours(engine) >= NAMES
-    assert json.loads(lab("up", "--json").stdout)["changed"] == 0
 
 
 def test_every_host_is_reached_and_has_its_test_addresses_on_one_interface(engine):
@@ -90,8 +85,9 @@ def test_programs_of_the_server_alone_can_be_sampled_and_nothing_else_can(engine
     assert {why for _, why in reported[1:]} <= refused
 
 
-def test_a_server_is_held_to_a_part_of_a_processor_and_let_go(engine, tmp_path):
-    """A copy of the inventory says so; the lab's own says nothing of it."""
+def test_up_changes_what_was_held_back_or_stopped_and_nothing_else(engine, tmp_path):
+    """A copy of the inventory gives a server a part of a processor; a reboot stops hosts."""
+    assert ours(engine) >= NAMES
     server = "        leaselab-server:\n"
     change = (server, f"{server}          docker_lab_cpu_limit: 0.25\n")
     inventory = tmp_path / "lab" / "held"
@@ -102,32 +98,33 @@ def test_a_server_is_held_to_a_part_of_a_processor_and_let_go(engine, tmp_path):
     (inventory / "hosts.yml").write_text(
         text.replace(*change).replace(keys, str(ROOT / ".leaselab")), encoding="utf-8"
     )
-    quotas = []
-    for path in (inventory, LOCAL):
-        done = lab("up", "-i", path, "--json")
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["changed"] == 1
-        config = engine.containers.get("leaselab-server").attrs["HostConfig"]
-        quotas.append((config["CpuQuota"], config["CpuPeriod"]))
-    assert quotas == [(2_500, 10_000), (-1, 10_000)]
+    done = lab("up", "-i", inventory, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["changed"] == 1
+    assert processor_of_the_server(engine) == (2_500, 10_000)
+    engine.containers.get("leaselab-partner").stop(timeout=2)
+    partly = lab("status")
+    assert partly.returncode == 4
+    assert "leaselab-partner" in partly.stdout
+    assert "NOT REACHABLE" in partly.stdout
+    done = lab("up", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["changed"] == 1  # the task that makes all containers
+    assert processor_of_the_server(engine) == (-1, 10_000)
+    with connect(read_inventory(LOCAL).only(PARTNER_GROUP).access) as partner:
+        assert partner.run(["hostname"], timeout_s=60).stdout == b"leaselab-partner\n"
+
+
+def processor_of_the_server(engine):
+    """The quota and the period of its processor (µs)."""
+    config = engine.containers.get("leaselab-server").attrs["HostConfig"]
+    return config["CpuQuota"], config["CpuPeriod"]
 
 
 def test_only_this_users_key_opens_a_host_and_only_its_owner_reads_it(engine):
     assert engine.ping()
     assert (KEYS / "client").stat().st_mode & 0o777 == 0o600
     assert KEYS.stat().st_mode & 0o777 == 0o700
-
-
-def test_up_starts_what_a_reboot_has_stopped(engine):
-    engine.containers.get("leaselab-partner").stop(timeout=2)
-    partly = lab("status")
-    assert partly.returncode == 4
-    assert "leaselab-partner" in partly.stdout
-    assert "NOT REACHABLE" in partly.stdout
-    done = lab("up")
-    assert done.returncode == 0, done.stderr
-    with connect(read_inventory(LOCAL).only(PARTNER_GROUP).access) as partner:
-        assert partner.run(["hostname"], timeout_s=60).stdout == b"leaselab-partner\n"
 
 
 def test_another_checkouts_lab_is_named_and_left_alone(engine, tmp_path):

@@ -1,14 +1,11 @@
-"""leaseload or a host fails: never counted as a loss, and the sweep goes on."""
+"""leaseload fails or is not there: never counted as a loss, and the sweep goes on."""
 
-import re
 from contextlib import contextmanager
 
-import docker
 import pytest
-from tests.lab.commands import LONG_TRIALS, journaled_trials, reached, resumed, stopped
+from tests.lab.commands import journaled_trials, resumed, stopped
 
 from leaselab.lab.bench.lock import PROGRAM
-from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP
 
 pytestmark = pytest.mark.lab
 
@@ -42,15 +39,9 @@ def instead(on_host):
 
 NO_MEASUREMENT = {
     "echo 'All is well.'": "leaseload's output does not parse: JSON is malformed",
-    f'{LEASELOAD}.real "$@" | head -c 1000': (
-        "Input data was truncated (found 1000 bytes ending in "
-    ),
     "kill -9 $$": f"{LEASELOAD}: was killed, or did not end in time",
-    "echo no such device >&2; exit 1": (
-        f"{LEASELOAD}: failed with exit status 1: no such device"
-    ),
 }
-"""What leaseload does instead, and what is said of it: rubbish, truncated, killed, failing."""
+"""What leaseload does instead, and what is said of it: rubbish, killed."""
 
 
 def test_a_trial_without_a_measurement_is_not_counted(instead, bench_file, results):
@@ -84,30 +75,4 @@ def test_what_a_lab_that_was_never_provisioned_lacks_is_named(on_host, bench_fil
         missing = stopped(results)
     assert "there is no bench lock: " in missing
     assert "No such file or directory; provision the bench first: leaselab run, or " in missing
-    resumed(results)
-
-
-def test_a_host_that_goes_away_ends_the_sweep_and_it_goes_on(engine, bench_file, results):
-    """In the middle of a trial; the server's end is no death of the server.
-
-    The last test of its scenario, which would have to be deployed again after it.
-    """
-    words = ("step", "sweep", bench_file(rounds=2, **LONG_TRIALS))
-    for name, group in (
-        ("leaselab-generator", GENERATOR_GROUP),
-        ("leaselab-server", SERVER_GROUP),
-    ):
-        host = docker.from_env().containers.get(name)
-        sweep = engine(*words, "--results", results)
-        sweep.saw(r"run \d/2: \d+/s for (?!.*journal)")
-        host.kill()
-        try:
-            code, last = sweep.end(timeout_s=60)
-        finally:
-            host.start()
-        assert code == 4
-        assert re.search(f"{name}: (connection lost|the host (went away|was restarted)) ", last)
-        assert journaled_trials(results)
-        reached(group)
-        words = ("resume",)
     resumed(results)

@@ -7,7 +7,7 @@ import docker
 import pytest
 from tests.lab.commands import complaint, leaselab, playbook
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("generator_under_way")]
 
 NO_ENGINE = {"DOCKER_HOST": "unix:///nowhere/docker.sock"}
 NO_SUDO = {"ANSIBLE_BECOME_EXE": "/bin/false", "ANSIBLE_BECOME_ALLOW_SAME_USER": "true"}

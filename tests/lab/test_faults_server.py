@@ -25,9 +25,9 @@ def without_address(on_host, deployed):
 def test_a_server_killed_in_a_trial_is_an_invalid_measurement_with_its_trials(
     engine, bench_file, results, on_host
 ):
-    bench = bench_file(rounds=3, **LONG_TRIALS)
+    bench = bench_file(rounds=2, **LONG_TRIALS)
     sweep = engine("step", "sweep", bench, "--results", results)
-    sweep.saw(r"run 2/3: \d+/s for", timeout_s=120)
+    sweep.saw(r"run 2/2: \d+/s for", timeout_s=120)
     on_host("server", "pkill -KILL -x kea-dhcp4")
     code, last = sweep.end()
     assert code == 3, last
@@ -43,8 +43,6 @@ def test_a_server_killed_in_a_trial_is_an_invalid_measurement_with_its_trials(
     assert second["metrics"]["max_rate"] is None
     assert second["trials"]
     assert leaselab("dev", "archive", "verify", "--results", results).returncode == 0
-    again = leaselab("step", "sweep", bench_file(), "--results", results)
-    assert again.returncode == 0, again.stderr
 
 
 def test_a_host_without_its_address_is_a_broken_lab_and_its_server_is_not_started(

@@ -4,9 +4,8 @@ import json
 import signal
 
 import pytest
-from tests.dnsmasq_changes import break_build, mend_build
+from tests.lab.building import BUILD_S
 from tests.lab.commands import Engine, leaselab
-from tests.sources import SourceLists, repository_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
@@ -19,24 +18,6 @@ QUICK = [
     "--set=relative_width=0.5",
 ]
 QUICK += ["--set=warm_up_s=0", "--set=confirm_s=0"]
-BUILD_S = 900
-
-
-class Source:
-    """dnsmasq's repository with a commit that does not build and one that does."""
-
-    def __init__(self, folder):
-        self.path = folder / "dnsmasq"
-        lists = SourceLists(folder / "lists", ["trixie"])
-        (self.base,) = repository_of("dnsmasq", ["trixie"], self.path, lists).values()
-        self.broken = break_build(self.path, minute=10)
-        self.mended = mend_build(self.path, "  /* a packet, a reply */\n", minute=11)
-        self.range = f"{self.base}..{self.mended}"
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory):
-    return Source(tmp_path_factory.mktemp("source"))
 
 
 def run(source, *arguments, results):
