@@ -33,7 +33,7 @@ WORDS = {
 }
 HOW_IT_RAN = {"started_at_s", "took_s", "exchanges", "late_s", "last_reply_s", "setup_s"} | {
     *("peak_memory_bytes", "reply_times", "transport", "largest_lag_s"),
-    "answered",
+    *("answered", "window"),
 }
 """Fields that are no counts of a load: they say how the program ran, for its own tests."""
 

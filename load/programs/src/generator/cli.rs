@@ -171,11 +171,11 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
     }
     let serve = words.flag("serve").then(|| words.clone());
     if serve.is_some()
-        && ["rate", "steps", "counts", "at-once"].iter().any(|name| words.flag(name))
+        && ["rate", "steps", "counts", "at-once", "window"].iter().any(|name| words.flag(name))
     {
         return Err("--serve: found a load, expected it on standard input".into());
     }
-    // Any rate will do where each load brings its own.
+    // Any will do where each load brings its own.
     let load =
         Load::read(&if serve.is_some() { words.with("--rate 1")? } else { words.clone() })?;
     Ok(Asked {
@@ -431,6 +431,9 @@ mod tests {
             (&format!("{V4} --processors 4096"), "--processors"),
             (&format!("{V4} --nosuch 1"), "--nosuch"),
             (&format!("{V4} --serve"), "--serve"),
+            ("dhcp4 --interface lo --serve --window 1 --transactions 1", "--serve"),
+            ("dhcp4 --interface lo --serve --transactions 1", "--transactions"),
+            ("dhcp4 --interface lo --window 1 --transactions 1 --step", "--serve"),
             (&format!("{V4} --lease-clock"), "--clients"),
             (&format!("{V4} --lease-clock --clients 5 --mix renew=1"), "renew"),
             (&format!("{V4} --lease-clock --clients 5 --goal 0.1"), "--goal"),

@@ -1,5 +1,6 @@
 //! One thread of the generator: sends due messages, and reads replies.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use crate::generator::lane::{BATCH, Lane};
 use crate::generator::load::Offer;
 use crate::generator::protocol::Protocol;
 use crate::generator::schedule::Schedule;
+use crate::generator::window::{Next, Window};
 
 /// How soon a thread sees a signal, or that another thread has decided the load (ns).
 const LONGEST_SLEEP: u64 = SECOND / 100;
@@ -23,6 +25,9 @@ const FILL_WINDOW: u64 = 64;
 /// For how long a filling may make no progress (ns).
 const FILL_PATIENCE: u64 = 10 * SECOND;
 
+/// Waits until a message of a window may leave; false where a signal has come first.
+pub type Gate = Arc<dyn Fn() -> io::Result<bool> + Send + Sync>;
+
 /// Why a load ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -31,7 +36,7 @@ pub enum End {
     Complete,
     /// Those that were not answered were waited for.
     Waited,
-    /// More have failed than may.
+    /// More have failed than may; of a window, one was lost, or no client could begin it.
     Failed,
     /// A signal requested it.
     Interrupted,
@@ -49,23 +54,31 @@ pub struct Engine<P: Protocol> {
     lanes: Vec<Lane>,
     receiver: Receiver,
     /// Exchanges whose second message is due, as the reply to the first has come.
-    seconds: Vec<u64>,
+    seconds: VecDeque<u64>,
     clock: Converter,
     offer: Arc<Offer>,
     start: u64,
+    /// What messages in lock step wait for.
+    gate: Gate,
     pub exchanges: Exchanges<P>,
 }
 
 impl<P: Protocol> Engine<P> {
     /// A thread with its lanes to the server.
-    pub fn new(lanes: Vec<Lane>, exchanges: Exchanges<P>, offer: Arc<Offer>) -> Self {
+    pub fn new(
+        lanes: Vec<Lane>,
+        exchanges: Exchanges<P>,
+        offer: Arc<Offer>,
+        gate: Gate,
+    ) -> Self {
         Self {
             lanes,
             receiver: Receiver::new(BATCH),
-            seconds: Vec::new(),
+            seconds: VecDeque::new(),
             clock: Converter::read(),
             offer,
             start: 0,
+            gate,
             exchanges,
         }
     }
@@ -86,6 +99,7 @@ impl<P: Protocol> Engine<P> {
             }
             self.flush()?;
             self.receive()?;
+            self.add_seconds()?;
             self.exchanges.give_up(now, false, &mut again);
             let counts = self.exchanges.tally.counts();
             let done = counts.completed + counts.late;
@@ -105,6 +119,7 @@ impl<P: Protocol> Engine<P> {
     pub fn prepare(&mut self, offer: &Arc<Offer>, room: u64, seed: u64) -> io::Result<()> {
         let before = clock::monotonic();
         self.lanes.iter_mut().for_each(|lane| lane.drain(&mut self.receiver));
+        self.seconds.clear();
         let mut connections: Vec<_> =
             self.lanes.iter_mut().filter_map(Lane::connection).collect();
         connection::settle(&mut connections)?;
@@ -119,11 +134,25 @@ impl<P: Protocol> Engine<P> {
     /// Offer the load that it was prepared for, which begins at `start` (monotonic, ns).
     pub fn run(&mut self, schedule: Schedule, start: u64) -> io::Result<End> {
         let dropped_before = self.dropped();
-        let over = start + self.offer.traffic;
         self.start = start;
         self.exchanges.start = start;
+        let end = match self.offer.load.window.clone() {
+            Some(window) => self.run_window(&window)?,
+            None => self.run_schedule(schedule)?,
+        };
+        self.exchanges.close(end.is_early());
+        let dropped = self.dropped() - dropped_before;
+        let tally = &mut self.exchanges.tally;
+        tally.events.dropped = dropped;
+        self.lanes.iter().for_each(|lane| lane.count(tally));
+        Ok(end)
+    }
+
+    /// Begin exchanges when they are due.
+    fn run_schedule(&mut self, schedule: Schedule) -> io::Result<End> {
+        let (start, over) = (self.start, self.start + self.offer.traffic);
         let mut due = schedule.map(|at| start + at).peekable();
-        let end = loop {
+        loop {
             let now = clock::monotonic();
             self.clock.refresh(now);
             let mut begun = 0;
@@ -141,6 +170,7 @@ impl<P: Protocol> Engine<P> {
             }
             self.flush()?;
             let received = self.receive()?;
+            self.add_seconds()?;
             self.flush()?;
             self.exchanges.expire(now);
             if now > over + self.offer.load.lag {
@@ -149,18 +179,48 @@ impl<P: Protocol> Engine<P> {
             let is_all_begun =
                 due.peek().is_none() && (now > over || !self.offer.load.lease_clock);
             if let Some(end) = self.ended(is_all_begun, now, over) {
-                break end;
+                return Ok(end);
             }
             if received == 0 && begun == 0 && !self.offer.load.spin {
                 self.sleep(now, due.peek().copied())?;
             }
-        };
-        self.exchanges.close(end.is_early());
-        let dropped = self.dropped() - dropped_before;
-        let tally = &mut self.exchanges.tally;
-        tally.events.dropped = dropped;
-        self.lanes.iter().for_each(|lane| lane.count(tally));
-        Ok(end)
+        }
+    }
+
+    /// Begin exchanges as others end, and send one message at a time.
+    fn run_window(&mut self, window: &Window) -> io::Result<End> {
+        let lead = self.start.saturating_sub(clock::monotonic());
+        std::thread::sleep(std::time::Duration::from_nanos(lead));
+        let mut begun = 0;
+        loop {
+            let now = clock::monotonic();
+            self.clock.refresh(now);
+            let received = self.receive()?;
+            self.exchanges.expire(now);
+            let next = window.next(begun, &self.exchanges);
+            match next {
+                _ if thread::is_stopped() => return Ok(End::Interrupted),
+                Next::Ended(end) => return Ok(end),
+                Next::Wait if self.seconds.is_empty() => {
+                    if received == 0 {
+                        self.sleep(now, None)?;
+                    }
+                    continue;
+                }
+                // A signal has come meanwhile.
+                _ if window.step && !(self.gate)()? => continue,
+                _ => {}
+            }
+            if let Some(number) = self.seconds.pop_front() {
+                self.add(number, Message::Second)?;
+            } else {
+                begun += 1;
+                if let Some(number) = self.exchanges.begin_due(clock::monotonic()) {
+                    self.add(number, Message::First)?;
+                }
+            }
+            self.flush()?;
+        }
     }
 
     /// Replies that the sockets have dropped since they were opened.
@@ -215,6 +275,14 @@ impl<P: Protocol> Engine<P> {
         (now > over.max(last_reply) + patience).then_some(End::Waited)
     }
 
+    /// Write the second messages that are due.
+    fn add_seconds(&mut self) -> io::Result<()> {
+        while let Some(number) = self.seconds.pop_front() {
+            self.add(number, Message::Second)?;
+        }
+        Ok(())
+    }
+
     /// Write a message of an exchange, to be sent with the next batch of its lane.
     fn add(&mut self, number: u64, message: Message) -> io::Result<()> {
         let place = self.exchanges.lane(number);
@@ -259,9 +327,6 @@ impl<P: Protocol> Engine<P> {
             }
             for number in lanes[place].take_ended() {
                 exchanges.tally.connections.lost += exchanges.lose_one(number);
-            }
-            for number in std::mem::take(&mut self.seconds) {
-                self.add(number, Message::Second)?;
             }
         }
         Ok(all)

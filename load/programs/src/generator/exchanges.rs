@@ -124,6 +124,11 @@ impl<P: Protocol> Exchanges<P> {
         (at.saturating_sub(self.epoch) / SECOND) as u32
     }
 
+    /// Whether another exchange can begin without that one under way is forgotten.
+    pub fn has_room(&self) -> bool {
+        !self.ring.is_full() || self.ring.at(self.ring.tail).state == State::Over
+    }
+
     /// Clients that are this thread's.
     pub fn share(&self) -> u64 {
         self.clients.share()
@@ -181,7 +186,9 @@ impl<P: Protocol> Exchanges<P> {
     pub fn write(&self, number: u64, now: u64, out: &mut Vec<u8>) {
         let (lane, id) = self.ring.address(number);
         let exchange = self.ring.at(number);
-        let elapsed = if exchange.began == 0 { 0 } else { now.saturating_sub(exchange.began) };
+        // Messages of a window are the same each time.
+        let has_clock = exchange.began > 0 && self.offer.load.window.is_none();
+        let elapsed = if has_clock { now.saturating_sub(exchange.began) } else { 0 };
         let ask = Ask {
             kind: exchange.kind,
             id,

@@ -9,6 +9,7 @@ use leaseload_net::clock::SECOND;
 use crate::generator::protocol::{Dhcp, Kind};
 use crate::generator::recorded::Recorded;
 use crate::generator::schedule::{Arrivals, Schedule, Step};
+use crate::generator::window::Window;
 use crate::random::Random;
 use crate::words::{LONGEST_S, Words, Wrong, known};
 
@@ -28,6 +29,8 @@ pub struct Load {
     pub steps: Vec<Step>,
     /// How exchanges follow each other.
     pub arrivals: Arrivals,
+    /// Exchanges begin as others end, and by no schedule.
+    pub window: Option<Window>,
     /// Actions of clients; shares are cumulative, up to 1.
     pub mix: Vec<(f64, Dhcp)>,
     /// Longer exchanges are late.
@@ -56,7 +59,12 @@ pub struct Load {
 impl Load {
     /// Read it.
     pub fn read(words: &Words) -> Result<Self, Wrong> {
-        let (steps, arrivals) = steps(words)?;
+        let window = Window::read(words)?;
+        let (steps, arrivals) = match window {
+            // One step, for as long as it takes.
+            Some(_) => (vec![Step { rate: 0.0, seconds: LONGEST_S }], Arrivals::Even),
+            None => steps(words)?,
+        };
         let mix = mix(words.last("mix").unwrap_or("new=1"))?;
         if words.flag("lease-clock") {
             // The clock itself does what needs a lease.
@@ -82,10 +90,13 @@ impl Load {
                         nothing"
                 .into());
         }
+        // What is due when it is begun does not fall behind.
+        let lag_s = if window.is_some() { LONGEST_S } else { 0.01 };
         let bin = words.number("bin", 0.0, 0.0001, LONGEST_S)?;
         Ok(Self {
             steps,
             arrivals,
+            window,
             mix,
             late: words.time("late", 2.0)?,
             grace: words.time("grace", 2.0)?,
@@ -96,13 +107,16 @@ impl Load {
             tick: words.number("tick", 50.0, 0.0, 1e6).map(|us| (us * 1e3) as u64)?,
             spin: words.flag("spin"),
             seed: words.number("seed", 1, 0, u64::MAX)?,
-            lag: words.time("lag", 0.01)?,
+            lag: words.time("lag", lag_s)?,
             bin: (bin * SECOND as f64) as u64,
         })
     }
 
-    /// Exchanges of the schedule.
+    /// Exchanges in all.
     pub fn planned(&self) -> f64 {
+        if let Some(window) = &self.window {
+            return window.transactions as f64;
+        }
         self.steps.iter().map(|step| step.rate * step.seconds).sum()
     }
 
@@ -130,6 +144,9 @@ impl Load {
     /// Exchanges that one thread of several, with so many clients of a population, may have to
     /// remember at once.
     pub fn room(&self, threads: u64, clients: u64) -> u64 {
+        if let Some(window) = &self.window {
+            return window.most + SPARE as u64;
+        }
         let fastest = self.steps.iter().map(|step| step.rate).fold(0.0, f64::max);
         let remembered_s = (self.late + self.grace) as f64 / SECOND as f64 + 1.0;
         let burst = match &self.arrivals {
@@ -190,6 +207,13 @@ impl Offer {
         })
     }
 
+    /// Exchanges due before this time show how long the server takes while it has no queue (ns
+    /// since the start).
+    pub fn early(&self) -> u64 {
+        // A closed window lets no queue grow.
+        if self.load.window.is_some() { 0 } else { self.traffic / 10 }
+    }
+
     /// The place of the step in which an exchange is due; the last one for what is due later.
     pub fn step_at(&self, due: u64) -> usize {
         self.ends.partition_point(|&end| end <= due).min(self.ends.len() - 1)
@@ -216,9 +240,11 @@ fn steps(words: &Words) -> Result<(Vec<Step>, Arrivals), Wrong> {
         0 if is_by_clock => return Ok((vec![Step { rate: 0.0, seconds }], Arrivals::Even)),
         1 => {}
         _ => {
-            return Err("expected one of --rate, --steps, --counts and --at-once, or --fill \
-                        and --lease-clock"
-                .into());
+            return Err(
+                "expected one of --rate, --steps, --counts, --at-once and --window, or \
+                        --fill and --lease-clock"
+                    .into(),
+            );
         }
     }
     if given[2].is_some() {

@@ -28,6 +28,7 @@ mod tally;
 mod threads;
 mod tsig;
 mod wheel;
+mod window;
 
 use std::ffi::OsString;
 use std::mem::ManuallyDrop;
@@ -75,12 +76,13 @@ fn offer<P: Protocol>(
     of_thread: impl Fn(usize) -> Result<(P, Vec<Lane>), String>,
 ) -> Result<(), String> {
     // What it holds is not given back piece by piece: the process ends.
-    let mut generator = ManuallyDrop::new(Generator::open(asked, of_thread)?);
+    let lines = serve::Lines::new();
+    let mut generator = ManuallyDrop::new(Generator::open(asked, of_thread, &lines.gate())?);
     if asked.fill {
         generator.fill(&asked.load)?;
     }
     if let Some(words) = &asked.serve {
-        return serve::serve(asked, words, &mut generator);
+        return serve::serve(asked, words, &lines, &mut generator);
     }
     let outcome = generator.offer(&asked.load)?;
     println!("{}", report::document(asked, &asked.load, &outcome));

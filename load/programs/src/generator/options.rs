@@ -6,7 +6,7 @@ use crate::table::{ALL, DHCP, DHCP4, DHCP6, DNS, Row, Table};
 /// Its command line.
 pub static TABLE: Table = Table {
     program: "leaseload",
-    purpose: "an open-loop traffic generator for DHCPv4, DHCPv6 and DNS servers",
+    purpose: "a traffic generator for DHCPv4, DHCPv6 and DNS servers",
     usage: &[
         "dhcp4 --interface IF [--server ADDRESS --relay ADDRESS] LOAD [OPTIONS]",
         "dhcp6 --interface IF [--server ADDRESS --relay ADDRESS] LOAD [OPTIONS]",
@@ -17,15 +17,26 @@ pub static TABLE: Table = Table {
 
 #[rustfmt::skip] // one row a line
 const ROWS: &[Row] = &[
-    Text("It begins exchanges when they are due, whatever the server does, and prints one
-        JSON document when the last reply has come. Times are in seconds unless the name says
-        otherwise."),
+    Text("It begins exchanges when they are due, whatever the server does, or those of
+        --window when others have ended, and prints one JSON document when the last reply has
+        come. Times are in seconds unless the name says otherwise."),
     Heading("Load, one of, or --lease-clock with --fill"),
     Load(ALL, "rate N", "exchanges a second"),
     Load(ALL, "steps RxS,RxS,...", "rates, one after the other, each for S seconds"),
     Load(ALL, "counts N,N,...", "--seconds is divided into equal parts; N is the number of
         exchanges of a part. The report has the results of each, as of each of --steps"),
     Load(DHCP, "at-once N", "N clients begin together and send again until they are served"),
+    Load(ALL, "window N", "--transactions exchanges, of which N are under way at the most: the
+        next begins as soon as one has ended. Clients come in their order, ids are those of
+        --seed, no message says how long its client has waited, and none is sent again: the
+        server gets the same messages each time, but for the times of --tsig, and with 1 in
+        the same order. The load ends with the last, or has failed with the first that is
+        lost or that no client could begin. It has one thread, and no option about a
+        schedule, nor --fill"),
+    Load(ALL, "transactions N", "exchanges of --window in all"),
+    Load(ALL, "step", "before each message of --window, {\"step\": true} is printed, and a line
+        awaited: so another program can let it leave when the server sleeps. With --serve,
+        without --fresh"),
     Heading("Load, more"),
     Load(ALL, "seconds S", "how long (default 5); with --at-once the longest time"),
     Load(ALL, "arrivals WORD", "even (default), poisson, bursts:SIZE, or recorded:FILE, whose

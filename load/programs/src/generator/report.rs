@@ -53,7 +53,11 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
             Target::Dns(target) => target.transport,
             _ => Transport::Udp,
         },
-        "asked": { "exchanges": outcome.planned, "late_s": seconds(load.late) },
+        "asked": {
+            "exchanges": outcome.planned,
+            "late_s": seconds(load.late),
+            "window": load.window.as_ref().map(|window| window.most),
+        },
         "started_at_s": seconds(outcome.started_at),
         "took_s": seconds(outcome.took),
         "traffic_s": seconds(traffic),
@@ -162,10 +166,12 @@ fn named(figures: &[(&'static str, u64)]) -> Value {
     figures.iter().map(|(name, figure)| ((*name).to_owned(), json!(figure))).collect()
 }
 
-/// For how long exchanges were begun (ns): as scheduled, unless it was interrupted.
+/// For how long exchanges were begun (ns): as scheduled, unless it was interrupted or has no
+/// schedule.
 fn traffic(load: &Load, outcome: &Outcome) -> u64 {
     let schedule = load.traffic();
-    if outcome.end.is_early() { outcome.tally.last_sent.min(schedule) } else { schedule }
+    let is_short = outcome.end.is_early() || load.window.is_some();
+    if is_short { outcome.tally.last_sent.min(schedule) } else { schedule }
 }
 
 /// Exchanges that a load has begun at least that did not fall behind.

@@ -337,7 +337,7 @@ impl Tally {
         let ends = self.of(kind);
         ends.whole.record(latency.max(1));
         // A server that keeps up differs from one that empties its queue after the traffic.
-        if due < offer.traffic / 10 {
+        if due < offer.early() {
             ends.early.record(latency.max(1));
         }
         ends.counts.late += u64::from(is_late);

@@ -8,7 +8,7 @@ use leaseload_net::thread;
 use crate::generator::book::AddressBook;
 use crate::generator::cli::{Asked, Target};
 use crate::generator::clients::Clients;
-use crate::generator::engine::{End, Engine};
+use crate::generator::engine::{End, Engine, Gate};
 use crate::generator::exchanges::Exchanges;
 use crate::generator::lane::Lane;
 use crate::generator::load::{Load, Offer};
@@ -35,6 +35,7 @@ impl<P: Protocol> Generator<P> {
     pub fn open(
         asked: &Asked,
         of_thread: impl Fn(usize) -> Result<(P, Vec<Lane>), String>,
+        gate: &Gate,
     ) -> Result<Self, String> {
         let threads = asked.threads as u64;
         let offer = Offer::new(asked.load.clone());
@@ -55,7 +56,7 @@ impl<P: Protocol> Generator<P> {
                 .of_clients(clients.share() as usize, threads);
             let exchanges =
                 Exchanges::new(protocol, clients, lanes.len(), book, offer.clone(), now);
-            engines.push(Engine::new(lanes, exchanges, offer.clone()));
+            engines.push(Engine::new(lanes, exchanges, offer.clone(), gate.clone()));
         }
         let processors = asked.processors.clone();
         Ok(Self { engines, processors, filled: None, shared_addresses: 0 })
@@ -110,6 +111,13 @@ impl<P: Protocol> Generator<P> {
     /// Offer a load, and sum up its counts.
     pub fn offer(&mut self, load: &Load) -> Result<Outcome, String> {
         let threads = self.engines.len() as u64;
+        let clients: u64 = self.engines.iter().map(|engine| engine.exchanges.share()).sum();
+        let most = load.window.as_ref().map_or(0, |window| window.most);
+        if clients > 0 && most > clients {
+            return Err(format!(
+                "--window: found {most}, expected at most --clients: {clients}"
+            ));
+        }
         let offer = Offer::new(load.clone());
         let (ready, start) = (Barrier::new(self.engines.len()), OnceLock::new());
         let ends = self.each(|number, engine| {

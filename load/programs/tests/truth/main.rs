@@ -10,6 +10,7 @@ mod parts;
 mod served;
 mod six;
 mod streams;
+mod window;
 
 use std::io::Read;
 use std::process::{Command, Stdio};
