@@ -12,14 +12,14 @@ _NO_FILES = ("/memfd:", "/dev/zero", "/SYSV")
 """Names of mappings without a file, such as code that a library compiles at run time."""
 
 
-def identity(pid):
+def identity(pid, program=None):
     """Return what runs as a process: program, program_sha256, libraries_sha256, confinement.
 
     Everything that it has mapped as code counts: most of a server is in its libraries and
-    hooks.  Takes some 0.1 s for Kea.
+    hooks.  Takes some 0.1 s for Kea.  `program` is that of a process whose own is valgrind.
     """
     try:
-        program = str(Path(f"/proc/{pid}/exe").readlink())
+        program = program or str(Path(f"/proc/{pid}/exe").readlink())
     except PermissionError as error:
         raise LabError(
             f"the server's own program cannot be read: {error}; in a container, root wants the "

@@ -5,9 +5,11 @@ A process is a mapping: `argv` (program and arguments, by which it is known agai
 perhaps `log_files` (where its reasons stand, best first), `noise_words` (what marks an error
 that says nothing), `user` (else root), `stop_signal` (else SIGTERM), `environment` and
 `folders` (by path, `user` and octal `mode` of what it needs and a reboot empties or changes).
+While it is counted, `launcher` are the words before its program: valgrind and its options.
 """
 
 import contextlib
+import itertools
 import os
 import pwd
 import signal
@@ -20,6 +22,8 @@ from leaselab_contract.errors import ContractError, LabError
 
 POLL_S, LEAST_POLL_S = 0.02, 0.002
 TICKS = os.sysconf("SC_CLK_TCK")
+VALGRIND = "/usr/bin/valgrind.bin"
+"""Not Debian's script of that name, which would be another process to be found by."""
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8"}
 
 
@@ -63,7 +67,7 @@ def _launch(process):
     handle = os.open(process["output_file"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640)
     with os.fdopen(handle, "wb") as output:
         child = Child(
-            process["argv"],
+            [*process.get("launcher", ()), *process["argv"]],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -163,7 +167,17 @@ def running_pid(process):
         command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError, ValueError):
         return None
-    return pid if command[: len(wanted)] == wanted and alive(pid) else None
+    return pid if _without_launcher(command)[: len(wanted)] == wanted and alive(pid) else None
+
+
+def _without_launcher(command):
+    """Return a command line without valgrind and its options.
+
+    A server that is counted, or was as its count was killed, is found and ended as always.
+    """
+    if command[0] != VALGRIND.encode():
+        return command
+    return list(itertools.dropwhile(lambda word: word.startswith(b"--"), command[1:]))
 
 
 def end(process, seconds=10.0):

@@ -8,14 +8,23 @@ counts what it refuses) and `tls_file` (key and certificate).
 
 import time
 
-from leaselab_contract import address, brake, certificate, loaded, process, profile, sampling
+from leaselab_contract import (
+    address,
+    brake,
+    certificate,
+    count,
+    loaded,
+    process,
+    profile,
+    sampling,
+)
 from leaselab_contract.errors import ContractError
 
 
 class Server:
     """One process that serves, without companion services."""
 
-    VERBS = ("start", "reset", "sample", "stop", "brake", "profile")
+    VERBS = ("start", "reset", "sample", "stop", "brake", "profile", "count")
     """Methods that the contract's program calls; each returns what is printed, or prints."""
     START_S = 30.0
     STOP_S = 10.0
@@ -46,7 +55,7 @@ class Server:
             "commit": self.config.get("commit"),
             "config_sha256": self.config_sha256(child.pid),
             "beside": beside,
-            **loaded.identity(child.pid),
+            **loaded.identity(child.pid, self.config.get("program")),
         }
 
     def prepare(self):
@@ -143,6 +152,10 @@ class Server:
         """Stop its processes for a share of the time, until standard input is closed."""
         self.running()
         brake.brake(self.config)
+
+    def count(self):
+        """Count what it does, by commands on standard input, which end with it."""
+        count.count(self)
 
     def profile(self):
         """Sample where its CPU time goes, until standard input is closed."""

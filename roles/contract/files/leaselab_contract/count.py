@@ -1,0 +1,166 @@
+"""A count: what a server does for each transaction, as numbers that no clock takes part in.
+
+The server is started for it, and stopped at its end.  The first line of standard input says
+what counts it; each further line is a command, whose answer is one JSON object:
+
+settle    answers once all threads of the server sleep
+begin     counts what it does from now on, which is not to be counted yet
+zero      forgets what was counted so far
+take      answers with what was counted since, and counts nothing further
+held      answers with how many entries it holds, null where that is not known
+
+The caller has the generator send a message only while the server sleeps: so no message meets
+another, and what the server does for each is the same on a busy machine.
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from leaselab_contract.callgrind import Callgrind
+from leaselab_contract.errors import ContractError
+from leaselab_contract.process import TICKS, tree
+from leaselab_contract.system_calls import Strace
+from leaselab_contract.verbs import emit
+
+FOLDER = "/dev/shm"  # noqa: S108  # private files in it; no disk takes part in a count
+SLOWER = 30
+"""How much longer than else a start may take under valgrind."""
+SETTLE_S = 60.0
+"""A server that has not slept for so long does not wait for a packet (s): Kea needs 0.01 s for
+one under valgrind."""
+POLL_S = 0.0002
+"""How often threads are looked at (s): the server has the processor meanwhile."""
+STATES = frozenset("SIt")
+"""States of a thread that sleeps, in /proc; `t` is a moment in which strace looks at it."""
+
+
+def count(server):
+    """Start a server under what standard input names, and carry out its commands."""
+    with tempfile.TemporaryDirectory(prefix="leaselab-count.", dir=FOLDER) as folder:
+        # Servers write there as the users that they have become.
+        Path(folder).chmod(0o1777)
+        named = sys.stdin.readline().strip()
+        if named not in COUNTERS:
+            known = ", ".join(COUNTERS)
+            raise ContractError(f"nothing counts by that name (found {named}; wanted {known})")
+        counter = COUNTERS[named](server, folder)
+        try:
+            started = server.start()
+            emit(started)
+            for line in sys.stdin:
+                emit(carried_out(line.strip(), server, counter, started["pid"]))
+        finally:
+            counter.end()
+            server.stop()
+
+
+def carried_out(command, server, counter, pid):
+    """Carry out a command; return its answer."""
+    if command == "settle":
+        return settled(pid)
+    if command == "held":
+        return {"held": server.counted()[1]}
+    if command in ("begin", "zero", "take"):
+        return getattr(counter, command)(pid) or {}
+    raise ContractError(f"no command of a count: {command}")
+
+
+def settled(pid):
+    """Return once all threads of a process and those below it sleep, seen twice in a row."""
+    pids = [*tree(pid)]
+    deadline, calm = time.monotonic() + SETTLE_S, 0
+    while calm < 2:
+        awake = sorted(set(states(pids)) - STATES)
+        calm = 0 if awake else calm + 1
+        time.sleep(POLL_S * bool(awake))
+        if time.monotonic() > deadline:
+            raise ContractError(
+                f"the server does not come to rest (found threads in state {', '.join(awake)} "
+                f"for {SETTLE_S:.0f} s; wanted all to sleep)"
+            )
+    return {}
+
+
+def states(pids):
+    """Yield the state of each thread of processes."""
+    for one in pids:
+        for path in Path(f"/proc/{one}/task").glob("*/stat"):
+            try:
+                yield path.read_text(encoding="ascii", errors="replace").rpartition(") ")[2][0]
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has ended
+
+
+class ByInstructions:
+    """Runs the server under valgrind."""
+
+    def __init__(self, server, folder):
+        self._callgrind = Callgrind(folder)
+        own = server.config["process"]
+        server.config["program"] = str(Path(own["argv"][0]).resolve())
+        server.config["process"] = {**own, "launcher": self._callgrind.launcher()}
+        server.config["start_s"] = SLOWER * server.config.get("start_s", server.START_S)
+
+    def begin(self, pid):
+        """Count from now on: of code that ran before, it does not know the callers."""
+        self._callgrind.tell(pid, "instrumentation", "on")
+
+    def zero(self, pid):
+        """Forget what was counted."""
+        self._callgrind.tell(pid, "zero")
+
+    def take(self, pid):
+        """Return the functions that did anything, and count nothing further."""
+        functions = self._callgrind.take(pid)
+        self._callgrind.tell(pid, "instrumentation", "off")
+        return {"functions": functions}
+
+    def end(self):
+        """It ends with the server."""
+
+
+class BySystemCalls:
+    """Runs the server as always, and counts what it has the kernel do."""
+
+    def __init__(self, _server, folder):
+        self._strace = Strace(folder)
+        self._before = {}
+
+    def begin(self, pid):
+        """Note what was done before: this is not traced, so its times are the usual ones."""
+        self._before = of_kernel(pid)
+
+    def zero(self, pid):
+        """Count from now on."""
+        spent = of_kernel(pid)
+        self._spent = {name: spent[name] - self._before[name] for name in TIMES}
+        self._strace.attach(pid)
+        self._before = of_kernel(pid)
+
+    def take(self, pid):
+        """Return calls by name, what the kernel counted, and times from `begin` to `zero`."""
+        after = of_kernel(pid)
+        found = {name: after[name] - self._before[name] for name in after}
+        return {**found, **self._spent, "system_calls": self._strace.detach()}
+
+    def end(self):
+        """End what still counts."""
+        self._strace.detach()
+
+
+COUNTERS = {"instructions": ByInstructions, "system-calls": BySystemCalls}
+TIMES = ("user_s", "system_s")
+
+
+def of_kernel(pid):
+    """Return what the kernel has counted of a process and those below it."""
+    found = {"written_bytes": 0, "page_faults": 0, **dict.fromkeys(TIMES, 0.0)}
+    for one, fields in tree(pid).items():
+        rows = Path(f"/proc/{one}/io").read_text(encoding="ascii").splitlines()
+        found["written_bytes"] += int(dict(row.split(": ") for row in rows)["wchar"])
+        found["page_faults"] += int(fields[7]) + int(fields[9])
+        found["user_s"] += int(fields[11]) / TICKS
+        found["system_s"] += int(fields[12]) / TICKS
+    return found
