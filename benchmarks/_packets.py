@@ -8,6 +8,7 @@ import random
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 
@@ -124,6 +125,12 @@ class PacketWorld:
 
     def clear(self) -> None:
         """Nothing is left."""
+
+    def counting(self, by: str) -> NoReturn:
+        raise AssertionError(f"nothing is counted here by {by}")
+
+    def serving(self, argv: Sequence[str], _environment: Mapping[str, str]) -> NoReturn:
+        raise AssertionError(f"nothing takes loads line by line here: {argv}")
 
     def crash(self) -> None:
         """It never does."""

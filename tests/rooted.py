@@ -184,12 +184,20 @@ class Rooted:
 
     def inside(self, *words):
         """Run words in the root and the network, without input; return status and output."""
+        return run(*self.words(*words), input="")
+
+    def words(self, *words):
+        """The command line that runs words in the root and the network."""
         apart = ["unshare", "--mount", "sh", "-c", APART, "sh", self.place]
-        return run(*self.network, *apart, *words, input="")
+        return [*self.network, *apart, *words]
+
+    def words_of_verb(self, name):
+        """The command line of a verb of the contract for the variant."""
+        return self.words("python3", "/opt/leaselab/server", name, self.variant)
 
     def verb(self, name):
         """Do a verb of the contract for the variant; return status and output."""
-        return self.inside("python3", "/opt/leaselab/server", name, self.variant)
+        return run(*self.words_of_verb(name), input="")
 
     def asked(self, folder, *lines, words=()):
         """The report of leaseload's second of queries of these lines."""

@@ -32,6 +32,7 @@ ORDER = (
     "test_faults_server",
     "test_faults_hosts",
     "test_hold",
+    "test_cost",
     "test_faults_engine",
     "test_faults_network",
     "test_faults_generator",

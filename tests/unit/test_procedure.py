@@ -156,6 +156,7 @@ OTHERS = {
     "ramp": {"rates": (70, 7), "reset": "at-start"},
     "replay": {"arrivals": (70, 7), "speed": 7.0},
     "duel": {"find": 0.05, "rate": 700},
+    "cost": {"transactions": 70, "clients": 700},
 }
 
 

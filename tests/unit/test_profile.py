@@ -193,7 +193,7 @@ def test_samples_become_time_of_each_transaction_and_the_rest_is_reported():
     """A function that calls itself counts once, and its versions are one."""
     time_spent = spent("main;answer 30\nmain;receive 10\n", sampled_us=8.0, cpu_us=10.0)
     assert time_spent.own == {"answer": 6.0, "receive": 2.0, NOT_SAMPLED: 2.0}
-    assert (time_spent.whole["main"], time_spent.all_us) == (8.0, 10.0)
+    assert (time_spent.whole["main"], time_spent.all) == (8.0, 10.0)
     text = "walk;walk.part.0;walk.isra.3.cold 4\nwalk 4\n"
     time_spent = spent(text, sampled_us=8.0, cpu_us=None)
     assert time_spent.whole == time_spent.own == {"walk": 8.0}

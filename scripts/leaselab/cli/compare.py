@@ -19,6 +19,7 @@ from leaselab.analysis.duels.layouts import Cause, OverLayouts
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli import options
+from leaselab.cli.cost import count
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
 from leaselab.cli.outcome import ended, show_comparison
 from leaselab.cli.own import (
@@ -107,19 +108,25 @@ def run(args: argparse.Namespace) -> Outcome:
         )
     options.only_with(args, "--list", *LISTING)
     profile = ("--profile", "--no-profile")
-    of_live = (*profile, "--layouts", "--id-file", "--clients", "--queries")
-    options.only_with(args, "--live", *of_live, *OPTIONS)
+    if args.cost:
+        of_time = (*profile, "--live", "--layouts", "--find", "--budget", "--metric")
+        options.without_effect(args, "what is timed", *of_time, "--threshold")
+    else:
+        of_live = (*profile, "--layouts", "--id-file", "--clients", "--queries")
+        options.only_with(args, "--live", *of_live, *OPTIONS)
     if args.layouts:
         options.without_effect(args, "a single layout", *profile)
     options.stdout_is_taken(args)
     if args.live:
         options.without_effect(args, "results that are archived", "--threshold")
     check_threshold(args.threshold)
-    store = options.open_store(args, existing=not args.live)
+    store = options.open_store(args, existing=not (args.live or args.cost))
     catalogue = Catalogue.here()
     made = scenario_of(args, catalogue)
     if made is not None:
         args.scenario = made.name
+    if args.cost:
+        return _print_comparison(args, store, count(args, store, catalogue))
     if args.live:
         layouts, comparisons = live(args, store, catalogue)
         if layouts is not None:
@@ -139,7 +146,7 @@ def _print_comparison(
     comparison = with_budget(store, comparison)
     profiles = profiles_of(store, comparison.base, comparison.other)
     _write_files(args, [comparison], profiles)
-    steps = args.live or sys.stderr.isatty()
+    steps = args.live or args.cost or sys.stderr.isatty()
     taken = options.stdout_is_taken(args)
     return show_comparison(comparison, profiles, as_json=args.json, taken=taken, steps=steps)
 

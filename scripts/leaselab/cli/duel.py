@@ -18,7 +18,7 @@ from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.measure.generators import adapter_of
 from leaselab.model.contest import Contest
-from leaselab.model.errors import Outcome, invalid_measurement, usage_error
+from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.procedure import COMPLETED, CPU
 from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, METRICS, Duel
 from leaselab.model.scenario import Scenario
@@ -47,6 +47,12 @@ def add_live(parser: argparse.ArgumentParser) -> None:
         f"{BRANCH_POINT}, where B's branch left the main one",
     )
     group.add_argument("--live", action="store_true", help="measure them now")
+    group.add_argument(
+        "--cost",
+        action="store_true",
+        help="count instead what both do for each transaction: instructions, system calls, "
+        "allocations; a minute or two, and exact on a busy machine, but no speed",
+    )
     group.add_argument(
         "--profile",
         action=argparse.BooleanOptionalAction,
@@ -166,15 +172,7 @@ def live(
                 result = duel(session, contest)
                 ids.extend(result.ids)
                 write_ids(args.id_file, *ids)
-                if result.refused is not None:
-                    raise invalid_measurement(
-                        "A does not build or does not start, so B was not measured",
-                        where=str(contest.a),
-                        found=str(result.refused),
-                        wanted="a server that B can be compared with",
-                        todo=f"name another A, or see: leaselab show {result.ids[0]}",
-                    )
-                return result.comparison
+                return result.checked(contest.a)
 
             if args.layouts:
                 return over_layouts(made, contest, args.layouts)

@@ -186,14 +186,23 @@ class Point:
     def _round(self, index: int) -> None:
         current = self.open_round(index)
         try:
-            with self.serving(current):
-                current.warm_up(self.method.first_load(self.rounds))
-                figures = self.method.measure(current.ask, self.trials.server, self.rounds)
-                current.took_s[RELOAD_S] = self.reload()
+            if self.method.procedure.counts_alone:
+                figures = self._counted()
+            else:
+                with self.serving(current):
+                    current.warm_up(self.method.first_load(self.rounds))
+                    figures = self.method.measure(current.ask, self.trials.server, self.rounds)
+                    current.took_s[RELOAD_S] = self.reload()
         except LeaselabError as error:
             self.abandon(current, error)
             raise
         self.complete(current, figures)
+
+    def _counted(self) -> Found:
+        """Count the server, which is started for that and stopped."""
+        self.hold.renew(self.method.procedure.longest_trials_s)
+        self.listener(Phase(text="counting what the server does"))
+        return self.method.result_of(self.trials.count())
 
     def open_round(self, index: int) -> OpenRound:
         """Begin a round, or go on with the one that the journal has begun."""

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from leaselab.model.journal import AnyEntry, Entry, LiveEntry
-from leaselab.model.observation import Foreign, Generated, HostReading, Sampled, ServerStarted
+from leaselab.model.observation import (
+    Counts,
+    Foreign,
+    Generated,
+    HostReading,
+    Sampled,
+    ServerStarted,
+)
 from leaselab.model.trial import Load, Sample, Trial
 
 RELOAD = "reload"
@@ -71,6 +79,13 @@ class Server(Protocol):
     def end_profile(self) -> Sampled:
         """Return what was sampled since `begin_profile`; raises as that does."""
 
+    def counting(self, by: str) -> AbstractContextManager[Counter]:
+        """Run the server under test while it is counted.
+
+        `by` is ``instructions`` or ``system-calls``.  It is started for that, and stopped at
+        the end of the context.  Raises a server-broken error where it does not start.
+        """
+
     def crash(self) -> None:
         """End the server under test as a crash would; only where the kind declares it."""
 
@@ -78,8 +93,43 @@ class Server(Protocol):
         """Return what each server holds by role, such as clients by address; as `crash`."""
 
 
+class Counter(Protocol):
+    """A running server that is counted; all raise an invalid-measurement error if it dies."""
+
+    def settle(self) -> None:
+        """Return once all of its threads sleep."""
+
+    def begin(self) -> None:
+        """Begin to count what is not to be counted yet."""
+
+    def zero(self) -> None:
+        """Forget what was counted so far."""
+
+    def take(self) -> Counts:
+        """Return what was counted since, and count nothing further."""
+
+    def held(self) -> int | None:
+        """Return how many entries the server holds; None where it holds none, or is silent."""
+
+
+class Loads(Protocol):
+    """A running generator that is given loads one after the other."""
+
+    def offer(self, load: str, step: Callable[[], None] | None = None) -> Mapping[str, Any]:
+        """Offer a load, by the generator's words for it; return its report.
+
+        With a `step`, that is called before each message.  Raises a broken-lab error where the
+        generator refuses the load or ends.
+        """
+
+
 class GeneratorHost(Protocol):
     """The host that runs the traffic generator."""
+
+    def serving(
+        self, argv: Sequence[str], environment: Mapping[str, str]
+    ) -> AbstractContextManager[Loads]:
+        """Run a command that takes loads line by line, for the context."""
 
     def generate(
         self, argv: Sequence[str], environment: Mapping[str, str], timeout_s: float

@@ -19,7 +19,7 @@ from leaselab.model import moment
 from leaselab.model.bench import Bench
 from leaselab.model.bounds import OutOfBoundsError, clipped, misfit
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, server_broken
-from leaselab.model.observation import Foreign, HostReading, ServerStarted
+from leaselab.model.observation import Counted, Foreign, HostReading, ServerStarted
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR, GENERATOR_LIMITED, PARTNER, SERVER
 from leaselab.model.trial import EarlyAttempt, HostUse, Load, Sample, Trial
@@ -68,6 +68,10 @@ class Trials:
             raise self._silent()
         self.server.reset()  # what proved it has left its trace
         return started
+
+    def count(self) -> Counted:
+        """Count what the server does for each transaction, apart from the test network."""
+        return self.generator.count(self.server)
 
     def _silent(self) -> LeaselabError:
         """Return the error of a server that answers nothing; raises what else explains that.

@@ -75,6 +75,70 @@ class Sampled:
     semicolons."""
 
 
+class FunctionCost(Struct, frozen=True):
+    """What one function of a server has done, as the contract's `count` counted it."""
+
+    object: str
+    """File that it is in, without its folder."""
+    name: str
+    """Its name; the file in brackets for all functions of it that have none."""
+    own: Count
+    """Instructions of itself."""
+    library: Count
+    """Instructions of functions of common libraries that it has called."""
+    shared: bool
+    """Whether it is of such a library itself, and not the server's own."""
+    inclusive: Count
+    """Instructions of itself and all that it has called; more within a recursion."""
+    calls: Count
+    """How often it was called."""
+
+
+class Counts(Struct, frozen=True):
+    """What a server has done since its counter was set to zero.
+
+    Under valgrind, functions alone; without it, all but these.
+    """
+
+    functions: tuple[FunctionCost, ...] = ()
+    """Those that did anything."""
+    system_calls: Mapping[str, Count] = {}
+    """System calls by name."""
+    written_bytes: Count = 0
+    """Bytes given to write and its like, sockets included."""
+    page_faults: Count = 0
+    """Page faults, of any kind."""
+    user_s: Amount = 0.0
+    system_s: Amount = 0.0
+    """CPU time of its code, and of the kernel for it, before that, under the same load (s)."""
+
+
+class Held(Struct, frozen=True):
+    """How many entries a server holds."""
+
+    held: Count | None
+    """None where it holds none, or is too busy to say."""
+
+
+class CountedStep(Struct, frozen=True):
+    """Transactions that were counted, and what the server did for all of them together."""
+
+    transactions: Count
+    leases: Count
+    """Clients with a lease meanwhile, each of which returns; 0 where there are none."""
+    plain: Counts
+    """Of a server that ran as always."""
+    valgrind: Counts
+    """Of one under valgrind, which changes system calls and times."""
+
+
+class Counted(Struct, frozen=True):
+    """A count of a server, in two of its starts."""
+
+    steps: Mapping[str, CountedStep]
+    """By their names (`leaselab.model.procedures.cost`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class HostReading:
     """One reading of a host, before or after a trial; counters start at its boot."""

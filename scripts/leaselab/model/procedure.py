@@ -224,6 +224,11 @@ class Procedure(
         return False
 
     @property
+    def counts_alone(self) -> bool:
+        """Whether a server is counted by its contract, on its host alone and without trials."""
+        return False
+
+    @property
     def errors(self) -> tuple[float, ...]:
         """The error rates that end it early (0..1); empty where its rounds are counted."""
         return ()

@@ -77,7 +77,9 @@ def short_name(name: str) -> str:
 def summary(profiles: ProfileDifference) -> str:
     """One sentence: how much more B costs, and which functions grew for sure."""
     whole, unit = profiles.whole, profiles.unit
-    text = f"CPU time {whole.before:.2f} {unit} in A, {whole.after:.2f} in B: {_signed(whole)}"
+    what = "CPU time " if _one(profiles) == "µs" else ""
+    text = f"{what}{whole.before:.2f} {unit} in A, {whole.after:.2f} in B: "
+    text += _signed(whole, profiles)
     if whole.before:
         text += f" ({100 * whole.difference / whole.before:+.1f} %)"
     return f"{text}. {growth(profiles)}"
@@ -89,7 +91,7 @@ def headline(profiles: ProfileDifference) -> str:
         if functions:
             first = functions[0]
             rest = f", and in {len(functions) - 1} more" if len(functions) > 1 else ""
-            size = f"{_signed(first.own)} {profiles.unit.removeprefix('µs ')}"
+            size = f"{_signed(first.own, profiles)} {profiles.unit.partition(' ')[2]}"
             return f"B spends {word} in {short_name(first.name)}: {size}{rest}"
     return growth(profiles).removesuffix(".")
 
@@ -98,16 +100,20 @@ def growth(profiles: ProfileDifference) -> str:
     """The functions whose own time is known to have changed, in a sentence or two."""
     if profiles.rounds < 2:
         return "One round cannot separate growth from noise."
-    parts = [_named("Grew most", profiles.grown), _named("Fell most", profiles.fallen)]
+    parts = [
+        _named("Grew most", profiles.grown, profiles),
+        _named("Fell most", profiles.fallen, profiles),
+    ]
     return " ".join(filter(None, parts)) or (
         "No function's own time changed by more than the rounds differ."
     )
 
 
-def _named(what: str, functions: Sequence[FunctionChange]) -> str:
+def _named(what: str, functions: Sequence[FunctionChange], profiles: ProfileDifference) -> str:
     """Some functions with how much they changed; empty without any."""
     named = ", ".join(
-        f"{short_name(function.name)} {_signed(function.own)}" for function in functions[:NAMED]
+        f"{short_name(function.name)} {_signed(function.own, profiles)}"
+        for function in functions[:NAMED]
     )
     more = f" and {len(functions) - NAMED} more" if len(functions) > NAMED else ""
     return f"{what}: {named}{more}." if named else ""
@@ -176,9 +182,14 @@ def _cells(change: Change) -> list[str]:
     ]
 
 
-def _signed(change: Change) -> str:
+def _one(profiles: ProfileDifference) -> str:
+    """What is counted of a transaction: µs, or instructions."""
+    return profiles.unit.partition(" ")[0]
+
+
+def _signed(change: Change, profiles: ProfileDifference) -> str:
     reach = "" if change.reach is None else f" ± {change.reach:.2f}"
-    return f"{_difference(change)}{reach} µs"
+    return f"{_difference(change)}{reach} {_one(profiles)}"
 
 
 def _difference(change: Change) -> str:

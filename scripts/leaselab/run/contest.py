@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from leaselab.analysis.comparison.profile import ProfileDifference, difference, spent_of
+from leaselab.analysis.comparison.cost import rounds_of
+from leaselab.analysis.comparison.profile import ProfileDifference, difference
 from leaselab.analysis.comparison.verdict import Comparison, compare, duel_of
 from leaselab.analysis.duels.duel import Answer
 from leaselab.analysis.duels.error_budget import error_budget
@@ -36,8 +37,8 @@ _BUILDS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class DuelResult:
-    """Result of a duel."""
+class InTurn:
+    """Result of two tasks that were measured in turn: of a duel, or of counts."""
 
     comparison: Comparison
     ids: tuple[str, ...]
@@ -45,12 +46,24 @@ class DuelResult:
     refused: LeaselabError | None = None
     """Why A does not build or does not start: B is not measured then, and is not at fault."""
 
+    def checked(self, a: Task) -> Comparison:
+        """Return the comparison; raises an invalid-measurement error where A was refused."""
+        if self.refused is not None:
+            raise invalid_measurement(
+                "A does not build or does not start, so B was not measured",
+                where=str(a),
+                found=str(self.refused),
+                wanted="a server that B can be compared with",
+                todo=f"name another A, or see: leaselab show {self.ids[0]}",
+            )
+        return self.comparison
 
-def duel(session: Session, contest: Contest[Task], slowdown: float | None = None) -> DuelResult:
+
+def in_turn(session: Session, a: Task, b: Task, slowdown: float | None = None) -> InTurn:
     """Measure two tasks in turn, and judge them; a failed build is not an error here.
 
-    An interrupted duel of the two is resumed.  `slowdown` is for calibrating duels: the share
-    of time for which B is paused (0..1).
+    An interrupted measurement of the two is resumed.  `slowdown` is for calibrating duels: the
+    share of time for which B is paused (0..1).
     Raises for a broken lab and for an interrupt: what was measured can be resumed.
     """
     sealed: list[tuple[Task, Ended]] = []
@@ -58,14 +71,19 @@ def duel(session: Session, contest: Contest[Task], slowdown: float | None = None
     def keep(task: Task, ended: Ended) -> None:
         sealed.append((task, ended))
 
-    session.complete((contest.a, contest.b), keep, slowdown)
+    session.complete((a, b), keep, slowdown)
     records = [session.store.load(str(ended.place)) for _, ended in sealed]
     base = records[0] if len(records) > 1 else None
     refused = None
-    if base is None and sealed[0][0] is contest.a is not contest.b:
+    if base is None and sealed[0][0] is a is not b:
         refused = sealed[0][1].error
     ids = tuple(record.id for record in records)
-    return DuelResult(compare(base, records[-1]), ids, refused)
+    return InTurn(compare(base, records[-1]), ids, refused)
+
+
+def duel(session: Session, contest: Contest[Task], slowdown: float | None = None) -> InTurn:
+    """Measure the two of a duel; parameters and errors as those of `in_turn`."""
+    return in_turn(session, contest.a, contest.b, slowdown)
 
 
 def planned(
@@ -269,7 +287,7 @@ def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDiff
         if made is None:
             return None
         base, other = made
-    before, after = (spent_of(each, partial(store.read, each.id)) for each in (base, other))
+    before, after = (rounds_of(each, partial(store.read, each.id)) for each in (base, other))
     return difference(base, other, before, after)
 
 

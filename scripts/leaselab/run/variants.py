@@ -51,8 +51,9 @@ def deploy(
     """
     root, inventory = checkout_root(), bench.inventory
     asked = (msgspec.to_builtins(chosen), build_key, generator_build, distribution)
-    sampled = ["sampled"] if procedure.samples else []
-    keys = {at: deployment.digest(*asked, at, *sampled) for at in places}
+    # What a host needs for it is installed as the server is deployed.
+    also = [procedure.name] if procedure.samples or procedure.counts_alone else []
+    keys = {at: deployment.digest(*asked, at, *also) for at in places}
     record = deployment.read_deployment(root, inventory.bench)
     as_tuned = record is not None and record.settings == chosen.hosts
     lying: dict[int, Bench] = {}

@@ -36,29 +36,16 @@ _CLONE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """CPU time for each transaction in one round (us)."""
+    """What was spent on each transaction in one round: CPU time (us), or instructions."""
 
-    by_stack: Mapping[Stack, float]
-    """By stack, from the outermost function to the one that ran."""
-    own: Mapping[str, float] = field(init=False)
+    own: Mapping[str, float]
     """By function: while it ran itself."""
-    whole: Mapping[str, float] = field(init=False)
+    whole: Mapping[str, float]
     """By function: while it, or what it had called, ran."""
-
-    def __post_init__(self) -> None:
-        """Sum it up by function; one that calls itself counts once in a stack."""
-        own, whole = defaultdict[str, float](float), defaultdict[str, float](float)
-        for stack, spent in self.by_stack.items():
-            own[stack[-1]] += spent
-            for name in set(stack):
-                whole[name] += spent
-        object.__setattr__(self, "own", own)
-        object.__setattr__(self, "whole", whole)
-
-    @property
-    def all_us(self) -> float:
-        """CPU time of the server for each transaction (us)."""
-        return math.fsum(self.by_stack.values())
+    all: float
+    """By the server."""
+    by_stack: Mapping[Stack, float] = field(default_factory=dict)
+    """By stack, from the outermost function to the one that ran; empty where none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +150,12 @@ def spent(folded: str, sampled_us: float, cpu_us: float | None) -> Spent:
     by_stack = {stack: each * count for stack, count in counts.items()}
     if cpu_us is not None and cpu_us > sampled_us:
         by_stack[NOT_SAMPLED,] = cpu_us - sampled_us
-    return Spent(by_stack)
+    own, whole = defaultdict[str, float](float), defaultdict[str, float](float)
+    for functions, time_us in by_stack.items():
+        own[functions[-1]] += time_us
+        for name in set(functions):  # one that calls itself counts once in a stack
+            whole[name] += time_us
+    return Spent(own, whole, math.fsum(by_stack.values()), by_stack)
 
 
 def difference(
@@ -186,7 +178,7 @@ def compared(
     All intervals of functions, of their own time and of the whole, hold together with 95 %
     (Bonferroni): 1 of 20 lists has a false difference.
     """
-    least = LEAST_SHARE * max(_mean(before, _all_us), _mean(after, _all_us))
+    least = LEAST_SHARE * max(_mean(before, _all), _mean(after, _all))
     names = sorted(
         name
         for name in {name for one in (*before, *after) for name in one.whole}
@@ -208,7 +200,7 @@ def compared(
     stacks = {stack for one in (*before, *after) for stack in one.by_stack}
     return ProfileDifference(
         functions,
-        change(_all_us, 1 - CONFIDENCE),
+        change(_all, 1 - CONFIDENCE),
         min(len(before), len(after)),
         paired,
         {
@@ -251,8 +243,8 @@ def _mean(rounds: Sequence[Spent], of: Callable[[Spent], float]) -> float:
     return statistics.fmean(of(round_) for round_ in rounds)
 
 
-def _all_us(one: Spent) -> float:
-    return one.all_us
+def _all(one: Spent) -> float:
+    return one.all
 
 
 def _own(name: str) -> Callable[[Spent], float]:

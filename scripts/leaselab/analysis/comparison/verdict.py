@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from leaselab.analysis.comparison.basis import Anchors, alternated, common_anchor, ratio_of
+from leaselab.analysis.comparison.cost import LEAST_RATIO, CostVerdict, judge_cost
 from leaselab.analysis.comparison.incompatibilities import incompatibilities
 from leaselab.analysis.comparison.ratio import (
     PAIRED,
@@ -32,6 +33,7 @@ from leaselab.model.errors import (
     server_broken,
     usage_error,
 )
+from leaselab.model.procedures.cost import INSTRUCTIONS, Cost
 from leaselab.model.procedures.duel import LEAST_ROUNDS
 from leaselab.model.record import NOT_OFFERED, Record
 from leaselab.model.server import server_name
@@ -52,8 +54,18 @@ _OTHERWISE = {
 """Words for changes of figures that are no rates."""
 
 
+_OF_COUNTS = {
+    **{answer: answer.value for answer in Answer},
+    Answer.SLOWER: "more",
+    Answer.FASTER: "less",
+}
+"""Words for changes of counts, which are no speed."""
+
+
 def answer_word(answer: Answer, metric: str) -> str:
     """The word for an answer on a metric: slower or faster by a rate, else worse or better."""
+    if metric == INSTRUCTIONS:
+        return _OF_COUNTS[answer]
     return answer.value if metric.endswith("_rate") else _OTHERWISE[answer]
 
 
@@ -101,10 +113,14 @@ class Verdict:
     """The common anchor in words, where the ratio is by one."""
     duel: DuelVerdict | None = None
     """What the duel came to that both results are of; None where they are of none."""
+    cost: CostVerdict | None = None
+    """What was counted of both; None where they were timed."""
 
     @property
     def regressed(self) -> bool:
         """Whether it is worse by more than is allowed, or a duel says so of another figure."""
+        if self.cost is not None:
+            return bool(self.cost.grown)
         if self.duel is not None:
             return self.answer is Answer.SLOWER or bool(self.duel.worse)
         return self.answer is Answer.SLOWER and abs(self.ratio - 1) > (
@@ -242,6 +258,8 @@ def verdict(
     contest = duel_of(base, other)
     if contest is not None and other.is_by_procedure:
         return _of_duel(contest)
+    if other.is_by_procedure and isinstance(other.procedure, Cost):
+        return _of_counts(base, other)
     limited = _limited(base, other, threshold_percent) if other.is_by_procedure else None
     if limited is not None:
         _like_with_like(base, other)
@@ -333,6 +351,30 @@ def _of_duel(contest: Contest[Record]) -> Verdict:
         test=f"one-sided {PAIRED}, look {found.look} of {found.looks}",
         basis=Basis.TURNS,
         duel=found,
+    )
+
+
+def _of_counts(base: Record, other: Record) -> Verdict:
+    """The verdict of two counts; more of anything that was counted is worse."""
+    measured_runs(other)
+    measured_runs(base, baseline=True)
+    _like_with_like(base, other)
+    found = judge_cost(base, other)
+    if found is None:
+        raise invalid_measurement(
+            "no instructions were counted of one of the two", where=f"{base.id}, {other.id}"
+        )
+    answer = Answer.SLOWER if found.grown else Answer.FASTER if found.fallen else Answer.SAME
+    return Verdict(
+        answer,
+        found.ratio,
+        found.bounds,
+        1.0 if answer is Answer.SAME else 0.0,
+        100 * LEAST_RATIO,
+        higher_is_better=False,
+        test="counted",
+        basis=Basis.TURNS,
+        cost=found,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ import msgspec
 from leaselab.lab.hosts.answers import NO_ANSWER, decoded
 from leaselab.lab.hosts.transport import Completed, Connection, Follower
 from leaselab.model.bench import BenchHost
-from leaselab.model.errors import lab_broken
+from leaselab.model.errors import LeaselabError, lab_broken
 from leaselab.model.observation import UNPLACED, Foreign, Generated, HostReading
 from leaselab.model.text import last_line
 
@@ -19,6 +19,10 @@ _WATCH = "/opt/leaselab/foreign-dhcp"
 """The program that listens for foreign DHCP."""
 _PROVISION_AGAIN = "provision the bench again: leaselab step provision"
 _TIMEOUT_S = 20.0
+LOAD_S = 600.0
+"""Longest load of a generator that is given loads line by line (s)."""
+STEP = "step"
+"""What it prints where it waits for a line before it sends a message."""
 GRACE_S = 15.0
 """Time beyond its own bound after which a command counts as hanging (s)."""
 TURN = "/run/leaselab-generator"
@@ -32,7 +36,7 @@ neither to it nor to its parent folder: none can take its name, or put a link in
 # two generators at once would spoil each other's trials.  What it sends has to leave on the
 # interface that has its addresses: before the traffic the name may be that of another one, and
 # losses while the link is down are not the server's.
-_SCRIPT = """
+_PLACED = """
 placed() {
   local address have= carrier=0
   read -r carrier 2>/dev/null < "/sys/class/net/$interface/carrier"
@@ -45,6 +49,8 @@ placed() {
     fi
   done
 }
+""".replace("UNPLACED", str(UNPLACED))
+_TURN = """
 mkdir --mode=0700 "$1" 2>/dev/null
 if ! [[ -d $1 && ! -L $1 && -O $1 && $(stat --format=%a "$1") == 700 ]]; then
   found=$(stat --format='%F of %U, mode %a' "$1" 2>&1)
@@ -56,6 +62,8 @@ exec 9< "$1" || exit 125
 if ! flock --wait "$2" 9; then echo "another generator does not end" >&2; exit 125; fi
 interface=$3 addresses=$4
 shift 4
+"""
+_SCRIPT = f"""{_PLACED}{_TURN}
 output=$(mktemp --tmpdir=/dev/shm leaselab.XXXXXXXX) || exit 125
 trap 'rm -f "$output"' EXIT
 placed
@@ -67,7 +75,12 @@ if [[ $(stat --file-system --format=%a /dev/shm) == 0 ]]; then
 fi
 gzip -1 < "$output"
 exit "$status"
-""".replace("UNPLACED", str(UNPLACED))
+"""
+# What takes loads line by line prints little, and its caller waits for each line.
+_SERVE = f"""{_PLACED}{_TURN}
+placed
+exec "$@"
+"""
 
 
 # A datagram has the kernel ask for the hardware address of a host, which every host says; what
@@ -119,6 +132,17 @@ class RemoteGenerator:
         )
         return Generated(done.status, done.stdout, done.stderr.strip())
 
+    @contextmanager
+    def serving(
+        self, argv: Sequence[str], environment: Mapping[str, str]
+    ) -> Iterator[RemoteLoads]:
+        """Run `argv`, which takes loads line by line, for the context."""
+        settings = [f"{name}={value}" for name, value in environment.items()]
+        script = ["bash", "-c", _SERVE, "serve", self._turn, f"{_TIMEOUT_S:.0f}"]
+        whole = [*script, self._interface, self._addresses, "env", *settings, *argv]
+        with self._connection.follow(whole) as follower:
+            yield RemoteLoads(follower, self._connection.access.name)
+
     def unreached(self, address: str) -> str:
         """Return what the host has of an address that no host answers for; empty if one does.
 
@@ -126,6 +150,45 @@ class RemoteGenerator:
         """
         argv = ["bash", "-c", _REACH, "reach", address, self._interface]
         return self._connection.run(argv, timeout_s=_TIMEOUT_S).stdout.decode().strip()
+
+
+class RemoteLoads:
+    """A running generator, as `leaselab.measure.ports.Loads`."""
+
+    def __init__(self, follower: Follower, host: str) -> None:
+        self._follower = follower
+        self._host = host
+
+    def offer(self, load: str, step: Callable[[], None] | None = None) -> Mapping[str, Any]:
+        """Offer a load, by the generator's words for it; return its report."""
+        answer = self._said(load if step is None else f"{load} --step")
+        while step is not None and STEP in answer:
+            step()
+            answer = self._said("")
+        if why := answer.get("error"):
+            raise self._broken("the generator refuses a load", str(why), load)
+        return answer
+
+    def _said(self, line: str) -> dict[str, Any]:
+        answer = self._follower.say(line, LOAD_S)
+        self._follower.lines()
+        if answer is None:
+            ended = self._follower.ended
+            silent = f"nothing within {LOAD_S:.0f} s"
+            words = silent if ended is None else last_line(ended)
+            raise self._broken("the generator does not answer", words, "the report of its load")
+        return decoded(
+            answer,
+            dict[str, Any],
+            what=f"what the generator {NO_ANSWER}",
+            where=self._host,
+            todo=_PROVISION_AGAIN,
+        )
+
+    def _broken(self, what: str, said: str, wanted: str) -> LeaselabError:
+        return lab_broken(
+            what, where=self._host, found=said, wanted=wanted, todo=_PROVISION_AGAIN
+        )
 
 
 class _Seen(msgspec.Struct):

@@ -6,16 +6,26 @@ nothing here knows which server it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from leaselab.lab.hosts.answers import NO_ANSWER, decoded
 from leaselab.lab.hosts.boot import boot, boot_of
 from leaselab.lab.hosts.transport import Completed, Connection, Follower
 from leaselab.model.bench import ServerUnderTest
 from leaselab.model.errors import LeaselabError, invalid_measurement, lab_broken, server_broken
-from leaselab.model.observation import Reloaded, Reset, Sampled, ServerStarted, State
+from leaselab.model.observation import (
+    Counts,
+    Held,
+    Reloaded,
+    Reset,
+    Sampled,
+    ServerStarted,
+    State,
+)
 from leaselab.model.text import bounded, last_line
 from leaselab.model.trial import Sample
 
@@ -25,7 +35,9 @@ SAMPLE_TIMEOUT_S = 10.0
 SETTLE_TIMEOUT_S = 300.0
 LIST_TIMEOUT_S = 120.0
 PROFILE_BEGIN_S, PROFILE_END_S = 30.0, 300.0
-_Told = TypeVar("_Told", Sample, Sampled, ServerStarted, State, Reset, Reloaded)
+COUNT_TIMEOUT_S = 120.0
+"""Longest answer of a count: a dump of all functions, or a server that does not rest (s)."""
+_Told = TypeVar("_Told", Counts, Held, Sample, Sampled, ServerStarted, State, Reset, Reloaded)
 _DEPLOY_AGAIN = "deploy again, which installs this release's contract"
 _SHUTDOWN_S = 5.0
 """How long a host that is shut down may outlive its server (s)."""
@@ -81,7 +93,7 @@ class ContractServer:
                 where=self._connection.access.name,
                 todo=f"run '{' '.join(self._argv('start'))}' on that host to see for yourself",
             )
-        started = self._decoded(done.stdout, ServerStarted, "start")
+        started = self.decoded(done.stdout, ServerStarted, "start")
         self._sampler = self._running.enter_context(
             self._connection.follow(self._argv("sample"), self._on_line)
         )
@@ -157,7 +169,7 @@ class ContractServer:
         if done.status != 0:
             self._check_alive_now()
             raise self._broken(f"the server does not say its state: {last_line(done.stderr)}")
-        return self._decoded(done.stdout, State, "state").trouble
+        return self.decoded(done.stdout, State, "state").trouble
 
     def settle(self) -> None:
         """Wait until it is in the state asked for among several.
@@ -176,7 +188,7 @@ class ContractServer:
             if done.status != _BENEATH:
                 self._check_alive_now()
             raise self._broken(f"the server cannot be reset: {last_line(done.stderr)}")
-        answer = self._decoded(done.stdout, Reset, "reset")
+        answer = self.decoded(done.stdout, Reset, "reset")
         if answer.held:
             raise self._broken(
                 f"the server was not reset: {answer.held} {self._deployed.holds} left"
@@ -198,7 +210,7 @@ class ContractServer:
                 where=self._connection.access.name,
                 todo=f"run '{' '.join(self._argv('reload'))}' on that host to see for yourself",
             )
-        return self._decoded(done.stdout, Reloaded, "reload").reload_s
+        return self.decoded(done.stdout, Reloaded, "reload").reload_s
 
     def brake(self, share: float) -> None:
         """Brake it for a share of the time (0..1) from its next start on."""
@@ -212,6 +224,24 @@ class ContractServer:
                 "the server is not slowed down: "
                 + (last_line(reason) if reason else "its contract says nothing")
             )
+
+    @contextmanager
+    def counting(self, by: str) -> Iterator[RemoteCounter]:
+        """Start it under a counter, and stop it at the end of the context.
+
+        `by` is ``instructions`` or ``system-calls``.  Raises as `start`.
+        """
+        self._boot = boot(self._connection)
+        with self._connection.follow(self._argv("count")) as follower:
+            counter = RemoteCounter(self, follower)
+            line = follower.say(by, self._deployed.start_limit_s)
+            if line is None:
+                raise counter.lost("the server cannot be counted", server_broken)
+            started = self.decoded(line, ServerStarted, "count")
+            # A program under valgrind has another profile than the server's own, or none.
+            self._check_deployed(replace(started, confinement=self._deployed.confinement))
+            yield counter
+            follower.conclude(STOP_TIMEOUT_S)
 
     def crash(self) -> None:
         """End it as a crash would: its store stays as it is, and no service is notified."""
@@ -257,7 +287,7 @@ class ContractServer:
         line = profiler.conclude(PROFILE_END_S)
         if profiler.status != 0 or line is None:
             raise self._no_profile(profiler, f"it has not ended in {PROFILE_END_S:.0f} s")
-        return self._decoded(line, Sampled, "profile")
+        return self.decoded(line, Sampled, "profile")
 
     def _no_profile(self, profiler: Follower, late: str) -> LeaselabError:
         if profiler.ended is not None:
@@ -329,6 +359,22 @@ class ContractServer:
                 todo="see its log there, and offer less if that is why",
             )
 
+    def not_counted(
+        self, follower: Follower, what: str, kind: Callable[..., LeaselabError]
+    ) -> LeaselabError:
+        """Return the error of a count that has ended; raises that of a host below it."""
+        reason = follower.ended
+        if reason is None:
+            return self._broken(f"{what}: no answer within {COUNT_TIMEOUT_S:.0f} s")
+        if follower.status == _BENEATH or follower.status in _NOT_THERE:
+            return self._broken(f"{what}: {last_line(reason)}")
+        self._check_host(follower.status)
+        return kind(
+            f"{what}: {last_line(reason)}",
+            where=self._connection.access.name,
+            todo="see the server's log there",
+        )
+
     def _check_host(self, status: int | None) -> None:
         """Raise a broken-lab error where not the server alone is gone, but its host.
 
@@ -364,9 +410,10 @@ class ContractServer:
         )
 
     def _sample(self, line: str) -> Sample:
-        return self._decoded(line, Sample, "sample")
+        return self.decoded(line, Sample, "sample")
 
-    def _decoded(self, answer: str | bytes, kind: type[_Told], verb: str) -> _Told:
+    def decoded(self, answer: str | bytes, kind: type[_Told], verb: str) -> _Told:
+        """Read an answer of a verb; raises a broken-lab error for another one."""
         return decoded(
             answer,
             kind,
@@ -377,6 +424,44 @@ class ContractServer:
 
     def _no_answer(self, verb: str) -> str:
         return f"what '{self._deployed.contract} {verb}' {NO_ANSWER}"
+
+
+class RemoteCounter:
+    """A server that is counted by its contract, as `leaselab.measure.ports.Counter`."""
+
+    def __init__(self, server: ContractServer, follower: Follower) -> None:
+        self._server, self._follower = server, follower
+
+    def settle(self) -> None:
+        """Return once all of its threads sleep."""
+        self._answer("settle")
+
+    def begin(self) -> None:
+        """Begin to count what is not to be counted yet."""
+        self._answer("begin")
+
+    def zero(self) -> None:
+        """Forget what was counted so far."""
+        self._answer("zero")
+
+    def take(self) -> Counts:
+        """Return what was counted since, and count nothing further."""
+        return self._server.decoded(self._answer("take"), Counts, "count")
+
+    def held(self) -> int | None:
+        """Return how many entries it holds; None where it holds none, or is silent."""
+        return self._server.decoded(self._answer("held"), Held, "count").held
+
+    def _answer(self, command: str) -> str:
+        line = self._follower.say(command, COUNT_TIMEOUT_S)
+        self._follower.lines()
+        if line is None:
+            raise self.lost(f"the server was not counted ({command})", invalid_measurement)
+        return line
+
+    def lost(self, what: str, kind: Callable[..., LeaselabError]) -> LeaselabError:
+        """Return why the contract has no answer; raises a broken-lab error for its host's."""
+        return self._server.not_counted(self._follower, what, kind)
 
 
 def _flat(beside: Mapping[str, Any] | None) -> dict[str, str]:

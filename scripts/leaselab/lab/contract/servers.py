@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from leaselab.lab.contract.server import ContractServer
+from leaselab.lab.contract.server import ContractServer, RemoteCounter
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Sampled, ServerStarted
@@ -93,6 +93,19 @@ class Servers:
     def end_profile(self) -> Sampled:
         """Return what was sampled since then."""
         return self.by_role[SERVER].end_profile()
+
+    @contextmanager
+    def counting(self, by: str) -> Iterator[RemoteCounter]:
+        """Run the server under test while it is counted, beside its supporting service."""
+        try:
+            for other in self._others.values():
+                with self._no_fault_of_the_server():
+                    other.start()
+            with self.by_role[SERVER].counting(by) as counter:
+                yield counter
+        finally:
+            for other in self._others.values():
+                other.stop()
 
     def crash(self) -> None:
         """End the server under test as a crash would; the others are not notified."""

@@ -11,6 +11,7 @@ from leaselab.model.errors import usage_error
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures import PROCEDURES
 from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.cost import Cost
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.max_rate import MaxRate
@@ -30,9 +31,9 @@ a while to import."""
 _ALL: Final = frozenset(PROCEDURES.values())
 _OF_CLIENTS: Final = {Burst, Event, Fill, Replay}
 """Procedures that need clients with numbers, and when each of them was answered."""
-OF_DHCP: Final = {"leaseload": _ALL, "perfdhcp": _ALL - {Replay}}
+OF_DHCP: Final = {"leaseload": _ALL, "perfdhcp": _ALL - {Replay, Cost}}
 OF_DNS: Final = {
-    "dnsperf": _ALL - _OF_CLIENTS,
+    "dnsperf": _ALL - _OF_CLIENTS - {Cost},
     "flame": frozenset({MaxRate, Ramp}),  # counts, by second
     "leaseload": _ALL - _OF_CLIENTS,
 }

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from leaselab.measure.counting import Step, count
 from leaselab.measure.generators.printed import printed
 from leaselab.measure.generators.transactions import Transactions
-from leaselab.measure.ports import GeneratorHost
+from leaselab.measure.ports import GeneratorHost, Server
 from leaselab.model.bench import Bench
-from leaselab.model.observation import Generated
+from leaselab.model.observation import Counted, Generated
 from leaselab.model.procedure import Procedure
 from leaselab.model.record import GENERATOR, GENERATOR_LIMITED, SERVER
 from leaselab.model.scenario import Scenario
@@ -160,6 +161,14 @@ class Adapter:
         where it answers in another way than the load expects.
         """
         raise NotImplementedError
+
+    def steps(self) -> Sequence[Step]:
+        """Return the loads by which a server is counted; only where it offers closed ones."""
+        raise NotImplementedError
+
+    def count(self, server: Server) -> Counted:
+        """Count what the server does for each transaction."""
+        return count(server, self._host, self._tool.environment, self.steps(), self.answers)
 
     def offer(self, load: Load, *, may_abort: bool) -> Reading:
         """Offer a load and read what came of it; raises a broken-lab error.

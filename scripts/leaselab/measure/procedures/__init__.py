@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from leaselab.measure.procedures.burst import AllAtOnce
+from leaselab.measure.procedures.cost import Counting
 from leaselab.measure.procedures.duel import DuelTrials
 from leaselab.measure.procedures.event import Crash
 from leaselab.measure.procedures.fill import Filled
@@ -16,6 +17,7 @@ from leaselab.measure.procedures.ramp import Steps
 from leaselab.measure.procedures.replay import Replayed
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.cost import Cost
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
@@ -35,6 +37,7 @@ _METHODS: dict[type[Procedure], type[Method[Any]]] = {
     Replay: Replayed,
     Duel: DuelTrials,
     Profile: Profiled,
+    Cost: Counting,
 }
 
 

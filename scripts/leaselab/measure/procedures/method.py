@@ -11,6 +11,7 @@ from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.confirmation import Confirming
 from leaselab.measure.search_error import too_few_clients
 from leaselab.model.errors import LeaselabError, invalid_measurement
+from leaselab.model.observation import Counted
 from leaselab.model.procedure import STALLED_LIMIT, Procedure
 from leaselab.model.procedures.one_load import OneLoad
 from leaselab.model.record import TOO_FEW_CLIENTS, Bracket, Round
@@ -60,6 +61,10 @@ class Method(Generic[P]):
 
         Raises an invalid-measurement error where they come to nothing.
         """
+        raise NotImplementedError
+
+    def result_of(self, counted: Counted) -> Found:
+        """Return what a count comes to, of a procedure that counts."""
         raise NotImplementedError
 
     def confirming(self, rounds: Sequence[Round], *, alone: bool) -> Confirming | None:

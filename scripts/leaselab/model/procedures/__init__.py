@@ -13,6 +13,7 @@ import msgspec.inspect
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.procedure import WHERE
 from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.cost import Cost
 from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
@@ -22,7 +23,9 @@ from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.procedures.replay import Replay
 
-AnyProcedure = MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Replay | Duel | Profile
+AnyProcedure = (
+    MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Replay | Duel | Profile | Cost
+)
 PROCEDURES: dict[str, type[AnyProcedure]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyProcedure)
 }

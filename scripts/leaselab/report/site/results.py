@@ -10,7 +10,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from leaselab.analysis.comparison.profile import Spent, spent_of
+from leaselab.analysis.comparison.cost import rounds_of
+from leaselab.analysis.comparison.profile import Spent
 from leaselab.archive.checksums import read_pruned
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError
@@ -48,7 +49,7 @@ class Results:
     def spent(self, record: Record) -> Sequence[Spent]:
         """What its rounds were spent on; nothing where that is not to be believed."""
         try:
-            return spent_of(record, partial(self._store.read, record.id))
+            return rounds_of(record, partial(self._store.read, record.id))
         except (LeaselabError, OSError, ValueError) as error:
             _log.warning("%s: its profile is left out: %s", record.id, error)
             return ()

@@ -14,6 +14,7 @@ from leaselab.analysis.duels.error_budget import ErrorBudget
 from leaselab.analysis.duels.layouts import OverLayouts
 from leaselab.model.errors import Outcome
 from leaselab.model.record import Record
+from leaselab.report.verdict.cost import cost_document
 from leaselab.report.verdict.sentence import closing, layouts_words
 
 
@@ -49,6 +50,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "threshold_percent": comparison.threshold_percent,
         "smallest_seen": verdict.smallest_seen if verdict else None,
         "duel": _duel_document(comparison),
+        "cost": cost_document(verdict.cost) if verdict and verdict.cost else None,
     }
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
+from leaselab.analysis.comparison.profile import ProfileDifference
 from leaselab.analysis.comparison.ratio import Basis
 from leaselab.analysis.comparison.verdict import Comparison, Limit, Verdict, answer_word
 from leaselab.analysis.duels.duel import Answer, DuelVerdict, Judged, Said
@@ -21,6 +22,7 @@ from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.listing import sentence
+from leaselab.report.verdict.cost import closing_words, most_words
 from leaselab.report.verdict.words import (
     change_words,
     metric_title,
@@ -32,10 +34,11 @@ from leaselab.report.verdict.words import (
 )
 
 
-def closing(comparison: Comparison) -> str:
+def closing(comparison: Comparison, functions: ProfileDifference | None = None) -> str:
     """The verdict in one sentence that names the commit.
 
-    Where a result's machine was unsteady, that comes first.
+    Where a result's machine was unsteady, that comes first.  Of counts, it names the function
+    that has changed most, where `functions` are given.
     """
     moving = [
         letter
@@ -45,16 +48,18 @@ def closing(comparison: Comparison) -> str:
         and any(reason.word == UNSTEADY for reason in record.reasons)
     ]
     if not moving:
-        return _closing(comparison)
+        return _closing(comparison, functions)
     return (
         f"On a machine that was unsteady while {' and '.join(moving)} "
-        f"{'was' if len(moving) == 1 else 'were'} measured: {_closing(comparison)}"
+        f"{'was' if len(moving) == 1 else 'were'} measured: {_closing(comparison, functions)}"
     )
 
 
-def _closing(comparison: Comparison) -> str:
+def _closing(comparison: Comparison, functions: ProfileDifference | None) -> str:
     other, base, verdict = comparison.other, comparison.base, comparison.verdict
     name = _server_words(other)
+    if verdict is not None and verdict.cost is not None and base is not None:
+        return closing_words(verdict.cost, *_apart_names(base, other), most_words(functions))
     if verdict is not None and verdict.duel is not None and base is not None:
         return _duel_closing(verdict, verdict.duel, base, other)
     if comparison.error is not None:

@@ -17,6 +17,7 @@ from leaselab.analysis.duels.duel import DuelVerdict
 from leaselab.analysis.duels.error_budget import ErrorBudget, minutes_of
 from leaselab.analysis.figures.credibility import flags
 from leaselab.model.procedure import COMPLETED
+from leaselab.model.procedures.cost import Cost
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
@@ -25,6 +26,7 @@ from leaselab.report.listing import heading, moment_words
 from leaselab.report.matrix import shown
 from leaselab.report.profile import print_profile
 from leaselab.report.units import in_shown_units
+from leaselab.report.verdict import cost as cost_report
 from leaselab.report.verdict.sentence import closing, closings, time_apart
 from leaselab.report.verdict.words import (
     basis_words,
@@ -77,9 +79,13 @@ def print_comparison(
         *doubts(comparison),
     ]
     write_lines(stream, ["", *lines])
+    cost = comparison.verdict.cost if comparison.verdict is not None else None
+    if cost is not None:
+        stream.write("\n")
+        write_table(stream, cost_report.HEADINGS, cost_report.rows(cost), cost_report.NAMES)
     if profiles:
         print_profile(profiles, stream)
-    write_lines(stream, ["", closing(comparison)])
+    write_lines(stream, ["", closing(comparison, profiles)])
 
 
 def print_comparisons(comparisons: Sequence[Comparison], stream: TextIO | None = None) -> None:
@@ -136,6 +142,9 @@ def figures(comparison: Comparison) -> Iterator[str]:
     """The figures of the verdict, a line each; nothing without one."""
     verdict = comparison.verdict
     if verdict is None or verdict.limit is Limit.NO_LOAD:
+        return
+    if verdict.cost is not None:
+        yield cost_report.limits_words(verdict.cost)
         return
     if verdict.duel is not None:
         yield from _duel_figures(comparison, verdict, verdict.duel)
@@ -263,11 +272,12 @@ def conditions(comparison: Comparison) -> Iterator[str]:
     if comparison.verdict is not None and comparison.verdict.duel is not None:
         yield from _duel_conditions(comparison)
         return
-    yield f"± is half of a 95 % interval; {_of_both(base, other, _runs)}"
+    if not isinstance(other.procedure, Cost):
+        yield f"± is half of a 95 % interval; {_of_both(base, other, _runs)}"
     began = f"B began {moment_words(other.started_at)}"
     if base is not None:
         began = f"A began {moment_words(base.started_at)}, {began}"
-        if comparison.verdict is not None:
+        if comparison.verdict is not None and comparison.verdict.cost is None:
             began += _BEGAN[comparison.verdict.basis].format(time_apart(base, other))
     yield began
 

@@ -7,8 +7,10 @@ and ends as soon as no exchange is open.  ``leaseload --help`` describes the opt
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 
+from leaselab.measure.counting import Step
 from leaselab.measure.generators.adapter import PROBES, Adapter
 from leaselab.measure.generators.dhcp_load import (
     WANTED,
@@ -50,7 +52,9 @@ from leaselab.measure.generators.leaseload.trial import (
 )
 from leaselab.measure.ports import GeneratorHost
 from leaselab.model.bench import Bench
+from leaselab.model.errors import usage_error
 from leaselab.model.procedure import Procedure
+from leaselab.model.procedures.cost import FEWER, MORE, USUAL, WARM_UP, Cost
 from leaselab.model.procedures.event import Event
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import RECORDED, Load
@@ -69,6 +73,28 @@ FIRST_CLIENT = "00:0c:01:02:03:04"
 """Hardware address of the first client, where the load names none."""
 
 
+GIVING_BACK = {"release", "decline"}
+"""What clients do after which a server holds fewer leases than it has clients."""
+
+
+def check_countable(scenario: Scenario) -> None:
+    """Raise a usage error for a load that cannot be in lock step with one server."""
+    against = {
+        "a pair of servers": scenario.partner,
+        "clients that follow the clocks of their leases": scenario.load.get("lease_clock"),
+        "a connection for each query": connections_of(scenario) == FRESH,
+    }
+    for what, has in against.items():
+        if has:
+            raise usage_error(
+                "this load cannot be counted in lock step with the server",
+                where=f"scenario {scenario.name}",
+                found=what,
+                wanted="a server alone, and transactions that follow each other",
+                todo="name another scenario, or measure this one: --procedure max-rate",
+            )
+
+
 class Leaseload(Adapter):
     """leaseload, against the servers of one bench."""
 
@@ -84,6 +110,8 @@ class Leaseload(Adapter):
     @classmethod
     def check_fits(cls, scenario: Scenario, procedure: Procedure) -> None:
         """Raise a usage error where a scenario's load does not suit a procedure."""
+        if isinstance(procedure, Cost):
+            check_countable(scenario)
         if is_dns(scenario):
             check_queries(scenario, procedure, TRANSPORTS)
         else:
@@ -137,6 +165,39 @@ class Leaseload(Adapter):
             QueriesReading(*reading, self._expected)
             if self._is_dns
             else ClientsReading(*reading)
+        )
+
+    def steps(self) -> Sequence[Step]:
+        """Return the loads of a count: with the clients, and of DHCP with more of them."""
+        plan = self._procedure
+        if not isinstance(plan, Cost):
+            raise AssertionError(f"{plan.name} counts nothing")
+        usual = self._step(USUAL, plan.clients, plan.transactions)
+        more = self._step(MORE, plan.more_clients, max(1, plan.transactions // FEWER))
+        return (usual, more) if (more.leases or 0) > (usual.leases or 0) else (usual,)
+
+    def _step(self, name: str, clients: int, transactions: int) -> Step:
+        """Return the loads of a count with a number of clients, which have leases before."""
+        wishes = {} if self._is_dns else wishes_of(self._bench.scenario)
+        leasing = bool(wishes.keys() - {"inform"})
+        if self._is_dns:
+            who = self._dns()
+        else:
+            clients = min(clients, returning_clients(self._bench.scenario) or clients)
+            who = self._dhcp(Load(1, 1), clients)
+        tool, mix = self._tool, "".join(f" {word}" for word in self._mix())
+        closed = "--window 1 --transactions"
+        return Step(
+            name,
+            [
+                *(*tool.launcher, tool.path, *who, "--serve", "--seed", "1"),
+                *("--late", f"{self._procedure.late_s:g}", "--grace", "0"),
+            ],
+            leases=clients if leasing and not wishes.keys() & GIVING_BACK else None,
+            filling=f"{closed} {clients}" if leasing else "",
+            warm_up=f"{closed} {WARM_UP}{mix}",
+            counted=f"{closed} {transactions}{mix}",
+            transactions=transactions,
         )
 
     def command(self, load: Load, *, may_abort: bool) -> list[str]:
@@ -199,12 +260,13 @@ class Leaseload(Adapter):
         where += ["--fresh"] if connections_of(self._bench.scenario) == FRESH else []
         return ["dns", *where, "--queries", self._queries, "--expect", known, *how]
 
-    def _dhcp(self, load: Load) -> list[str]:
+    def _dhcp(self, load: Load, clients: int | None = None) -> list[str]:
         """Return the arguments of clients: where they are, who they are.
 
         DHCPv4 clients are behind relays, whose addresses its host has.  DHCPv6 clients are on
         the link, or behind a relay where the load says so.  Both servers of a pair have to
-        receive each message.
+        receive each message.  `clients` return in turn, and send nothing again, where they
+        are counted in lock step.
         """
         scenario, generator = self._bench.scenario, self._own
         argv = ["--interface", generator.test_interface]
@@ -218,15 +280,16 @@ class Leaseload(Adapter):
             argv = ["dhcp6", *argv, "--server", self._server, "--relay", relay]
         else:
             argv = ["dhcp6", *argv]
-        clients = clients_of(scenario, load)
+        again = ["--retransmit"] if scenario.load.get("resends") and clients is None else []
         if "population" in self._tool.files:
             argv += ["--population", str(self._tool.files["population"]["path"])]
-            return [*argv, *(["--retransmit"] if scenario.load.get("resends") else [])]
+            return [*argv, *again, *(["--clients", str(clients)] if clients else [])]
+        clients = clients_of(scenario, load) if clients is None else clients
         first = int(scenario.load.get("first_client", FIRST_CLIENT).replace(":", ""), 16)
         first += 0 if clients else load.first_client
         argv += ["--first-mac", first.to_bytes(6, "big").hex(":")]
         argv += ["--clients", str(clients)] if clients else []
-        argv += ["--retransmit"] if scenario.load.get("resends") else []
+        argv += again
         wanted = wanted_of(scenario)
         argv += ["--want", wanted] if wanted != WANTED[0] else []
         return argv
@@ -241,8 +304,12 @@ class Leaseload(Adapter):
         scenario = self._bench.scenario
         if self._is_dns:
             return []
-        wishes = wishes_of(scenario)
         fill = ["--fill"] if filled(scenario) else []
         clock = ["--lease-clock"] if scenario.load.get("lease_clock") else []
+        return [*fill, *clock, *self._mix()]
+
+    def _mix(self) -> list[str]:
+        """Return the argument of what clients want; none where all want their first lease."""
+        wishes = {} if self._is_dns else wishes_of(self._bench.scenario)
         mix = ["--mix", ",".join(f"{kind}={wishes[kind]:g}" for kind in wishes)]
-        return [*fill, *clock, *(mix if wishes.keys() != {"new"} else [])]
+        return mix if wishes.keys() - {"new"} else []

@@ -1,0 +1,72 @@
+"""Cost: what the server does for each transaction, as its contract counts it."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+
+import msgspec
+
+from leaselab.measure.procedures.method import Found, Method
+from leaselab.model.observation import Counted, CountedStep
+from leaselab.model.procedures.cost import (
+    ALLOCATIONS,
+    COST,
+    COUNTED_SHARE,
+    GROWTH,
+    INSTRUCTIONS,
+    MORE,
+    PAGE_FAULTS,
+    SYSTEM_CALLS,
+    USUAL,
+    WRITTEN_BYTES,
+    Cost,
+)
+from leaselab.model.record import Round
+
+FILE = f"{COST}.json.gz"
+"""Name of what a round has counted, as `Counted`."""
+ALLOCATING = frozenset({"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign"})
+"""Functions of an allocator that others call, such as C++'s `new`."""
+
+
+class Counting(Method[Cost]):
+    """A count in each round, of a server that is started for it."""
+
+    def first_load(self, earlier: Sequence[Round]) -> int:
+        """Return 0: nothing is offered before a count."""
+        return 0
+
+    def result_of(self, counted: Counted) -> Found:
+        """Return what a count comes to."""
+        content = gzip.compress(msgspec.json.encode(counted), mtime=0)
+        return Found(figures(counted), files={FILE: content})
+
+
+def figures(counted: Counted) -> dict[str, float | None]:
+    """What a count comes to for each transaction, by the metrics' names."""
+    usual, more = counted.steps[USUAL], counted.steps.get(MORE)
+    plain = usual.plain
+    growth = None
+    if more is not None:
+        further = more.leases - usual.leases
+        growth = (instructions_of(more) - instructions_of(usual)) / further
+    user_s, system_s = (
+        sum(getattr(step.plain, name) for step in counted.steps.values())
+        for name in ("user_s", "system_s")
+    )
+    allocated = sum(one.calls for one in usual.valgrind.functions if one.name in ALLOCATING)
+    return {
+        INSTRUCTIONS: instructions_of(usual),
+        GROWTH: growth,
+        SYSTEM_CALLS: sum(plain.system_calls.values()) / usual.transactions,
+        ALLOCATIONS: allocated / usual.transactions,
+        WRITTEN_BYTES: plain.written_bytes / usual.transactions,
+        PAGE_FAULTS: plain.page_faults / usual.transactions,
+        COUNTED_SHARE: user_s / (user_s + system_s) if user_s + system_s else None,
+    }
+
+
+def instructions_of(step: CountedStep) -> float:
+    """Return the instructions of each transaction."""
+    return sum(function.own for function in step.valgrind.functions) / step.transactions

@@ -1,0 +1,213 @@
+"""Counts of what a server does for each transaction: read, compared, and said."""
+
+import gzip
+import io
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from tests.contracts import contract_module
+from tests.examples import begun, example_result
+
+from leaselab.analysis.comparison.cost import by_function, judge_cost
+from leaselab.analysis.comparison.profile import difference
+from leaselab.analysis.comparison.verdict import compare
+from leaselab.analysis.figures.summary import metrics_of
+from leaselab.archive.store import Store
+from leaselab.measure.procedures.cost import Counting, figures
+from leaselab.model.errors import Outcome
+from leaselab.model.observation import Counted, CountedStep, Counts, FunctionCost
+from leaselab.model.procedures.cost import COST, MORE, USUAL, Cost
+from leaselab.report.verdict.document import comparison_document
+from leaselab.report.verdict.table import print_comparison
+from leaselab.run.contest import profiles_of
+
+DATA = Path(__file__).parents[1] / "data" / "cost"
+PLAN = Cost(rounds=3)
+LIBC, OWN = "libc.so.6", "dnsmasq"
+
+
+@pytest.fixture
+def callgrind():
+    with contract_module("contract", "leaselab_contract.callgrind") as module:
+        yield module
+
+
+@pytest.fixture
+def system_calls():
+    with contract_module("contract", "leaselab_contract.system_calls") as module:
+        yield module
+
+
+@pytest.fixture
+def process():
+    with contract_module("contract", "leaselab_contract.process") as module:
+        yield module
+
+
+def function(name, own, *, file=OWN, library=0, calls=0):
+    shared = file == LIBC
+    return FunctionCost(file, name, own, library, shared, own + library, calls)
+
+
+def counts(reply=0, calls=3, writes=0):
+    """What a server has done for 300 transactions: `reply` more instructions in each."""
+    functions = (
+        function("main", 30_000),
+        function("dhcp_reply", 300 * (800 + reply), library=60_000, calls=300),
+        function("malloc", 60_000, file=LIBC, calls=600),
+        function("(below main)", 3_000, file=LIBC),
+    )
+    return {
+        "valgrind": Counts(functions),
+        "plain": Counts(
+            system_calls={"recvmsg": 300 * calls, "poll": 299},
+            written_bytes=writes,
+            user_s=0.3,
+            system_s=0.7,
+        ),
+    }
+
+
+def counted(**changes):
+    usual = CountedStep(300, 300, **counts(**changes))
+    return Counted({USUAL: usual, MORE: CountedStep(100, 1000, **counts(**changes))})
+
+
+def record(store, name, *starts):
+    """An archived result of some starts, by what each has counted."""
+    method, base = Counting(PLAN), example_result()
+    rounds, files = [], {}
+    for index, start in enumerate(starts, start=1):
+        result = method.result_of(start)
+        path = f"rounds/run-{index}-cost.json.gz"
+        (files[path],) = result.files.values()
+        rounds.append(
+            replace(
+                base.rounds[0],
+                index=index,
+                metrics=dict(result.metrics),
+                files={COST: path},
+                trials=(),
+                warm_ups=(),
+                shown_trial=None,
+                bracket=None,
+            )
+        )
+    metrics = metrics_of(PLAN.metrics("exchanges"), rounds, PLAN)
+    made = replace(
+        base, id=name, procedure=PLAN, rounds=tuple(rounds), metrics=metrics, confirmation=None
+    )
+    running = begun(store, made)
+    for path, content in files.items():
+        running.write_bytes(path, content)
+    store.seal(running, made)
+    return made
+
+
+def test_a_dump_of_callgrind_is_read_to_the_last_instruction(callgrind):
+    dump = gzip.decompress((DATA / "callgrind.out.gz").read_bytes()).decode()
+    functions = callgrind.merged([callgrind.read(dump)])
+    assert sum(row["own"] for row in functions) == 14_901  # as its last line says
+    known = {row["name"]: row for row in functions}
+    of_f = {"own": 7934, "inclusive": 7934, "calls": 552}
+    # A recursion is one function; each of its calls counts.
+    assert known["f"].items() >= of_f.items()
+    # What malloc and free did is in what the function has called, and is a library's.
+    assert known["g"]["inclusive"] - known["g"]["own"] - 7934 == known["g"]["library"] > 0
+    assert known["malloc"]["shared"]
+    assert not known["g"]["shared"]
+
+
+def test_a_summary_of_strace_is_read_without_its_total(system_calls):
+    summary = (
+        "    calls syscall\n--------- -----\n  300 recvmsg\n  1 restart_syscall\n  301 total\n"
+    )
+    assert system_calls.read(summary) == {"recvmsg": 300}
+
+
+def test_a_server_under_valgrind_is_ended_by_its_own_command_line(process, tmp_path):
+    launched = process.launch(
+        {
+            "argv": ["sleep", "600"],
+            "launcher": [process.VALGRIND, "--tool=none"],
+            "pid_file": str(tmp_path / "pid"),
+            "output_file": str(tmp_path / "out"),
+        }
+    )
+    plain = {"argv": ["sleep", "600"], "pid_file": str(tmp_path / "pid")}
+    assert process.running_pid(plain) == launched.pid
+    assert process.running_pid({**plain, "argv": ["sleep", "601"]}) is None
+    assert process.end(plain)
+    launched.wait()
+
+
+def test_figures_are_of_one_transaction_and_the_growth_of_one_lease():
+    values = figures(counted())
+    assert values["instructions"] == pytest.approx((30_000 + 240_000 + 63_000) / 300)
+    # The same for a third of the transactions.
+    assert values["growth"] == pytest.approx(values["instructions"] * 2 / 700)
+    assert values["allocations"] == 2
+    assert values["system_calls"] == pytest.approx(3 + 299 / 300)
+    assert values["counted_share"] == pytest.approx(0.3)
+    assert figures(Counted({USUAL: counted().steps[USUAL]}))["growth"] is None
+
+
+def test_what_a_library_did_is_part_of_the_function_that_called_it():
+    spent = by_function(counted())
+    assert spent.own["dhcp_reply"] == pytest.approx(1000)
+    assert "malloc" not in spent.own
+    assert sum(spent.own.values()) == pytest.approx(spent.all)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word", "outcome", "said"),
+    [
+        ({}, "equal", Outcome.OK, "a change of 0.1 % would count"),
+        ({"reply": 1}, "equal", Outcome.OK, "a change of 0.1 % would count"),
+        ({"reply": 13}, "more", Outcome.REGRESSION, "(+13.00, of which +13.00 in dhcp_reply)"),
+        ({"reply": -13}, "less", Outcome.OK, "1.2 % fewer"),
+        ({"calls": 4}, "more", Outcome.REGRESSION, "costs 1.00 more system calls than"),
+        ({"writes": 600}, "more", Outcome.REGRESSION, "costs 2.00 more bytes written than"),
+    ],
+)
+def test_more_of_anything_is_worse_and_the_function_is_named(
+    changes, word, outcome, said, tmp_path
+):
+    store = Store(tmp_path)
+    base = record(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
+    other = record(store, "20260102T000000Z-v4-memfile-0002", *[counted(**changes)] * 3)
+    comparison = compare(base, other)
+    assert (comparison.error, comparison.word, comparison.outcome) == (None, word, outcome)
+    stream = io.StringIO()
+    print_comparison(comparison, stream, profiles_of(store, base, other))
+    words = " ".join(stream.getvalue().split())
+    assert said in words
+    assert "instructions stand for about 30 % of the server's CPU time" in words
+    document = comparison_document(comparison)
+    assert document["cost"]["parts"][0]["name"] == "instructions"
+
+
+def test_starts_that_scatter_hide_smaller_changes(tmp_path):
+    store = Store(tmp_path)
+    scattered = [counted(reply=reply) for reply in (0, 5, 10)]
+    base = record(store, "20260101T000000Z-v4-memfile-0001", *scattered)
+    for reply, grown in ((20, False), (40, True)):
+        other = record(
+            store, f"20260102T000000Z-v4-memfile-00{reply}", *[counted(reply=reply)] * 3
+        )
+        verdict = judge_cost(base, other)
+        assert bool(verdict.grown) == grown
+        assert verdict.instructions.least == pytest.approx(30)
+
+
+def test_functions_of_two_counts_are_compared_like_those_of_profiles(tmp_path):
+    store = Store(tmp_path)
+    base = record(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
+    other = record(store, "20260102T000000Z-v4-memfile-0002", *[counted(reply=9)] * 3)
+    spent = [[by_function(counted(reply=reply))] * 3 for reply in (0, 9)]
+    functions = difference(base, other, *spent)
+    assert [function.name for function in functions.grown] == ["dhcp_reply"]
+    assert functions.grown[0].own.difference == pytest.approx(9)
+    assert msgspec.json.encode(base)
