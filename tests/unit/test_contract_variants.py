@@ -125,12 +125,32 @@ def test_a_variant_that_cannot_run_beside_another_is_refused(host, changes, why)
     host.deploy("v4-memfile")
     host.deploy("v4-other", **changes)
     host.do("start", "v4-memfile")
-    assert host.do("start", "v4-other") == (
-        4,
-        f"v4-memfile runs already, {why}; stop it: server stop v4-memfile",
-    )
+    for verb in ("start", "count"):
+        assert host.do(verb, "v4-other") == (
+            4,
+            f"v4-memfile runs already, {why}; stop it: server stop v4-memfile",
+        )
     host.do("stop", "v4-memfile")
     assert host.do("start", "v4-other")[0] == 0
+
+
+def test_a_count_has_its_server_for_as_long_as_it_is_given_commands(host):
+    """What counts is named first; a command that it lacks ends it, and its server."""
+    host.deploy("v4-memfile")
+    counting = [sys.executable, host.root / "server", "count", "v4-memfile"]
+    for lines, status, answers in (
+        ("instructions\nsettle\nbegin\nzero\ntake\n", 0, 5),
+        ("system-calls\nbegin\nzero\nsettle\ntake\n", 0, 5),
+        ("system-calls\nbegin\nzero\n", 0, 3),
+        ("instructions\nguess\n", 1, 1),
+        ("seconds\n", 1, 0),
+    ):
+        done = subprocess.run(
+            counting, input=lines, capture_output=True, text=True, check=False
+        )
+        said = [json.loads(line) for line in done.stdout.splitlines()]
+        assert (done.returncode, len(said)) == (status, answers), done.stderr
+        assert host.do("stop") == (0, {"was_running": False})
 
 
 @pytest.mark.parametrize("name", ["v6-memfile", "../variants/v4-memfile", "", "V4", "v" * 64])
@@ -148,7 +168,7 @@ def test_a_verb_that_a_kind_has_not_is_refused_by_name(host):
     host.deploy("v4-memfile")
     assert host.do("crash", "v4-memfile") == (
         1,
-        "waiting has no verb crash, it has start, reset, sample, stop, brake, profile",
+        "waiting has no verb crash, it has start, reset, sample, stop, brake, profile, count",
     )
 
 

@@ -20,7 +20,7 @@ from leaselab_contract.errors import ContractError, LabError
 SETTINGS = "server.json"
 TWO_ADDRESSES = "two-addresses"
 """The capability to run beside another variant of its kind, at another test address."""
-TAKE_TURNS = frozenset({"start", "reset", "reload", "crash", "stop"})
+TAKE_TURNS = frozenset({"start", "reset", "reload", "crash", "stop", "count"})
 """The verbs that change what runs."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 
@@ -59,9 +59,10 @@ def act(root, arguments):
         if verb not in acting.VERBS:
             verbs = ", ".join(acting.VERBS)
             raise ContractError(f"{config['kind']} has no verb {verb}, it has {verbs}")
-        if verb in ("start", "reset") and config.get("interface"):
+        starts = verb in ("start", "count")
+        if (starts or verb == "reset") and config.get("interface"):
             address.check_placed(config["interface"], config["address"])
-        if verb == "start":
+        if starts:
             refuse_others(root, variant, config)
             sampling.refuse_full_disk(config["files"])
             os.utime(root / "variants" / variant)
