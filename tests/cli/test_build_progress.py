@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,11 +14,17 @@ from leaselab.model.errors import lab_broken
 from leaselab.model.journal import written
 from leaselab.run import build_progress
 from leaselab.run.build_progress import BUILDING, BuildFollower
+from leaselab.run.preparation import Phases
 
 ROOT = Path(__file__).parents[2]
 ACCESS = HostAccess("maker", "192.0.2.9", "root", "key", "known", 22)
 BEGIN = {"event": "task", "role": BUILDING[0], "task": BUILDING[1]}
 NEXT = {"event": "task", "role": "build", "task": "Fetch the log"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
 
 
 class Feed:
@@ -121,3 +128,28 @@ def test_a_builder_that_cannot_be_followed_is_said_and_stops_nothing(builder, ca
     follower.event(BEGIN)
     follower.event(NEXT)
     assert "the build is not followed: maker: cannot be reached" in capsys.readouterr().err
+
+
+def test_a_terminal_has_one_line_that_changes_and_is_cleared(builder):
+    stream = Terminal()
+    follower = BuildFollower(ACCESS, "kea", COMMIT, Feed(), stream)
+    follower.event(BEGIN)
+    for step in (1, 2):
+        builder.heard(json.dumps(reading("make", step, 2)))
+    follower.close()
+    shown = stream.getvalue()
+    assert ("\n" in shown, "make, 2 of 2" in shown) == (False, True)
+    assert shown.endswith("\r\x1b[K")
+
+
+def test_the_playbooks_of_a_call_leave_one_line_on_a_terminal(monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr("sys.stderr", stream)
+    phases = Phases()
+    for name in ("deploy", "tune"):
+        phases.event({"event": "playbook", "name": name})
+        phases.event({"event": "changed"})
+    phases.end()
+    (left,) = stream.getvalue().rstrip("\n").split("\n")
+    titles = "deploying the server, tuning hosts and database"
+    assert re.fullmatch(rf"{titles}: \d+ s, 2 changes", left.rpartition("\x1b[K")[2])

@@ -1,6 +1,7 @@
 """The commands ``show``, ``list`` and ``archive`` on whole output."""
 
 import json
+import sys
 from datetime import timedelta
 
 import msgspec
@@ -80,6 +81,16 @@ class TestList:
     def test_text(self, capsys, records):
         assert call(capsys, "list") == (0, LISTING, "")
         assert len(records) == 3
+
+    def test_a_narrow_terminal_lacks_columns_and_no_ids(self, capsys, monkeypatch, records):
+        monkeypatch.setenv("COLUMNS", "80")
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        lines = call(capsys, "list")[1].splitlines()
+        assert max(map(len, lines)) <= 80
+        assert "durability" not in lines[0]
+        assert all(
+            record.id in line for record, line in zip(records[::-1], lines[1:], strict=True)
+        )
 
     def test_json_has_the_fields_of_the_index(self, capsys, records):
         code, out, err = call(capsys, "list", "--json")
