@@ -9,6 +9,8 @@ import jsonschema
 import pytest
 from tests.lab.commands import ROOT, leaselab, trials_of
 
+from leaselab.model.errors import Outcome
+
 pytestmark = pytest.mark.lab
 
 SCENARIO = "v4-memfile"
@@ -20,13 +22,22 @@ QUICK = [
     "--set=confirm_s=3",
 ]
 
+TRIES = 5
+
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory, bench_of):
-    """The results folder of a short sweep of two runs, and what was printed of it."""
-    results = tmp_path_factory.mktemp("session") / "results"
+    """The results folder of a short sweep of two runs, and what was printed of it.
+
+    Where other work had the machine during the runs, the sweep is refused, and made again as
+    its message says: how fast a machine is, no test says.
+    """
     bench_of(SCENARIO)
-    done = leaselab("run", "--set", "rounds=2", *QUICK, "--results", results, "--json")
+    for _ in range(TRIES):
+        results = tmp_path_factory.mktemp("session") / "results"
+        done = leaselab("run", "--set", "rounds=2", *QUICK, "--results", results, "--json")
+        if done.returncode != Outcome.INVALID.value or "measure again" not in done.stderr:
+            break
     assert done.returncode == 0, done.stderr
     assert "v4-memfile: deployed as it was" in done.stderr
     return results, json.loads(done.stdout)
