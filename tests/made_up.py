@@ -34,6 +34,7 @@ from leaselab.lab.bench import benches
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.lab.hosts.transport import Completed
 from leaselab.measure.point import Point
+from leaselab.measure.procedures.confirmation import Confirming
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.journal import RoundDone, RunBegun
@@ -454,7 +455,7 @@ class _Point(Point):
         self.rounds.append(made)
         self.listener(done)
 
-    def _confirm(self) -> None:
+    def _confirm(self, _: Confirming) -> None:
         pass
 
 
