@@ -69,3 +69,8 @@ def test_an_unequal_start_is_caught_up_with():
     assert order(2, 2, 1, interleaved=False) == "AAaBBbCc", "one after the other"
     assert next_point([None, None], interleaved=True) is None
     assert next_point([], interleaved=False) is None
+
+
+def test_a_point_whose_rounds_were_all_made_before_it_was_sealed_is_sealed():
+    """As where the disk was full at that moment; the others go on."""
+    assert order(2, 1, made=(2, 0)) == "aBb"

@@ -52,7 +52,8 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
         action=_Listing,
         help="search for the max rate, offer a fixed load, kill a server under load (event), "
         "start all clients at once (burst), fill the pool before a load, offer steps of load, "
-        "replay when clients came, or sample its CPU time by function "
+        "replay when clients came, sample its CPU time by function (profile), or count what "
+        "it does (cost) "
         f"(default: {MAX_RATE})",
     )
     _add_set(
