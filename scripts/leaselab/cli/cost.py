@@ -8,6 +8,7 @@ from leaselab.analysis.comparison.verdict import Comparison
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.bench_options import inventory_of
+from leaselab.cli.duel import sides_of
 from leaselab.cli.options import write_ids
 from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.cli.progress import progress
@@ -15,14 +16,11 @@ from leaselab.cli.report import report_after
 from leaselab.model.procedures.cost import COST
 from leaselab.model.speech import announce
 from leaselab.run.contest import in_turn
-from leaselab.run.sides import Sides
-from leaselab.run.task import open_source
 
 
 def count(args: argparse.Namespace, store: Store, catalogue: Catalogue) -> Comparison:
     """Count A and B of ``compare A B --cost``, and compare them."""
-    repository = open_source(args.repo) if args.repo else None
-    sides = Sides(catalogue, repository, args.scenario or "", args.generator)
+    sides = sides_of(args, catalogue)
     first, second = sides.tasks(args.a, args.b)
     inventory = inventory_of(args)
     overrides = {**procedure_overrides(args), "name": COST}

@@ -137,6 +137,12 @@ def parameters_of(args: argparse.Namespace, scenario: Scenario) -> dict[str, Any
     return given
 
 
+def sides_of(args: argparse.Namespace, catalogue: Catalogue) -> Sides:
+    """Return what A and B of ``compare`` are taken from, where both are measured."""
+    repository = open_source(args.repo) if args.repo else None
+    return Sides(catalogue, repository, args.scenario or "", args.generator)
+
+
 def live(
     args: argparse.Namespace, store: Store, catalogue: Catalogue
 ) -> tuple[OverLayouts | None, Sequence[Comparison]]:
@@ -144,8 +150,7 @@ def live(
 
     Returns one comparison; with several layouts one for each, and what they say together.
     """
-    repository = open_source(args.repo) if args.repo else None
-    sides = Sides(catalogue, repository, args.scenario or "", args.generator)
+    sides = sides_of(args, catalogue)
     first, second = sides.tasks(args.a, args.b)
     if first.scenario.hosts != second.scenario.hosts:
         raise usage_error(

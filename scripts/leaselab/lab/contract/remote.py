@@ -121,8 +121,8 @@ class RemoteGenerator:
         compressed on the host, after the traffic, so that it crosses the wire
         once and is archived as it is.
         """
-        settings = [f"{name}={value}" for name, value in environment.items()]
-        bounded = ["timeout", "--kill-after=2", f"{timeout_s:.0f}", "env", *settings, *argv]
+        limit = ["timeout", "--kill-after=2", f"{timeout_s:.0f}"]
+        bounded = [*limit, *_in_environment(argv, environment)]
         done = self._connection.run(
             [
                 *("bash", "-c", _SCRIPT, "generate", self._turn, f"{timeout_s:.0f}"),
@@ -137,10 +137,9 @@ class RemoteGenerator:
         self, argv: Sequence[str], environment: Mapping[str, str]
     ) -> Iterator[RemoteLoads]:
         """Run `argv`, which takes loads line by line, for the context."""
-        settings = [f"{name}={value}" for name, value in environment.items()]
         script = ["bash", "-c", _SERVE, "serve", self._turn, f"{_TIMEOUT_S:.0f}"]
-        whole = [*script, self._interface, self._addresses, "env", *settings, *argv]
-        with self._connection.follow(whole) as follower:
+        own = [self._interface, self._addresses, *_in_environment(argv, environment)]
+        with self._connection.follow([*script, *own]) as follower:
             yield RemoteLoads(follower, self._connection.access.name)
 
     def unreached(self, address: str) -> str:
@@ -150,6 +149,11 @@ class RemoteGenerator:
         """
         argv = ["bash", "-c", _REACH, "reach", address, self._interface]
         return self._connection.run(argv, timeout_s=_TIMEOUT_S).stdout.decode().strip()
+
+
+def _in_environment(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    """Return the command line that runs another one with further environment variables."""
+    return ["env", *(f"{name}={value}" for name, value in environment.items()), *argv]
 
 
 class RemoteLoads:

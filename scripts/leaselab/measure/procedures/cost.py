@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
 
 import msgspec
 
@@ -22,7 +21,6 @@ from leaselab.model.procedures.cost import (
     WRITTEN_BYTES,
     Cost,
 )
-from leaselab.model.record import Round
 
 FILE = f"{COST}.json.gz"
 """Name of what a round has counted, as `Counted`."""
@@ -32,10 +30,6 @@ ALLOCATING = frozenset({"malloc", "calloc", "realloc", "aligned_alloc", "posix_m
 
 class Counting(Method[Cost]):
     """A count in each round, of a server that is started for it."""
-
-    def first_load(self, earlier: Sequence[Round]) -> int:
-        """Return 0: nothing is offered before a count."""
-        return 0
 
     def result_of(self, counted: Counted) -> Found:
         """Return what a count comes to."""
