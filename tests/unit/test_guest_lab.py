@@ -1,4 +1,4 @@
-"""What role vm_lab computes, and what its program writes for a machine."""
+"""What role guest_lab computes, and what its program writes for a machine."""
 
 import io
 import json
@@ -10,8 +10,8 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from tests.role_modules import ROLES, load, load_file
 
-filters = load("vm_lab", "vm_lab")
-program = load_file("vm_lab_program", ROLES / "vm_lab/files/vm_lab")
+filters = load("guest_lab", "guest_lab")
+program = load_file("guest_lab_program", ROLES / "guest_lab/files/guest_lab")
 
 
 def host(name, part, **variables):
@@ -47,7 +47,7 @@ def machines(cpus="0-3", chosen=None):
         else host
         for host in HOSTS
     ]
-    made = filters.vm_lab_machines(hosts, "172.31.88.0/24", "/keys", cpus, chosen or {})
+    made = filters.guest_lab_machines(hosts, "172.31.88.0/24", "/keys", cpus, chosen or {})
     return {row["name"]: row for row in made}
 
 
