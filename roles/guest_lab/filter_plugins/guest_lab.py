@@ -84,4 +84,7 @@ class FilterModule:
     """Ansible's entry point."""
 
     def filters(self) -> dict[str, Any]:
-        return {"guest_lab_address": guest_lab_address, "guest_lab_machines": guest_lab_machines}
+        return {
+            "guest_lab_address": guest_lab_address,
+            "guest_lab_machines": guest_lab_machines,
+        }
