@@ -241,7 +241,7 @@ class TestRecovery:
     def test_a_lab_of_this_machine_that_is_down_is_brought_up_and_not_cycled(
         self, bench, hostvars, capsys
     ):
-        hostvars["sut"]["leaselab_lab"] = "vm"
+        hostvars["sut"]["leaselab_lab"] = "guest"
         bench.dead = {"sut", "gen", "bld"}
         said = said_after(capsys, "step", "provision", code=4)
         assert "no host was power-cycled" not in said

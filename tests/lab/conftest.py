@@ -42,6 +42,7 @@ ORDER = (
     "test_database_apart",
     "test_faults_powerdns",
     "test_recursor",
+    "test_namespaces",
     "test_profile_of_commits",
     "test_by_hand",
     "test_two_places",

@@ -14,7 +14,7 @@ from leaselab.lab.hosts.transport import connect
 from leaselab.model.errors import LeaselabError
 
 INVENTORY = ROOT / "inventory" / "vm"
-POWER = ROOT / "roles" / "vm_lab" / "files" / "vm_lab"
+POWER = ROOT / "roles" / "guest_lab" / "files" / "guest_lab"
 SMALL = (
     *("--procedure", "fixed-load", "--set", "rate=10", "--set", "duration_s=5"),
     *("--set", "rounds=1", "--set", "late_s=2", "--set", "wait_s=4"),

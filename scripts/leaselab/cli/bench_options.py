@@ -16,10 +16,16 @@ from leaselab.model.procedures import AnyProcedure
 from leaselab.model.scenario import Scenario
 from leaselab.run.workplace import check_bench
 
+LAB = "docker"
+"""The lab of this machine that most commands use."""
 
-def add_inventory(parser: argparse.ArgumentParser) -> None:
-    """Add ``-i`` and ``--bench``; `inventory_of` and `benches_of` read them."""
-    add_place(parser)
+
+def add_inventory(parser: argparse.ArgumentParser, lab: str = LAB) -> None:
+    """Add ``-i`` and ``--bench``; `inventory_of` and `benches_of` read them.
+
+    `lab` is the lab of this machine that is meant without them.
+    """
+    add_place(parser, lab)
     parser.add_argument(
         "--bench",
         metavar="NAME",
@@ -28,15 +34,16 @@ def add_inventory(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_place(parser: argparse.ArgumentParser) -> None:
+def add_place(parser: argparse.ArgumentParser, lab: str = LAB) -> None:
     """Add ``-i`` alone, for a command whose argument names the bench or a host."""
     parser.add_argument(
         "-i",
         "--inventory",
         metavar="INVENTORY",
         type=Path,
-        help="file or folder of the inventory (default: inventory/docker of the checkout)",
+        help=f"file or folder of the inventory (default: inventory/{lab} of the checkout)",
     )
+    parser.set_defaults(lab=lab)
 
 
 def add_full(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +58,7 @@ def add_full(parser: argparse.ArgumentParser) -> None:
 
 def benches_of(args: argparse.Namespace) -> tuple[Inventory, ...]:
     """Read the benches of the inventory named, the local lab by default; or the one named."""
-    path = Path(args.inventory or checkout_root() / "inventory" / "docker")
+    path = Path(args.inventory or checkout_root() / "inventory" / args.lab)
     benches = read_benches(path, checkout_root() / ".leaselab" / "inventories")
     return (bench_named(benches, args.bench),) if args.bench else benches
 

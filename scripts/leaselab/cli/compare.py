@@ -6,9 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from leaselab.analysis.comparison.profile import ProfileDifference
 from leaselab.analysis.comparison.verdict import (
     THRESHOLD_PERCENT,
     Comparison,
@@ -21,7 +19,7 @@ from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli import options
 from leaselab.cli.cost import count
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
-from leaselab.cli.outcome import ended, show_comparison
+from leaselab.cli.outcome import add_documents, ended, show_compared, write_documents
 from leaselab.cli.own import (
     add_clients,
     add_config,
@@ -41,7 +39,6 @@ from leaselab.report.verdict.sentence import closing, layouts_words
 from leaselab.report.verdict.table import print_comparisons
 from leaselab.report.width import write_lines
 from leaselab.run import pair
-from leaselab.run.contest import profiles_of, with_budget
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,8 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_live(parser)
     add_listing(parser)
-    options.add_markdown(parser, "write the comment for a merge request")
-    parser.add_argument("--junit", metavar="FILE|-", type=Path, help="write a test report")
+    add_documents(parser)
     options.add_results(parser)
     options.add_json(parser)
 
@@ -126,36 +122,25 @@ def run(args: argparse.Namespace) -> Outcome:
     if made is not None:
         args.scenario = made.name
     if args.cost:
-        return _print_comparison(args, store, count(args, store, catalogue))
+        return show_compared(args, store, count(args, store, catalogue), steps=True)
     if args.live:
         layouts, comparisons = live(args, store, catalogue)
         if layouts is not None:
             return _print_layouts(args, layouts, comparisons)
-        return _print_comparison(args, store, comparisons[0])
+        return show_compared(args, store, comparisons[0], steps=True)
     names = pair.commit_names(args.repo, args.scenario)
     scenarios = _meant(store, catalogue, names)
     if names is not None and scenarios:
         return _judge_several(args, _each(args, store, names, scenarios))
-    return _print_comparison(args, store, _compared(args, store, names))
-
-
-def _print_comparison(
-    args: argparse.Namespace, store: Store, comparison: Comparison
-) -> Outcome:
-    """Print one comparison; raise an error for an exit code other than 0."""
-    comparison = with_budget(store, comparison)
-    profiles = profiles_of(store, comparison.base, comparison.other)
-    _write_files(args, [comparison], profiles)
-    steps = args.live or args.cost or sys.stderr.isatty()
-    taken = options.stdout_is_taken(args)
-    return show_comparison(comparison, profiles, as_json=args.json, taken=taken, steps=steps)
+    comparison = _compared(args, store, names)
+    return show_compared(args, store, comparison, steps=sys.stderr.isatty())
 
 
 def _print_layouts(
     args: argparse.Namespace, layouts: OverLayouts, comparisons: Sequence[Comparison]
 ) -> Outcome:
     """Print the combined result of duels in several layouts; slower code ends with 1."""
-    _write_files(args, comparisons)
+    write_documents(args, comparisons)
     lines = [*layouts_words(layouts)]
     document = {**comparisons_document(comparisons), "over": layouts_document(layouts)}
     options.show(args, document, lambda: write_lines(sys.stdout, lines))
@@ -168,7 +153,7 @@ def _print_layouts(
 
 def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) -> Outcome:
     """Show a verdict on each scenario; the exit code is that of all."""
-    _write_files(args, comparisons)
+    write_documents(args, comparisons)
     document = comparisons_document(comparisons)
     options.show(args, document, lambda: print_comparisons(comparisons))
     slower = [
@@ -254,21 +239,3 @@ def _compared(
     anchors = {ident: record.by(args.metric) for ident, record in anchors.items()}
     base = None if base is None else base.by(args.metric)
     return compare(base, other.by(args.metric), args.threshold, anchors)
-
-
-def _write_files(
-    args: argparse.Namespace,
-    comparisons: Sequence[Comparison],
-    profiles: ProfileDifference | None = None,
-) -> None:
-    if args.markdown is not None:
-        from leaselab.report.export import markdown  # noqa: PLC0415  # on request
-
-        text = markdown.markdown_of_comparisons(comparisons)
-        if profiles:
-            text += markdown.markdown_of_profiles(profiles)
-        options.write_output(args.markdown, text.encode())
-    if args.junit is not None:
-        from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
-
-        options.write_output(args.junit, junit_of_comparisons(comparisons))

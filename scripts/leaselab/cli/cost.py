@@ -1,4 +1,4 @@
-"""What two servers do for each transaction, counted in turn: ``compare A B --cost``."""
+"""What two servers do for each transaction, counted in turn."""
 
 from __future__ import annotations
 
@@ -7,19 +7,64 @@ import argparse
 from leaselab.analysis.comparison.verdict import Comparison
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
-from leaselab.cli.bench_options import inventory_of
+from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.duel import sides_of
-from leaselab.cli.options import write_ids
-from leaselab.cli.procedure_options import procedure_overrides
+from leaselab.cli.options import add_id_file, add_json, add_results, open_store, write_ids
+from leaselab.cli.outcome import add_documents, show_compared
+from leaselab.cli.own import add_clients, add_config, add_queries, named_scenario
+from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
+from leaselab.cli.source import add_commit
+from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.procedures.cost import COST
 from leaselab.model.speech import announce
 from leaselab.run.contest import in_turn
+from leaselab.run.sides import BRANCH_POINT, PACKAGE, RELEASE, WORKTREE
+
+LAB = "namespaces"
+"""The lab of this machine that needs no container engine."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what is counted")
+    add_config(parser)
+    add_clients(parser)
+    add_queries(parser)
+    group = add_commit(parser)
+    group.add_argument(
+        "--against",
+        metavar="REF",
+        default=BRANCH_POINT,
+        help=f"the commit before, {RELEASE} for the last tag, or {PACKAGE} (default: "
+        f"{BRANCH_POINT}, where the branch left the main one; on the main one, its parent)",
+    )
+    add_inventory(parser, LAB)
+    add_full(parser)
+    add_parameters(parser, COST, "rounds=4")
+    add_documents(parser)
+    add_results(parser)
+    add_id_file(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> Outcome:
+    """Count, write the files, print; raise an error for an exit code other than 0."""
+    if args.repo is None:
+        raise usage_error(
+            "no repository of the server is named",
+            wanted="--repo URL or PATH",
+            todo="of packages: leaselab run SCENARIO --procedure cost",
+        )
+    catalogue, store = Catalogue.here(), open_store(args)
+    args.scenario = named_scenario(args, catalogue).name
+    args.a = args.against
+    args.b = WORKTREE if args.worktree else args.commit or "HEAD"
+    return show_compared(args, store, count(args, store, catalogue), steps=True)
 
 
 def count(args: argparse.Namespace, store: Store, catalogue: Catalogue) -> Comparison:
-    """Count A and B of ``compare A B --cost``, and compare them."""
+    """Count A and B, and compare them."""
     sides = sides_of(args, catalogue)
     first, second = sides.tasks(args.a, args.b)
     inventory = inventory_of(args)

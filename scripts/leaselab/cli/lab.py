@@ -48,7 +48,7 @@ def _made_here(args: argparse.Namespace) -> Inventory:
             "this lab is not made on this machine",
             where=str(inventory.path),
             found="no variable leaselab_lab",
-            wanted="inventory/docker or inventory/vm",
+            wanted="inventory/docker, inventory/namespaces or inventory/vm",
         )
     return inventory
 

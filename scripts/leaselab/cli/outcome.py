@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from leaselab.analysis.comparison.profile import ProfileDifference
 from leaselab.analysis.comparison.verdict import Comparison, compare, duel_of
@@ -34,6 +36,42 @@ def show_measured(store: Store, *sealed: Ended, as_json: bool) -> Outcome:
             profiles = profiles_of(store, base, other)
             return show_comparison(comparison, profiles, as_json=as_json, steps=True)
     return show_sealed(store, *sealed, as_json=as_json)
+
+
+def add_documents(parser: argparse.ArgumentParser) -> None:
+    """Add the files of a comparison; `write_documents` writes them."""
+    options.add_markdown(parser, "write the comment for a merge request")
+    parser.add_argument("--junit", metavar="FILE|-", type=Path, help="write a test report")
+
+
+def write_documents(
+    args: argparse.Namespace,
+    comparisons: Sequence[Comparison],
+    profiles: ProfileDifference | None = None,
+) -> None:
+    """Write the files of `add_documents` that were asked for."""
+    if args.markdown is not None:
+        from leaselab.report.export import markdown  # noqa: PLC0415  # on request
+
+        text = markdown.markdown_of_comparisons(comparisons)
+        if profiles:
+            text += markdown.markdown_of_profiles(profiles)
+        options.write_output(args.markdown, text.encode())
+    if args.junit is not None:
+        from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
+
+        options.write_output(args.junit, junit_of_comparisons(comparisons))
+
+
+def show_compared(
+    args: argparse.Namespace, store: Store, comparison: Comparison, *, steps: bool
+) -> Outcome:
+    """Write the files of a comparison and print it; `steps` and errors as `show_comparison`."""
+    comparison = with_budget(store, comparison)
+    profiles = profiles_of(store, comparison.base, comparison.other)
+    write_documents(args, [comparison], profiles)
+    taken = options.stdout_is_taken(args)
+    return show_comparison(comparison, profiles, as_json=args.json, taken=taken, steps=steps)
 
 
 def show_comparison(

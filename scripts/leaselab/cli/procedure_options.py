@@ -63,12 +63,15 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_parameters(parser: argparse._ActionsContainer) -> None:
-    """Add how the parameters of duels are set, and `add_generator`."""
-    see = SEE.format(DUEL)
+def add_parameters(
+    parser: argparse._ActionsContainer, procedure: str = DUEL, such: str = "trial_s=2"
+) -> None:
+    """Add how the parameters of a procedure are set, and `add_generator`."""
+    see = SEE.format(procedure)
     _add_set(
         parser,
-        f"set a parameter of the duels, such as trial_s=2; may be repeated; `{see}` lists them",
+        f"set a parameter of procedure {procedure}, such as {such}; may be repeated; "
+        f"`{see}` lists them",
     )
     add_generator(parser)
 

@@ -22,10 +22,11 @@ LISTING = ("--every", "--first-parent", "--files", "--worktree")
 """Options that have no effect where commits are not listed."""
 
 
-def add_commit(parser: argparse.ArgumentParser) -> None:
-    """Add what names one commit; `source_of` and `one_commit` read it."""
-    _, either = _add_repository(parser)
+def add_commit(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add what names one commit, and return its group; `source_of` and `one_commit` read it."""
+    group, either = _add_repository(parser)
     either.add_argument("--commit", metavar="REF", help="this commit of --repo (default: HEAD)")
+    return group
 
 
 def _add_repository(

@@ -25,7 +25,7 @@ NEEDED_GROUPS = (SERVER_GROUP, GENERATOR_GROUP)
 UNSAFE, VAULT = "__ansible_unsafe", "__ansible_vault"
 """How Ansible lists a text that is no template, such as a plugin's, and an encrypted one."""
 
-LABS = ("docker", "vm")
+LABS = ("docker", "guest")
 """Labs that are made on this machine, as variable `leaselab_lab` of an inventory names them."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -1,4 +1,4 @@
-"""What role vm_lab computes, and what its program writes for a machine."""
+"""What role guest_lab computes, and what its program writes for a machine."""
 
 import io
 import json
@@ -10,8 +10,8 @@ import pytest
 from ansible.errors import AnsibleFilterError
 from tests.role_modules import ROLES, load, load_file
 
-filters = load("vm_lab", "vm_lab")
-program = load_file("vm_lab_program", ROLES / "vm_lab/files/vm_lab")
+filters = load("guest_lab", "guest_lab")
+program = load_file("guest_lab_program", ROLES / "guest_lab/files/guest_lab")
 
 
 def host(name, part, **variables):
@@ -47,7 +47,7 @@ def machines(cpus="0-3", chosen=None):
         else host
         for host in HOSTS
     ]
-    made = filters.vm_lab_machines(hosts, "172.31.88.0/24", "/keys", cpus, chosen or {})
+    made = filters.guest_lab_machines(hosts, "172.31.88.0/24", "/keys", cpus, chosen or {})
     return {row["name"]: row for row in made}
 
 
@@ -75,18 +75,39 @@ def test_one_processor_is_everybodys_and_a_chosen_one_is_taken():
         machines(chosen={"server": "0"})
 
 
-def test_a_machine_finds_its_name_keys_and_addresses_in_a_tar(tmp_path):
-    server = {**machines()["c-server"], "host_key": str(tmp_path / "host")}
-    (tmp_path / "host").write_text("private", encoding="utf-8")
+@pytest.fixture(params=program.KINDS)
+def lab(request):
+    """A lab of each kind."""
+    return program.KINDS[request.param](request.param)
+
+
+def identity_of(lab, folder):
+    """The files that make the server of a lab, by path: mode and content."""
+    server = {**machines()["c-server"], "host_key": str(folder / "host")}
+    (folder / "host").write_text("private", encoding="utf-8")
     spec = {"client_key": "public\n", "name_server": "172.31.88.3", "gateway": "172.31.88.2"}
-    with tarfile.open(fileobj=io.BytesIO(program.identity(spec, server))) as tar:
-        by_name = {
+    with tarfile.open(fileobj=io.BytesIO(lab.identity(spec, server))) as tar:
+        return {
             member.name: (member.mode, tar.extractfile(member).read().decode())
             for member in tar
         }
+
+
+def test_a_guest_finds_its_name_and_keys_in_a_tar(lab, tmp_path):
+    by_name = identity_of(lab, tmp_path)
     assert by_name["etc/hostname"] == (0o644, "c-server\n")
-    assert by_name["etc/ssh/ssh_host_ed25519_key"] == (0o600, "private")
-    assert by_name["etc/ssh/leaselab_authorized_keys"] == (0o644, "public\n")
+    assert by_name[lab.host_key] == (0o600, "private")
+    assert by_name[lab.client_keys] == (0o644, "public\n")
+
+
+def test_the_kinds_share_no_folder_and_no_namespace():
+    labs = [kind(name) for name, kind in program.KINDS.items()]
+    for part in ("run", "state", "namespace"):
+        assert len({str(getattr(lab, part)) for lab in labs}) == len(labs)
+
+
+def test_a_machine_finds_its_addresses_in_a_tar(tmp_path):
+    by_name = identity_of(program.Machines("vm"), tmp_path)
     test = by_name["etc/systemd/network/test.network"][1]
     assert "Address=198.18.0.10/24\n" in test
     assert "Address=2001:2:0:1::10/64\n" in test
@@ -95,14 +116,14 @@ def test_a_machine_finds_its_name_keys_and_addresses_in_a_tar(tmp_path):
     assert "Gateway=172.31.88.2\n" in by_name["etc/systemd/network/management.network"][1]
 
 
-def test_no_two_interfaces_have_one_address_or_one_tap():
+def test_no_two_interfaces_have_one_address_or_one_port():
     pairs = [
-        (program.mac_of(machine, network), program.tap_of(machine, network))
+        (program.mac_of(machine, network), program.port_of(machine, network))
         for machine in machines().values()
         for network in machine["networks"]
     ]
-    assert len({mac for mac, _ in pairs}) == len({tap for _, tap in pairs}) == len(pairs)
-    assert all(len(tap) < 16 for _, tap in pairs)
+    assert len({mac for mac, _ in pairs}) == len({port for _, port in pairs}) == len(pairs)
+    assert all(len(port) < 16 for _, port in pairs)
 
 
 def test_a_management_network_that_hides_one_of_this_machine_is_refused(monkeypatch):

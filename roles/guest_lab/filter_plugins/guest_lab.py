@@ -1,4 +1,4 @@
-"""What role vm_lab computes: addresses and processors of the machines."""
+"""What role guest_lab computes: addresses and processors of the machines."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from ansible.errors import AnsibleFilterError
 PARTS = ("dhcp_server", "dhcp_partner", "dhcp_generator", "builder")
 
 
-def vm_lab_address(subnet: str, number: int) -> str:
+def guest_lab_address(subnet: str, number: int) -> str:
     """Return an address of a subnet by its number, with the prefix's length."""
     network = ipaddress.ip_network(subnet)
     return f"{network[number]}/{network.prefixlen}"
 
 
-def vm_lab_machines(
+def guest_lab_machines(
     hosts: Iterable[Mapping[str, Any]],
     management: str,
     key_dir: str,
     cpus: str,
     chosen: Mapping[str, str],
 ) -> list[dict[str, Any]]:
-    """Return the machines as program vm_lab wants them, of the hosts' variables.
+    """Return the machines as program guest_lab wants them, of the hosts' variables.
 
     `cpus` is the kernel's list of the processors that may be used, ``"0-2,5"``; `chosen`
     gives a part's own, by inventory group.
     """
     if unknown := sorted(set(chosen) - set(PARTS)):
-        message = f"vm_lab_cpus: no part {', '.join(unknown)}, wanted {', '.join(PARTS)}"
+        message = f"guest_lab_cpus: no part {', '.join(unknown)}, wanted {', '.join(PARTS)}"
         raise AnsibleFilterError(message)
     here = _cpus(cpus)
     machines = []
     for number, host in enumerate(hosts, start=1):
         part = next(part for part in PARTS if part in host["group_names"])
-        networks = {"management": [vm_lab_address(management, 10 + number)]}
+        networks = {"management": [guest_lab_address(management, 10 + number)]}
         if "leaselab_test_address" in host:
             networks["test"] = [
                 _with_length(host[f"leaselab_test_address{family}"], subnet)
@@ -84,4 +84,7 @@ class FilterModule:
     """Ansible's entry point."""
 
     def filters(self) -> dict[str, Any]:
-        return {"vm_lab_address": vm_lab_address, "vm_lab_machines": vm_lab_machines}
+        return {
+            "guest_lab_address": guest_lab_address,
+            "guest_lab_machines": guest_lab_machines,
+        }

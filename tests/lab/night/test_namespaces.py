@@ -1,0 +1,74 @@
+"""A commit counted against the one before it, in the lab that needs no container engine."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.dnsmasq_changes import PACKET
+from tests.lab.commands import ROOT, leaselab
+from tests.sources import SourceLists, change, repository_of
+
+pytestmark = pytest.mark.lab
+
+INVENTORY = ROOT / "inventory" / "namespaces"
+SCENARIO = "v4-dnsmasq"
+SMALL = ["--set=rounds=2", "--set=transactions=60", "--set=clients=40", "--set=more_clients=90"]
+LICENCE = "/* dnsmasq is Copyright"
+TURNS = 100
+LOOP = f"""static void count_turns(void)
+{{
+  for (int turn = 0; turn < {TURNS}; turn++) __asm__ volatile ("" ::: "memory");
+}}
+
+{PACKET}
+  count_turns();
+"""
+BUILD_S = 3600
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory):
+    """What counts a commit; its lab is taken down in the end."""
+    folder = tmp_path_factory.mktemp("counted")
+    repository = folder / "dnsmasq"
+    lists = SourceLists(folder / "lists", ["trixie"])
+    repository_of("dnsmasq", ["trixie"], repository, lists)
+    commits = {
+        "comment": change(repository, "src/dhcp.c", LICENCE, f"\n{LICENCE}", "Say", minute=1),
+        "loop": change(repository, "src/dhcp.c", PACKET, LOOP, "Turn", minute=2),
+    }
+
+    def count(name):
+        """Return the exit code, the answer, and what was said on standard error."""
+        words = ("cost", SCENARIO, "--repo", repository, "--commit", commits[name])
+        results = ("--results", folder / "results", "--json")
+        done = leaselab(*words, *SMALL, *results, timeout_s=BUILD_S)
+        return done.returncode, json.loads(done.stdout), done.stderr
+
+    yield count
+    done = leaselab("lab", "down", "-i", INVENTORY, "--force")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_commit_that_changes_no_code_costs_the_same(counted):
+    code, said, stderr = counted("comment")
+    assert (code, said["word"]) == (0, "equal"), stderr
+
+
+def test_a_loop_is_more_and_named_with_its_function(counted):
+    code, said, stderr = counted("loop")
+    assert (code, said["word"]) == (1, "more"), stderr
+    parts = {part["name"]: part for part in said["cost"]["parts"]}
+    grown = parts["instructions"]["b"] - parts["instructions"]["a"]
+    # A turn takes at least two instructions, and an exchange has two messages.
+    assert grown > 2 * 2 * TURNS
+    assert said["profile"]["functions"][0]["name"].startswith(("count_turns", "dhcp_packet"))
+    assert not parts["system_calls"]["changed"]
+
+
+def test_nothing_of_the_lab_is_left_on_the_machine(counted):
+    counted("comment")
+    done = leaselab("lab", "down", "-i", INVENTORY, "--json")
+    assert done.returncode == 0, done.stderr
+    assert not [*Path("/run/netns").glob("leaselab-namespaces*")]
+    assert not [*Path("/var/lib/leaselab-namespaces").glob("hosts/*")]
