@@ -432,6 +432,7 @@ class _Site:
             self._results.raw(ref, "../"),
             self._results.pruned(ref),
             beside(record, compared, self._results.light),
+            spent=self._results.spent(record),
         )
         return {**values, "known": known, "href": partial(self._href, up="../")}, figures
 
