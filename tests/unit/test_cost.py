@@ -6,26 +6,25 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 from tests.contracts import contract_module
-from tests.examples import begun, example_result
+from tests.counts import archived_count, counted
 
-from leaselab.analysis.comparison.cost import by_function, judge_cost
+from leaselab.analysis.comparison.cost import REST, by_function, judge_cost
 from leaselab.analysis.comparison.profile import difference
 from leaselab.analysis.comparison.verdict import compare
-from leaselab.analysis.figures.summary import metrics_of
 from leaselab.archive.store import Store
-from leaselab.measure.procedures.cost import Counting, figures
+from leaselab.measure.procedures.cost import figures
 from leaselab.model.errors import Outcome
-from leaselab.model.observation import Counted, CountedStep, Counts, FunctionCost
-from leaselab.model.procedures.cost import COST, MORE, USUAL, Cost
+from leaselab.model.observation import Counted
+from leaselab.model.procedures.cost import USUAL
+from leaselab.report.export.markdown import markdown_of_profiles
+from leaselab.report.profile import call_rows, profile_document, rows, spent_tables
 from leaselab.report.verdict.document import comparison_document
+from leaselab.report.verdict.sentence import closing
 from leaselab.report.verdict.table import print_comparison
 from leaselab.run.contest import profiles_of
 
 DATA = Path(__file__).parents[1] / "data" / "cost"
-PLAN = Cost(rounds=3)
-LIBC, OWN = "libc.so.6", "dnsmasq"
 
 
 @pytest.fixture
@@ -44,66 +43,6 @@ def system_calls():
 def process():
     with contract_module("contract", "leaselab_contract.process") as module:
         yield module
-
-
-def function(name, own, *, file=OWN, library=0, calls=0):
-    shared = file == LIBC
-    return FunctionCost(file, name, own, library, shared, own + library, calls)
-
-
-def counts(reply=0, calls=3, writes=0):
-    """What a server has done for 300 transactions: `reply` more instructions in each."""
-    functions = (
-        function("main", 30_000),
-        function("dhcp_reply", 300 * (800 + reply), library=60_000, calls=300),
-        function("malloc", 60_000, file=LIBC, calls=600),
-        function("(below main)", 3_000, file=LIBC),
-    )
-    return {
-        "valgrind": Counts(functions),
-        "plain": Counts(
-            system_calls={"recvmsg": 300 * calls, "poll": 299},
-            written_bytes=writes,
-            user_s=0.3,
-            system_s=0.7,
-        ),
-    }
-
-
-def counted(**changes):
-    usual = CountedStep(300, 300, **counts(**changes))
-    return Counted({USUAL: usual, MORE: CountedStep(100, 1000, **counts(**changes))})
-
-
-def record(store, name, *starts):
-    """An archived result of some starts, by what each has counted."""
-    method, base = Counting(PLAN), example_result()
-    rounds, files = [], {}
-    for index, start in enumerate(starts, start=1):
-        result = method.result_of(start)
-        path = f"rounds/run-{index}-cost.json.gz"
-        (files[path],) = result.files.values()
-        rounds.append(
-            replace(
-                base.rounds[0],
-                index=index,
-                metrics=dict(result.metrics),
-                files={COST: path},
-                trials=(),
-                warm_ups=(),
-                shown_trial=None,
-                bracket=None,
-            )
-        )
-    metrics = metrics_of(PLAN.metrics("exchanges"), rounds, PLAN)
-    made = replace(
-        base, id=name, procedure=PLAN, rounds=tuple(rounds), metrics=metrics, confirmation=None
-    )
-    running = begun(store, made)
-    for path, content in files.items():
-        running.write_bytes(path, content)
-    store.seal(running, made)
-    return made
 
 
 def test_a_dump_of_callgrind_is_read_to_the_last_instruction(callgrind):
@@ -168,7 +107,12 @@ def test_what_a_library_did_is_part_of_the_function_that_called_it():
         ({"reply": 1}, "equal", Outcome.OK, "a change of 0.1 % would count"),
         ({"reply": 13}, "more", Outcome.REGRESSION, "(+13.00, of which +13.00 in dhcp_reply)"),
         ({"reply": -13}, "less", Outcome.OK, "1.2 % fewer"),
-        ({"calls": 4}, "more", Outcome.REGRESSION, "costs 1.00 more system calls than"),
+        (
+            {"calls": 4},
+            "more",
+            Outcome.REGRESSION,
+            "costs 1.00 more system calls (+1.00 recvmsg) than",
+        ),
         ({"writes": 600}, "more", Outcome.REGRESSION, "costs 2.00 more bytes written than"),
     ],
 )
@@ -176,8 +120,8 @@ def test_more_of_anything_is_worse_and_the_function_is_named(
     changes, word, outcome, said, tmp_path
 ):
     store = Store(tmp_path)
-    base = record(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
-    other = record(store, "20260102T000000Z-v4-memfile-0002", *[counted(**changes)] * 3)
+    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
+    other = archived_count(store, "20260102T000000Z-v4-memfile-0002", *[counted(**changes)] * 3)
     comparison = compare(base, other)
     assert (comparison.error, comparison.word, comparison.outcome) == (None, word, outcome)
     stream = io.StringIO()
@@ -189,12 +133,50 @@ def test_more_of_anything_is_worse_and_the_function_is_named(
     assert document["cost"]["parts"][0]["name"] == "instructions"
 
 
+def test_more_calls_are_shown_apart_from_dearer_ones(tmp_path):
+    store = Store(tmp_path)
+    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
+    twice = counted(reply=800, times=2, calls=13)
+    other = archived_count(store, "20260102T000000Z-v4-memfile-0002", *[twice] * 3)
+    functions = profiles_of(store, base, other)
+    row = ["1 000", "1 800", "+800.00*", "0.00", "1.00", "2.00*", "+800.00*", "0.00"]
+    assert ["dhcp_reply", *row] in [*rows(functions)]
+    (call,) = call_rows(functions, changed=True)
+    assert call == ["recvmsg", "3.00", "13.00", "+10.00*"]
+    assert markdown_of_profiles(functions).count("recvmsg") == 1
+    document = profile_document(functions)
+    (reply,) = [each for each in document["functions"] if each["name"] == "dhcp_reply"]
+    assert (reply["own"]["b"], reply["calls"]["b"]) == (pytest.approx(1800), 2)
+    assert document["system_calls"]["recvmsg"]["difference"] == 10
+
+
+def test_a_fall_names_the_function_that_fell(tmp_path):
+    store = Store(tmp_path)
+    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *[counted(main=100)] * 3)
+    other = archived_count(
+        store, "20260102T000000Z-v4-memfile-0002", *[counted(reply=-300)] * 3
+    )
+    words = closing(compare(other, base), profiles_of(store, other, base))
+    assert "(+200.00, of which +300.00 in dhcp_reply)" in words
+    words = closing(compare(base, other), profiles_of(store, base, other))
+    assert "(-200.00, of which -300.00 in dhcp_reply)" in words
+
+
+def test_the_rows_of_a_count_add_up_to_all_that_was_counted():
+    functions, calls = spent_tables([by_function(counted())] * 2, "instructions per exchange")
+    assert functions.title == "Where instructions go: 1 110 instructions per exchange"
+    own = [float(row[1].replace(" ", "")) for row in functions.rows]
+    assert sum(own) == pytest.approx(1110)
+    assert functions.rows[-1][0] == REST
+    assert calls.rows[0] == ["recvmsg", "3.00"]
+
+
 def test_starts_that_scatter_hide_smaller_changes(tmp_path):
     store = Store(tmp_path)
     scattered = [counted(reply=reply) for reply in (0, 5, 10)]
-    base = record(store, "20260101T000000Z-v4-memfile-0001", *scattered)
+    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *scattered)
     for reply, grown in ((20, False), (40, True)):
-        other = record(
+        other = archived_count(
             store, f"20260102T000000Z-v4-memfile-00{reply}", *[counted(reply=reply)] * 3
         )
         verdict = judge_cost(base, other)
@@ -204,8 +186,8 @@ def test_starts_that_scatter_hide_smaller_changes(tmp_path):
 
 def test_functions_of_two_counts_are_compared_like_those_of_profiles(tmp_path):
     store = Store(tmp_path)
-    base = record(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
-    other = record(store, "20260102T000000Z-v4-memfile-0002", *[counted(reply=9)] * 3)
+    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
+    other = archived_count(store, "20260102T000000Z-v4-memfile-0002", *[counted(reply=9)] * 3)
     spent = [[by_function(counted(reply=reply))] * 3 for reply in (0, 9)]
     functions = difference(base, other, *spent)
     assert [function.name for function in functions.grown] == ["dhcp_reply"]

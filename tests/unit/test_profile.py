@@ -252,8 +252,8 @@ def test_what_is_shown_as_nothing_neither_grew_nor_fell():
     cases = (1e-15, False, "0.00"), (-4e-3, False, "0.00"), (0.8, True, "+0.80")
     for size, seen, words in cases:
         change = Change(before=2.0, after=2.0 + size, reach=0.0)
-        function = FunctionChange("receive", change, change)
-        result = ProfileDifference([function], change, 4, True, {}, UNIT)
+        function = FunctionChange("receive", change, change, None)
+        result = ProfileDifference([function], change, 4, True, {}, UNIT, {})
         assert change.seen is seen
         assert ("receive" in growth(result)) is seen
         assert next(iter(rows(result)))[3].strip("* ") == words

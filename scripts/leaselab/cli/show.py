@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
+from leaselab.analysis.comparison.cost import rounds_of
 from leaselab.archive.schema import document_of
 from leaselab.cli import options
 from leaselab.cli.procedure_options import add_generator
@@ -13,7 +15,11 @@ from leaselab.model.errors import LeaselabError, Outcome, usage_error
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_result(parser)
     parser.set_defaults(ref=None)
-    parser.add_argument("--all", action="store_true", help="show latency and provenance, too")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="show latency, provenance, and what was spent by function, too",
+    )
     group = parser.add_argument_group("scenario")
     group.add_argument(
         "--scenario",
@@ -67,5 +73,6 @@ def run(args: argparse.Namespace) -> Outcome:
     else:
         from leaselab.report.text import print_result  # noqa: PLC0415  # rich; --json needs none
 
-        print_result(record, store.find(ref), whole=args.all)
+        spent = rounds_of(record, partial(store.read, record.id)) if args.all else ()
+        print_result(record, store.find(ref), whole=args.all, spent=spent)
     return Outcome.OK

@@ -112,6 +112,18 @@ def number(value: float | None, unit: str | None = None, like: float | None = No
     return f"{value:.{digits}f}"
 
 
+def amount(value: float) -> str:
+    """A count, or a time of a function: whole from 1000 on, in groups of three digits."""
+    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
+    return text.replace(",", " ")
+
+
+def signed_amount(value: float) -> str:
+    """The same with its sign, as far as it has one: what is shown as 0 has none."""
+    text = amount(abs(value))
+    return f"{'+' if value > 0 else '-'}{text}" if text.strip("0.") else text
+
+
 def measured(value: float | None, unit: str, half_width: float | None) -> str:
     """A figure with half of its interval, where it has one: ``7301 ± 12``."""
     text = number(value, unit)

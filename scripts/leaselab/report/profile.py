@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from leaselab.analysis.comparison.profile import (
     LEAST_SHARE,
@@ -12,7 +12,10 @@ from leaselab.analysis.comparison.profile import (
     Change,
     FunctionChange,
     ProfileDifference,
+    Spent,
+    averaged,
 )
+from leaselab.report.listing import amount, signed_amount
 from leaselab.report.width import write_lines, write_table
 
 SHOWN = 15
@@ -25,6 +28,20 @@ LONGEST = 40
 """Letters of a function's name that a table shows; C++ has longer ones."""
 CALLEES = ("callees B - A", "callees ±")
 """Headings of what a function took with those that it called."""
+_CALLS = ("calls A", "calls B")
+"""Headings of how often it was called."""
+_SPARE = (*CALLEES, "±", "own in A")
+"""Columns of counts that a narrow terminal may lack; ± is 0 of most."""
+
+
+class Table(NamedTuple):
+    """A table whose first column are words."""
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    code: bool = True
+    """Whether these words are names in a program."""
 
 
 def print_profile(profiles: ProfileDifference, stream: TextIO | None = None) -> None:
@@ -33,14 +50,24 @@ def print_profile(profiles: ProfileDifference, stream: TextIO | None = None) -> 
     write_lines(stream, ["", summary(profiles)])
     if shown := [*rows(profiles, changed=True)]:
         stream.write("\n")
-        write_table(stream, headings(profiles), shown, NAMES, CALLEES)
+        spare = _SPARE if profiles.counted else CALLEES
+        write_table(stream, headings(profiles), shown, NAMES, spare)
         write_lines(stream, notes(profiles))
+    if moved := [*call_rows(profiles, changed=True)]:
+        stream.write("\n")
+        write_table(stream, call_headings(profiles), moved, NAMES)
+
+
+def where(*, counted: bool) -> str:
+    """Heading of what is shown of profiles, or of counts."""
+    return f"Where {'instructions go' if counted else 'CPU time goes'}"
 
 
 def headings(profiles: ProfileDifference) -> list[str]:
     """Headings of `rows`."""
     own = ["own in A", "in B", "B - A", "±"]
-    return [f"function ({profiles.unit})", *own, *CALLEES]
+    calls = _CALLS if profiles.counted else ()
+    return [f"function ({profiles.unit})", *own, *calls, *CALLEES]
 
 
 def rows(
@@ -62,11 +89,61 @@ def rows(
     for function in worth[:most]:
         yield [
             short_name(function.name),
-            f"{function.own.before:.2f}",
-            f"{function.own.after:.2f}",
+            amount(function.own.before),
+            amount(function.own.after),
             *_cells(function.own),
+            *(_ends(function.calls) if function.calls else ()),
             *_cells(function.whole),
         ]
+
+
+def spent_tables(rounds: Sequence[Spent], unit: str) -> Iterator[Table]:
+    """What one result was spent on, by function, and its system calls; at least one round.
+
+    `unit` is that of its figure.
+    """
+    mean, per = averaged(rounds), unit.partition(" ")[2]
+    names = sorted(mean.own, key=lambda name: (-mean.own[name], name))
+    rest = names[SHOWN:]
+    counted = bool(mean.calls)
+    body = [
+        [
+            short_name(name),
+            amount(mean.own[name]),
+            amount(mean.whole[name]),
+            *([amount(mean.calls.get(name, 0.0))] * counted),
+        ]
+        for name in names[:SHOWN]
+    ]
+    if rest:
+        own = amount(sum(mean.own[name] for name in rest))
+        body.append([f"{len(rest)} others", own, "-", *["-"] * counted])
+    headings = [f"function ({unit})", "own", "with callees", *["calls"] * counted]
+    yield Table(f"{where(counted=counted)}: {amount(mean.all)} {unit}", headings, body)
+    if mean.system_calls:
+        calls = sorted(mean.system_calls.items(), key=lambda one: (-one[1], one[0]))
+        total = amount(sum(mean.system_calls.values()))
+        yield Table(
+            f"System calls: {total} {per}",
+            ["system call", f"calls {per}"],
+            [[name, amount(count)] for name, count in calls],
+        )
+
+
+def call_headings(profiles: ProfileDifference) -> list[str]:
+    """Headings of `call_rows`."""
+    return [f"system calls {_per(profiles)}", "A", "B", "B - A"]
+
+
+def call_rows(profiles: ProfileDifference, *, changed: bool = False) -> Iterator[list[str]]:
+    """What stands under `call_headings`: system calls by name, those that changed most first.
+
+    With `changed`, those alone whose number changed.
+    """
+    for name, change in profiles.system_calls.items():
+        if change.seen or not changed:
+            before, after = amount(change.before), amount(change.after)
+            yield [name, before, after, f"{signed_amount(change.difference)}{_star(change)}"]
 
 
 def short_name(name: str) -> str:
@@ -78,7 +155,7 @@ def summary(profiles: ProfileDifference) -> str:
     """One sentence: how much more B costs, and which functions grew for sure."""
     whole, unit = profiles.whole, profiles.unit
     what = "CPU time " if _one(profiles) == "µs" else ""
-    text = f"{what}{whole.before:.2f} {unit} in A, {whole.after:.2f} in B: "
+    text = f"{what}{amount(whole.before)} {unit} in A, {amount(whole.after)} in B: "
     text += _signed(whole, profiles)
     if whole.before:
         text += f" ({100 * whole.difference / whole.before:+.1f} %)"
@@ -91,7 +168,7 @@ def headline(profiles: ProfileDifference) -> str:
         if functions:
             first = functions[0]
             rest = f", and in {len(functions) - 1} more" if len(functions) > 1 else ""
-            size = f"{_signed(first.own, profiles)} {profiles.unit.partition(' ')[2]}"
+            size = f"{_signed(first.own, profiles)} {_per(profiles)}"
             return f"B spends {word} in {short_name(first.name)}: {size}{rest}"
     return growth(profiles).removesuffix(".")
 
@@ -147,39 +224,57 @@ def unnamed(function: FunctionChange) -> bool:
 
 
 def profile_document(profiles: ProfileDifference) -> dict[str, Any]:
-    """The same for ``--json``; times are microseconds for each transaction."""
+    """The same for ``--json``, for each transaction; times are microseconds."""
+    unit = "" if profiles.counted else "_us"
     return {
         "rounds": profiles.rounds,
         "paired": profiles.paired,
-        "whole": _document(profiles.whole),
+        "whole": _document(profiles.whole, unit),
         "functions": [
             {
                 "name": function.name,
-                "own": _document(function.own),
-                "with_callees": _document(function.whole),
+                "own": _document(function.own, unit),
+                "with_callees": _document(function.whole, unit),
+                "calls": _document(function.calls) if function.calls else None,
             }
             for function in profiles.functions
         ],
+        "system_calls": {
+            name: _document(change) for name, change in profiles.system_calls.items()
+        },
     }
 
 
-def _document(change: Change) -> dict[str, Any]:
+def _document(change: Change, unit: str = "") -> dict[str, Any]:
     return {
-        "a_us": change.before,
-        "b_us": change.after,
-        "difference_us": change.difference,
-        "half_width_us": change.reach,
+        f"a{unit}": change.before,
+        f"b{unit}": change.after,
+        f"difference{unit}": change.difference,
+        f"half_width{unit}": change.reach,
         "seen": change.seen,
     }
 
 
 def _cells(change: Change) -> list[str]:
     """The difference, with a star where it is seen, and half of its interval."""
-    star = "*" if change.seen else " "
     return [
-        f"{_difference(change)}{star}",
-        "-" if change.reach is None else f"{change.reach:.2f}",
+        f"{signed_amount(change.difference)}{_star(change)}",
+        "-" if change.reach is None else amount(change.reach),
     ]
+
+
+def _ends(change: Change) -> list[str]:
+    """A and B, with a star where they are seen to differ."""
+    return [amount(change.before), f"{amount(change.after)}{_star(change)}"]
+
+
+def _star(change: Change) -> str:
+    return "*" if change.seen else " "
+
+
+def _per(profiles: ProfileDifference) -> str:
+    """What all is of: ``per exchange``."""
+    return profiles.unit.partition(" ")[2]
 
 
 def _one(profiles: ProfileDifference) -> str:
@@ -188,11 +283,7 @@ def _one(profiles: ProfileDifference) -> str:
 
 
 def _signed(change: Change, profiles: ProfileDifference) -> str:
-    reach = "" if change.reach is None else f" ± {change.reach:.2f}"
-    return f"{_difference(change)}{reach} {_one(profiles)}"
-
-
-def _difference(change: Change) -> str:
-    """With its sign, as far as it has one: what is shown as 0 neither grew nor fell."""
-    text = f"{change.difference:+.2f}"
-    return text if text[1:].strip("0.") else text[1:]
+    reach = change.reach
+    exact = profiles.counted and not reach  # as of starts that are equal
+    ends = "" if reach is None or exact else f" ± {amount(reach)}"
+    return f"{signed_amount(change.difference)}{ends} {_one(profiles)}"

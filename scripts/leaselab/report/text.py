@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from leaselab.analysis.comparison.profile import Spent
 from leaselab.analysis.figures.credibility import flags, level_of
 from leaselab.analysis.figures.summary import PERCENTILES, latencies, other_cpu_us
 from leaselab.model.errors import Outcome
@@ -22,6 +23,7 @@ from leaselab.model.trial import KIND_NAMES, Part
 from leaselab.report.console import Console
 from leaselab.report.facts import confirmation_words, facts, shown_where, steps_of, whole_of
 from leaselab.report.listing import aligned, measured, number, span
+from leaselab.report.profile import spent_tables
 from leaselab.report.units import in_shown_units
 from leaselab.report.width import folded
 
@@ -45,26 +47,27 @@ def print_result(
     *,
     why: bool = True,
     whole: bool = False,
+    spent: Sequence[Spent] = (),
 ) -> None:
     """Print a result; `path` is its directory, `stream` stdout unless given.
 
-    `whole` adds steps, latency and provenance.  Without `why`, errors are shown by their words
-    only, as the sentences are printed elsewhere.  A terminal gets colours, and
-    only the columns that fit; a pipe gets plain lines.
+    `whole` adds steps, latency, provenance, and what each round was `spent` on.  Without
+    `why`, errors are shown by their words only, as the sentences are printed elsewhere.  A
+    terminal gets colours, and only the columns that fit; a pipe gets plain lines.
     """
     stream = stream or sys.stdout
     (record,) = in_shown_units([record])
     console = Console(file=stream, highlight=False, soft_wrap=False)
     if console.is_terminal:
         shape = _Shape(console.width, styled=True)
-        console.print(_result(record, path, shape, why=why, whole=whole))
+        console.print(_result(record, path, shape, why=why, whole=whole, spent=spent))
         return
     plain = Console(
         file=stream, highlight=False, color_system=None, force_terminal=False, width=_PIPE_WIDTH
     )
     shape = _Shape(_PIPE_WIDTH, styled=False)
     with plain.capture() as capture:
-        plain.print(_result(record, path, shape, why=why, whole=whole))
+        plain.print(_result(record, path, shape, why=why, whole=whole, spent=spent))
     for line in capture.get().rstrip().splitlines():
         stream.write(line.rstrip() + "\n")
 
@@ -128,7 +131,13 @@ class _Shape:
 
 
 def _result(
-    record: Record, path: Path, shape: _Shape, *, why: bool, whole: bool
+    record: Record,
+    path: Path,
+    shape: _Shape,
+    *,
+    why: bool,
+    whole: bool,
+    spent: Sequence[Spent],
 ) -> RenderableType:
     parts: list[RenderableType] = [*_headline(record, why=why), Text()]
     if record.rounds:
@@ -145,6 +154,9 @@ def _result(
     if latency := _latency(record, shape):
         title = f"Latency{shown_where(record)} (ms, median of the runs)"
         parts += [Text(title, style="bold"), *latency, Text()]
+    for table in spent_tables(spent, record.figure.unit) if spent else ():
+        columns = [*zip(table.headings, *table.rows, strict=True)]
+        parts += [Text(table.title, style="bold"), *shape.table(columns, names=1), Text()]
     known = [(flag.word, flag.text) for flag in flags(record) if flag.level == "known"]
     if known:
         parts += [Text("Notes on this result", style="bold"), *shape.fields(known), Text()]

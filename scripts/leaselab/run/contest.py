@@ -5,11 +5,10 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-from leaselab.analysis.comparison.cost import rounds_of
-from leaselab.analysis.comparison.profile import ProfileDifference, difference
+from leaselab.analysis.comparison.cost import difference_of
+from leaselab.analysis.comparison.profile import ProfileDifference
 from leaselab.analysis.comparison.verdict import Comparison, compare, duel_of
 from leaselab.analysis.duels.duel import Answer
 from leaselab.analysis.duels.error_budget import error_budget
@@ -287,8 +286,7 @@ def profiles_of(store: Store, base: Record | None, other: Record) -> ProfileDiff
         if made is None:
             return None
         base, other = made
-    before, after = (rounds_of(each, partial(store.read, each.id)) for each in (base, other))
-    return difference(base, other, before, after)
+    return difference_of(base, other, store.read)
 
 
 def _profiled(store: Store, base: Record, other: Record) -> tuple[Record, Record] | None:

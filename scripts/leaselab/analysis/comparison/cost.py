@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import gzip
 import statistics
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
-from leaselab.analysis.comparison.profile import Spent, spent_of
+from leaselab.analysis.comparison.profile import (
+    ProfileDifference,
+    Spent,
+    difference,
+    spent_of,
+)
 from leaselab.model.observation import Counted
 from leaselab.model.procedures.cost import (
     COST,
@@ -108,6 +115,11 @@ class CostVerdict:
         return tuple(part for part in self.parts if part.changed and not part.grown)
 
     @property
+    def deciding(self) -> tuple[Part, ...]:
+        """What makes it more, or less; empty where they are equal."""
+        return self.grown or self.fallen
+
+    @property
     def ratio(self) -> float:
         """Instructions of B over those of A."""
         return self.instructions.after / self.instructions.before
@@ -178,24 +190,34 @@ def rounds_of(record: Record, read: Callable[[str], bytes]) -> list[Spent]:
     return spent_of(record, read)
 
 
+def difference_of(
+    base: Record, other: Record, read: Callable[[str, str], bytes]
+) -> ProfileDifference | None:
+    """Compare what the rounds of two profiles or counts were spent on; None for others.
+
+    `read` returns a file of a result by the result's id and the file's name.
+    """
+    before, after = (rounds_of(each, partial(read, each.id)) for each in (base, other))
+    return difference(base, other, before, after)
+
+
 def by_function(counted: Counted) -> Spent:
-    """Instructions for each transaction by function.
+    """Instructions and calls for each transaction by function, and its system calls.
 
     What a function of the server had common libraries do is its own: a changed call shows in
     the code that makes it.
     """
     step = counted.steps[USUAL]
     functions, transactions = step.valgrind.functions, step.transactions
-    own: dict[str, float] = {}
-    whole: dict[str, float] = {}
+    own, whole, calls = (defaultdict[str, float](float) for _ in range(3))
     for function in functions:
         if not function.shared:
-            _add(own, function.name, (function.own + function.library) / transactions)
-            _add(whole, function.name, function.inclusive / transactions)
+            own[function.name] += (function.own + function.library) / transactions
+            whole[function.name] += function.inclusive / transactions
+            calls[function.name] += function.calls / transactions
     total = sum(function.own for function in functions) / transactions
     own[REST] = whole[REST] = max(0.0, total - sum(own.values()))
-    return Spent(own, whole, total)
-
-
-def _add(to: dict[str, float], name: str, value: float) -> None:
-    to[name] = to.get(name, 0.0) + value
+    system_calls = {
+        name: count / transactions for name, count in step.plain.system_calls.items()
+    }
+    return Spent(own, whole, total, calls=calls, system_calls=system_calls)

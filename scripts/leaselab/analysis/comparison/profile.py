@@ -46,11 +46,15 @@ class Spent:
     """By the server."""
     by_stack: Mapping[Stack, float] = field(default_factory=dict)
     """By stack, from the outermost function to the one that ran; empty where none is known."""
+    calls: Mapping[str, float] = field(default_factory=dict)
+    """By function: how often it was called; empty of samples, which do not say."""
+    system_calls: Mapping[str, float] = field(default_factory=dict)
+    """By name: how often the server made them; empty of samples."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """CPU time for each transaction in A and in B (us), over the rounds."""
+    """What each transaction takes in A and in B, over the rounds: CPU time (us), or a count."""
 
     before: float
     after: float
@@ -78,6 +82,8 @@ class FunctionChange:
     """While it ran itself."""
     whole: Change
     """While it, or what it had called, ran."""
+    calls: Change | None
+    """How often it was called; None of samples."""
 
     @property
     def seen(self) -> bool:
@@ -102,6 +108,13 @@ class ProfileDifference:
     """By stack: CPU time for each transaction in A and in B, mean of the rounds (us)."""
     unit: str
     """Of all these times, such as ``µs per exchange``."""
+    system_calls: Mapping[str, Change]
+    """By name, those whose number changed most first; empty of samples."""
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is of counts, which know of calls, and not of samples."""
+        return any(function.calls for function in self.functions)
 
     @property
     def grown(self) -> Sequence[FunctionChange]:
@@ -158,6 +171,24 @@ def spent(folded: str, sampled_us: float, cpu_us: float | None) -> Spent:
     return Spent(own, whole, math.fsum(by_stack.values()), by_stack)
 
 
+def averaged(rounds: Sequence[Spent]) -> Spent:
+    """The mean of some rounds, at least one; without their stacks."""
+
+    def means(of: Callable[[Spent], Mapping[str, float]]) -> dict[str, float]:
+        names = {name for one in rounds for name in of(one)}
+        return {
+            name: statistics.fmean(of(one).get(name, 0.0) for one in rounds) for name in names
+        }
+
+    return Spent(
+        means(lambda one: one.own),
+        means(lambda one: one.whole),
+        _mean(rounds, _all),
+        calls=means(lambda one: one.calls),
+        system_calls=means(lambda one: one.system_calls),
+    )
+
+
 def difference(
     base: Record, other: Record, before: Sequence[Spent], after: Sequence[Spent]
 ) -> ProfileDifference | None:
@@ -176,7 +207,7 @@ def compared(
     `unit` is that of their times, in words.
 
     All intervals of functions, of their own time and of the whole, hold together with 95 %
-    (Bonferroni): 1 of 20 lists has a false difference.
+    (Bonferroni): 1 of 20 lists has a false difference.  So do those of system calls.
     """
     least = LEAST_SHARE * max(_mean(before, _all), _mean(after, _all))
     names = sorted(
@@ -192,11 +223,21 @@ def compared(
         reach = None if error is None else quantile(freedom, chance) * error
         return Change(statistics.fmean(first), statistics.fmean(second), reach)
 
+    counted = any(one.calls for one in (*before, *after))
     functions = [
-        FunctionChange(name, change(_own(name), chance), change(_whole(name), chance))
+        FunctionChange(
+            name,
+            change(_own(name), chance),
+            change(_whole(name), chance),
+            change(_calls(name), chance) if counted else None,
+        )
         for name in names
     ]
     functions.sort(key=_order)
+    called = {name for one in (*before, *after) for name in one.system_calls}
+    apart = (1 - CONFIDENCE) / max(1, len(called))
+    system_calls = [(name, change(_system_calls(name), apart)) for name in called]
+    system_calls.sort(key=lambda one: (-abs(one[1].difference), -one[1].after, one[0]))
     stacks = {stack for one in (*before, *after) for stack in one.by_stack}
     return ProfileDifference(
         functions,
@@ -208,6 +249,7 @@ def compared(
             for stack in stacks
         },
         unit,
+        dict(system_calls),
     )
 
 
@@ -253,6 +295,14 @@ def _own(name: str) -> Callable[[Spent], float]:
 
 def _whole(name: str) -> Callable[[Spent], float]:
     return lambda one: one.whole.get(name, 0.0)
+
+
+def _calls(name: str) -> Callable[[Spent], float]:
+    return lambda one: one.calls.get(name, 0.0)
+
+
+def _system_calls(name: str) -> Callable[[Spent], float]:
+    return lambda one: one.system_calls.get(name, 0.0)
 
 
 def _of_stack(stack: Stack) -> Callable[[Spent], float]:

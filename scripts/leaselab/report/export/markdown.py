@@ -81,15 +81,20 @@ def markdown_of_comparisons(comparisons: Sequence[Comparison]) -> str:
 
 
 def markdown_of_profiles(profiles: ProfileDifference) -> str:
-    """What the CPU time of two builds goes to: a sentence, and the functions that grew most."""
+    """What two builds spend: a sentence, the functions that grew most, changed system calls."""
+    calls = [*profile.call_rows(profiles, changed=True)]
     parts = [
-        f"\n### Where CPU time goes\n\n{escaped(profile.summary(profiles))}\n\n",
+        f"\n### {profile.where(counted=profiles.counted)}\n\n",
+        f"{escaped(profile.summary(profiles))}\n\n",
         *markdown_table(
             profile.headings(profiles), [*profile.rows(profiles, _FUNCTIONS)], profile.NAMES
         ),
         "\n",
         *(f"- {escaped(line)}\n" for line in profile.notes(profiles)),
     ]
+    if calls:
+        table = markdown_table(profile.call_headings(profiles), calls, profile.NAMES)
+        parts += ["\n", *table]
     return "".join(parts)
 
 

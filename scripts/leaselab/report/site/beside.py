@@ -72,7 +72,7 @@ def beside(
                     "what": " and ".join(ids[ident]),
                     "server": server_name(base.server),
                     "change": percent(verdict.ratio),
-                    "interval": interval_words(verdict.ci95),
+                    "interval": "-" if verdict.cost else interval_words(verdict.ci95),
                     "word": comparison.words,
                 }
             )

@@ -32,8 +32,9 @@ def experiment(
     `records` are the points that have a result, in the experiment's order, at least one;
     `profiles` are what each one's rounds were spent on, where any was sampled.
     """
-    fought, drawn = duel(records)  # judged by figures as measured, not as shown
-    records = in_shown_units(records)
+    measured = records
+    fought, drawn = duel(measured)  # judged by figures as measured, not as shown
+    records = in_shown_units(measured)
     first = records[0]
     if first.experiment is None:
         raise ValueError(f"{first.id} is no point of an experiment")
@@ -43,7 +44,7 @@ def experiment(
     points = _points(records, known, _standings(records, curves))
     axis = f"{metric.title} ({metric.unit})"
     labels = [point.label for point in points]
-    sampled = profile_parts([*zip(records, labels, profiles, strict=False)])
+    sampled = profile_parts([*zip(measured, labels, profiles, strict=False)])
     interleaved = first.experiment.interleaved
     charts = [
         *drawn,
@@ -83,6 +84,7 @@ def experiment(
         # as far as its procedure has none among its metrics
         "latencies": ()
         if any(other.title in LATENCIES.values() for other in first.figures)
+        or not any(value for point in points for value in point.latencies_ms)
         else tuple(LATENCIES.values()),
         "charts": charts,
         "profiles": sampled,

@@ -6,11 +6,25 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from leaselab.analysis.comparison.cost import judge_cost
 from leaselab.analysis.comparison.profile import ProfileDifference, Spent, Stack, difference
 from leaselab.model.record import Record
-from leaselab.report.profile import headings, headline, notes, rows, short_name, summary
+from leaselab.report.profile import (
+    Table,
+    call_headings,
+    call_rows,
+    headings,
+    headline,
+    notes,
+    rows,
+    short_name,
+    summary,
+    where,
+)
 from leaselab.report.site import vega
 from leaselab.report.site.figure import Figure, figure
+from leaselab.report.verdict.cost import HEADINGS, closing_words, limits_words
+from leaselab.report.verdict.cost import rows as cost_rows
 
 LEAST = 0.002
 """Share of the whole from which on a function is drawn: a narrower one is less than 2 px."""
@@ -29,11 +43,15 @@ _ROW_PX, _LETTER_PX = 18, 7.2
 class ProfilePart:
     """Two profiles as a page shows them."""
 
+    where: str
+    """What is shown of them."""
     title: str
     headline: str
     summary: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
+    tables: Sequence[Table]
+    """By function; of counts also what was counted, first, and system calls."""
+    verdict: str
+    """Of two counts, in a sentence."""
     notes: Sequence[str]
     figure: Figure | None
 
@@ -50,14 +68,25 @@ def profile_parts(
         if made is not None:
             title = f"A: {first_label}; B: {label}"
             name = "flames" if place == 1 else f"flames-{place}"
+            said, tables, remarks = (
+                "",
+                [Table("", headings(made), [*rows(made)])],
+                [*notes(made)],
+            )
+            if (cost := judge_cost(first, record)) is not None:
+                said = closing_words(cost, label, first_label, made)
+                tables.insert(0, Table("", HEADINGS, [*cost_rows(cost)], code=False))
+                tables.append(Table("", call_headings(made), [*call_rows(made)]))
+                remarks.append(limits_words(cost))
             parts.append(
                 ProfilePart(
+                    where(counted=made.counted),
                     title,
                     headline(made),
                     summary(made),
-                    headings(made),
-                    [*rows(made)],
-                    [*notes(made)],
+                    tables,
+                    said,
+                    remarks,
                     figure(
                         name,
                         "Differential flame graph",

@@ -148,7 +148,7 @@ def _panel(
     if goal is not None:
         y = vega.number("goal", title, scale=scale)
         layers.append(vega.layer([{"goal": 100 * goal}], vega.dashed(vega.ASIDE), {"y": y}))
-    return {"width": vega.WIDTH, "height": _PANEL, "layer": layers}
+    return vega.panel(layers, height=_PANEL)
 
 
 def _lines(round_: Round, plural: str, holds: str, *, offered: bool) -> dict[str, list[_Line]]:

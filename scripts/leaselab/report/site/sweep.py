@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from leaselab.analysis.comparison.profile import Spent
 from leaselab.analysis.figures.credibility import flags, level_of, trust
 from leaselab.analysis.figures.summary import PERCENTILES, latencies
 from leaselab.model.record import Record, Round
@@ -23,6 +24,7 @@ from leaselab.report.facts import (
     steps_of,
     whole_of,
 )
+from leaselab.report.profile import spent_tables
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart, seconds_note
 from leaselab.report.site.sweep_charts import (
@@ -55,12 +57,15 @@ def sweep(
     raw: str | None,
     pruned: str,
     compared: Sequence[Mapping[str, str]] = (),
+    *,
+    spent: Sequence[Spent] = (),
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
     `directory` is the result's, `raw` the way there from the page; None where
     the site does not lie beside its results.  `pruned` is the day on which its raw outputs
-    were removed, empty where they are there.  `compared` is what it comes to beside others.
+    were removed, empty where they are there.  `compared` is what it comes to beside others,
+    `spent` what each round of a profile or of a count was spent on.
     """
     (record,) = in_shown_units([record])
     charts = {
@@ -104,6 +109,8 @@ def sweep(
         "whole": whole_of(record),
         "refused": record.refused_figure,
         "steps": steps_of(record),
+        "spent": [*spent_tables(spent, record.figure.unit)] if spent else [],
+        "tried": any(round_.trials for round_ in record.rounds),
         "server_words": server_name(record.server),
         "rate_unit": rate_unit(record),
         "flags": flagged,

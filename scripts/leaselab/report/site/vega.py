@@ -34,8 +34,8 @@ class Look(StrEnum):
 
 
 _OF_WORD = {
-    **dict.fromkeys(("slower", "worse"), Look.WORSE),
-    **dict.fromkeys(("faster", "better"), Look.BETTER),
+    **dict.fromkeys(("slower", "worse", "more"), Look.WORSE),
+    **dict.fromkeys(("faster", "better", "less"), Look.BETTER),
     "equal": Look.SAME,
 }
 
@@ -123,12 +123,17 @@ _CONFIG = {
 
 
 def chart(layers: Sequence[Spec], *, height: int, name: str, width: int = WIDTH) -> Spec:
-    """A chart of layers on the same axes; `name` is what a screen reader says of it.
+    """A chart of layers on the same axes; `name` is what a screen reader says of it."""
+    return whole(panel(layers, height=height, width=width), name)
+
+
+def panel(layers: Sequence[Spec], *, height: int, width: int = WIDTH) -> Spec:
+    """The same as one of several charts.
 
     A layer that has nothing to show is left out: it would leave its scales without an end.
     """
     shown = [layer for layer in layers if layer.get("data", {}).get("values", True)]
-    return whole({"width": width, "height": height, "layer": shown}, name)
+    return {"width": width, "height": height, "layer": shown}
 
 
 def stacked(panels: Sequence[Spec], *, name: str) -> Spec:

@@ -7,10 +7,15 @@ from typing import Any
 
 from leaselab.analysis.comparison.cost import CostVerdict, Part
 from leaselab.analysis.comparison.profile import ProfileDifference
+from leaselab.model.procedures.cost import GROWTH, INSTRUCTIONS, SYSTEM_CALLS
+from leaselab.report.listing import amount, signed_amount
+from leaselab.report.profile import short_name
 
 HEADINGS = ["for each transaction", "A", "B", "B - A", "range of A", "of B", "judged from"]
 NAMES = 1
 """Columns of `rows` that are words."""
+NAMED = 3
+"""System calls in a sentence."""
 NOT_COUNTED = "the kernel's time, waiting, contention and real caches are not"
 """What no count sees."""
 
@@ -29,36 +34,70 @@ def rows(verdict: CostVerdict) -> Iterator[list[str]]:
         ]
 
 
-def closing_words(verdict: CostVerdict, name: str, before: str, most: str) -> str:
-    """The answer in a sentence; `name` and `before` are B and A, `most` as of `most_words`."""
+def closing_words(
+    verdict: CostVerdict, name: str, before: str, functions: ProfileDifference | None
+) -> str:
+    """The answer in a sentence; `name` and `before` are B and A.
+
+    It names the function and the system call that changed most, where `functions` are given.
+    """
     part = verdict.instructions
-    if not (verdict.grown or verdict.fallen):
+    if not verdict.deciding:
         size = f"{100 * part.least / part.before:.2g} %"
         return (
             f"Equal: {name} costs as many {part.unit} as {before}: {amount(part.after)} of "
             f"{amount(part.before)}, and a change of {size} would count."
         )
     word = "More" if verdict.grown else "Less"
-    shown = verdict.grown or verdict.fallen
-    others = [one for one in shown if one is not part]
-    parts = []
-    if part in shown:
-        size = f"{100 * abs(verdict.ratio - 1):.2g} % {'more' if part.grown else 'fewer'}"
-        parts.append(f"{size} {part.unit} ({signed_amount(part.difference)}{most})")
-    parts += [
-        f"{amount(abs(one.difference))} {'more' if one.grown else 'less'} {one.title}"
-        for one in others
-    ]
-    return f"{word}: {name} costs {', '.join(parts)} than {before}."
+    parts = ", ".join(_whole_words(one, functions) for one in verdict.deciding)
+    return f"{word}: {name} costs {parts} than {before}."
 
 
-def most_words(functions: ProfileDifference | None) -> str:
-    """The function that grew, or fell, most: `, of which +3 010 in answer`; else empty."""
-    changed = [*(functions.grown or functions.fallen)] if functions else []
-    if not changed:
+def detail_words(verdict: CostVerdict, functions: ProfileDifference | None) -> str:
+    """What a verdict says beyond its first part: what of it changed most, and the others."""
+    first, *others = verdict.deciding
+    words = [most_words(first, functions), *(_whole_words(one, functions) for one in others)]
+    return ", ".join(filter(None, words))
+
+
+def _whole_words(part: Part, functions: ProfileDifference | None) -> str:
+    most = most_words(part, functions)
+    return f"{part_words(part)} ({most})" if most else part_words(part)
+
+
+def part_words(part: Part) -> str:
+    """A change in a few words: ``1.2 % more instructions per exchange``."""
+    if part.name == INSTRUCTIONS:
+        size = f"{100 * abs(part.after / part.before - 1):.2g} %"
+        return f"{size} {'more' if part.grown else 'fewer'} {part.unit}"
+    less = "less" if part.name == GROWTH else "fewer"
+    return f"{amount(abs(part.difference))} {'more' if part.grown else less} {part.title}"
+
+
+def short_words(part: Part) -> str:
+    """The same for a table: ``+1.2 % instructions``."""
+    if part.name == INSTRUCTIONS:
+        return f"{100 * (part.after / part.before - 1):+.2g} % {part.title}"
+    return f"{signed_amount(part.difference)} {part.title}"
+
+
+def most_words(part: Part, functions: ProfileDifference | None) -> str:
+    """What changed most of a part: ``+3 140, of which +3 010 in answer``; else empty."""
+    if part.name == INSTRUCTIONS:
+        changed = (functions.grown if part.grown else functions.fallen) if functions else ()
+        most = [
+            f"{signed_amount(one.own.difference)} in {short_name(one.name)}"
+            for one in changed[:1]
+        ]
+        return ", of which ".join([signed_amount(part.difference), *most])
+    if part.name != SYSTEM_CALLS or not functions:
         return ""
-    first = changed[0]
-    return f", of which {signed_amount(first.own.difference)} in {first.name}"
+    moved = [
+        f"{signed_amount(change.difference)} {name}"
+        for name, change in functions.system_calls.items()
+        if change.seen and (change.difference > 0) == part.grown
+    ]
+    return ", ".join(moved[:NAMED])
 
 
 def limits_words(verdict: CostVerdict) -> str:
@@ -73,17 +112,6 @@ def limits_words(verdict: CostVerdict) -> str:
         f"instructions{of} say that the code does more, not how much slower it is; "
         f"{NOT_COUNTED}"
     )
-
-
-def amount(value: float) -> str:
-    """A count for each transaction: whole from 1000 on, in groups of three digits."""
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.2f}"
-    return text.replace(",", " ")
-
-
-def signed_amount(value: float) -> str:
-    """The same with its sign."""
-    return f"{'+' if value > 0 else ''}{amount(value)}"
 
 
 def cost_document(verdict: CostVerdict) -> dict[str, Any]:

@@ -75,6 +75,8 @@ def sight_words(verdict: Verdict) -> str:
 
 def basis_words(verdict: Verdict) -> str:
     """What a ratio rests on, such as ``measured in turn``."""
+    if verdict.cost is not None:
+        return "counted"
     return f"{verdict.basis.value} {verdict.anchor}".rstrip()
 
 
@@ -82,6 +84,9 @@ def ratio_words(verdict: Verdict | None) -> tuple[str, str]:
     """The ratio, with its limit, and its 95 % interval; dashes where there is none."""
     if verdict is None or verdict.limit is Limit.NO_LOAD:
         return "-", "-"
-    low, high = verdict.ci95
     limit = "" if verdict.limit is Limit.NONE else f"{verdict.limit.value} "
-    return f"{limit}{verdict.ratio:.3f}", f"{low:.3f} to {high:.3f}"
+    ratio = f"{limit}{verdict.ratio:.3f}"
+    if verdict.cost is not None:  # it is exact
+        return ratio, "-"
+    low, high = verdict.ci95
+    return ratio, f"{low:.3f} to {high:.3f}"
