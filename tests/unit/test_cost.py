@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.contracts import contract_module
+from tests.counts import counted
 from tests.examples import begun, example_result
 
 from leaselab.analysis.comparison.cost import by_function, judge_cost
@@ -17,15 +18,14 @@ from leaselab.analysis.figures.summary import metrics_of
 from leaselab.archive.store import Store
 from leaselab.measure.procedures.cost import Counting, figures
 from leaselab.model.errors import Outcome
-from leaselab.model.observation import Counted, CountedStep, Counts, FunctionCost
-from leaselab.model.procedures.cost import COST, MORE, USUAL, Cost
+from leaselab.model.observation import Counted
+from leaselab.model.procedures.cost import COST, USUAL, Cost
 from leaselab.report.verdict.document import comparison_document
 from leaselab.report.verdict.table import print_comparison
 from leaselab.run.contest import profiles_of
 
 DATA = Path(__file__).parents[1] / "data" / "cost"
 PLAN = Cost(rounds=3)
-LIBC, OWN = "libc.so.6", "dnsmasq"
 
 
 @pytest.fixture
@@ -44,35 +44,6 @@ def system_calls():
 def process():
     with contract_module("contract", "leaselab_contract.process") as module:
         yield module
-
-
-def function(name, own, *, file=OWN, library=0, calls=0):
-    shared = file == LIBC
-    return FunctionCost(file, name, own, library, shared, own + library, calls)
-
-
-def counts(reply=0, calls=3, writes=0):
-    """What a server has done for 300 transactions: `reply` more instructions in each."""
-    functions = (
-        function("main", 30_000),
-        function("dhcp_reply", 300 * (800 + reply), library=60_000, calls=300),
-        function("malloc", 60_000, file=LIBC, calls=600),
-        function("(below main)", 3_000, file=LIBC),
-    )
-    return {
-        "valgrind": Counts(functions),
-        "plain": Counts(
-            system_calls={"recvmsg": 300 * calls, "poll": 299},
-            written_bytes=writes,
-            user_s=0.3,
-            system_s=0.7,
-        ),
-    }
-
-
-def counted(**changes):
-    usual = CountedStep(300, 300, **counts(**changes))
-    return Counted({USUAL: usual, MORE: CountedStep(100, 1000, **counts(**changes))})
 
 
 def record(store, name, *starts):
