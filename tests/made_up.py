@@ -23,6 +23,7 @@ import pytest
 from msgspec.structs import replace as replaced
 from tests.bench_document import DOCUMENT, host
 from tests.build_record import ANSWER
+from tests.counts import counted
 from tests.dns import PROOF
 from tests.examples import CONFIG, START, example_round, example_trial
 from tests.inventories import parsed
@@ -35,10 +36,12 @@ from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.lab.hosts.transport import Completed
 from leaselab.measure.point import Point
 from leaselab.measure.procedures.confirmation import Confirming
+from leaselab.measure.procedures.cost import FILE
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome, server_broken
 from leaselab.model.journal import RoundDone, RunBegun
 from leaselab.model.procedures.burst import Burst
+from leaselab.model.procedures.cost import COST, Cost
 from leaselab.model.procedures.duel import DUEL, Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.replay import Replay
@@ -72,6 +75,8 @@ class Lab(Workshop):
 
     build_fault: BaseException | None = None
     """What is raised as any commit is built."""
+    uncountable: LeaselabError | None = None
+    """What is raised as a server is counted."""
     lays_out = True
     """Whether a layout that is asked for is that of the build."""
     draws = False
@@ -103,6 +108,8 @@ class Lab(Workshop):
 
         Under ``start of NAME``: the time of a start likewise.
         """
+        self.counts: dict[str, dict[str, int]] = {}
+        """What points do more of, as `counted` takes it."""
         self.prepared: list[str] = []
         """Releases that the bench was prepared for."""
         self.built: list[str] = []
@@ -340,6 +347,8 @@ class Lab(Workshop):
             turn.metrics["cpu_us"] *= self.costs.get(name, 1.0)
             turn.metrics["start_s"] *= self.costs.get(f"start of {name}", 1.0)
             return turn
+        if isinstance(procedure, Cost):
+            return self._counted(point, name, index)
         offered = 1 if isinstance(procedure, Burst | Replay) else procedure.rate
         assert offered
         trial = example_trial(
@@ -354,6 +363,23 @@ class Lab(Workshop):
             traffic_s=5.0,
             wall_s=6.0,
             trials=(trial,),
+        )
+
+    def _counted(self, point: Point, name: str, index: int) -> Round:
+        """A count, which is the same in each round."""
+        if self.uncountable is not None:
+            raise self.uncountable
+        result = point.method.result_of(counted(**self.counts.get(name, {})))
+        files = {key: f"rounds/run-{index}-{key}" for key in result.files}
+        for key, file in files.items():
+            point.recorder.write_bytes(file, result.files[key])
+        return Round(
+            index=index,
+            started_at=START,
+            metrics=result.metrics,
+            files={COST: files[FILE]},
+            traffic_s=5.0,
+            wall_s=6.0,
         )
 
     @staticmethod

@@ -104,24 +104,25 @@ def run(args: argparse.Namespace) -> Outcome:
         )
     options.only_with(args, "--list", *LISTING)
     profile = ("--profile", "--no-profile")
-    if args.cost:
-        of_time = (*profile, "--live", "--layouts", "--find", "--budget", "--metric")
-        options.without_effect(args, "what is timed", *of_time, "--threshold")
+    counts_alone = bool(args.cost) and not args.live
+    if counts_alone:
+        of_time = (*profile, "--layouts", "--find", "--budget", "--metric", "--threshold")
+        options.without_effect(args, "what is timed", *of_time)
     else:
-        of_live = (*profile, "--layouts", "--id-file", "--clients", "--queries")
+        of_live = (*profile, "--no-cost", "--layouts", "--id-file", "--clients", "--queries")
         options.only_with(args, "--live", *of_live, *OPTIONS)
     if args.layouts:
-        options.without_effect(args, "a single layout", *profile)
+        options.without_effect(args, "a single layout", *profile, "--cost")
     options.stdout_is_taken(args)
     if args.live:
         options.without_effect(args, "results that are archived", "--threshold")
     check_threshold(args.threshold)
-    store = options.open_store(args, existing=not (args.live or args.cost))
+    store = options.open_store(args, existing=not (args.live or counts_alone))
     catalogue = Catalogue.here()
     made = scenario_of(args, catalogue)
     if made is not None:
         args.scenario = made.name
-    if args.cost:
+    if counts_alone:
         return show_compared(args, store, count(args, store, catalogue), steps=True)
     if args.live:
         layouts, comparisons = live(args, store, catalogue)

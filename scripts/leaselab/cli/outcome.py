@@ -21,6 +21,7 @@ from leaselab.report.verdict.sentence import closing
 from leaselab.report.verdict.table import print_comparison
 from leaselab.report.width import columns
 from leaselab.run.contest import profiles_of, with_budget
+from leaselab.run.count import with_counts
 from leaselab.run.experiment import Ended
 
 
@@ -32,7 +33,7 @@ def show_measured(store: Store, *sealed: Ended, as_json: bool) -> Outcome:
     if len(sealed) == 2:
         base, other = (store.load(str(point.place)) for point in sealed)
         if duel_of(base, other):
-            comparison = with_budget(store, compare(base, other))
+            comparison = with_counts(store, with_budget(store, compare(base, other)))
             profiles = profiles_of(store, base, other)
             return show_comparison(comparison, profiles, as_json=as_json, steps=True)
     return show_sealed(store, *sealed, as_json=as_json)
@@ -67,7 +68,7 @@ def show_compared(
     args: argparse.Namespace, store: Store, comparison: Comparison, *, steps: bool
 ) -> Outcome:
     """Write the files of a comparison and print it; `steps` and errors as `show_comparison`."""
-    comparison = with_budget(store, comparison)
+    comparison = with_counts(store, with_budget(store, comparison))
     profiles = profiles_of(store, comparison.base, comparison.other)
     write_documents(args, [comparison], profiles)
     taken = options.stdout_is_taken(args)

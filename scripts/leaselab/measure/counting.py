@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from leaselab.measure.ports import Counter, GeneratorHost, Server
-from leaselab.model.errors import invalid_measurement, server_broken
+from leaselab.model.errors import invalid_measurement
 from leaselab.model.observation import Counted, CountedStep, Counts
 
 INSTRUCTIONS, SYSTEM_CALLS = "instructions", "system-calls"
@@ -52,7 +52,7 @@ def count(
         with server.counting(by) as counter:
             counter.settle()
             if not answers():
-                raise server_broken(
+                raise invalid_measurement(
                     "the server started, but completes no transaction with the generator",
                     where=f"count of {by}",
                     todo="see its log on its host, and the test network: leaselab lab check",

@@ -83,7 +83,7 @@ class Server(Protocol):
         """Run the server under test while it is counted.
 
         `by` is ``instructions`` or ``system-calls``.  It is started for that, and stopped at
-        the end of the context.  Raises a server-broken error where it does not start.
+        the end of the context.  Raises an invalid-measurement error where it cannot be counted.
         """
 
     def crash(self) -> None:

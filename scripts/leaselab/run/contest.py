@@ -72,6 +72,8 @@ def in_turn(session: Session, a: Task, b: Task, slowdown: float | None = None) -
 
     session.complete((a, b), keep, slowdown)
     records = [session.store.load(str(ended.place)) for _, ended in sealed]
+    if (made := records[-1].experiment) is not None:  # counts are sealed as they are finished
+        records.sort(key=lambda record: made.points.index(record.id))
     base = records[0] if len(records) > 1 else None
     refused = None
     if base is None and sealed[0][0] is a is not b:

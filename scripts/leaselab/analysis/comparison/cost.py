@@ -88,6 +88,16 @@ class Part:
         """Whether B has more of it."""
         return self.changed and self.difference > 0
 
+    @property
+    def ratio(self) -> float:
+        """B's over A's, of which no start had none."""
+        return self.after / self.before
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lowest and highest ratio of a start of B to a start of A."""
+        return self.lowest[1] / self.highest[0], self.highest[1] / self.lowest[0]
+
 
 @dataclass(frozen=True, slots=True)
 class CostVerdict:
@@ -115,20 +125,23 @@ class CostVerdict:
         return tuple(part for part in self.parts if part.changed and not part.grown)
 
     @property
+    @property
     def deciding(self) -> tuple[Part, ...]:
         """What makes it more, or less; empty where they are equal."""
         return self.grown or self.fallen
 
     @property
-    def ratio(self) -> float:
-        """Instructions of B over those of A."""
-        return self.instructions.after / self.instructions.before
+    def size(self) -> float:
+        """How much what changed most differs, over its `least`; 0 where nothing did."""
+        return max(
+            (abs(part.difference) / part.least for part in self.parts if part.changed),
+            default=0.0,
+        )
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        """Lowest and highest ratio of a start of B to a start of A."""
-        part = self.instructions
-        return (part.lowest[1] / part.highest[0], part.highest[1] / part.lowest[0])
+    def ratio(self) -> float:
+        """Instructions of B over those of A."""
+        return self.instructions.ratio
 
 
 def judge_cost(base: Record, other: Record) -> CostVerdict | None:

@@ -163,6 +163,8 @@ class Comparison:
     budget: ErrorBudget | None = None
     """The power of duels on this bench; None where it is not calibrated, and where the two are
     of no duel."""
+    counted: CostVerdict | None = None
+    """What was counted of the two of a duel; None where nothing was."""
 
     @property
     def outcome(self) -> Outcome:
@@ -368,7 +370,7 @@ def _of_counts(base: Record, other: Record) -> Verdict:
     return Verdict(
         answer,
         found.ratio,
-        found.bounds,
+        found.instructions.bounds,
         1.0 if answer is Answer.SAME else 0.0,
         100 * LEAST_RATIO,
         higher_is_better=False,

@@ -229,14 +229,15 @@ class ContractServer:
     def counting(self, by: str) -> Iterator[RemoteCounter]:
         """Start it under a counter, and stop it at the end of the context.
 
-        `by` is ``instructions`` or ``system-calls``.  Raises as `start`.
+        `by` is ``instructions`` or ``system-calls``.  Raises an invalid-measurement error where
+        the counter does not run it.
         """
         self._boot = boot(self._connection)
         with self._connection.follow(self._argv("count")) as follower:
             counter = RemoteCounter(self, follower)
             line = follower.say(by, self._deployed.start_limit_s)
             if line is None:
-                raise counter.lost("the server cannot be counted", server_broken)
+                raise counter.lost("the server cannot be counted")
             started = self.decoded(line, ServerStarted, "count")
             # A program under valgrind has another profile than the server's own, or none.
             self._check_deployed(replace(started, confinement=self._deployed.confinement))
@@ -359,17 +360,18 @@ class ContractServer:
                 todo="see its log there, and offer less if that is why",
             )
 
-    def not_counted(
-        self, follower: Follower, what: str, kind: Callable[..., LeaselabError]
-    ) -> LeaselabError:
-        """Return the error of a count that has ended; raises that of a host below it."""
+    def not_counted(self, follower: Follower, what: str) -> LeaselabError:
+        """Return the error of a count that has ended; raises that of a host below it.
+
+        A server that does not run under a counter is not broken: it started as it is deployed.
+        """
         reason = follower.ended
         if reason is None:
             return self._broken(f"{what}: no answer within {COUNT_TIMEOUT_S:.0f} s")
         if follower.status == _BENEATH or follower.status in _NOT_THERE:
             return self._broken(f"{what}: {last_line(reason)}")
         self._check_host(follower.status)
-        return kind(
+        return invalid_measurement(
             f"{what}: {last_line(reason)}",
             where=self._connection.access.name,
             todo="see the server's log there",
@@ -456,12 +458,12 @@ class RemoteCounter:
         line = self._follower.say(command, COUNT_TIMEOUT_S)
         self._follower.lines()
         if line is None:
-            raise self.lost(f"the server was not counted ({command})", invalid_measurement)
+            raise self.lost(f"the server was not counted ({command})")
         return line
 
-    def lost(self, what: str, kind: Callable[..., LeaselabError]) -> LeaselabError:
+    def lost(self, what: str) -> LeaselabError:
         """Return why the contract has no answer; raises a broken-lab error for its host's."""
-        return self._server.not_counted(self._follower, what, kind)
+        return self._server.not_counted(self._follower, what)
 
 
 def _flat(beside: Mapping[str, Any] | None) -> dict[str, str]:
