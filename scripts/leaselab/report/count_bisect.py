@@ -16,16 +16,10 @@ from leaselab.analysis.duels.culprits import Gap
 from leaselab.model.errors import Outcome
 from leaselab.model.procedures.cost import INSTRUCTIONS
 from leaselab.model.record import Record
-from leaselab.report.listing import 
+from leaselab.report.listing import amount, signed_amount
 from leaselab.report.profile import profile_document
 from leaselab.report.searched import UNKNOWN, CommitNames, Searched, SearchReport
-from leaselab.report.verdict.cost import (
-    amount,
-    closing_words,
-    cost_document,
-    limits_words,
-    signed_amount,
-)
+from leaselab.report.verdict.cost import closing_words, cost_document, limits_words
 from leaselab.report.verdict.words import percent
 
 
