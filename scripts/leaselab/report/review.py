@@ -9,14 +9,18 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, TextIO
 
+from leaselab.analysis.comparison.cost import difference_of, judge_cost
 from leaselab.analysis.comparison.ratio import Basis
 from leaselab.analysis.comparison.verdict import answer_word, compare
 from leaselab.analysis.history.changes import Do, decides, known_changes, what_next
 from leaselab.analysis.history.detectors import LEARNT, Shape
 from leaselab.analysis.history.series import (
     Change,
+    CountChange,
+    Counts,
     Duel,
     Point,
     Series,
@@ -32,8 +36,16 @@ from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.identity import build_of
 from leaselab.model.procedures.duel import DUEL
+from leaselab.model.record import Record
 from leaselab.model.source import SHORT
 from leaselab.report.listing import escaped, markdown_table
+from leaselab.report.verdict.cost import (
+    closing_words,
+    cost_document,
+    detail_words,
+    part_words,
+    short_words,
+)
 from leaselab.report.verdict.words import interval_words, pace_words, percent
 from leaselab.report.width import write_lines, write_table
 
@@ -162,8 +174,34 @@ def _by(store: Store, rows: Sequence[Row], metric: str) -> list[Row]:
 def series_of(store: Store, rows: Sequence[Row]) -> list[Series]:
     """The series of rows of the index, with all that is known of their changes."""
     known = {row["id"]: row for row in rows}
-    series = histories(known.values(), list(_duels(store, known)))
+    series = histories(known.values(), _counts(store), list(_duels(store, known)))
     return known_changes(series, read_changes(store.root), known)
+
+
+def _counts(store: Store) -> Counts:
+    """Compares counts of a store, by their ids.
+
+    Functions that cannot be read are reported and left out.
+    """
+
+    @cache
+    def record(ident: str) -> Record | None:
+        return next(store.load_readable([ident]), None)
+
+    def counts(first: str, second: str) -> CountChange | None:
+        base, other = record(first), record(second)
+        verdict = judge_cost(base, other) if base and other else None
+        if base is None or other is None or verdict is None:
+            return None
+        functions = None
+        if verdict.deciding:
+            try:
+                functions = difference_of(base, other, store.read)
+            except LeaselabError as error:
+                _log.warning("%s: its functions are left out: %s", second, error)
+        return CountChange(verdict, functions)
+
+    return counts
 
 
 def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
@@ -211,14 +249,38 @@ def title_words(changes: Sequence[tuple[Series, Change]], when: str = "") -> str
         return ""
     if len(changes) == 1:
         ((series, change),) = changes
-        is_ = "is" if change.measured is State.CONFIRMED else "may be"
-        size = pace_words(change.size[0], series.unit)
+        verb = verb_words(change) if change.measured is State.CONFIRMED else "may be"
+        size = size_words(change, series.unit)
         since = build_name(change.first_after)
-        return f"1 change{when}: {series.scenario} {is_} {size} since {since}"
+        return f"1 change{when}: {series.scenario} {verb} {size} since {since}"
     worse = sum(change.worse for _, change in changes)
     counts = ((worse, "for the worse"), (len(changes) - worse, "for the better"))
     parts = " and ".join(f"{count} {word}" for count, word in counts if count)
     return f"{len(changes)} changes{when}: {parts}"
+
+
+def verb_words(change: Change) -> str:
+    """The verb before `size_words`: code that was counted costs more, and is no slower."""
+    return "is" if change.counted is None else "costs"
+
+
+def size_words(change: Change, unit: str) -> str:
+    """How large a change is: ``3.4 % slower``, ``1.2 % more instructions per exchange``."""
+    if change.counted is None:
+        return pace_words(change.size[0], unit)
+    return part_words(change.counted.verdict.deciding[0])
+
+
+def moved_words(change: Change) -> str:
+    """The same in a table: ``-3.4 %``, ``+1.2 % instructions``."""
+    if change.counted is None:
+        return percent(change.size[0])
+    return short_words(change.counted.verdict.deciding[0])
+
+
+def step_words(change: Change) -> str:
+    """A change for a chart: its size, and what is known of it."""
+    return f"{moved_words(change)} {state_words(change)}"
 
 
 def failing(review: Review) -> bool:
@@ -233,6 +295,10 @@ def state_words(change: Change) -> str:
         return f"accepted by {taken.by} on {taken.at[:10]}: {taken.reason}"
     if change.culprit is not None:
         return f"{known.value}: bisect named the commit"
+    if change.counted is not None:
+        counted = change.counted
+        most = detail_words(counted.verdict, counted.functions)
+        return f"{known.value} by counts{': ' * bool(most)}{most}"
     if change.duel is None:
         return known.value
     ratio = percent(change.duel.ratio)
@@ -280,15 +346,16 @@ def shape_words(change: Change) -> str:
 def notes(review: Review) -> list[str]:
     """Notes on the figures."""
     lines = []
-    enough = {series.scenario for series in review.series if series.enough}
-    short = {series.scenario for series in review.series} - enough
+    timed = [series for series in review.series if not series.of_counts]
+    enough = {series.scenario for series in timed if series.enough}
+    short = {series.scenario for series in timed} - enough
     if short:
         lines.append(
             f"a history needs {LEARNT + 1} builds of a scenario; these have fewer: "
             f"{', '.join(sorted(short))}"
         )
     changed = [series for series, _ in review.of(*State)]
-    if any(not series.anchor for series in changed):
+    if any(not (series.anchor or series.of_counts) for series in changed):
         lines.append(f"{Basis.SESSIONS.value}: {NO_ANCHOR}")
     if any(change.moved_lab for _, change in review.of(*State)):
         lines.append("† the environment of the lab is another one after it")
@@ -310,12 +377,12 @@ def counts(review: Review) -> str:
 
 def cells(series: Series, change: Change) -> list[str]:
     """A change as a row below `HEADINGS`."""
-    ratio, ci95 = change.size
+    _, ci95 = change.size
     drifts = not series.anchor and change.measured is not State.CONFIRMED
     rests = f" {Basis.SESSIONS.value}" if drifts else ""
     return [
         series.scenario,
-        f"{percent(ratio)}{'†' * change.moved_lab}",
+        f"{moved_words(change)}{'†' * change.moved_lab}",
         interval_words(ci95),
         f"{shape_words(change)}{rests}",
         point_words(change.last_before),
@@ -360,7 +427,12 @@ def said(changes: Sequence[tuple[Series, Change]]) -> list[str]:
     for series, change in changes:
         todo, command = next_words(series, change)
         since = build_name(change.first_after)
-        lines.append(f"{series.scenario} since {since}: {state_words(change)}")
+        known = state_words(change)
+        if change.counted is not None and change.accepted is None:
+            counted, before = change.counted, build_name(change.last_before)
+            sentence = closing_words(counted.verdict, since, before, counted.functions)
+            known = sentence.removesuffix(".")
+        lines.append(f"{series.scenario} since {since}: {known}")
         if todo:
             lines[-1] += f"; next, {todo}: {command}"
     return lines
@@ -434,6 +506,7 @@ def change_document(change: Change) -> dict[str, Any]:
         "detected_at": change.detected_at,
         "another_environment": change.moved_lab,
         "duel": None if change.duel is None else _duel_document(change.duel),
+        "cost": cost_document(change.counted.verdict) if change.counted else None,
     }
 
 

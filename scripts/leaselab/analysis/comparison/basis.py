@@ -16,6 +16,7 @@ from leaselab.analysis.comparison.ratio import (
     runs_of,
 )
 from leaselab.model.errors import BELIEVED
+from leaselab.model.procedures.cost import COST
 from leaselab.model.procedures.duel import DUEL
 from leaselab.model.record import Record
 
@@ -95,9 +96,10 @@ def _rounds(base: Record, other: Record) -> list[tuple[float, float]]:
 def base_of(row: Row, known: Mapping[str, Row]) -> Row | None:
     """The row of a result's anchor, which may be itself; None without one.
 
-    `known` are rows by their ids.  A duel has none: its verdict judges its rounds.
+    `known` are rows by their ids.  A duel has none: its verdict judges its rounds.  Nor has a
+    count, in which there is no drift of the machine.
     """
-    return known.get(row["anchor"]) if row["procedure"] != DUEL else None
+    return known.get(row["anchor"]) if row["procedure"] not in (DUEL, COST) else None
 
 
 def anchor_of(row: Row, known: Mapping[str, Row]) -> Row | None:

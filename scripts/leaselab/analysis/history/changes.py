@@ -152,8 +152,6 @@ def _alone(search: Search, culprit: Culprit, rows: Mapping[str, Row]) -> Series 
         ci95=culprit.ci95,
         worse=True,
         detected_at=search.at,
-        olds=frozenset([before.build]),
-        news=frozenset([after.build]),
         moved_lab=False,
         culprit=culprit,
     )
@@ -166,6 +164,7 @@ def _alone(search: Search, culprit: Culprit, rows: Mapping[str, Row]) -> Series 
         environment=None,
         anchor=server_name(duel[0]),
         of_duels=True,
+        of_counts=False,
         points=(before, after),
         changes=(change,),
         levels=(),

@@ -4,6 +4,9 @@ Where results were measured in turn with an anchor, a series is of ratios to tha
 drift is in both, and cancels.  Duels with one and the same first server are such a series, too.
 Results without an anchor are a series of their own, of the figures themselves, for one bench in
 one environment; drift is in these.
+
+Counts are series of figures, too, without any drift: each change between two builds stands for
+itself, however small.
 """
 
 from __future__ import annotations
@@ -11,12 +14,15 @@ from __future__ import annotations
 import enum
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
-from leaselab.analysis.comparison.basis import to_anchor
+from leaselab.analysis.comparison.basis import base_of, to_anchor
+from leaselab.analysis.comparison.cost import CostVerdict
+from leaselab.analysis.comparison.profile import ProfileDifference
 from leaselab.analysis.duels.duel import Answer
 from leaselab.analysis.figures.statistics import standard_error
 from leaselab.analysis.history.anchors import Session, doubted
@@ -34,6 +40,7 @@ from leaselab.model.changes import Acceptance, Culprit, Search
 from leaselab.model.errors import BELIEVED
 from leaselab.model.identity import Build, build_of
 from leaselab.model.procedure import COMPLETED
+from leaselab.model.procedures.cost import COST, INSTRUCTIONS
 from leaselab.model.procedures.duel import DUEL, METRICS
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.server import server_name
@@ -105,6 +112,19 @@ class Duel:
 
 
 @dataclass(frozen=True, slots=True)
+class CountChange:
+    """What two counted builds do for each transaction, the second beside the first."""
+
+    verdict: CostVerdict
+    functions: ProfileDifference | None
+    """By function; None where that is not known any more."""
+
+
+Counts = Callable[[str, str], CountChange | None]
+"""Compares two counts by the ids of their results; None where one has none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """A change of a series."""
 
@@ -121,10 +141,6 @@ class Change:
     worse: bool
     detected_at: str
     """When the last of the results was finished that it took to find it."""
-    olds: frozenset[Build]
-    """The builds at the level before."""
-    news: frozenset[Build]
-    """The builds at the level after."""
     moved_lab: bool
     """Whether the lab's environment is another one after it."""
     duel: Duel | None = None
@@ -134,6 +150,8 @@ class Change:
     search: Search | None = None
     """The newest search between the two builds that named none."""
     accepted: Acceptance | None = None
+    counted: CountChange | None = None
+    """What was counted of the two builds; None where they were timed."""
 
     @property
     def state(self) -> State:
@@ -142,8 +160,11 @@ class Change:
 
     @property
     def measured(self) -> State:
-        """The state by search and duel: a duel without an answer leaves it suspected."""
-        if self.culprit is not None:
+        """The state by search and duel: a duel without an answer leaves it suspected.
+
+        Counts are exact, and confirm it by themselves.
+        """
+        if self.culprit is not None or self.counted is not None:
             return State.CONFIRMED
         if self.duel is None or self.duel.answer is Answer.UNKNOWN:
             return State.SUSPECTED
@@ -195,6 +216,8 @@ class Series:
     """The anchor's build in words; empty without one: then the machine's drift is in it."""
     of_duels: bool
     """Whether its ratios are those of duels."""
+    of_counts: bool
+    """Whether its figures were counted, and not timed."""
     points: tuple[Point, ...]
     changes: tuple[Change, ...]
     levels: tuple[tuple[int, int], ...]
@@ -203,7 +226,7 @@ class Series:
     @property
     def enough(self) -> bool:
         """Whether there are builds enough for anything to be found."""
-        return len(self.points) > LEARNT
+        return len(self.points) > (1 if self.of_counts else LEARNT)
 
 
 def _renamed(point: Point, commit: str, subject: str) -> Point:
@@ -224,7 +247,10 @@ def duelled(metric: str, unit: str) -> str | None:
 
 
 def histories(
-    rows: Iterable[Row], duels: Sequence[Duel] = (), rules: Rules = RULES
+    rows: Iterable[Row],
+    counts: Counts,
+    duels: Sequence[Duel] = (),
+    rules: Rules = RULES,
 ) -> list[Series]:
     """The series of an archive, by scenario; `rows` are the index's, with all columns.
 
@@ -238,7 +264,12 @@ def histories(
     groups: dict[tuple[Any, ...], list[_Member]] = {}
     for member in members:
         groups.setdefault(member.key, []).append(member)
-    found = [_series(group, duels, rules) for group in groups.values()]
+    found = [
+        _counted(group, counts)
+        if group[0].row["procedure"] == COST
+        else _series(group, duels, rules)
+        for group in groups.values()
+    ]
     shown = [one for one in found if one.enough or not one.of_duels]
     return sorted(shown, key=lambda one: (one.scenario, not one.anchor, -len(one.points)))
 
@@ -268,9 +299,12 @@ def _of_results(known: Mapping[str, Row]) -> Iterator[_Member]:
             continue
         if row["procedure"] in (DUEL, PROFILE):  # a profile's figure is no measurement
             continue
-        if row["id"] == row["anchor"] or row["better"] == "neither" or not row["value"]:
+        base = base_of(row, known)
+        if base is row or row["better"] == "neither" or not row["value"]:
             continue
-        base = known.get(row["anchor"])
+        if row["procedure"] == COST:
+            yield _Member(row, Reading(math.log(row["value"])), (None, None), None)
+            continue
         reading = relative(_rounds(base), _rounds(row)) if base else _figure(row)
         ratio = to_anchor(base, row) if base else None
         ci95 = (ratio and ratio.ci95) or (None, None)
@@ -315,27 +349,74 @@ def _rounds(row: Row) -> list[float | None]:
 
 
 def _series(members: Sequence[_Member], duels: Sequence[Duel], rules: Rules) -> Series:
-    builds: dict[Build, list[_Member]] = {}
-    for one in _doubted(members):
-        builds.setdefault(build_of(one.row), []).append(one)
-    points = sorted(map(_point, builds.values()), key=_order)
-    last, base = members[-1].row, members[-1].base
+    points = _points(_doubted(members))
+    last = members[-1].row
     readings = [point.reading for point in points]
     found = shifts(readings, rules)
     starts = [0, *(shift.new[0] for shift in found)]
     ends = [*(shift.old[1] for shift in found), len(points)]
+    changes = [_change(points, shift, last, duels) for shift in found]
+    return _named(members[-1], points, changes, [*zip(starts, ends, strict=True)])
+
+
+def _counted(members: Sequence[_Member], counts: Counts) -> Series:
+    """A series of counts: a level ends where its next build does more or less."""
+    points, last = _points(members), members[-1]
+    metric = last.row["metric"]
+    changes: list[Change] = []
+    starts = [0]
+    for place, (before, after) in enumerate(pairwise(points), start=1):
+        found = counts(before.ids[-1], after.ids[-1])
+        parts = found.verdict.parts if found else ()
+        own = [one for one in parts if one.changed and metric in (INSTRUCTIONS, one.name)]
+        if own:
+            starts.append(place)
+            changes.append(
+                Change(
+                    shape=Shape.STEP,
+                    before=before,
+                    after=after,
+                    detected=after,
+                    ratio=after.value / before.value,
+                    ci95=None,
+                    worse=any(one.grown for one in own),
+                    detected_at=max(before.at, after.at),
+                    moved_lab=False,
+                    counted=found,
+                )
+            )
+    return _named(last, points, changes, [*pairwise([*starts, len(points)])])
+
+
+def _points(members: Iterable[_Member]) -> list[Point]:
+    """The builds of a series, in their order."""
+    builds: dict[Build, list[_Member]] = {}
+    for one in members:
+        builds.setdefault(build_of(one.row), []).append(one)
+    return sorted(map(_point, builds.values()), key=_order)
+
+
+def _named(
+    last: _Member,
+    points: Sequence[Point],
+    changes: Sequence[Change],
+    levels: Sequence[tuple[int, int]],
+) -> Series:
+    """A series of what its last result is of."""
+    row, base = last.row, last.base
     return Series(
-        scenario=last["scenario"],
-        metric=last["metric"],
-        title=json.loads(last["titles"] or "{}").get(last["metric"], last["metric"]),
-        unit=last["unit"],
-        bench=last["bench"],
-        environment=None if base else last["environment"],
+        scenario=row["scenario"],
+        metric=row["metric"],
+        title=json.loads(row["titles"] or "{}").get(row["metric"], row["metric"]),
+        unit=row["unit"],
+        bench=row["bench"],
+        environment=None if base else row["environment"],
         anchor=server_name(base) if base else "",
-        of_duels=last["procedure"] == DUEL,
+        of_duels=row["procedure"] == DUEL,
+        of_counts=row["procedure"] == COST,
         points=tuple(points),
-        changes=tuple(_change(points, shift, last, duels) for shift in found),
-        levels=tuple(zip(starts, ends, strict=True)),
+        changes=tuple(changes),
+        levels=tuple(levels),
     )
 
 
@@ -383,8 +464,6 @@ def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Due
         ci95=ci95,
         worse=(shift.sign > 0) != (row["better"] == "higher"),
         detected_at=max(point.at for point in points[: shift.detected + 1]),
-        olds=sides[0],
-        news=sides[1],
         moved_lab=before.environments.isdisjoint(after.environments),
         duel=max(of, key=lambda duel: duel.at, default=None),
     )

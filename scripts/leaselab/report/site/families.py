@@ -73,7 +73,8 @@ class Axis:
         for ends in choices:
             if ends[1] > ends[0] and self.at(ends[1]) - self.at(ends[0]) >= _APART:
                 return [(self.at(end), f"{end:.10g}") for end in ends]
-        return [(self.at(self.low), f"{self.low:.4g}")]
+        words = f"{self.low:.0f}" if self.low >= 1000 else f"{self.low:.4g}"
+        return [(self.at(self.low), words)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,11 @@ def history(
 ) -> tuple[dict[str, Any], list[Figure | None]]:
     """What the template gets, and the charts.
 
-    `series` are those of the scenario, `href` says where a result is shown, `others` are the
-    scenario's figures on other pages, `has_page` says which page there is.
+    `series` are those of the figure and of counts, `href` says where a result is shown,
+    `others` are the scenario's figures on other pages, `has_page` says which page there is.
     """
-    drawing = Drawing(line, series, href)
+    counts = next((other for other in others if other.counted), None)
+    drawing = Drawing(line, series, href, counts)
     places = dict.fromkeys((row["bench"], row["environment"]) for row in reversed(line.rows))
     panels = [drawing.panel(number, *at) for number, at in enumerate([*places][:_PANELS])]
     listed = line.rows[-_LISTED:]

@@ -30,6 +30,8 @@ _STATES = {
     vega.ASIDE: "anchor",
 }
 """What the colours of figures mean."""
+_HEIGHT, _LOW = 260, 180
+"""Of a chart, and of one of two below each other (px)."""
 _LABELS = 12
 """Most commits that an axis names."""
 
@@ -58,37 +60,71 @@ class Mark:
     label: str
 
 
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Figures of one kind, build after build."""
+
+    points: Sequence[vega.Spec]
+    """Each has `at` (its moment, or the commit), `label`, `href`, `mean`, `low` and `high` of
+    its interval, `colour`, `runs` (value of each, and whether it was dropped), and `alike`:
+    a line joins those that agree in it."""
+    axis: str
+    """What the figures are."""
+    steps: Sequence[Step] = ()
+    """Which commits changed them."""
+    exact: bool = False
+    """Whether they were counted: then a line leads from each to the next, in steps."""
+
+
 def history_chart(
-    points: Sequence[vega.Spec],
+    courses: Sequence[Course],
     marks: Sequence[Mark],
     *,
     name: str,
-    axis: str,
-    by_commit: bool,
-    steps: Sequence[Step] = (),
+    commits: Sequence[str] = (),
 ) -> vega.Spec | None:
-    """Draw the points over time, or side by side in the order of their commits.
+    """Draw figures below each other: over time, or by these `commits`, in their order.
 
-    A point has `at` (its moment, or the commit), `label`, `href`, `mean`, `low` and `high` of
-    its interval, `colour` and `runs` (value of each, and whether it was dropped).  `axis` says
-    what the figures are, `steps` which commits changed them.  None where no result has one.
+    None where no result has one.
     """
-    places = {
-        at: place for place, at in enumerate(dict.fromkeys(point["at"] for point in points))
-    }
-    x = _sequence(places) if by_commit else vega.moments("at", "started (UTC)")
-    means = [_mean(point, places) for point in points if point["mean"] is not None]
-    if not means:
+    places = {at: place for place, at in enumerate(commits)}
+    shown = [
+        course
+        for course in courses
+        if any(point["mean"] is not None for point in course.points)
+    ]
+    if not shown:
         return None
+    x = _sequence(places) if places else vega.moments("at", "started (UTC)")
+    *upper, last = shown
+    bare = {**x, "title": None, "axis": {"labels": False, "ticks": False, "grid": False}}
+    panels = [_layers(course, marks, places, bare) for course in upper]
+    panels.append(_layers(last, marks, places, x))
+    if not upper:
+        return vega.chart(panels[0], height=_HEIGHT, name=name)
+    return vega.stacked([vega.panel(each, height=_LOW) for each in panels], name=name)
+
+
+def _layers(
+    course: Course, marks: Sequence[Mark], places: Mapping[str, int], x: vega.Spec
+) -> list[vega.Spec]:
+    axis = course.axis
+    means = [_mean(point, places) for point in course.points if point["mean"] is not None]
     dropped = {"test": "datum.dropped", "value": vega.ASIDE}
     ends = [
         {name: mean[name] for name in ("at", "place", "low", "high", "colour")}
         for mean in means
         if mean["low"] is not None
     ]
-    layers: list[vega.Spec] = [
+    stairs = {"type": "line", "interpolate": "step-after", "strokeWidth": 1.5, "aria": False}
+    return [
         vega.layer(
-            list(_dots(points[-_DOTTED:], places)),
+            means if course.exact else [],
+            {**stairs, "color": vega.MEASURED},
+            {"x": x, "y": vega.number("mean", axis), "detail": {"field": "alike"}},
+        ),
+        vega.layer(
+            list(_dots(course.points[-_DOTTED:], places)),
             {"type": "circle", "size": 18, "opacity": 0.5, "aria": False},
             {
                 "x": x,
@@ -112,7 +148,9 @@ def history_chart(
             {
                 "x": x,
                 "y": vega.number("mean", axis),
-                "color": vega.looks("state", _legend(means)),
+                "color": {"value": vega.MEASURED}
+                if course.exact
+                else vega.looks("state", _legend(means)),
                 "href": {"field": "href"},
                 "description": {"field": "label"},
                 "tooltip": vega.tooltip_fields(
@@ -123,13 +161,12 @@ def history_chart(
                     ("high", "to", ".6~g"),
                 ),
             },
-            name="means",
-            params=[] if by_commit else [vega.ZOOM],
+            name="counts" if course.exact else "means",
+            params=[] if places else [vega.ZOOM],
         ),
         *_marks(marks, x),
-        *_steps(steps, places, x),
+        *_steps(course.steps, places, x),
     ]
-    return vega.chart(layers, height=260, name=name)
 
 
 def _legend(means: Sequence[vega.Spec]) -> dict[str, str]:
@@ -161,16 +198,16 @@ def _steps(
 
 def _dots(points: Iterable[vega.Spec], places: Mapping[str, int]) -> Iterator[vega.Spec]:
     for point in points:
-        place = {"at": point["at"], "place": places[point["at"]]}
+        place = {"at": point["at"], "place": places.get(point["at"])}
         for value, dropped in point["runs"]:
             yield {**place, "value": in_six_digits(value), "dropped": dropped}
 
 
 def _mean(point: vega.Spec, places: Mapping[str, int]) -> vega.Spec:
-    plain = {name: point[name] for name in ("at", "colour", "label", "href")}
+    plain = {name: point[name] for name in ("at", "colour", "label", "href", "alike")}
     figures = {name: in_six_digits(point[name]) for name in ("mean", "low", "high")}
     state = _STATES[point["colour"]]
-    return {**plain, **figures, "place": places[point["at"]], "state": state}
+    return {**plain, **figures, "place": places.get(point["at"]), "state": state}
 
 
 def in_six_digits(value: float | None) -> float | None:

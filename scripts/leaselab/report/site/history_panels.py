@@ -13,16 +13,16 @@ from typing import Any
 from leaselab.analysis.comparison.basis import base_of, to_anchor, turns
 from leaselab.analysis.history.series import Series, State
 from leaselab.model.errors import BELIEVED
+from leaselab.model.procedures.cost import COST
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.listing import sentence
-from leaselab.report.review import state_words
+from leaselab.report.review import step_words
 from leaselab.report.site.figure import Figure, figure
-from leaselab.report.site.history_chart import Mark, Step, history_chart
+from leaselab.report.site.history_chart import Course, Mark, Step, history_chart
 from leaselab.report.site.review import change_colour
 from leaselab.report.site.vega import ASIDE, MEASURED
 from leaselab.report.units import rows_in_shown_units
-from leaselab.report.verdict.words import percent
 
 Row = Mapping[str, Any]
 
@@ -49,6 +49,11 @@ class Line:
     def unit(self) -> str:
         """The metric's unit."""
         return str(self.rows[-1]["unit"])
+
+    @property
+    def counted(self) -> bool:
+        """Whether its figures are counts, and not timed."""
+        return bool(self.rows[-1]["procedure"] == COST)
 
 
 def lines_of(scenario: str, rows: Sequence[Row]) -> list[Line]:
@@ -78,6 +83,13 @@ _COLOURED = (
     "From a change of level on, dots have its colour: orange where it is suspected, red where "
     "a duel confirmed it for the worse, green for the better."
 )
+
+_COUNTED = (
+    "Counts are exact: a line leads in steps from each counted commit to the next. A dashed "
+    "line is a commit that does more (red) or less (green), of anything that was counted."
+)
+
+_COUNTS = "A dot is a count. A dashed line is a change of the goal, listed below by its number."
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +124,7 @@ def _steps(series: Sequence[Series]) -> Iterator[Step]:
     """The commits that changed the level, but for changes that a duel refuted."""
     for change in (change for each in series for change in each.changes):
         if change.after.commit and change.state is not State.REFUTED:
-            words = f"{percent(change.size[0])} {state_words(change)}"
-            yield Step(change.after.commit[:SHORT], words, change_colour(change))
+            yield Step(change.after.commit[:SHORT], step_words(change), change_colour(change))
 
 
 class Drawing:
@@ -124,37 +135,48 @@ class Drawing:
         line: Line,
         series: Sequence[Series],
         href: Callable[[Row], str],
+        counts: Line | None = None,
     ) -> None:
-        """`series` are those of the scenario, `href` says where a result is shown."""
+        """`series` are those of the scenario, `href` says where a result is shown.
+
+        `counts` are drawn below the line, by the same commits.
+        """
+        own = [each for each in series if each.of_counts == line.counted]
         self._line = line
-        self._colours = _colours(series)
+        self._colours = {} if line.counted else _colours(own)
         # Those of a series without anchor are the figures, in another unit than is shown.
         self._points = {
             ident: point
-            for each in series
+            for each in own
             if each.anchor
             for point in each.points
             for ident in point.ids
         }
-        self._steps = [*_steps(series)]
+        self._series = own
         self._href = href
+        self._below = Drawing(counts, series, href) if counts else None
         self.known = {row["id"]: row for row in line.rows}
 
     def panel(self, number: int, bench: str | None, environment: str | None) -> Panel:
         """The charts of one bench in one environment."""
-        rows = [
+        rows = self.rows(bench, environment)
+        place = f"{bench}, environment {environment or _NONE}"
+        marks = _goals(rows)
+        suffix = f"-{number + 1}" if number else ""
+        below = self._below.rows(bench, environment) if self._below else []
+        charts = [*self._by_commit(rows, below, place, suffix)]
+        if not (charts and self._line.counted):  # a count is the same at any time
+            over_time = self._over_time(rows, marks, place, suffix)
+            charts += [over_time] if over_time else []
+        return Panel(place, charts, marks)
+
+    def rows(self, bench: str | None, environment: str | None) -> list[Row]:
+        """The results of one bench in one environment."""
+        return [
             row
             for row in self._line.rows
             if (row["bench"], row["environment"]) == (bench, environment)
         ]
-        place = f"{bench}, environment {environment or _NONE}"
-        marks = _goals(rows)
-        suffix = f"-{number + 1}" if number else ""
-        charts = [
-            *self._by_commit(rows, place, suffix),
-            self._over_time(rows, marks, place, suffix),
-        ]
-        return Panel(place, [chart for chart in charts if chart is not None], marks)
 
     def _over_time(
         self, rows: Sequence[Row], marks: Sequence[Mark], place: str, suffix: str
@@ -162,60 +184,86 @@ class Drawing:
         points = [self._figure(row, row["started_at"]) for row in rows]
         drawn = points[-_DRAWN:]
         since = [mark for mark in marks if mark.at >= drawn[0]["at"]]
-        name = f"{self._line.name} over time, {place}"
-        draw = partial(history_chart, name=name, axis=self._axis, by_commit=False)
+        draw = partial(history_chart, name=f"{self._line.name} over time, {place}")
         return figure(
             f"time{suffix}",
             f"{sentence(self._line.title)} over time",
-            draw(points, marks),
-            drawn=draw(drawn, since),
-            note=_note(points, anchored=any(base_of(row, self.known) for row in rows)),
+            draw([Course(points, self._axis)], marks),
+            drawn=draw([Course(drawn, self._axis)], since),
+            note=_COUNTS
+            if self._line.counted
+            else _note(points, anchored=any(base_of(row, self.known) for row in rows)),
         )
 
-    def _by_commit(self, rows: Sequence[Row], place: str, suffix: str) -> Iterator[Figure]:
-        """Commits in the order in which they were made, by each anchor; those with two."""
-        built = sorted(
-            (row for row in rows if row["commit"] and row["commit_date"]),
-            key=lambda row: (datetime.fromisoformat(row["commit_date"]), row["started_at"]),
-        )
+    def _by_commit(
+        self, rows: Sequence[Row], below: Sequence[Row], place: str, suffix: str
+    ) -> Iterator[Figure]:
+        """Commits in the order in which they were made, by each anchor; those with two.
+
+        `below` are the counts of the same commits, or of others.
+        """
         groups: dict[str, list[Row]] = {}
-        for row in built:
+        for row in _built(rows):
             base = base_of(row, self.known)
             if base is not row:
                 groups.setdefault(server_name(base) if base else "", []).append(row)
         for number, (anchor, members) in enumerate(groups.items()):
-            name = f"{self._line.name} by commit, oldest first, {place}"
-            chosen = members[-_DRAWN:]
+            chosen, counted = members[-_DRAWN:], _built(below)[-_DRAWN:]
+            commits = list(dict.fromkeys(map(_commit, _built([*chosen, *counted]))))
             if len({row["commit"] for row in chosen}) < 2:
                 continue
-            drawn = history_chart(
-                [self._commit(row) for row in chosen],
-                [],
-                name=name,
-                axis=f"ratio to {anchor}" if anchor else self._axis,
-                by_commit=True,
-                steps=self._steps,
-            )
-            against = f", as a ratio to {anchor}" * bool(anchor)
+            courses = [self.course(chosen, anchor)]
+            title = f"{sentence(self._line.title)} by commit"
+            title += f", as a ratio to {anchor}" * bool(anchor)
+            notes = [_commit_note(self._line, anchor, len(members))]
+            if self._below and counted:
+                courses.append(self._below.course(counted))
+                title += f", and {self._below.title}"
+                notes.append(_COUNTED)
             by_commit = figure(
                 f"commits{suffix}{f'-to-{number}' if number else ''}",
-                f"{sentence(self._line.title)} by commit{against}",
-                drawn,
-                note=_commit_note(self._line, anchor, len(members)),
+                title,
+                history_chart(
+                    courses,
+                    [],
+                    name=f"{self._line.name} by commit, oldest first, {place}",
+                    commits=commits,
+                ),
+                note=" ".join(notes),
             )
             if by_commit is not None:
                 yield by_commit
 
     @property
+    def title(self) -> str:
+        """The metric in words."""
+        return self._line.title
+
+    def course(self, rows: Sequence[Row], anchor: str = "") -> Course:
+        """The figures of commits on one bench in one environment, or ratios to an anchor."""
+        axis = f"ratio to {anchor}" if anchor else self._axis
+        points = [self._point(row) for row in rows]
+        bench, environment = rows[0]["bench"], rows[0]["environment"]
+        # A series with an anchor may be of several environments.
+        near = [
+            one
+            for one in self._series
+            if one.bench == bench and (one.anchor or one.environment == environment)
+        ]
+        return Course(points, axis, [*_steps(near)], exact=self._line.counted)
+
+    @property
     def _axis(self) -> str:
+        if self._line.counted:  # its unit says what it is
+            return self._line.unit
         return f"{self._line.title} ({self._line.unit})"
 
-    def _commit(self, row: Row) -> dict[str, Any]:
+    def _point(self, row: Row) -> dict[str, Any]:
         """A point among commits: the ratio to its anchor, where it has one.
 
         A build of a series has the ratio and the interval that it has there.
         """
-        point = self._figure(row, row["commit"][:SHORT] + ("*" if row["dirty"] else ""))
+        point = self._figure(row, _commit(row))
         base = base_of(row, self.known)
         if base is None:
             return point
@@ -227,20 +275,38 @@ class Drawing:
         return {**point, "mean": mean, "low": low, "high": high, "runs": runs}
 
     def _figure(self, row: Row, at: str) -> dict[str, Any]:
-        """A point of the chart, see `history_chart`; the anchor's are grey."""
-        believed = row["outcome"] in BELIEVED
+        """A point of the chart, see `Course`; the anchor's are grey.
+
+        A count has neither runs, which are equal, nor an interval.
+        """
+        exact = self._line.counted
+        believed = row["outcome"] in BELIEVED and not exact
         runs = json.loads(row["rounds"] or "[]") if believed else []
         grey = base_of(row, self.known) is row
         return {
             "at": at,
             "label": server_name(row) + (f": {row['subject']}" if row["subject"] else ""),
             "mean": row["value"],
-            "low": row["ci_low"],
-            "high": row["ci_high"],
+            "low": None if exact else row["ci_low"],
+            "high": None if exact else row["ci_high"],
             "runs": [(value, dropped) for value, dropped in runs if value is not None],
             "href": self._href(row),
             "colour": ASIDE if grey else self._colours.get(row["id"], MEASURED),
+            "alike": f"{row['ruler']} {row['durability']} {row['release']}",
         }
+
+
+def _built(rows: Sequence[Row]) -> list[Row]:
+    """Those of commits, in the order in which these were made."""
+    return sorted(
+        (row for row in rows if row["commit"] and row["commit_date"]),
+        key=lambda row: (datetime.fromisoformat(row["commit_date"]), row["started_at"]),
+    )
+
+
+def _commit(row: Row) -> str:
+    """A commit on an axis; one with changes of a checkout is another."""
+    return str(row["commit"][:SHORT] + ("*" if row["dirty"] else ""))
 
 
 def _goals(rows: Sequence[Row]) -> list[Mark]:
@@ -283,6 +349,8 @@ def _commit_note(line: Line, anchor: str, count: int) -> str:
     text = "Commits stand in the order of their commit dates, not of their measurement"
     if count > _DRAWN:
         text += f"; the newest {_DRAWN} results of {count} are shown"
+    if line.counted:
+        return f"{text}. {_COUNTED}"
     rests = (
         f"Each is the ratio of the {line.title} to {anchor}, measured in turn with it: the "
         "drift of the machine cancels."

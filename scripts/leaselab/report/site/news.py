@@ -11,13 +11,16 @@ from leaselab.report.review import (
     Period,
     Review,
     build_name,
+    moved_words,
     next_words,
+    size_words,
     state_words,
     title_words,
+    verb_words,
 )
 from leaselab.report.site.families import Family, Line
 from leaselab.report.site.pages import experiment_page, history_page
-from leaselab.report.verdict.words import interval_words, pace_words, percent
+from leaselab.report.verdict.words import interval_words
 
 DAYS = 30
 """Days before the newest result whose changes are shown."""
@@ -32,6 +35,8 @@ class News:
     """Of its history."""
     look: str
     """Worse or better where a duel confirmed it, else suspected."""
+    verb: str
+    """Before the size: ``is``, or ``costs``."""
     size: str
     """Such as ``3.4 % slower``."""
     interval: str
@@ -116,6 +121,7 @@ def news_of(
     fought = experiment_page(duel) if duel else ""
     return News(
         scenario=series.scenario,
+        verb=verb_words(change),
         page=f"{history_page(page)}.html" if page else "",
         **change_words(change, series.unit),
         interval=interval_words(ci95),
@@ -151,7 +157,9 @@ def _with_change(line: Line, changes: Sequence[tuple[Series, Change]]) -> Line:
         line,
         look=words["look"],
         word=words["size"],
-        change=f"{percent(change.size[0])} since {build_name(change.first_after)}",
+        change=moved_words(change)
+        if change.counted  # with a kind of what was counted it is long
+        else f"{moved_words(change)} since {build_name(change.first_after)}",
         interval=interval_words(change.size[1]),
     )
 
@@ -162,13 +170,13 @@ def change_words(change: Change, unit: str) -> dict[str, str]:
     looks = {State.CONFIRMED: confirmed, State.SUSPECTED: "suspected"}
     return {
         "look": looks.get(change.state, "settled"),
-        "size": pace_words(change.size[0], unit),
+        "size": size_words(change, unit),
         "commit": _build_words(change.first_after),
     }
 
 
 def _sure(change: Change) -> str:
-    if change.state is State.CONFIRMED and change.culprit is None:
+    if change.state is State.CONFIRMED and change.duel is not None and not change.culprit:
         return "confirmed by a duel of the builds before and after it"
     if change.state is State.SUSPECTED and change.duel is None:
         return "suspected: no duel of the builds before and after it"

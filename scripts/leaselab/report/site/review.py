@@ -19,13 +19,13 @@ from leaselab.report.review import (
     range_words,
     review_document,
     state_words,
+    step_words,
     title_words,
 )
 from leaselab.report.site import vega
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import in_six_digits
 from leaselab.report.site.pages import Pages
-from leaselab.report.verdict.words import percent
 
 REVIEW = ("review", "Review")
 """The page, and its words."""
@@ -135,6 +135,12 @@ def _listed(series: Series, href: Callable[[Series], str]) -> dict[str, Any]:
 
 
 def _note(series: Series) -> str:
+    if series.of_counts:
+        return (
+            f"The {series.title}, counted. A dot is a build, in the order of commit dates; the "
+            "grey lines are levels. At a dashed line the later build does more (red) or less "
+            "(green) of anything that was counted, or what it does was accepted (grey)."
+        )
     against = (
         f"Ratio of the {series.title} to {series.anchor}, measured in turn with each build."
         if series.anchor
@@ -159,7 +165,7 @@ def _chart(series: Series) -> vega.Spec:
         {
             "place": _place(series, change),
             "colour": change_colour(change),
-            "words": f"{percent(change.size[0])} {state_words(change)}",
+            "words": step_words(change),
             "range": range_words(change),
         }
         for change in series.changes

@@ -232,7 +232,7 @@ class _Site:
             [
                 line.rows,
                 [row["id"] for row in rows],
-                [self._has_page(row["id"]) for row in line.rows],
+                [self._has_page(row["id"]) for row in rows],
                 [self._pages.has(experiment_page(row["experiment"] or "")) for row in rows],
                 [(other.page, other.title) for other in others],
                 self._known(line.scenario),
@@ -247,6 +247,7 @@ class _Site:
             each
             for each in self._review.series
             if belongs(each, line.scenario, line.metric, line.unit)
+            or (each.of_counts and each.scenario == line.scenario)
         ]
         href = partial(self._href, up="../")
         values, figures = history(line, series, href, others, self._pages.has)
