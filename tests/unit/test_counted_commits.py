@@ -96,8 +96,8 @@ def test_counts_of_two_environments_are_not_compared(tmp_path):
     for number in range(2):
         count_of(store, number)
         count_of(store, number, environment="2", reply=100 + 30 * number)
-    series = {one.environment: one for one in review_of(store).series}
-    assert [len(one.points) for one in series.values()] == [2, 2]
+    series = {each.environment: each for each in review_of(store).series}
+    assert [len(each.points) for each in series.values()] == [2, 2]
     assert [len(series[name].changes) for name in ("1", "2")] == [0, 1]
     panels = {panel.name: panel.charts for panel in counts_page(store)["panels"]}
     for name, marked in (("1", False), ("2", True)):
