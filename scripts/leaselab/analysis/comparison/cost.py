@@ -125,7 +125,6 @@ class CostVerdict:
         return tuple(part for part in self.parts if part.changed and not part.grown)
 
     @property
-    @property
     def deciding(self) -> tuple[Part, ...]:
         """What makes it more, or less; empty where they are equal."""
         return self.grown or self.fallen
