@@ -82,7 +82,7 @@ def test_history_and_review_name_the_commit(place, hashes, costs, capsys):
     assert (change["culprit"], change["state"]) == (hashes[8], "confirmed")
     assert change["ratio"] == pytest.approx(1 + 13 / 1110)
     assert main(["review"]) == 1
-    assert f"since {hashes[8][:10]}: confirmed: bisect named" in capsys.readouterr().out
+    assert f"--accept {hashes[8][:10]}" in capsys.readouterr().out
 
 
 def test_a_search_of_all_commits_names_changes_that_halving_cannot_see(
@@ -136,13 +136,13 @@ def test_one_more_system_call_is_a_change_of_its_own(lab, place, hashes, capsys)
     assert search(place, hashes, "--json") == 1
     document = json.loads(capsys.readouterr().out)
     assert [culprit["hash"] for culprit in document["culprits"]] == [hashes[5]]
-    assert "costs 1.00 more system calls than" in document["text"]
+    assert "costs 1.00 more system calls (+1.00 recvmsg) than" in document["text"]
     searches = {noted.metric: noted for noted in read_changes(lab.results).searches}
     assert searches["instructions"].culprits == ()
     (culprit,) = searches["system_calls"].culprits
     assert culprit.commit == hashes[5]
     assert main(["review", "--metric", "system_calls"]) == 1
-    assert f"since {hashes[5][:10]}: confirmed" in capsys.readouterr().out
+    assert f"--accept {hashes[5][:10]}" in capsys.readouterr().out
 
 
 def test_commits_that_do_not_build_are_stepped_over_and_named_with_the_culprit(
