@@ -240,3 +240,15 @@ def test_duels_do_not_take_every_nth_commit(place, hashes, capsys):
     words = ["bisect", "v4-memfile", "--repo", str(place), "--good", hashes[0], "--bad", "main"]
     assert main([*words, "--every", "2"]) == 2
     assert "--every works only with --cost" in capsys.readouterr().err
+
+
+def test_many_small_changes_name_no_commit(lab, place, hashes, costs, capsys):
+    costs(**{f"at_{at}": 1 for at in range(1, LAST + 1)})
+    for every in ((), ("--every", "1")):
+        assert search(place, hashes, "--json", *every) == 1
+        document = json.loads(capsys.readouterr().out)
+        assert document["ending"] == "no single commit explains the difference of the ends"
+        assert "1.1 % more instructions per exchange (+12.00)" in document["text"]
+        assert "there may be many small changes" in document["text"]
+        assert document["culprits"] == []
+    assert len(lab.measured) == LAST + 1

@@ -80,9 +80,9 @@ class CountHunted(Searched):
 
     @property
     def answer(self) -> Outcome:
-        """A regression where a commit costs more, whatever another one saves."""
-        grown = any(self.verdict(gap).grown for gap in (*self.end.culprits, *self.end.spread))
-        return Outcome.REGRESSION if grown else Outcome.OK
+        """A regression where a named commit costs more, or the bad end does."""
+        verdicts = (self.ends, *map(self.verdict, self.end.culprits))
+        return Outcome.REGRESSION if any(one.grown for one in verdicts) else Outcome.OK
 
     @property
     def ends(self) -> CostVerdict:
@@ -117,7 +117,7 @@ def _rows(hunted: CountHunted) -> Iterator[list[str]]:
             cells[0] = amount(_instructions(hunted.known.of[place]))
             if before is not None:
                 verdict = hunted.verdict(Gap(before, place))
-                star = "*" if verdict.size else " "
+                star = "*" if verdict.change else " "
                 cells[1] = f"{signed_amount(verdict.instructions.difference)}{star}"
             before = place
         yield [*hunted.columns(place), *cells]
@@ -141,17 +141,14 @@ def _closing(hunted: CountHunted) -> str:
         return hunted.broken_words()
     known, end, ends, short = hunted.known, hunted.end, hunted.ends, hunted.short
     parts = [_culprit(hunted, gap) for gap in end.culprits]
-    parts += [
-        f"Between {short(gap.after)} and {short(gap.place)} the instructions differ by "
-        f"{percent(hunted.verdict(gap).ratio)}, by several commits of which each changes too "
-        "little to be judged."
-        for gap in end.spread
-    ]
-    if hunted.ending is Ending.SAME:
+    if not end.culprits:
         parts.append(closing_words(ends, short(hunted.last), short(0), None))
+    if hunted.ending is Ending.SCATTERED:
+        parts.append("No single commit does: there may be many small changes.")
     named = math.prod(hunted.verdict(gap).ratio for gap in end.culprits)
     part = ends.instructions
-    if len(parts) > 1 or abs(named * part.before - part.after) > part.least:
+    unnamed = abs(named * part.before - part.after) > part.least
+    if end.culprits and (unnamed or len(end.culprits) > 1):
         parts.append(
             f"The ends differ by {percent(ends.ratio)}; what is named makes {percent(named)}."
         )
@@ -201,7 +198,6 @@ def _document(hunted: CountHunted) -> dict[str, Any]:
             }
             for gap in end.culprits
         ],
-        "spread": [hunted.gap_document(gap) for gap in end.spread],
         "commits": [
             {
                 **hunted.commit_document(place),

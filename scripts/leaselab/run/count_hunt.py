@@ -97,7 +97,7 @@ class CountSearch:
         return count_facts_of(hashes, self.span.records(plan))
 
     def _next(self, facts: CountFacts) -> int | CountEnd:
-        return next_count(facts.known, lambda a, b: judged(a, b).size, self.every)
+        return next_count(facts.known, lambda a, b: judged(a, b).change, self.every)
 
     def _count(self, place: int) -> None:
         """Count a commit, or go on with a count that was interrupted."""

@@ -130,12 +130,16 @@ class CostVerdict:
         return self.grown or self.fallen
 
     @property
-    def size(self) -> float:
-        """How much what changed most differs, over its `least`; 0 where nothing did."""
-        return max(
-            (abs(part.difference) / part.least for part in self.parts if part.changed),
+    def change(self) -> float:
+        """How much B has more of what grew most, over its `least`; 0 where nothing changed.
+
+        Where nothing grew, how much it has less of what fell most, below 0.
+        """
+        most = max(
+            (abs(part.difference) / part.least for part in self.deciding),
             default=0.0,
         )
+        return most if self.grown else -most
 
     @property
     def ratio(self) -> float:

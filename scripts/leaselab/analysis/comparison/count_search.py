@@ -1,7 +1,7 @@
 """Which commits of a range changed what is counted: the next commit to count, or the end.
 
 Counts are exact, so two of them decide whether a change lies between their commits, and plain
-bisection suffices.  It follows the ends of a range, so it does not see changes that cancel each
+bisection suffices.  It goes by the ends of a range, so it does not see changes that cancel each
 other out between two counted commits; more of these are counted first where that is asked for.
 All that is known is a value, as of `leaselab.analysis.duels.bisect`: a search that was
 interrupted goes on as if it had not been.
@@ -10,7 +10,7 @@ interrupted goes on as if it had not been.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -18,8 +18,8 @@ from leaselab.analysis.duels.bisect import Ending
 from leaselab.analysis.duels.culprits import Gap
 
 Count = TypeVar("Count")
-Size = Callable[[Count, Count], float]
-"""How much two counts differ (0..); 0 where they do not."""
+Change = Callable[[Count, Count], float]
+"""How much the second of two counts is more than the first; 0 where they do not differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,45 +46,53 @@ class CountEnd:
     culprits: tuple[Gap, ...] = ()
     """Changes between two neighbours, the oldest first.  All commits of a gap but the last
     cannot be counted, if there are several."""
-    spread: tuple[Gap, ...] = ()
-    """Parts whose ends differ, though nothing in them does: of several small changes."""
 
 
 def next_count(
-    counts: KnownCounts[Count], size: Size[Count], every: int | None = None
+    counts: KnownCounts[Count], change: Change[Count], every: int | None = None
 ) -> int | CountEnd:
     """Return the place that is counted next, or how the search ends.
 
     The two ends are counted, with `every` also each so many-th place from the bad end.  Where
-    neighbours among these differ, the place between them is counted, and so on in the halves
-    that differ; without `every` only in the half that differs more, up to one change.
+    neighbours among the counted places differ, the place between them is counted, and so on.
+    Without `every` that is done up to one change, which has the sign of the ends' difference.
     """
     if {0, counts.last} & counts.broken:
         return CountEnd(Ending.BROKEN)
-    first = _first_places(counts, every)
-    for place in first:
+    for place in _first_places(counts, every):
         if place not in counts.of:
             return place
-    culprits: list[Gap] = []
-    spread: list[Gap] = []
-    for gap in itertools.starmap(Gap, itertools.pairwise(first)):
-        if not size(counts.of[gap.after], counts.of[gap.place]):
-            continue
-        for found in _within(counts, size, gap, one=every is None):
-            if isinstance(found, int):
-                return found
-            (spread if counts.inside(found) else culprits).append(found)
-    if not (culprits or spread) and size(counts.of[0], counts.of[counts.last]):
-        spread.append(Gap(0, counts.last))
-    ending = Ending.FOUND if culprits else Ending.SCATTERED if spread else Ending.SAME
-    return CountEnd(ending, tuple(culprits), tuple(spread))
+    ends = change(counts.of[0], counts.of[counts.last])
+    sizes = {
+        gap: change(counts.of[gap.after], counts.of[gap.place])
+        for gap in itertools.starmap(Gap, itertools.pairwise(sorted(counts.of)))
+    }
+    changed = [gap for gap in sizes if (sizes[gap] * ends > 0 if every is None else sizes[gap])]
+    culprits = tuple(gap for gap in changed if not counts.inside(gap))
+    if every is not None or not culprits:
+        # The halves of a gap come before all others, so what was begun is ended first.
+        wide = (gap for gap in changed if counts.inside(gap))
+        gap = min(
+            wide, key=lambda one: (_halvings(counts, one), -abs(sizes[one])), default=None
+        )
+        if gap is not None:
+            middle = (gap.after + gap.place) / 2
+            return min(counts.inside(gap), key=lambda one: (abs(one - middle), one))
+    return CountEnd(
+        Ending.FOUND if culprits else Ending.SCATTERED if ends else Ending.SAME, culprits
+    )
 
 
 def most_counts(counts: KnownCounts[Count], every: int | None = None) -> tuple[int, int]:
     """How many places are counted in any case, and how many more one change needs at most."""
     first = _first_places(counts, every)
-    widest = max(place - after for after, place in itertools.pairwise(first))
-    return len(set(first) - counts.of.keys()), (widest - 1).bit_length()
+    gaps = itertools.starmap(Gap, itertools.pairwise(first))
+    return len(set(first) - counts.of.keys()), max(_halvings(counts, gap) for gap in gaps)
+
+
+def _halvings(counts: KnownCounts[Count], gap: Gap) -> int:
+    """How many places within a gap are counted at most until no place is left between two."""
+    return len(counts.inside(gap)).bit_length()
 
 
 def _first_places(counts: KnownCounts[Count], every: int | None) -> list[int]:
@@ -93,31 +101,3 @@ def _first_places(counts: KnownCounts[Count], every: int | None) -> list[int]:
     wanted = range(counts.last, 0, -every) if every else (counts.last,)
     near = {min(able, key=lambda one: (abs(one - place), one)) for place in wanted}
     return sorted({0, *near})
-
-
-def _within(
-    counts: KnownCounts[Count], size: Size[Count], gap: Gap, *, one: bool
-) -> Iterator[int | Gap]:
-    """A place to count, or the changes in a gap whose ends differ; of `one`, one of them.
-
-    A gap that has places inside is a change that neither half shows.
-    """
-    inside = counts.inside(gap)
-    if not inside:
-        yield gap
-        return
-    middle = (gap.after + gap.place) / 2
-    counted = [place for place in inside if place in counts.of]
-    split = min(counted or inside, key=lambda one: (abs(one - middle), one))
-    if not counted:
-        yield split
-        return
-    sizes = {
-        half: size(counts.of[half.after], counts.of[half.place])
-        for half in (Gap(gap.after, split), Gap(split, gap.place))
-    }
-    halves = [half for half in sizes if sizes[half]]
-    if not halves:
-        yield gap
-    for half in [max(halves, key=sizes.__getitem__)] if one and halves else halves:
-        yield from _within(counts, size, half, one=one)
