@@ -11,13 +11,8 @@ from leaselab.analysis.duels.bisect import Culprit, End, Ending, Known, Limits
 from leaselab.analysis.duels.culprits import Duelled, Gap, Level
 from leaselab.analysis.duels.duel import Answer
 from leaselab.model.source import Commit
-from leaselab.report.bisect import (
-    Hunted,
-    closing,
-    hunted_document,
-    markdown_of_hunted,
-    print_hunted,
-)
+from leaselab.report.bisect import Hunted, closing, report_of_hunt
+from leaselab.report.searched import markdown_of_search, print_search
 
 RATIO, CI95 = 0.95, (0.944, 0.956)
 SAMPLES = 600
@@ -44,19 +39,19 @@ def hunted(**profiles):
     duel = Duelled(0, 1, "2026-11-02T12:00:00Z", 4.0, Answer.SLOWER, -0.05, 0.003, 12)
     culprit = Culprit(Gap(0, 1), Level(RATIO, CI95, 1))
     return Hunted(
-        "v4-dnsmasq",
-        "docker",
         [commit(1), commit(2)],
-        Known(1, (duel,)),
-        Limits(),
-        End(Ending.FOUND, (culprit,)),
+        scenario="v4-dnsmasq",
+        bench="docker",
+        known=Known(1, (duel,)),
+        limits=Limits(),
+        end=End(Ending.FOUND, (culprit,)),
         **profiles,
     )
 
 
 def printed(hunt):
     stream = io.StringIO()
-    print_hunted(hunt, stream)
+    print_search(report_of_hunt(hunt), stream)
     return stream.getvalue()
 
 
@@ -64,10 +59,10 @@ def test_the_function_that_costs_more_is_said_with_the_culprit():
     hunt = hunted(profiles={1: profile(grown=100)})
     said = "against 1111111111, its parent. CPU time by function: Grew most: weigh +"
     assert said in closing(hunt)
-    for text in (printed(hunt), markdown_of_hunted(hunt)):
+    for text in (printed(hunt), markdown_of_search(report_of_hunt(hunt))):
         assert text.count("CPU time 100.00 µs per exchange in A") == 1
     assert "A is 1111111111, B is 2222222222:" in printed(hunt)
-    (culprit,) = hunted_document(hunt)["culprits"]
+    (culprit,) = report_of_hunt(hunt).document["culprits"]
     assert culprit["profile"]["functions"][0]["name"] == "weigh"
 
 
@@ -75,9 +70,11 @@ def test_the_function_that_costs_more_is_said_with_the_culprit():
 def test_without_a_function_that_grew_the_culprit_alone_is_named(profiles):
     hunt = hunted(profiles=profiles)
     assert closing(hunt).endswith("its parent.")
-    (culprit,) = hunted_document(hunt)["culprits"]
+    (culprit,) = report_of_hunt(hunt).document["culprits"]
     assert (culprit["profile"] is None) == (not profiles)
-    assert ("function (" in printed(hunt) + markdown_of_hunted(hunt)) == bool(profiles)
+    assert ("function (" in printed(hunt) + markdown_of_search(report_of_hunt(hunt))) == bool(
+        profiles
+    )
 
 
 def test_a_terminal_has_all_on_a_page_and_the_culprit_last(monkeypatch):
@@ -95,7 +92,7 @@ def test_a_terminal_has_all_on_a_page_and_the_culprit_last(monkeypatch):
     )
     stream = io.StringIO()
     stream.isatty = lambda: True
-    print_hunted(hunt, stream)
+    print_search(report_of_hunt(hunt), stream)
     lines = stream.getvalue().splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 80
@@ -127,13 +124,13 @@ def test_a_culprit_that_scattered_builds_may_explain_is_named_with_a_doubt(
     duels.append(Duelled(0, count, when, 4.0, Answer.SLOWER, math.log(ratio), 0.001, 12))
     culprit = Culprit(Gap(count - 1, count), Level(ratio, (ratio - 0.01, ratio + 0.01), 1))
     hunt = Hunted(
-        "v4-dnsmasq",
-        "docker",
         [commit(number) for number in range(count + 1)],
-        Known(count, tuple(duels)),
-        Limits(),
-        End(Ending.FOUND, (culprit,)),
+        scenario="v4-dnsmasq",
+        bench="docker",
+        known=Known(count, tuple(duels)),
+        limits=Limits(),
+        end=End(Ending.FOUND, (culprit,)),
     )
     assert ("--layouts 5" in closing(hunt)) is doubtful
-    (document,) = hunted_document(hunt)["culprits"]
+    (document,) = report_of_hunt(hunt).document["culprits"]
     assert (document["as_slow_by_chance"] >= 0.25) is doubtful

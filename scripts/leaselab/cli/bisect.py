@@ -1,8 +1,10 @@
-"""``leaselab bisect``: find the commit that made a server slower, by duels."""
+"""``leaselab bisect``: find the commits that changed a server, by duels or by counts."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from typing import Any
 
 from leaselab.analysis.duels.bisect import Limits
 from leaselab.catalog.catalogue import Catalogue, measured_by
@@ -11,6 +13,7 @@ from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.duel import add_duel, add_metric, plan_of
 from leaselab.cli.outcome import ended, print_next
 from leaselab.cli.own import add_clients, add_config, add_queries, named_scenario
+from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.measure.generators import adapter_of
@@ -21,15 +24,13 @@ from leaselab.model.errors import (
     regression,
     server_broken,
 )
+from leaselab.model.procedures.cost import COST
+from leaselab.model.scenario import Scenario
 from leaselab.model.text import printable
-from leaselab.report.bisect import (
-    Hunted,
-    closing,
-    hunted_document,
-    markdown_of_hunted,
-    print_hunted,
-)
+from leaselab.report.searched import SearchReport, markdown_of_search, print_search
 from leaselab.report.steps import after_hunt
+from leaselab.run.commit_range import CommitRange
+from leaselab.run.count_hunt import CountSearch
 from leaselab.run.hunt import Search
 from leaselab.run.preparation import environment_of
 from leaselab.run.record import typed_command
@@ -71,6 +72,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="do not profile each culprit and its parent, to say which functions cost more",
     )
     options.add_layouts(parser, "then measure each culprit and its parent")
+    group = parser.add_argument_group("cost")
+    group.add_argument(
+        "--cost",
+        action="store_true",
+        help="search by counts of what the server does for each transaction instead of duels: "
+        "exact, so each commit is counted once, and by halving a change of 0.1 %% is named",
+    )
+    group.add_argument(
+        "--every",
+        metavar="N",
+        type=options.whole(1, 1_000_000),
+        help="count every Nth commit first, and name all changes between those that differ; 1 "
+        "counts all.  Without it the ends alone decide where a change is: changes that cancel "
+        "each other out, such as +5 and -5, are not seen",
+    )
     limits = Limits()
     add_metric(parser)
     add_duel(
@@ -91,37 +107,26 @@ def run(args: argparse.Namespace) -> Outcome:
     if args.dry_run:
         idle = ("--markdown", "--id-file", "--no-profile", "--layouts", "--full", "--json")
         options.without_effect(args, "a search that measures", *idle)
+    if args.cost:
+        of_time = ("--no-profile", "--layouts", "--find", "--budget", "--metric")
+        options.without_effect(args, "what is timed", *of_time)
+    else:
+        options.only_with(args, "--cost", "--every")
     catalogue = Catalogue.here()
     scenario = measured_by(named_scenario(args, catalogue), args.generator)
-    parameters, plan = plan_of(args)
-    waits = adapter_of(scenario).waits
-    round_min = plan.round_with_s(waits=waits) / 60
-    limits = Limits(plan.find, plan.rounds, round_min, args.budget, plan.metric)
-    plan.within(60 * args.budget, waits=waits)  # a budget without one duel is refused
-    repository = open_source(args.repo)
-    commits = repository.line(args.good, args.bad)
-    check_server(repository, commits[-1], scenario)
-    inventory = inventory_of(args)
-    check_bench(scenario, plan, inventory)
-    store = options.open_store(args)
-    session = Session(store, inventory, catalogue, parameters, full=args.full, show=progress)
-    search = Search(session, scenario, repository, commits, plan, limits)
+    search = (_counting if args.cost else _duelling)(args, catalogue, scenario)
+    session = search.span.session
     if args.dry_run:
-        session.lab.environment = environment_of(inventory)
+        session.lab.environment = environment_of(session.inventory)
         search.foresee()
         return Outcome.OK
-    end = None
     try:
         with session.leased(f"{NAME} {scenario.name}"):
             session.prepare("")
-            end = search.run()
-            if args.layouts:
-                search.lay_out(end, args.layouts)
-            if not args.no_profile:
-                search.explain(end)
+            search.run()
     except KeyboardInterrupt as stop:
-        if end is not None and not args.json:  # only the profile is missing
-            _print_hunted(args, search.hunted(end))
+        if search.end is not None and not args.json:  # only the profile is missing
+            _print(args, search.report())
         raise KeyboardInterrupt(*stop.args, _again()) from None
     except LeaselabError as fault:
         if fault.outcome is Outcome.LAB:
@@ -129,31 +134,69 @@ def run(args: argparse.Namespace) -> Outcome:
         raise
     finally:
         options.write_ids(args.id_file, *search.ids)
-        report_after(store)
-    hunted = search.hunted(end)
-    _print_hunted(args, hunted)
+        report_after(session.store)
+    report = search.report()
+    _print(args, report)
+    outcome = report.searched.outcome
     raised = {
         Outcome.REGRESSION: regression,
         Outcome.INVALID: invalid_measurement,
         Outcome.BUILD: server_broken,
-    }.get(hunted.outcome)
+    }.get(outcome)
     if raised is not None:
-        error = raised(printable(closing(hunted)), where=hunted.scenario)
+        error = raised(printable(report.closing), where=scenario.name)
         return ended(error, document=args.json or options.stdout_is_taken(args))
     return Outcome.OK
+
+
+def _duelling(args: argparse.Namespace, catalogue: Catalogue, scenario: Scenario) -> Search:
+    """The search by duels that was asked for; raises a usage error for one that cannot be."""
+    parameters, plan = plan_of(args)
+    waits = adapter_of(scenario).waits
+    round_min = plan.round_with_s(waits=waits) / 60
+    limits = Limits(plan.find, plan.rounds, round_min, args.budget, plan.metric)
+    plan.within(60 * args.budget, waits=waits)  # a budget without one duel is refused
+    span = _span(args, catalogue, scenario, parameters)
+    profiled = not args.no_profile
+    return Search(span, plan, limits, layouts=args.layouts or 0, profiled=profiled)
+
+
+def _counting(
+    args: argparse.Namespace, catalogue: Catalogue, scenario: Scenario
+) -> CountSearch:
+    """The search by counts that was asked for; raises likewise."""
+    span = _span(args, catalogue, scenario, {**procedure_overrides(args), "name": COST})
+    return CountSearch(span, args.every)
+
+
+def _span(
+    args: argparse.Namespace,
+    catalogue: Catalogue,
+    scenario: Scenario,
+    parameters: Mapping[str, Any],
+) -> CommitRange:
+    """The range that is searched, by a procedure with these parameters."""
+    repository = open_source(args.repo)
+    commits = repository.line(args.good, args.bad)
+    check_server(repository, commits[-1], scenario)
+    inventory = inventory_of(args)
+    check_bench(scenario, catalogue.procedure_of(scenario, parameters), inventory)
+    store = options.open_store(args)
+    session = Session(store, inventory, catalogue, parameters, full=args.full, show=progress)
+    return CommitRange(session, scenario, repository, commits)
 
 
 def _again() -> str:
     return f"the search goes on with the same command: {typed_command()}"
 
 
-def _print_hunted(args: argparse.Namespace, hunted: Hunted) -> None:
+def _print(args: argparse.Namespace, report: SearchReport) -> None:
     """Write and print the result."""
     if args.markdown is not None:
-        options.write_output(args.markdown, markdown_of_hunted(hunted).encode())
+        options.write_output(args.markdown, markdown_of_search(report).encode())
 
     def text() -> None:
-        print_hunted(hunted)
-        print_next(after_hunt(hunted))
+        print_search(report)
+        print_next(after_hunt(report.searched))
 
-    options.show(args, hunted_document(hunted), text)
+    options.show(args, report.document, text)

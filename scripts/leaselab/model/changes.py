@@ -34,9 +34,11 @@ class Culprit(Figures, frozen=True, kw_only=True):
     ratio: Annotated[float, Meta(gt=0)]
     """The metric after it over that before it."""
     ci95: tuple[Amount, Amount] | None
-    """95 % interval of the ratio; null if unknown."""
-    duel: Name
-    """Id of the experiment that is the last duel of the two."""
+    """95 % interval of the ratio, of counts its lowest and highest; null if unknown."""
+    duel: Name | None = None
+    """Id of the experiment that is the last duel of the two; null where they were counted."""
+    counts: tuple[Name, Name] | None = None
+    """Ids of the results that counted the parent and it; null where a duel named it."""
 
 
 class Search(Figures, frozen=True, kw_only=True):

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from leaselab.analysis.comparison.archived_duels import Facts
 from leaselab.analysis.comparison.verdict import answer_word
 from leaselab.analysis.duels.bisect import Known, Limits, Step, Why, expected_cost, suspects
 from leaselab.analysis.duels.culprits import Duelled, Gap
-from leaselab.model.source import SHORT, Commit
 from leaselab.report.listing import sentence
+from leaselab.report.searched import CommitNames
 from leaselab.report.verdict.words import change_words
 
 
-@dataclass(frozen=True, slots=True)
-class HuntWords:
+@dataclass(frozen=True)
+class HuntWords(CommitNames):
     """A range, and what its search may cost."""
 
-    commits: Sequence[Commit]
-    """By their places, the good end first."""
     limits: Limits
 
     def cost(self, facts: Facts, build_s: float | None) -> Iterator[str]:
@@ -61,14 +59,6 @@ class HuntWords:
                 yield f"{duel_words(duel, self.limits.metric)}; {self._spent(now.known)}"
         for place in sorted(now.known.broken - before.known.broken):
             yield f"{self.name(place)} is left out: {now.reasons[place]}"
-
-    def short(self, place: int) -> str:
-        """Short hash of a place."""
-        return self.commits[place].hash[:SHORT]
-
-    def name(self, place: int) -> str:
-        """Short hash and subject of a place."""
-        return f"{self.short(place)} ({self.commits[place].subject})"
 
     def _spent(self, known: Known) -> str:
         return f"{known.minutes:.0f} of {self.limits.budget_minutes:g} min spent"

@@ -6,11 +6,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from leaselab.analysis.comparison.verdict import Comparison
+from leaselab.analysis.duels.culprits import Gap
 from leaselab.analysis.duels.duel import Answer
 from leaselab.model.errors import Outcome
 from leaselab.model.record import TOO_FEW_CLIENTS, Record
 from leaselab.model.source import SHORT
-from leaselab.report.bisect import Hunted
+from leaselab.report.searched import Searched
 
 Step = tuple[str, str]
 """A command without the program, and what it is for."""
@@ -65,20 +66,20 @@ def after_comparison(comparison: Comparison) -> list[Step]:
     return [shows]
 
 
-def after_hunt(hunted: Hunted) -> list[Step]:
+def after_hunt(hunted: Searched) -> list[Step]:
     """Commands for the culprits of a search."""
-    return [step for culprit in hunted.end.culprits for step in _on(hunted, culprit.gap.place)]
+    return [step for gap in hunted.gaps.values() for step in _on(hunted, gap)]
 
 
-def _on(hunted: Hunted, place: int) -> Iterator[Step]:
-    commit, parent = hunted.commits[place], hunted.short(hunted.culprits[place].gap.after)
-    repo = shlex.quote(commit.repository)
+def _on(hunted: Searched, gap: Gap) -> Iterator[Step]:
+    place = gap.place
+    repo = shlex.quote(hunted.commits[place].repository)
     if place in hunted.merged:
         base, last = (name[:SHORT] for name in hunted.merged[place])
-        ends = f"--good {base} --bad {last}"
+        ends = f"--good {base} --bad {last}{hunted.by}"
         yield f"bisect {hunted.scenario} --repo {repo} {ends}", "inside the merge"
-    elif place not in hunted.layouts:
-        both = f"{parent} {hunted.short(place)} --scenario {hunted.scenario}"
-        command = f"compare {both} --live --layouts 5 --repo {repo}"
-        yield command, "the code, or its place?"
+    elif place not in hunted.checked:
+        options, what = hunted.check
+        both = f"{hunted.short(gap.after)} {hunted.short(place)} --scenario {hunted.scenario}"
+        yield f"compare {both} {options} --repo {repo}", what
     yield "report", "pages with all results: results/report/index.html"

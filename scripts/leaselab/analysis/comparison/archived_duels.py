@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -17,8 +17,8 @@ from leaselab.model.errors import BELIEVED, Outcome
 from leaselab.model.record import Record
 
 FAILURES = 2
-"""Duels of a commit that came to no verdict after which it is left out."""
-_UNBUILT = Outcome.BUILD.label
+"""Measurements of a commit that came to nothing, after which it is left out."""
+UNBUILT = Outcome.BUILD.label
 _TOO_FEW = "too few of its rounds count"
 
 
@@ -50,7 +50,7 @@ def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> F
     for contest in _contests(by_id):
         base, other = contest.a, contest.b
         at = places[str(base.server.commit)], places[str(other.server.commit)]
-        if at[0] >= at[1] or _UNBUILT in (base.outcome, other.outcome):
+        if at[0] >= at[1] or UNBUILT in (base.outcome, other.outcome):
             continue
         made = _duelled(at, contest, find)
         if isinstance(made, Duelled):
@@ -59,23 +59,34 @@ def facts_of(hashes: Sequence[str], records: Iterable[Record], find: float) -> F
         spoiled.setdefault(at, []).append(made)
         if base.outcome in BELIEVED:
             failures.setdefault(at[1], []).append(made)
-    # What was measured all the same is known to build.
     measured = {place for duel in duels for place in (duel.older, duel.newer)}
-    unbuilt = {
-        places[str(one.server.commit)]: _reason(one)
-        for one in by_id.values()
-        if one.outcome == _UNBUILT and places[str(one.server.commit)] not in measured
-    }
-    reasons = {
-        **{
-            place: texts[-1]
-            for place, texts in failures.items()
-            if len(texts) >= FAILURES and place not in measured
-        },
-        **unbuilt,
-    }
+    reasons, unbuilt = unable(places, by_id.values(), measured, failures)
     known = Known(len(hashes) - 1, tuple(duels), frozenset(reasons))
-    return Facts(known, reasons, frozenset(unbuilt), spoiled)
+    return Facts(known, reasons, unbuilt, spoiled)
+
+
+def unable(
+    places: Mapping[str, int],
+    records: Iterable[Record],
+    measured: Collection[int],
+    failures: Mapping[int, Sequence[str]],
+) -> tuple[dict[int, str], frozenset[int]]:
+    """Why places cannot be measured, and which of them do not build or do not start.
+
+    `places` are by the commits' hashes; what was `measured` all the same is known to build.
+    `failures` are the reasons of measurements that came to nothing.
+    """
+    unbuilt = {
+        place: reason_of(one)
+        for one in records
+        if one.outcome == UNBUILT and (place := places[str(one.server.commit)]) not in measured
+    }
+    spoiled = {
+        place: texts[-1]
+        for place, texts in failures.items()
+        if len(texts) >= FAILURES and place not in measured
+    }
+    return {**spoiled, **unbuilt}, frozenset(unbuilt)
 
 
 def _contests(by_id: Mapping[str, Record]) -> Iterable[Contest[Record]]:
@@ -92,7 +103,7 @@ def _duelled(at: tuple[int, int], contest: Contest[Record], find: float) -> Duel
     base, other = contest.a, contest.b
     for one in (base, other):
         if one.outcome not in BELIEVED:
-            return _reason(one)
+            return reason_of(one)
     plan = msgspec.structs.replace(contest.plan, find=find)
     verdict = judge(plan, base.rounds, other.rounds)
     if verdict is None:
@@ -101,5 +112,6 @@ def _duelled(at: tuple[int, int], contest: Contest[Record], find: float) -> Duel
     return replace(Duelled.of(at, base.started_at, minutes, verdict), id=base.id)
 
 
-def _reason(record: Record) -> str:
+def reason_of(record: Record) -> str:
+    """Why a result came to nothing."""
     return record.reasons[0].text if record.reasons else record.outcome

@@ -81,6 +81,16 @@ class Part:
         """Whether B has more of it."""
         return self.changed and self.difference > 0
 
+    @property
+    def ratio(self) -> float:
+        """B's over A's, of which no start had none."""
+        return self.after / self.before
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lowest and highest ratio of a start of B to a start of A."""
+        return self.lowest[1] / self.highest[0], self.highest[1] / self.lowest[0]
+
 
 @dataclass(frozen=True, slots=True)
 class CostVerdict:
@@ -108,15 +118,21 @@ class CostVerdict:
         return tuple(part for part in self.parts if part.changed and not part.grown)
 
     @property
-    def ratio(self) -> float:
-        """Instructions of B over those of A."""
-        return self.instructions.after / self.instructions.before
+    def change(self) -> float:
+        """How much B has more of what grew most, over its `least`; 0 where nothing changed.
+
+        Where nothing grew, how much it has less of what fell most, below 0.
+        """
+        most = max(
+            (abs(part.difference) / part.least for part in self.grown or self.fallen),
+            default=0.0,
+        )
+        return most if self.grown else -most
 
     @property
-    def bounds(self) -> tuple[float, float]:
-        """Lowest and highest ratio of a start of B to a start of A."""
-        part = self.instructions
-        return (part.lowest[1] / part.highest[0], part.highest[1] / part.lowest[0])
+    def ratio(self) -> float:
+        """Instructions of B over those of A."""
+        return self.instructions.ratio
 
 
 def judge_cost(base: Record, other: Record) -> CostVerdict | None:

@@ -368,7 +368,7 @@ def _of_counts(base: Record, other: Record) -> Verdict:
     return Verdict(
         answer,
         found.ratio,
-        found.bounds,
+        found.instructions.bounds,
         1.0 if answer is Answer.SAME else 0.0,
         100 * LEAST_RATIO,
         higher_is_better=False,

@@ -7,6 +7,7 @@ else says that something changed.
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -49,7 +50,7 @@ def known_changes(
     }
     searched = [_searched(one, list(named.values()), known.searches) for one in series]
     taken = {
-        (one.scenario, one.bench, duelled(one.metric, one.unit), change.culprit.commit)
+        (one.scenario, one.bench, _searched_by(one), change.culprit.commit)
         for one in searched
         for change in one.changes
         if change.culprit
@@ -105,8 +106,13 @@ def _is_of(search: Search, series: Series) -> bool:
     return (search.scenario, search.bench, search.metric) == (
         series.scenario,
         series.bench,
-        duelled(series.metric, series.unit),
+        _searched_by(series),
     )
+
+
+def _searched_by(series: Series) -> str:
+    """The metric of searches that name its culprits: that of duels, or what is counted."""
+    return duelled(series.metric, series.unit) or series.metric
 
 
 def _ended(change: Change, searches: Sequence[Search]) -> Search | None:
@@ -134,15 +140,12 @@ def _between(before: Point, after: Point, commit: str, date: str | None) -> bool
 
 
 def _alone(search: Search, culprit: Culprit, rows: Mapping[str, Row]) -> Series | None:
-    """A culprit as a series of its own; None without the results of its duel."""
-    duel = sorted(
-        (row for row in rows.values() if row["experiment"] == culprit.duel),
-        key=lambda row: row["id"] != culprit.duel,
-    )
-    if len(duel) != 2 or {row["scenario"] for row in duel} != {search.scenario}:
+    """A culprit as a series of its own; None without the results that named it."""
+    both = _named_by(culprit, rows)
+    if len(both) != 2 or {row["scenario"] for row in both} != {search.scenario}:
         return None
-    before, after = (_end(row) for row in duel)
-    last = duel[1]
+    before, after = (_end(row) for row in both)
+    figures = json.loads(both[1]["metrics"])
     change = Change(
         shape=Shape.STEP,
         before=before,
@@ -161,15 +164,23 @@ def _alone(search: Search, culprit: Culprit, rows: Mapping[str, Row]) -> Series 
         scenario=search.scenario,
         metric=search.metric,
         title=search.metric.replace("_", " "),
-        unit=last["unit"],
+        unit=figures[search.metric][-1],
         bench=search.bench,
         environment=None,
-        anchor=server_name(duel[0]),
-        of_duels=True,
+        anchor=server_name(both[0]),
+        of_duels=culprit.duel is not None,
         points=(before, after),
         changes=(change,),
         levels=(),
     )
+
+
+def _named_by(culprit: Culprit, rows: Mapping[str, Row]) -> list[Row]:
+    """The results of its parent and its own: of their duel, or the two that were counted."""
+    if culprit.duel is None:
+        return [rows[name] for name in culprit.counts or () if name in rows]
+    duel = (row for row in rows.values() if row["experiment"] == culprit.duel)
+    return sorted(duel, key=lambda row: row["id"] != culprit.duel)
 
 
 def _end(row: Row) -> Point:

@@ -29,8 +29,13 @@ def rows(verdict: CostVerdict) -> Iterator[list[str]]:
         ]
 
 
-def closing_words(verdict: CostVerdict, name: str, before: str, most: str) -> str:
-    """The answer in a sentence; `name` and `before` are B and A, `most` as of `most_words`."""
+def closing_words(
+    verdict: CostVerdict, name: str, before: str, functions: ProfileDifference | None
+) -> str:
+    """The answer in a sentence; `name` and `before` are B and A.
+
+    It names the function that has changed most, where `functions` are given.
+    """
     part = verdict.instructions
     if not (verdict.grown or verdict.fallen):
         size = f"{100 * part.least / part.before:.2g} %"
@@ -44,6 +49,7 @@ def closing_words(verdict: CostVerdict, name: str, before: str, most: str) -> st
     parts = []
     if part in shown:
         size = f"{100 * abs(verdict.ratio - 1):.2g} % {'more' if part.grown else 'fewer'}"
+        most = _most(functions, grown=part.grown)
         parts.append(f"{size} {part.unit} ({signed_amount(part.difference)}{most})")
     parts += [
         f"{amount(abs(one.difference))} {'more' if one.grown else 'less'} {one.title}"
@@ -52,9 +58,9 @@ def closing_words(verdict: CostVerdict, name: str, before: str, most: str) -> st
     return f"{word}: {name} costs {', '.join(parts)} than {before}."
 
 
-def most_words(functions: ProfileDifference | None) -> str:
+def _most(functions: ProfileDifference | None, *, grown: bool) -> str:
     """The function that grew, or fell, most: `, of which +3 010 in answer`; else empty."""
-    changed = [*(functions.grown or functions.fallen)] if functions else []
+    changed = (functions.grown if grown else functions.fallen) if functions else ()
     if not changed:
         return ""
     first = changed[0]

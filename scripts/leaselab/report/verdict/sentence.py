@@ -22,7 +22,7 @@ from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.listing import sentence
-from leaselab.report.verdict.cost import closing_words, most_words
+from leaselab.report.verdict.cost import closing_words
 from leaselab.report.verdict.words import (
     change_words,
     metric_title,
@@ -59,7 +59,7 @@ def _closing(comparison: Comparison, functions: ProfileDifference | None) -> str
     other, base, verdict = comparison.other, comparison.base, comparison.verdict
     name = _server_words(other)
     if verdict is not None and verdict.cost is not None and base is not None:
-        return closing_words(verdict.cost, *_apart_names(base, other), most_words(functions))
+        return closing_words(verdict.cost, *_apart_names(base, other), functions)
     if verdict is not None and verdict.duel is not None and base is not None:
         return _duel_closing(verdict, verdict.duel, base, other)
     if comparison.error is not None:
