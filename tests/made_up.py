@@ -75,6 +75,8 @@ class Lab(Workshop):
 
     build_fault: BaseException | None = None
     """What is raised as any commit is built."""
+    uncountable: LeaselabError | None = None
+    """What is raised as a server is counted."""
     lays_out = True
     """Whether a layout that is asked for is that of the build."""
     draws = False
@@ -365,6 +367,8 @@ class Lab(Workshop):
 
     def _counted(self, point: Point, name: str, index: int) -> Round:
         """A count, which is the same in each round."""
+        if self.uncountable is not None:
+            raise self.uncountable
         result = point.method.result_of(counted(**self.counts.get(name, {})))
         files = {key: f"rounds/run-{index}-{key}" for key in result.files}
         for key, file in files.items():

@@ -34,8 +34,8 @@ def lab(tmp_path, monkeypatch, hashes):
 
 
 def live(place, a, b, *arguments):
-    words = ["compare", a, b, "--live", "--repo", str(place), "--scenario", "v4-memfile"]
-    return main([*words, *arguments])
+    words = ["compare", a, b, "--live", "--no-cost", "--repo", str(place)]
+    return main([*words, "--scenario", "v4-memfile", *arguments])
 
 
 def bisect(place, hashes, *arguments):

@@ -42,6 +42,7 @@ from leaselab.report.verdict.table import print_comparisons
 from leaselab.report.width import write_lines
 from leaselab.run import pair
 from leaselab.run.contest import profiles_of, with_budget
+from leaselab.run.count import with_counts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,24 +109,25 @@ def run(args: argparse.Namespace) -> Outcome:
         )
     options.only_with(args, "--list", *LISTING)
     profile = ("--profile", "--no-profile")
-    if args.cost:
-        of_time = (*profile, "--live", "--layouts", "--find", "--budget", "--metric")
-        options.without_effect(args, "what is timed", *of_time, "--threshold")
+    counts_alone = bool(args.cost) and not args.live
+    if counts_alone:
+        of_time = (*profile, "--layouts", "--find", "--budget", "--metric", "--threshold")
+        options.without_effect(args, "what is timed", *of_time)
     else:
-        of_live = (*profile, "--layouts", "--id-file", "--clients", "--queries")
+        of_live = (*profile, "--no-cost", "--layouts", "--id-file", "--clients", "--queries")
         options.only_with(args, "--live", *of_live, *OPTIONS)
     if args.layouts:
-        options.without_effect(args, "a single layout", *profile)
+        options.without_effect(args, "a single layout", *profile, "--cost")
     options.stdout_is_taken(args)
     if args.live:
         options.without_effect(args, "results that are archived", "--threshold")
     check_threshold(args.threshold)
-    store = options.open_store(args, existing=not (args.live or args.cost))
+    store = options.open_store(args, existing=not (args.live or counts_alone))
     catalogue = Catalogue.here()
     made = scenario_of(args, catalogue)
     if made is not None:
         args.scenario = made.name
-    if args.cost:
+    if counts_alone:
         return _print_comparison(args, store, count(args, store, catalogue))
     if args.live:
         layouts, comparisons = live(args, store, catalogue)
@@ -143,7 +145,7 @@ def _print_comparison(
     args: argparse.Namespace, store: Store, comparison: Comparison
 ) -> Outcome:
     """Print one comparison; raise an error for an exit code other than 0."""
-    comparison = with_budget(store, comparison)
+    comparison = with_counts(store, with_budget(store, comparison))
     profiles = profiles_of(store, comparison.base, comparison.other)
     _write_files(args, [comparison], profiles)
     steps = args.live or args.cost or sys.stderr.isatty()

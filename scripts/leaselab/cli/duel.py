@@ -19,10 +19,10 @@ from leaselab.cli.report import report_after
 from leaselab.measure.generators import adapter_of
 from leaselab.model.contest import Contest
 from leaselab.model.errors import Outcome, usage_error
-from leaselab.model.procedure import COMPLETED, CPU
-from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, METRICS, Duel
+from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, METRICS, OF_CODE, Duel
 from leaselab.model.scenario import Scenario
 from leaselab.run.contest import check_layouts, duel, explain, over_layouts, planned, say_cost
+from leaselab.run.count import count_first
 from leaselab.run.sides import BRANCH_POINT, BUILD, PACKAGE, RELEASE, WORKTREE, Sides
 from leaselab.run.task import Task, open_source
 
@@ -49,9 +49,10 @@ def add_live(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--live", action="store_true", help="measure them now")
     group.add_argument(
         "--cost",
-        action="store_true",
-        help="count instead what both do for each transaction: instructions, system calls, "
-        "allocations; a minute or two, and exact on a busy machine, but no speed",
+        action=argparse.BooleanOptionalAction,
+        help="count what both do for each transaction: instructions, system calls, "
+        "allocations; a minute or two, and exact on a busy machine, but no speed.  Without "
+        "--live it is all that is done, and --live begins with it unless --no-cost is given",
     )
     group.add_argument(
         "--profile",
@@ -114,12 +115,12 @@ def plan_of(args: argparse.Namespace) -> tuple[dict[str, Any], Duel]:
     find = None if args.find is None else args.find / 100
     metric = getattr(args, "metric", None)
     given, plan = planned(procedure_overrides(args), find=find, metric=metric)
-    if getattr(args, "layouts", None) and plan.metric not in (COMPLETED, CPU):
+    if getattr(args, "layouts", None) and plan.metric not in OF_CODE:
         raise usage_error(
             "layouts change how fast code is under load",
             where="--layouts",
             found=f"--metric {plan.metric}",
-            wanted=f"{COMPLETED} or {CPU}",
+            wanted=" or ".join(OF_CODE),
             todo="leave --layouts out",
         )
     return given, plan
@@ -181,6 +182,8 @@ def live(
 
             if args.layouts:
                 return over_layouts(made, contest, args.layouts)
+            if args.cost is not False and contest.plan.metric in OF_CODE:
+                count_first(session, contest)
             comparison = made(contest)
             slower = comparison.outcome is Outcome.REGRESSION
             if slower if args.profile is None else args.profile:

@@ -19,6 +19,7 @@ from leaselab.report.verdict.sentence import closing
 from leaselab.report.verdict.table import print_comparison
 from leaselab.report.width import columns
 from leaselab.run.contest import profiles_of, with_budget
+from leaselab.run.count import with_counts
 from leaselab.run.experiment import Ended
 
 
@@ -30,7 +31,7 @@ def show_measured(store: Store, *sealed: Ended, as_json: bool) -> Outcome:
     if len(sealed) == 2:
         base, other = (store.load(str(point.place)) for point in sealed)
         if duel_of(base, other):
-            comparison = with_budget(store, compare(base, other))
+            comparison = with_counts(store, with_budget(store, compare(base, other)))
             profiles = profiles_of(store, base, other)
             return show_comparison(comparison, profiles, as_json=as_json, steps=True)
     return show_sealed(store, *sealed, as_json=as_json)

@@ -14,8 +14,8 @@ SPIN = "\n  for (volatile long spun = 0; spun < 300000; spun++);"
 """Work for each packet, of about as long as all the rest."""
 SHORT = ["--budget=1.2", "--set=trial_s=1", "--set=warm_up_s=0"]
 """Nine rounds at most, and a look after each from the fifth on."""
-DUEL_S = 1200
-"""Two builds and four deployments on a busy machine, before the duel begins (s)."""
+DUEL_S = 1800
+"""Two builds, six deployments and a count on a busy machine, before the duel begins (s)."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,9 @@ def test_two_commits_that_are_both_up_are_distinguished_and_the_function_is_name
     assert document["word"] == "slower"
     assert document["ratio"] < 0.9
     assert [document["a"]["commit"], document["b"]["commit"]] == [base, slow]
+    instructions, *_ = document["cost"]["parts"]
+    assert instructions["changed"]
+    assert instructions["b"] > instructions["a"] + 300_000, "it was counted first"
     # What spins is inlined into whatever calls it, or is the function itself.
     grown = [
         function["name"]

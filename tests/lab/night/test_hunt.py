@@ -65,7 +65,7 @@ def measured(source, tmp_path_factory):
     That is what jobs make of pushes that are compared with a release.
     """
     results = tmp_path_factory.mktemp("hunt") / "results"
-    words = ["compare", "--live", "--no-profile", "--scenario", SCENARIO, *SHORT]
+    words = ["compare", "--live", "--no-cost", "--no-profile", "--scenario", SCENARIO, *SHORT]
     words += ["--repo", source.path, "--results", results]
     ended = {
         item: leaselab(*words, source.base, item, timeout_s=HUNT_S)

@@ -163,6 +163,8 @@ class Comparison:
     budget: ErrorBudget | None = None
     """The power of duels on this bench; None where it is not calibrated, and where the two are
     of no duel."""
+    counted: CostVerdict | None = None
+    """What was counted of the two of a duel; None where nothing was."""
 
     @property
     def outcome(self) -> Outcome:

@@ -15,6 +15,7 @@ from leaselab.model.procedure import (
     AFTER_TRIAL,
     BESIDE_S,
     COMPLETED,
+    CPU,
     LOSS_KIND,
     MEDIAN,
     MEMORY,
@@ -44,6 +45,8 @@ DUEL: Final = "duel"
 _Metric = Literal["completed_rate", "cpu_us", "p99_s", "memory_mib", "start_s", "reload_s"]
 METRICS: tuple[str, ...] = get_args(_Metric)
 """Figures that a duel can be about, the usual one first."""
+OF_CODE = (COMPLETED, CPU)
+"""Those that say how fast the code is under load."""
 OLD = "old_rate"
 """Name of the metric of old rounds: their completed rate."""
 LEAST = {OLD: 0.1, P99: 0.25, MEMORY: 0.1, START_S: 0.25, RELOAD_S: 0.25}

@@ -7,6 +7,9 @@ from typing import Any
 
 from leaselab.analysis.comparison.cost import CostVerdict, Part
 from leaselab.analysis.comparison.profile import ProfileDifference
+from leaselab.analysis.duels.duel import Answer, DuelVerdict
+from leaselab.model.procedure import COMPLETED
+from leaselab.report.verdict.words import interval_words, percent
 
 HEADINGS = ["for each transaction", "A", "B", "B - A", "range of A", "of B", "judged from"]
 NAMES = 1
@@ -65,6 +68,33 @@ def _most(functions: ProfileDifference | None, *, grown: bool) -> str:
         return ""
     first = changed[0]
     return f", of which {signed_amount(first.own.difference)} in {first.name}"
+
+
+def together_words(verdict: CostVerdict, duel: DuelVerdict) -> str:
+    """What a count and a duel of the same two say, in a sentence.
+
+    Where the duel saw a change and the count none of that sign, it says where to look.
+    """
+    changed = [
+        percent(one.ratio)
+        if one is verdict.instructions
+        else f"{signed_amount(one.difference)} {one.title}"
+        for one in verdict.parts
+        if one.changed
+    ]
+    text = f"Cost {' and '.join(changed) or 'equal'}"
+    what = "rate" if duel.metric == COMPLETED else "CPU time"
+    slower = duel.answer is Answer.SLOWER or bool(duel.worse)
+    if duel.answer is Answer.SAME:
+        text += f", no change of {what} bigger than {100 * duel.bound:.1f} %"
+    else:
+        size = f"{percent(duel.ratio)} ({interval_words(duel.ci95)})"
+        unknown = "not known well enough: " if duel.answer is Answer.UNKNOWN else ""
+        text += f", {what} {unknown}{size}"
+    unexplained = (slower and not verdict.grown) or (
+        duel.answer is Answer.FASTER and not verdict.fallen
+    )
+    return f"{text}{': look at the kernel, waiting, locks or layout' * unexplained}."
 
 
 def limits_words(verdict: CostVerdict) -> str:

@@ -21,6 +21,7 @@ from leaselab.report.verdict.sentence import closing, layouts_words
 def comparison_document(comparison: Comparison) -> dict[str, Any]:
     """One comparison."""
     base, other, verdict = comparison.base, comparison.other, comparison.verdict
+    cost = comparison.counted or (verdict and verdict.cost)
     return {
         "word": comparison.word,
         "outcome": comparison.outcome.label,
@@ -50,7 +51,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "threshold_percent": comparison.threshold_percent,
         "smallest_seen": verdict.smallest_seen if verdict else None,
         "duel": _duel_document(comparison),
-        "cost": cost_document(verdict.cost) if verdict and verdict.cost else None,
+        "cost": cost_document(cost) if cost else None,
     }
 
 

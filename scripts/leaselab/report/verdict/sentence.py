@@ -22,7 +22,7 @@ from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.listing import sentence
-from leaselab.report.verdict.cost import closing_words
+from leaselab.report.verdict.cost import closing_words, together_words
 from leaselab.report.verdict.words import (
     change_words,
     metric_title,
@@ -61,7 +61,9 @@ def _closing(comparison: Comparison, functions: ProfileDifference | None) -> str
     if verdict is not None and verdict.cost is not None and base is not None:
         return closing_words(verdict.cost, *_apart_names(base, other), functions)
     if verdict is not None and verdict.duel is not None and base is not None:
-        return _duel_closing(verdict, verdict.duel, base, other)
+        counted = comparison.counted
+        both = f" {together_words(counted, verdict.duel)}" if counted is not None else ""
+        return f"{_duel_closing(verdict, verdict.duel, base, other)}{both}"
     if comparison.error is not None:
         return f"No verdict on {name}: {comparison.error}"
     if verdict is None or base is None:

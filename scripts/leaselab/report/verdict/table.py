@@ -203,6 +203,8 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
         f"power: as many rounds with this scatter find a {worse(verdict)} of "
         f"{verdict.threshold_percent:g} % in {100 * duel.power:.0f} of 100 duels"
     )
+    if comparison.counted is not None:
+        yield f"counted apart: {cost_report.limits_words(comparison.counted)}"
 
 
 def _dropped(comparison: Comparison) -> str:
