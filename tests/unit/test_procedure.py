@@ -37,10 +37,10 @@ def made(lost=0, **fields):
 def test_something_is_left_after_trimming_or_it_is_refused(rounds, trim, name):
     parameters = {"name": name, "rounds": rounds, "trim": trim}
     kept = rounds - 2 * trim
-    # Each has bounds by itself as well: a duel and a profile have no trim that depends on the
-    # rounds, and a duel has more rounds.
+    # Each has bounds by itself as well: a duel, a profile and a count have no trim that depends
+    # on the rounds, and a duel has more rounds.
     assume(rounds >= (LEAST_ROUNDS if name == "duel" else 1))
-    assume(trim >= (0 if name in ("duel", "profile") else -1))
+    assume(trim >= (0 if name in ("duel", "profile", "cost") else -1))
     if trim == -1:
         assert procedure_of(parameters).trim == int(rounds >= 5)
     elif kept > 0 and (kept > 1 or trim == 0):
