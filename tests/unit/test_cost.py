@@ -46,17 +46,23 @@ def process():
         yield module
 
 
-def function(name, own, *, file=OWN, library=0, calls=0):
-    shared = file == LIBC
-    return FunctionCost(file, name, own, library, shared, own + library, calls)
+def function(name, own, *, file=OWN, library=0, allocator=0, calls=0):
+    shared, whole = file == LIBC, own + library + allocator
+    return FunctionCost(file, name, own, library, allocator, shared, whole, calls)
 
 
-def counts(reply=0, calls=3, writes=0):
-    """What a server has done for 300 transactions: `reply` more instructions in each."""
+def counts(reply=0, calls=3, writes=0, allocated=0):
+    """What a server has done for 300 transactions: `reply` more instructions in each.
+
+    `allocated` are those that the allocator did in addition.
+    """
+    spent = 60_000 + 300 * allocated
+    own = 300 * (800 + reply)
     functions = (
         function("main", 30_000),
-        function("dhcp_reply", 300 * (800 + reply), library=60_000, calls=300),
-        function("malloc", 60_000, file=LIBC, calls=600),
+        function("dhcp_reply", own, library=60_000, allocator=spent, calls=300),
+        function("memcpy", 60_000, file=LIBC, calls=600),
+        function("malloc", spent, file=LIBC, calls=600),
         function("(below main)", 3_000, file=LIBC),
     )
     return {
@@ -114,8 +120,12 @@ def test_a_dump_of_callgrind_is_read_to_the_last_instruction(callgrind):
     of_f = {"own": 7934, "inclusive": 7934, "calls": 552}
     # A recursion is one function; each of its calls counts.
     assert known["f"].items() >= of_f.items()
-    # What malloc and free did is in what the function has called, and is a library's.
-    assert known["g"]["inclusive"] - known["g"]["own"] - 7934 == known["g"]["library"] > 0
+    # What malloc and free did is in what the function has called, and is the allocator's.
+    beside = known["g"]["library"] + known["g"]["allocator"]
+    assert known["g"]["inclusive"] - known["g"]["own"] - 7934 == beside
+    of_allocator = known["malloc"]["inclusive"] + known["free"]["inclusive"]
+    assert known["g"]["allocator"] == of_allocator > 0
+    assert sum(row["allocator"] for row in functions) == of_allocator
     assert known["malloc"]["shared"]
     assert not known["g"]["shared"]
 
@@ -148,6 +158,7 @@ def test_figures_are_of_one_transaction_and_the_growth_of_one_lease():
     assert values["instructions"] == pytest.approx((30_000 + 240_000 + 63_000) / 300)
     # The same for a third of the transactions.
     assert values["growth"] == pytest.approx(values["instructions"] * 2 / 700)
+    assert values["allocator"] == pytest.approx(200)
     assert values["allocations"] == 2
     assert values["system_calls"] == pytest.approx(3 + 299 / 300)
     assert values["counted_share"] == pytest.approx(0.3)
@@ -157,7 +168,7 @@ def test_figures_are_of_one_transaction_and_the_growth_of_one_lease():
 def test_what_a_library_did_is_part_of_the_function_that_called_it():
     spent = by_function(counted())
     assert spent.own["dhcp_reply"] == pytest.approx(1000)
-    assert "malloc" not in spent.own
+    assert "memcpy" not in spent.own
     assert sum(spent.own.values()) == pytest.approx(spent.all)
 
 
@@ -169,6 +180,13 @@ def test_what_a_library_did_is_part_of_the_function_that_called_it():
         ({"reply": 13}, "more", Outcome.REGRESSION, "(+13.00, of which +13.00 in dhcp_reply)"),
         ({"reply": -13}, "less", Outcome.OK, "1.2 % fewer"),
         ({"calls": 4}, "more", Outcome.REGRESSION, "costs 1.00 more system calls than"),
+        ({"allocated": 1}, "equal", Outcome.OK, "a change of 0.1 % would count"),
+        (
+            {"allocated": 2},
+            "more",
+            Outcome.REGRESSION,
+            "2.00 more instructions of the allocator",
+        ),
         ({"writes": 600}, "more", Outcome.REGRESSION, "costs 2.00 more bytes written than"),
     ],
 )
@@ -187,6 +205,21 @@ def test_more_of_anything_is_worse_and_the_function_is_named(
     assert "instructions stand for about 30 % of the server's CPU time" in words
     document = comparison_document(comparison)
     assert document["cost"]["parts"][0]["name"] == "instructions"
+
+
+def test_an_allocator_that_scatters_hides_no_change_of_its_callers(tmp_path):
+    store = Store(tmp_path)
+    base, other = (
+        record(
+            store,
+            f"20260101T000000Z-v4-memfile-000{reply}",
+            *[counted(allocated=spent, reply=reply) for spent in (0, 500, 900)],
+        )
+        for reply in (0, 3)
+    )
+    verdict = judge_cost(base, other)
+    assert [part.name for part in verdict.grown] == ["instructions"]
+    assert verdict.instructions.difference == pytest.approx(3)
 
 
 def test_starts_that_scatter_hide_smaller_changes(tmp_path):

@@ -11,6 +11,7 @@ from leaselab.model.procedure import MEDIAN, MetricKind, Rounds, Unjudged
 COST: Final = "cost"
 """Name of the procedure, and key in `Round.files` of what a round has counted."""
 INSTRUCTIONS, GROWTH = "instructions", "growth"
+ALLOCATOR = "allocator"
 SYSTEM_CALLS, ALLOCATIONS, WRITTEN_BYTES = "system_calls", "allocations", "written_bytes"
 PAGE_FAULTS, COUNTED_SHARE = "page_faults", "counted_share"
 """Names of its metrics."""
@@ -78,6 +79,13 @@ class Cost(Unjudged, frozen=True, kw_only=True, tag=COST):
             MetricKind(INSTRUCTIONS, "instructions", f"instructions {per}", "lower", MEDIAN),
             MetricKind(
                 GROWTH, "growth", f"instructions {per} and further lease", "lower", MEDIAN
+            ),
+            MetricKind(
+                ALLOCATOR,
+                "instructions of the allocator",
+                f"instructions {per}",
+                "lower",
+                MEDIAN,
             ),
             MetricKind(SYSTEM_CALLS, "system calls", f"calls {per}", "lower", MEDIAN),
             MetricKind(ALLOCATIONS, "allocations", f"calls {per}", "lower", MEDIAN),
