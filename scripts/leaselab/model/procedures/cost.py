@@ -40,7 +40,8 @@ class Cost(Unjudged, frozen=True, kw_only=True, tag=COST):
     """Transactions that are counted."""
     clients: Annotated[int, msgspec.Meta(ge=1, le=100_000)] = 300
     """Clients that return in turn, each with its lease: what the server stores is the same in
-    each round."""
+    each round. Of fewer than the transactions, some return within a second, for which dnsmasq
+    writes nothing."""
     more_clients: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 1000
     """Clients of a second count in the same start, which shows what the server does for each
     further lease; 0 for none."""
