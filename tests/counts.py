@@ -20,24 +20,40 @@ LIBC, OWN = "libc.so.6", "dnsmasq"
 
 
 def function(
-    name: str, own: int, *, file: str = OWN, library: int = 0, calls: int = 0
+    name: str,
+    own: int,
+    *,
+    file: str = OWN,
+    library: int = 0,
+    allocator: int = 0,
+    calls: int = 0,
 ) -> FunctionCost:
     """What a function has done, together with what it had libraries do."""
-    return FunctionCost(file, name, own, library, file == LIBC, own + library, calls)
+    shared, whole = file == LIBC, own + library + allocator
+    return FunctionCost(file, name, own, library, allocator, shared, whole, calls)
 
 
 def counts(
-    reply: int = 0, calls: int = 3, writes: int = 0, times: int = 1, main: int = 0
+    reply: int = 0,
+    calls: int = 3,
+    writes: int = 0,
+    times: int = 1,
+    main: int = 0,
+    allocated: int = 0,
 ) -> dict[str, Counts]:
     """What a server has done for 300 transactions.
 
     In each, `reply` is how many more instructions the function of that name has, `main` how
-    many fewer that one has; `calls` are those of recvmsg, `times` those of the first.
+    many fewer that one has, `allocated` how many more the allocator has; `calls` are those of
+    recvmsg, `times` those of the first.
     """
+    spent = 60_000 + 300 * allocated
+    work = {"library": 60_000, "allocator": spent, "calls": 300 * times}
     functions = (
         function("main", 30_000 - 300 * main),
-        function("dhcp_reply", 300 * (800 + reply), library=60_000, calls=300 * times),
-        function("malloc", 60_000, file=LIBC, calls=600),
+        function("dhcp_reply", 300 * (800 + reply), **work),
+        function("memcpy", 60_000, file=LIBC, calls=600),
+        function("malloc", spent, file=LIBC, calls=600),
         function("(below main)", 3_000, file=LIBC),
     )
     return {

@@ -8,7 +8,7 @@ from tests.lab.commands import leaselab
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
-SMALL = ["--set=rounds=2", "--set=transactions=60", "--set=clients=40", "--set=more_clients=90"]
+SMALL = ["--set=rounds=2", "--set=transactions=40", "--set=clients=40", "--set=more_clients=90"]
 
 
 def test_equal_servers_cost_the_same_on_any_machine(tmp_path):

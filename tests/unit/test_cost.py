@@ -53,8 +53,12 @@ def test_a_dump_of_callgrind_is_read_to_the_last_instruction(callgrind):
     of_f = {"own": 7934, "inclusive": 7934, "calls": 552}
     # A recursion is one function; each of its calls counts.
     assert known["f"].items() >= of_f.items()
-    # What malloc and free did is in what the function has called, and is a library's.
-    assert known["g"]["inclusive"] - known["g"]["own"] - 7934 == known["g"]["library"] > 0
+    # What malloc and free did is in what the function has called, and is the allocator's.
+    beside = known["g"]["library"] + known["g"]["allocator"]
+    assert known["g"]["inclusive"] - known["g"]["own"] - 7934 == beside
+    of_allocator = known["malloc"]["inclusive"] + known["free"]["inclusive"]
+    assert known["g"]["allocator"] == of_allocator > 0
+    assert sum(row["allocator"] for row in functions) == of_allocator
     assert known["malloc"]["shared"]
     assert not known["g"]["shared"]
 
@@ -87,6 +91,7 @@ def test_figures_are_of_one_transaction_and_the_growth_of_one_lease():
     assert values["instructions"] == pytest.approx((30_000 + 240_000 + 63_000) / 300)
     # The same for a third of the transactions.
     assert values["growth"] == pytest.approx(values["instructions"] * 2 / 700)
+    assert values["allocator"] == pytest.approx(200)
     assert values["allocations"] == 2
     assert values["system_calls"] == pytest.approx(3 + 299 / 300)
     assert values["counted_share"] == pytest.approx(0.3)
@@ -96,7 +101,7 @@ def test_figures_are_of_one_transaction_and_the_growth_of_one_lease():
 def test_what_a_library_did_is_part_of_the_function_that_called_it():
     spent = by_function(counted())
     assert spent.own["dhcp_reply"] == pytest.approx(1000)
-    assert "malloc" not in spent.own
+    assert "memcpy" not in spent.own
     assert sum(spent.own.values()) == pytest.approx(spent.all)
 
 
@@ -112,6 +117,13 @@ def test_what_a_library_did_is_part_of_the_function_that_called_it():
             "more",
             Outcome.REGRESSION,
             "costs 1.00 more system calls (+1.00 recvmsg) than",
+        ),
+        ({"allocated": 1}, "equal", Outcome.OK, "a change of 0.1 % would count"),
+        (
+            {"allocated": 2},
+            "more",
+            Outcome.REGRESSION,
+            "2.00 more instructions of the allocator",
         ),
         ({"writes": 600}, "more", Outcome.REGRESSION, "costs 2.00 more bytes written than"),
     ],
@@ -169,6 +181,21 @@ def test_the_rows_of_a_count_add_up_to_all_that_was_counted():
     assert sum(own) == pytest.approx(1110)
     assert functions.rows[-1][0] == REST
     assert calls.rows[0] == ["recvmsg", "3.00"]
+
+
+def test_an_allocator_that_scatters_hides_no_change_of_its_callers(tmp_path):
+    store = Store(tmp_path)
+    base, other = (
+        archived_count(
+            store,
+            f"2026010{1 + reply}T000000Z-v4-memfile-000{reply}",
+            *[counted(allocated=spent, reply=reply) for spent in (0, 500, 900)],
+        )
+        for reply in (0, 3)
+    )
+    verdict = judge_cost(base, other)
+    assert [part.name for part in verdict.grown] == ["instructions"]
+    assert verdict.instructions.difference == pytest.approx(3)
 
 
 def test_starts_that_scatter_hide_smaller_changes(tmp_path):

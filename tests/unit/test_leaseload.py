@@ -357,6 +357,24 @@ def test_output_that_is_no_report_is_the_labs_fault(text):
     assert caught.value.outcome is Outcome.LAB
 
 
+@pytest.mark.parametrize(
+    ("kind", "options"), [("pdns_recursor", {}), ("kea", {"poll_interval_s": 1.0})]
+)
+def test_a_server_that_works_by_the_clock_is_not_counted(kind, options):
+    scenario = bench().scenario
+    server = structs.replace(scenario.server, kind=kind, options=options)
+    with pytest.raises(LeaselabError, match="this scenario cannot be counted"):
+        check_fits(structs.replace(scenario, server=server), procedure_of({"name": "cost"}))
+
+
+@pytest.mark.parametrize(("cache", "filling"), [("none", ""), ("hot", "300")])
+def test_a_count_has_the_names_in_a_hot_cache_before(cache, filling):
+    (step,) = dns(load=[("cache", cache)], procedure=[("name", "cost")])[0].steps()
+    assert step.filling.removeprefix("--window 1 --transactions ") == filling
+    assert step.counted == "--window 1 --transactions 300"
+    assert step.leases is None
+
+
 def dns(*reports, **how):
     made, host = (
         dns_bench("leaseload", settings=TOOL["settings"], **how),
@@ -644,6 +662,12 @@ def test_answers_of_another_size_than_the_probes_are_doubted():
         ({}, {"updates": 0.1, "misses": 0.1}, "wanted 0 to 1, without misses"),
         ({}, {"updates": 0.1, "update_key": "lab"}, "not a key of updates"),
         ({}, {"connections": "old", "transport": "tcp"}, "unknown kind of connections"),
+        ({"name": "cost"}, {"cache": "cold"}, "this scenario cannot be counted"),
+        (
+            {"name": "cost"},
+            {"connections": "fresh", "transport": "tcp"},
+            "this scenario cannot be counted",
+        ),
         ({"name": "burst"}, {}, "leaseload cannot offer queries in that way"),
         ({"name": "replay"}, {}, "leaseload cannot offer queries in that way"),
     ],

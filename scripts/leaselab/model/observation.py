@@ -85,7 +85,10 @@ class FunctionCost(Struct, frozen=True):
     own: Count
     """Instructions of itself."""
     library: Count
-    """Instructions of functions of common libraries that it has called."""
+    """Instructions of common libraries that it has called, without those of the allocator; 0
+    of such a library's own."""
+    allocator: Count
+    """Instructions of the allocator that it has called itself."""
     shared: bool
     """Whether it is of such a library itself, and not the server's own."""
     inclusive: Count

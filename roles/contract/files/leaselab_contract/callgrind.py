@@ -10,7 +10,7 @@ from pathlib import Path
 
 from leaselab_contract import program
 from leaselab_contract.errors import LabError
-from leaselab_contract.process import VALGRIND, tree
+from leaselab_contract.process import VALGRIND
 
 VGDB = "/usr/bin/vgdb"
 ANSWER_S = 60.0
@@ -21,6 +21,12 @@ SHARED = re.compile(
 )
 """Libraries that are not the server's own, and call no code of it: what they do is part of what
 has called them.  An event loop such as libuv calls the server.  ``???`` is of the linker."""
+ALLOCATOR = re.compile(
+    r"(?:m|c|re)alloc(?:array)?|c?free|aligned_alloc|(?:posix_)?memalign|p?valloc|"
+    r"[mrx]allocx|s?dallocx|operator (?:new|delete)(?:\[\])?\(.*"
+)
+"""Functions of an allocator that others call, also those of C++ and of jemalloc.  What they do
+depends on what other threads have freed before, and where: it is counted apart."""
 UNNAMED = re.compile(r"(?:0x)?[0-9a-f]{8,}|\?\?\?")
 _NAMED = re.compile(r"\((?P<number>\d+)\)(?: (?P<name>.*))?")
 _COST = re.compile(r"(?:[+-]?\d+|\*) (?P<instructions>\d+).*")
@@ -42,9 +48,9 @@ class Callgrind:
             f"--log-file={self._folder}/log.%p",
         ]
 
-    def tell(self, pid, *command):
-        """Have it carry out a command in a process and those below it."""
-        for one in sorted(tree(pid)):
+    def tell(self, pids, *command):
+        """Have it carry out a command in processes."""
+        for one in pids:
             argv = [VGDB, f"--pid={one}", f"--vgdb-prefix={self._folder}/vgdb"]
             said = program.run(
                 [*argv, f"--wait={ANSWER_S:.0f}", *command],
@@ -55,9 +61,9 @@ class Callgrind:
             if "unknown" in said:
                 raise LabError(f"valgrind does not {' '.join(command)}: {said.strip()}")
 
-    def take(self, pid):
+    def take(self, pids):
         """Return the functions that were counted since `zero`, as `read`; it is zero then."""
-        self.tell(pid, "dump")
+        self.tell(pids, "dump")
         dumps = sorted(self._folder.glob("counts.*.*"))
         found = merged(read(path.read_text(errors="replace")) for path in dumps)
         for path in dumps:
@@ -66,12 +72,14 @@ class Callgrind:
 
 
 def read(text):
-    """Return what a dump has counted, by object and function: own, library, inclusive, calls.
+    """Return what a dump has counted, by object and function: counts by their names.
 
     `inclusive` has the costs of all that a function has called, but of itself: within a
-    recursion these count more than once.  `library` has those of common libraries.
+    recursion these count more than once.  `allocator` has those of an allocator that it has
+    called itself, `library` those of other functions of common libraries, for a function of
+    the server.
     """
-    names, found = defaultdict(dict), defaultdict(Counter)
+    names, found, costs = defaultdict(dict), defaultdict(Counter), Counter()
     place = called = None
     objects = {"ob": "", "cob": ""}
     times = 0
@@ -93,14 +101,45 @@ def read(text):
             instructions = int(cost["instructions"])
             if times:
                 found[called]["calls"] += times
-                if called != place:
-                    found[place]["inclusive"] += instructions
-                    found[place]["library"] += instructions * _is_shared(called[0], place[0])
+                costs[place, called] += instructions * (called != place)
                 times = 0
             else:
                 found[place]["own"] += instructions
                 found[place]["inclusive"] += instructions
+    for (place, called), instructions in costs.items():
+        found[place]["inclusive"] += instructions
+        if _allocates(called) and not _allocates(place):
+            found[place]["allocator"] += instructions
+    _share_libraries(found, costs)
     return found
+
+
+def _share_libraries(found, costs):
+    """Add to functions of the server what common libraries did for them, but to allocate.
+
+    Of a library's function that allocates itself, each caller has the same share.
+    """
+    calls = defaultdict(dict)
+    for (place, called), instructions in costs.items():
+        calls[place][called] = instructions
+    shares = {}
+
+    def share(function):
+        if _allocates(function):
+            return 1.0
+        if not SHARED.match(function[0]):
+            return 0.0  # it calls the server back
+        if function not in shares:
+            shares[function] = 0.0  # within a recursion
+            allocated = sum(cost * share(each) for each, cost in calls[function].items())
+            shares[function] = allocated / (found[function]["inclusive"] or 1)
+        return shares[function]
+
+    for place, called in [*calls.items()]:
+        if not SHARED.match(place[0]):
+            shared = {each: cost for each, cost in called.items() if SHARED.match(each[0])}
+            library = sum(cost * (1 - share(each)) for each, cost in shared.items())
+            found[place]["library"] = round(library)
 
 
 def _name(known, value):
@@ -119,9 +158,9 @@ def _function(name, file):
     return f"[{file}]" if UNNAMED.fullmatch(name) else name
 
 
-def _is_shared(called, place):
-    """Whether a call leads from a server into a library that servers have in common."""
-    return called != place and bool(SHARED.match(called)) and not SHARED.match(place)
+def _allocates(function):
+    """Whether others call this function to allocate or to free."""
+    return bool(ALLOCATOR.fullmatch(function[1]))
 
 
 def merged(dumps):
@@ -130,7 +169,7 @@ def merged(dumps):
     for functions in dumps:
         for function, counts in functions.items():
             total[function].update(counts)
-    kinds = ("own", "library", "inclusive", "calls")
+    kinds = ("own", "library", "allocator", "inclusive", "calls")
     rows = (
         {
             "object": file,

@@ -13,6 +13,7 @@ The caller has the generator send a message only while the server sleeps: so no 
 another, and what the server does for each is the same on a busy machine.
 """
 
+import contextlib
 import sys
 import tempfile
 import time
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from leaselab_contract.callgrind import Callgrind
 from leaselab_contract.errors import ContractError
-from leaselab_contract.process import TICKS, tree
+from leaselab_contract.process import TICKS, stat_fields
 from leaselab_contract.system_calls import Strace
 from leaselab_contract.verbs import emit
 
@@ -32,8 +33,9 @@ SETTLE_S = 60.0
 one under valgrind."""
 POLL_S = 0.0002
 """How often threads are looked at (s): the server has the processor meanwhile."""
-STATES = frozenset("SIt")
-"""States of a thread that sleeps, in /proc; `t` is a moment in which strace looks at it."""
+STATES = frozenset("SI")
+"""States of a thread that sleeps, in /proc.  One that strace has stopped is in the midst of a
+system call."""
 
 
 def count(server):
@@ -45,6 +47,9 @@ def count(server):
         if named not in COUNTERS:
             known = ", ".join(COUNTERS)
             raise ContractError(f"nothing counts by that name (found {named}; wanted {known})")
+        own = server.config["process"]
+        argv = [*own["argv"], *own.get("counted_argv", ())]
+        server.config["process"] = {**own, "argv": argv}
         counter = COUNTERS[named](server, folder)
         try:
             started = server.start()
@@ -62,19 +67,22 @@ def carried_out(command, server, counter, pid):
         return settled(pid)
     if command == "held":
         return {"held": server.counted()[1]}
+    if command == "zero":
+        time.sleep(server.PAUSE_S)
     if command in ("begin", "zero", "take"):
-        return getattr(counter, command)(pid) or {}
+        return getattr(counter, command)(server.serving(pid)) or {}
     raise ContractError(f"no command of a count: {command}")
 
 
 def settled(pid):
     """Return once all threads of a process and those below it sleep, seen twice in a row."""
-    pids = [*tree(pid)]
+    pids = below(pid)
     deadline, calm = time.monotonic() + SETTLE_S, 0
     while calm < 2:
         awake = sorted(set(states(pids)) - STATES)
         calm = 0 if awake else calm + 1
-        time.sleep(POLL_S * bool(awake))
+        # Between two looks, too: one that only waits for the kernel goes on then.
+        time.sleep(POLL_S * (calm < 2))
         if time.monotonic() > deadline:
             raise ContractError(
                 f"the server does not come to rest (found threads in state {', '.join(awake)} "
@@ -83,14 +91,31 @@ def settled(pid):
     return {}
 
 
+def below(pid):
+    """Return the pids of a process and of those below it.
+
+    This is asked for each message, and `process.tree` takes ten times as long: it reads the
+    state of all processes of the host.
+    """
+    pids = [pid]
+    for one in pids:
+        pids.extend(int(word) for text in of_threads(one, "children") for word in text.split())
+    return pids
+
+
 def states(pids):
     """Yield the state of each thread of processes."""
     for one in pids:
-        for path in Path(f"/proc/{one}/task").glob("*/stat"):
-            try:
-                yield path.read_text(encoding="ascii", errors="replace").rpartition(") ")[2][0]
-            except (FileNotFoundError, ProcessLookupError):
-                continue  # it has ended
+        for text in of_threads(one, "stat"):
+            yield text.rpartition(") ")[2][0]
+
+
+def of_threads(pid, name):
+    """Yield what a file of /proc has of each thread of a process, but of those that end."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for path in Path(f"/proc/{pid}/task").glob(f"*/{name}"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                yield path.read_text(encoding="ascii", errors="replace")
 
 
 class ByInstructions:
@@ -103,18 +128,18 @@ class ByInstructions:
         server.config["process"] = {**own, "launcher": self._callgrind.launcher()}
         server.config["start_s"] = SLOWER * server.config.get("start_s", server.START_S)
 
-    def begin(self, pid):
+    def begin(self, pids):
         """Count from now on: of code that ran before, it does not know the callers."""
-        self._callgrind.tell(pid, "instrumentation", "on")
+        self._callgrind.tell(pids, "instrumentation", "on")
 
-    def zero(self, pid):
+    def zero(self, pids):
         """Forget what was counted."""
-        self._callgrind.tell(pid, "zero")
+        self._callgrind.tell(pids, "zero")
 
-    def take(self, pid):
+    def take(self, pids):
         """Return the functions that did anything, and count nothing further."""
-        functions = self._callgrind.take(pid)
-        self._callgrind.tell(pid, "instrumentation", "off")
+        functions = self._callgrind.take(pids)
+        self._callgrind.tell(pids, "instrumentation", "off")
         return {"functions": functions}
 
     def end(self):
@@ -128,20 +153,20 @@ class BySystemCalls:
         self._strace = Strace(folder)
         self._before = {}
 
-    def begin(self, pid):
+    def begin(self, pids):
         """Note what was done before: this is not traced, so its times are the usual ones."""
-        self._before = of_kernel(pid)
+        self._before = of_kernel(pids)
 
-    def zero(self, pid):
+    def zero(self, pids):
         """Count from now on."""
-        spent = of_kernel(pid)
+        spent = of_kernel(pids)
         self._spent = {name: spent[name] - self._before[name] for name in TIMES}
-        self._strace.attach(pid)
-        self._before = of_kernel(pid)
+        self._strace.attach(pids)
+        self._before = of_kernel(pids)
 
-    def take(self, pid):
+    def take(self, pids):
         """Return calls by name, what the kernel counted, and times from `begin` to `zero`."""
-        after = of_kernel(pid)
+        after = of_kernel(pids)
         found = {name: after[name] - self._before[name] for name in after}
         return {**found, **self._spent, "system_calls": self._strace.detach()}
 
@@ -154,10 +179,11 @@ COUNTERS = {"instructions": ByInstructions, "system-calls": BySystemCalls}
 TIMES = ("user_s", "system_s")
 
 
-def of_kernel(pid):
-    """Return what the kernel has counted of a process and those below it."""
+def of_kernel(pids):
+    """Return what the kernel has counted of processes."""
     found = {"written_bytes": 0, "page_faults": 0, **dict.fromkeys(TIMES, 0.0)}
-    for one, fields in tree(pid).items():
+    for one in pids:
+        fields = stat_fields(one)
         rows = Path(f"/proc/{one}/io").read_text(encoding="ascii").splitlines()
         found["written_bytes"] += int(dict(row.split(": ") for row in rows)["wchar"])
         found["page_faults"] += int(fields[7]) + int(fields[9])

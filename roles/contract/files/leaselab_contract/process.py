@@ -5,7 +5,8 @@ A process is a mapping: `argv` (program and arguments, by which it is known agai
 perhaps `log_files` (where its reasons stand, best first), `noise_words` (what marks an error
 that says nothing), `user` (else root), `stop_signal` (else SIGTERM), `environment` and
 `folders` (by path, `user` and octal `mode` of what it needs and a reboot empties or changes).
-While it is counted, `launcher` are the words before its program: valgrind and its options.
+While it is counted, `launcher` are the words before its program, valgrind and its options, and
+`counted_argv`, which it may have, are further arguments.
 """
 
 import contextlib

@@ -28,6 +28,8 @@ class Server:
     """Methods that the contract's program calls; each returns what is printed, or prints."""
     START_S = 30.0
     STOP_S = 10.0
+    PAUSE_S = 0.0
+    """How long it has to have been idle before it is counted (s)."""
     REFUSED = "REFUSED"
     """The counter of requests that it refuses."""
 
@@ -152,6 +154,13 @@ class Server:
         """Stop its processes for a share of the time, until standard input is closed."""
         self.running()
         brake.brake(self.config)
+
+    def serving(self, pid):
+        """Return the pids, in order, of those of its processes that transactions come to.
+
+        `pid` is that of its first one.
+        """
+        return sorted(process.tree(pid))
 
     def count(self):
         """Count what it does, by commands on standard input, which end with it."""

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from leaselab_contract.errors import LabError
-from leaselab_contract.process import ENVIRONMENT, tree
+from leaselab_contract.process import ENVIRONMENT
 
 STRACE = "/usr/bin/strace"
 END_S = 30.0
@@ -20,9 +20,8 @@ class Strace:
         self._summary = Path(folder) / "system-calls"
         self._running = None
 
-    def attach(self, pid):
-        """Count the calls of a process and those below it from now on."""
-        pids = sorted(tree(pid))
+    def attach(self, pids):
+        """Count the calls of processes from now on."""
         argv = [STRACE, "-c", "-f", "-U", "calls,name", "-o", str(self._summary)]
         self._running = subprocess.Popen(
             [*argv, *(word for one in pids for word in ("-p", str(one)))],

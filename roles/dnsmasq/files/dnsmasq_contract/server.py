@@ -15,6 +15,9 @@ class Server(restarted.Server):
     """dnsmasq, with a D-Bus of its own as companion service."""
 
     START_S = 15.0
+    PAUSE_S = 1.0
+    """It writes its file again for a lease whose end, in whole seconds, has changed: not for a
+    client that returns within the same second."""
     REFUSED = "dhcp_nak"
 
     def prepare(self):

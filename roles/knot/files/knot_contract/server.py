@@ -18,6 +18,8 @@ class Server(updated.Server):
 
     ENTRIES = "changes of its zone"
     STOP_S = 60.0
+    PAUSE_S = 6.0
+    """It frees the connection by which its version was asked once nobody has asked for 5 s."""
 
     def restore(self):
         """Remove its journal: it reads its zones from their files."""

@@ -50,6 +50,16 @@ class Server(server.Server):
         self.first = process.tree(self.running())
         super().sample()
 
+    def serving(self, pid):
+        """Return the pids of those that answer, which have started no others.
+
+        The others look once a second for what has ended: a count would grow with the time
+        that it takes.
+        """
+        below = process.tree(pid)
+        parents = {int(fields[1]) for fields in below.values()}
+        return sorted(set(below) - parents)
+
     def used(self):
         """Return CPU time (s) and memory (bytes); raises where a process has been replaced."""
         super().used()  # raises why it is gone

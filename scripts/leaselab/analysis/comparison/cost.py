@@ -23,6 +23,7 @@ from leaselab.analysis.comparison.profile import (
 )
 from leaselab.model.observation import Counted
 from leaselab.model.procedures.cost import (
+    ALLOCATOR,
     COST,
     COUNTED_SHARE,
     GROWTH,
@@ -35,7 +36,7 @@ from leaselab.model.record import Metric, Record
 
 LEAST_RATIO = 0.001
 """Least change of the instructions that is judged (ratio): another order of linking changed
-them by at most 0.0002."""
+them by at most 0.0002.  A change of the allocator's is judged from as many instructions on."""
 RANGES = 3.0
 """The same over the range of a server's own starts."""
 LEAST_GROWTH = 5.0
@@ -151,13 +152,14 @@ def judge_cost(base: Record, other: Record) -> CostVerdict | None:
     """Judge two records of procedure `cost`; None for others, or a start without a count."""
     if not (isinstance(base.procedure, Cost) and isinstance(other.procedure, Cost)):
         return None
+    if not all([*base.values(INSTRUCTIONS), *other.values(INSTRUCTIONS)]):
+        return None
     parts = [
         part
         for metric in other.metrics
         if metric.better != "neither" and (part := _part(metric, base, other)) is not None
     ]
-    counted = [*base.values(INSTRUCTIONS), *other.values(INSTRUCTIONS)]
-    if not parts or parts[0].name != INSTRUCTIONS or not all(counted):
+    if not parts or parts[0].name != INSTRUCTIONS:
         return None
     share = other.metric(COUNTED_SHARE)
     return CostVerdict(tuple(parts), share.value if share else None)
@@ -174,13 +176,14 @@ def _part(metric: Metric, base: Record, other: Record) -> Part | None:
     a, b = statistics.median(before), statistics.median(after)
     lowest, highest = (min(before), min(after)), (max(before), max(after))
     widest = max(high - low for low, high in zip(lowest, highest, strict=True))
-    least = max(RANGES * widest, _least(metric.name, a))
+    least = max(RANGES * widest, _least(metric.name, base))
     return Part(metric.name, metric.title, metric.unit, a, b, lowest, highest, least)
 
 
-def _least(name: str, before: float) -> float:
-    if name == INSTRUCTIONS:
-        return LEAST_RATIO * before
+def _least(name: str, base: Record) -> float:
+    if name in (INSTRUCTIONS, ALLOCATOR):
+        counted = (value for value in base.values(INSTRUCTIONS) if value is not None)
+        return LEAST_RATIO * statistics.median(counted)
     return {GROWTH: LEAST_GROWTH, PAGE_FAULTS: LEAST_FAULTS}.get(name, LEAST_WHOLE)
 
 
@@ -220,6 +223,8 @@ def difference_of(
 def by_function(counted: Counted) -> Spent:
     """Instructions and calls for each transaction by function, and its system calls.
 
+    Those of the allocator are left out.
+
     What a function of the server had common libraries do is its own: a changed call shows in
     the code that makes it.
     """
@@ -231,7 +236,7 @@ def by_function(counted: Counted) -> Spent:
             own[function.name] += (function.own + function.library) / transactions
             whole[function.name] += function.inclusive / transactions
             calls[function.name] += function.calls / transactions
-    total = sum(function.own for function in functions) / transactions
+    total = sum(function.own - function.allocator for function in functions) / transactions
     own[REST] = whole[REST] = max(0.0, total - sum(own.values()))
     system_calls = {
         name: count / transactions for name, count in step.plain.system_calls.items()

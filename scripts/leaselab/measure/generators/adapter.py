@@ -168,7 +168,7 @@ class Adapter:
 
     def count(self, server: Server) -> Counted:
         """Count what the server does for each transaction."""
-        return count(server, self._host, self._tool.environment, self.steps(), self.answers)
+        return count(server, self._host, self._tool.environment, self.steps())
 
     def offer(self, load: Load, *, may_abort: bool) -> Reading:
         """Offer a load and read what came of it; raises a broken-lab error.
