@@ -34,6 +34,7 @@ def function(
 
 
 def counts(
+    *,
     reply: int = 0,
     calls: int = 3,
     writes: int = 0,
