@@ -28,16 +28,15 @@ LEASES = {
 AUTHORITIES = {
     "bind9, two threads": ("bind9", {"threads": 2}),
     "knot, two threads": ("knot", {"threads": 2}),
-    "nsd, two processes": ("nsd", {"processes": 2}),
+    "nsd": ("nsd", {}),
     "powerdns": ("powerdns", {}),
 }
 RECURSORS = {
     "bind9": ("bind9", {"role": "recursive", "data": "hierarchy", "threads": 1}),
     "unbound, two threads": ("unbound", {"threads": 2}),
 }
-SCATTER = {"knot, two threads": 0.01, "nsd, two processes": 0.01}
-"""Range of the instructions (ratio) where it is more than what is judged: a query may wake
-both, and one of them takes it."""
+SCATTER = {"knot, two threads": 0.01}
+"""Range of the instructions (ratio) where it is more than what is judged: its timers."""
 
 
 @pytest.fixture(scope="module")
