@@ -52,6 +52,7 @@ def guest_lab_machines(
                 "at": host["ansible_host"],
                 "port": host["ansible_port"],
                 "networks": networks,
+                "builds": part == "builder",
                 "cpus": chosen.get(part, _default_cpu(part, here)),
                 "host_key": f"{key_dir}/{host['inventory_hostname']}/host",
             }
