@@ -12,7 +12,7 @@ pytestmark = pytest.mark.lab
 
 INVENTORY = ROOT / "inventory" / "namespaces"
 SCENARIO = "v4-dnsmasq"
-SMALL = ["--set=rounds=2", "--set=transactions=60", "--set=clients=40", "--set=more_clients=90"]
+SMALL = ["--set=rounds=2", "--set=transactions=40", "--set=clients=40", "--set=more_clients=90"]
 LICENCE = "/* dnsmasq is Copyright"
 TURNS = 100
 LOOP = f"""static void count_turns(void)
