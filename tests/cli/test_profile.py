@@ -17,7 +17,7 @@ WHY = "there is no profile: perf may not sample here"
 
 @pytest.fixture
 def session(lab):
-    inventory = inventory_of(argparse.Namespace(inventory=None, bench=None))
+    inventory = inventory_of(argparse.Namespace(inventory=None, bench=None, lab="docker"))
     catalogue, asked = Catalogue(lab.checkout), {"name": "fixed-load", "rate": 300}
     session = Session(lab.store, inventory, catalogue, asked, show=progress)
     with session.leased("a test"):

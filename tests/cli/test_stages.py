@@ -157,7 +157,7 @@ def playbooks(tmp_path, monkeypatch):
 def bench(playbooks):
     """The bench, prepared and this test's alone."""
     assert playbooks.given == {}
-    inventory = bench_options.inventory_of(Namespace(inventory=None, bench=None))
+    inventory = bench_options.inventory_of(Namespace(inventory=None, bench=None, lab="docker"))
     with preparation.leased(inventory, "a test") as bench:
         preparation.prepare(bench)
         yield bench

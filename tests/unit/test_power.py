@@ -101,7 +101,7 @@ class TestVariable:
     def test_hosts_that_boot_are_switched_by_their_own_program(self):
         for host in read_inventory(ROOT / "inventory/vm").hosts:
             program, *words = host.power.argv("cycle", host.access.name)
-            assert words == ["power", "cycle", host.access.name]
+            assert words == ["vm", "power", "cycle", host.access.name]
             assert os.access(program, os.X_OK)
 
 

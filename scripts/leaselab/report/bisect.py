@@ -38,15 +38,8 @@ _INSIDE = 12
 """Approximate number of commits measured to search inside a range."""
 _DOUBTFUL = 0.25
 """Commits that look as slow as a culprit by their builds alone, from which on it is said."""
-_ANSWERS = {
-    Ending.FOUND: Outcome.REGRESSION,
-    Ending.OPEN: Outcome.REGRESSION,
-    Ending.SCATTERED: Outcome.REGRESSION,
-    Ending.SAME: Outcome.OK,
-    Ending.FASTER: Outcome.OK,
-    Ending.UNKNOWN: Outcome.INVALID,
-}
-"""Exit codes: wherever the bad end is slower, there is a regression."""
+_SLOWER = frozenset({Ending.FOUND, Ending.OPEN, Ending.SCATTERED})
+"""Endings of searches whose bad end is slower."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +66,9 @@ class Hunted(Searched):
     @property
     def answer(self) -> Outcome:
         """Wherever the bad end is slower, there is a regression."""
-        return _ANSWERS[self.ending]
+        if self.ending in _SLOWER:
+            return Outcome.REGRESSION
+        return Outcome.INVALID if self.ending is Ending.UNKNOWN else Outcome.OK
 
     @property
     def checked(self) -> Collection[int]:
