@@ -12,7 +12,7 @@ from leaselab.cli import options
 from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.duel import add_duel, add_metric, plan_of
 from leaselab.cli.outcome import ended, print_next
-from leaselab.cli.own import add_clients, add_config, add_queries, named_scenario
+from leaselab.cli.own import add_scenario_or_files, named_scenario
 from leaselab.cli.procedure_options import procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
@@ -42,10 +42,7 @@ NAME = "bisect"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what is measured")
-    add_config(parser)
-    add_clients(parser)
-    add_queries(parser)
+    add_scenario_or_files(parser, "what is measured")
     parser.add_argument(
         "--good", metavar="REF", required=True, help="commit of --repo before the change"
     )

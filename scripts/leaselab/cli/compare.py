@@ -123,7 +123,8 @@ def run(args: argparse.Namespace) -> Outcome:
     if made is not None:
         args.scenario = made.name
     if counts_alone:
-        return show_compared(args, store, count(args, store, catalogue), steps=True)
+        counted = count(args, store, catalogue, args.a, args.b)
+        return show_compared(args, store, counted, steps=True)
     if args.live:
         layouts, comparisons = live(args, store, catalogue)
         if layouts is not None:

@@ -11,7 +11,7 @@ from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.duel import sides_of
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, write_ids
 from leaselab.cli.outcome import add_documents, show_compared
-from leaselab.cli.own import add_clients, add_config, add_queries, named_scenario
+from leaselab.cli.own import add_scenario_or_files, named_scenario
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
@@ -27,10 +27,7 @@ LAB = "namespaces"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help="what is counted")
-    add_config(parser)
-    add_clients(parser)
-    add_queries(parser)
+    add_scenario_or_files(parser, "what is counted")
     group = add_commit(parser)
     group.add_argument(
         "--against",
@@ -58,15 +55,17 @@ def run(args: argparse.Namespace) -> Outcome:
         )
     catalogue, store = Catalogue.here(), open_store(args)
     args.scenario = named_scenario(args, catalogue).name
-    args.a = args.against
-    args.b = WORKTREE if args.worktree else args.commit or "HEAD"
-    return show_compared(args, store, count(args, store, catalogue), steps=True)
+    commit = WORKTREE if args.worktree else args.commit or "HEAD"
+    comparison = count(args, store, catalogue, args.against, commit)
+    return show_compared(args, store, comparison, steps=True)
 
 
-def count(args: argparse.Namespace, store: Store, catalogue: Catalogue) -> Comparison:
-    """Count A and B, and compare them."""
+def count(
+    args: argparse.Namespace, store: Store, catalogue: Catalogue, a: str, b: str
+) -> Comparison:
+    """Count A and B, by the names that `Sides.tasks` takes, and compare them."""
     sides = sides_of(args, catalogue)
-    first, second = sides.tasks(args.a, args.b)
+    first, second = sides.tasks(a, b)
     inventory = inventory_of(args)
     overrides = {**procedure_overrides(args), "name": COST}
     session = sides.session(store, inventory, overrides, progress, full=args.full)

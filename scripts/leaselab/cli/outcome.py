@@ -33,8 +33,7 @@ def show_measured(store: Store, *sealed: Ended, as_json: bool) -> Outcome:
     if len(sealed) == 2:
         base, other = (store.load(str(point.place)) for point in sealed)
         if duel_of(base, other):
-            comparison = with_counts(store, with_budget(store, compare(base, other)))
-            profiles = profiles_of(store, base, other)
+            comparison, profiles = _whole(store, compare(base, other))
             return show_comparison(comparison, profiles, as_json=as_json, steps=True)
     return show_sealed(store, *sealed, as_json=as_json)
 
@@ -68,11 +67,16 @@ def show_compared(
     args: argparse.Namespace, store: Store, comparison: Comparison, *, steps: bool
 ) -> Outcome:
     """Write the files of a comparison and print it; `steps` and errors as `show_comparison`."""
-    comparison = with_counts(store, with_budget(store, comparison))
-    profiles = profiles_of(store, comparison.base, comparison.other)
+    comparison, profiles = _whole(store, comparison)
     write_documents(args, [comparison], profiles)
     taken = options.stdout_is_taken(args)
     return show_comparison(comparison, profiles, as_json=args.json, taken=taken, steps=steps)
+
+
+def _whole(store: Store, comparison: Comparison) -> tuple[Comparison, ProfileDifference | None]:
+    """Return a comparison with all that the archive knows of it, and its profiles."""
+    comparison = with_counts(store, with_budget(store, comparison))
+    return comparison, profiles_of(store, comparison.base, comparison.other)
 
 
 def show_comparison(

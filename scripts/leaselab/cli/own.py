@@ -30,6 +30,17 @@ _SHOWN = 10
 """Lines of a list that are shown; the rest is counted."""
 
 
+def add_scenario_or_files(parser: argparse.ArgumentParser, about: str) -> None:
+    """Add SCENARIO, and the files that it may be made of; `named_scenario` reads them.
+
+    `about` says what it is to the command.
+    """
+    parser.add_argument("scenario", metavar="SCENARIO", nargs="?", help=about)
+    add_config(parser)
+    add_clients(parser)
+    add_queries(parser)
+
+
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Add the options; `own_scenario` reads them."""
     group = parser.add_argument_group("your configuration")
