@@ -23,6 +23,12 @@ def ask(config, verb, text=""):
     return program.run(argv, f"database {verb}", ANSWER_S, error=LabError, text=text)
 
 
+def start(config):
+    """Start it; return what it reports.  Where the server is counted, its queries are, too."""
+    counted = config.get("counted") and not is_distant(config)
+    return json.loads(ask(config, "start_counting" if counted else "start"))
+
+
 def is_distant(config):
     """Whether it runs on another host."""
     return config["database"].get("distant", False)
@@ -68,6 +74,12 @@ class WithDatabase:
         if not self.config["database"] or is_distant(self.config):
             return {}
         return {"database": tree_cpu_s(check_running(self.config))}
+
+    def beside_counts(self):
+        """Return the queries and rows that its database has counted; not of a distant one."""
+        if not self.config["database"] or is_distant(self.config):
+            return {}
+        return json.loads(ask(self.config, "counts"))
 
     def stop(self):
         """End it, and its database."""

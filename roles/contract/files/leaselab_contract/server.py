@@ -126,6 +126,10 @@ class Server:
         """Return the CPU time of its companion services by name; raises where one has gone."""
         return {}
 
+    def beside_counts(self):
+        """Return what its companion services have counted of it so far, by name."""
+        return {}
+
     def used(self):
         """Return CPU time (s) and resident memory (bytes) of its processes."""
         return sampling.used(self.processes(), self.explain_death)
