@@ -62,22 +62,24 @@ WHERE: Final = "parameters of the measurement"
 
 
 class MetricKind(msgspec.Struct, frozen=True):
-    """A metric that a procedure has; the fields are those of `record.Metric`."""
+    """A metric that a procedure has; the fields are those of `record.Metric`, but `seldom`."""
 
     name: str
     title: str
     unit: str
     better: Literal["higher", "lower", "neither"]
     how: str = TRIMMED_MEAN
+    seldom: bool = False
+    """Whether a result is without it where no round has it."""
 
 
 START_S, RELOAD_S, MEMORY, WRITTEN_RATE = "start_s", "reload_s", "memory_mib", "written_rate"
 """Names of `SERVER_KINDS`."""
 SERVER_KINDS = (
     MetricKind(START_S, "start", "s", "lower", MEDIAN),
-    MetricKind(RELOAD_S, "reload", "s", "lower", MEDIAN),
+    MetricKind(RELOAD_S, "reload", "s", "lower", MEDIAN, seldom=True),
     MetricKind(MEMORY, "memory", "MiB", "lower", MEDIAN),
-    MetricKind(WRITTEN_RATE, "written", "changes/s", "neither", MEDIAN),
+    MetricKind(WRITTEN_RATE, "written", "changes/s", "neither", MEDIAN, seldom=True),
 )
 """Metrics that each round of any procedure has of the server under test: the time from the
 launch of its process until it answered, the time of a reload of its data (of a kind that can

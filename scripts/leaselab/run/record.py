@@ -26,9 +26,8 @@ from leaselab.model import moment, record
 from leaselab.model.bench import Bench, GeneratorTool, ServerUnderTest
 from leaselab.model.bounds import clipped, fitted, misfit
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
-from leaselab.model.procedure import RELOAD_S, SERVER_KINDS, WRITTEN_RATE
+from leaselab.model.procedure import SERVER_KINDS
 from leaselab.model.procedures import AnyProcedure
-from leaselab.model.procedures.duel import OLD
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import (
     GENERATOR,
@@ -243,14 +242,13 @@ def _metrics(
     confirmation: Confirmation | None,
 ) -> tuple[record.Metric, ...]:
     own = procedure.metrics(scenario.transaction.plural)
-    kinds = tuple({kind.name: kind for kind in (*own, *SERVER_KINDS)}.values())
-    # few servers count their writes, or reload their data, and few duels have old rounds
-    missing = {
-        name
-        for name in (RELOAD_S, WRITTEN_RATE, OLD)
-        if name != own[0].name and all(each.metrics.get(name) is None for each in rounds)
-    }
-    kinds = tuple(kind for kind in kinds if kind.name not in missing)
+    kinds = [
+        kind
+        for kind in {kind.name: kind for kind in (*own, *SERVER_KINDS)}.values()
+        if kind.name == own[0].name
+        or not kind.seldom
+        or any(each.metrics.get(kind.name) is not None for each in rounds)
+    ]
     holds = confirmation is None or confirmation.holds
     return metrics_of(kinds, rounds, procedure, holds=holds)
 

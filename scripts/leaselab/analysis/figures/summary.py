@@ -42,7 +42,7 @@ def metrics_of(
 def _metric(
     kind: MetricKind, rounds: Sequence[Round], procedure: Procedure, *, holds: bool
 ) -> Metric:
-    known = asdict(kind)
+    known = {name: value for name, value in asdict(kind).items() if name != "seldom"}
     values = [
         value for round_ in rounds if (value := round_.metrics.get(kind.name)) is not None
     ]

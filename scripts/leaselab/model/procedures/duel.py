@@ -352,6 +352,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
                 completed.unit,
                 "higher",
                 MEDIAN,
+                seldom=True,
             ),
         )
         main = next(kind for kind in (*kinds, *SERVER_KINDS) if kind.name == self.metric)
