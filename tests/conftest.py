@@ -22,7 +22,8 @@ from leaselab.report.site import figure
 # examples each time, so that a commit passes or fails by what it changes; on a desk they
 # differ each time, which is how new ones are found.
 settings.register_profile("desk", deadline=None, print_blob=True, max_examples=50)
-settings.register_profile("night", settings.get_profile("desk"), max_examples=500)
+NIGHT = "night"
+settings.register_profile(NIGHT, settings.get_profile("desk"), max_examples=500)
 settings.register_profile("ci", settings.get_profile("desk"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "desk")
 
@@ -164,14 +165,17 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(config, items):
-    part = config.getoption("--part")
+    part, night = config.getoption("--part"), config.getoption("--hypothesis-profile") == NIGHT
+    meant = [item for item in items if _is_of(item, part, night=night)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(meant)])
+    items[:] = meant
+
+
+def _is_of(item, part, *, night):
+    if item.get_closest_marker("night") is not None and not night:
+        return False
     if part is None:
-        return
-    config.hook.pytest_deselected(items=[item for item in items if not _is_of(item, part)])
-    items[:] = [item for item in items if _is_of(item, part)]
-
-
-def _is_of(item, part):
+        return True
     if item.get_closest_marker("lab") is not None:
         return part == "lab"
     of_programs = item.path.relative_to(TESTS).parts[0] in OF_PROGRAMS

@@ -103,6 +103,7 @@ def test_it_works_through_a_link_from_any_folder_and_sees_no_other_modules(tmp_p
     assert launch(link, "nosuch").returncode == 2
 
 
+@pytest.mark.night
 def test_first_use_heals_what_was_cut_short_and_two_at_once_set_up_once(checkout):
     """Also: an unchanged lock costs nothing afterwards, a changed one is installed."""
     leftover = checkout / ".venv"

@@ -79,6 +79,7 @@ def checked(inventory, name, *arguments, **variables):
     return said
 
 
+@pytest.mark.night
 def test_a_whole_way_is_foreseen_on_hosts_that_nothing_was_done_to(fresh, monkeypatch):
     """Nothing fails as what comes before it was only foreseen; a commit is not built.
 
@@ -120,6 +121,7 @@ def test_the_keys_of_a_lab_are_foreseen_where_there_are_none(tmp_path):
     assert not keys.exists()
 
 
+@pytest.mark.night
 def test_only_the_installation_of_a_server_and_its_database_is_foreseen_by_its_tag(fresh):
     said = checked(fresh, "deploy", "--tags", "install", scenario="v4-mysql")
     assert "TASK [mysql : Install the distribution's MySQL or MariaDB]" in said
@@ -127,6 +129,7 @@ def test_only_the_installation_of_a_server_and_its_database_is_foreseen_by_its_t
     assert "TASK [mysql : Make its folders]" not in said, "that is `configure`"
 
 
+@pytest.mark.night
 def test_the_tag_install_needs_nothing_that_another_tag_reads(fresh):
     """Ansible validates a contract's settings under each tag; dhcpd's depend on the host."""
     checked(fresh, "deploy", "--tags", "install", scenario="v4-dhcpd")

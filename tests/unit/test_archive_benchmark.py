@@ -4,6 +4,7 @@ import json
 import random
 from datetime import UTC, datetime
 
+import pytest
 from benchmarks import archive
 from benchmarks._synthetic import SCENARIOS, write_result
 from jsonschema import Draft202012Validator
@@ -29,6 +30,7 @@ def test_synthetic_results_are_what_the_archive_takes_for_results(tmp_path):
     assert len({row["commit"] for row in rows}) == 2
 
 
+@pytest.mark.night
 def test_every_wanted_time_is_taken_and_a_missed_one_is_named(tmp_path, capsys, monkeypatch):
     """With few scenarios, as each result has a page to draw."""
     monkeypatch.setattr(archive, "SCENARIOS", SCENARIOS[:4])

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from tests import deployed
 from tests.counted import Generator, Server
+from tests.nightly import but_at_night
 from tests.rooted import LOADS, Rooted, cabled
 from tests.tools import run
 
@@ -106,14 +107,14 @@ def check_equal(counts, scatter=LEAST_RATIO):
     return before, after
 
 
-@pytest.mark.parametrize("case", LEASES)
+@pytest.mark.parametrize("case", but_at_night(["kea v4, two threads", "dnsmasq v6"], LEASES))
 def test_two_starts_of_a_server_of_leases_cost_the_same(case, hosts, tmp_path):
     role, family, options = LEASES[case]
     root = deployed.leases(hosts[0], tmp_path, role, family, **options)
     check_equal(counted(root, hosts, leasing(family, 30, 30)))
 
 
-@pytest.mark.parametrize("case", AUTHORITIES)
+@pytest.mark.parametrize("case", but_at_night(["bind9, two threads"], AUTHORITIES))
 def test_two_starts_of_an_authority_cost_the_same(case, hosts, tmp_path):
     role, options = AUTHORITIES[case]
     root = deployed.authority(hosts[0], tmp_path, role, **options)
@@ -123,7 +124,7 @@ def test_two_starts_of_an_authority_cost_the_same(case, hosts, tmp_path):
     assert "wait4" not in counts[0].steps["usual"].plain.system_calls
 
 
-@pytest.mark.parametrize("case", RECURSORS)
+@pytest.mark.parametrize("case", but_at_night(["unbound, two threads"], RECURSORS))
 @pytest.mark.usefixtures("asked")
 def test_two_starts_of_a_recursor_with_a_warm_cache_cost_the_same(case, hosts, tmp_path):
     role, options = RECURSORS[case]

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.nightly import but_at_night
 from tests.rooted import Rooted, network_of
 from tests.tools import AS_ROOT, run
 
@@ -30,6 +31,7 @@ SERVERS = {
 }
 """Release, packages, role, templates, key of updates, and options; no other file of tests has
 the same roots."""
+KEYED = [name for name in SERVERS if "by key" in name]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def network():
         yield words
 
 
-@pytest.fixture(scope="module", params=SERVERS)
+@pytest.fixture(scope="module", params=but_at_night(KEYED, SERVERS))
 def host(request, network, tmp_path_factory):
     """A root with a server as its role writes it for a key and a transport; it serves."""
     suite, packages, role, templates, key, options = SERVERS[request.param]
