@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import multiprocessing
 import statistics
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -90,8 +90,8 @@ def main(argv: Sequence[str]) -> int:
         if design != LAID_OUT or kind is Kind.BUILDS
     ]
     rows = []
-    with multiprocessing.Pool(options.processes) as pool:
-        for row in pool.imap(_row, tasks):
+    with ProcessPoolExecutor(options.processes) as pool:
+        for row in pool.map(_row, tasks):
             rows.append(row)
             done = f"{len(rows)}/{len(tasks)}"
             print(

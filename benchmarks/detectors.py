@@ -8,11 +8,11 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import multiprocessing
 import statistics
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -181,8 +181,8 @@ def main(argv: Sequence[str]) -> int:
     started = time.monotonic()
     tasks = [(kind, options.series) for kind in Kind]
     rows = []
-    with multiprocessing.Pool(min(options.processes, len(tasks))) as pool:
-        for row in pool.imap(_task, tasks):
+    with ProcessPoolExecutor(options.processes) as pool:
+        for row in pool.map(_task, tasks):
             rows.append(row)
             print(f"{len(rows)}/{len(tasks)} {row.kind}", file=sys.stderr)
     kept = all(row.kept for row in rows if row.wanted)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import statistics
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -184,8 +184,8 @@ def main(argv: Sequence[str]) -> int:
     if not cases:
         print(f"bench faults: no case has {options.only!r} in its name", file=sys.stderr)
         return USAGE
-    with multiprocessing.Pool(min(options.processes, len(cases))) as pool:
-        rows = pool.map(measure, cases, chunksize=1)
+    with ProcessPoolExecutor(options.processes) as pool:
+        rows = [*pool.map(measure, cases)]
     if options.json:
         json.dump({"benchmark": "faults", "cases": [asdict(row) for row in rows]}, sys.stdout)
         print()

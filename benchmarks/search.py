@@ -10,10 +10,10 @@ import argparse
 import fnmatch
 import itertools
 import json
-import multiprocessing
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from typing import Any
 
@@ -53,8 +53,8 @@ def main(argv: Sequence[str]) -> int:
     started = time.monotonic()
     tables: dict[Cell, dict[str, Row]] = {}
     tasks = [(cell, options.sweeps) for cell in cells]
-    with multiprocessing.Pool(min(options.processes, len(tasks))) as pool:
-        for cell, rows in pool.imap(_cell, tasks):
+    with ProcessPoolExecutor(options.processes) as pool:
+        for cell, rows in pool.map(_cell, tasks):
             tables[cell] = rows
             print(f"{len(tables)}/{len(cells)} {cell.name}", file=sys.stderr, flush=True)
     comparisons = [compare(cell, rows) for cell, rows in tables.items()]

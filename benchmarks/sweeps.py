@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import multiprocessing
 import statistics
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -101,8 +101,8 @@ def main(argv: Sequence[str]) -> int:
         print(f"bench sweeps: no world has {options.only!r} in its name", file=sys.stderr)
         return USAGE
     tasks = [(world, runs, options.sweeps) for world in worlds for runs in RUNS]
-    with multiprocessing.Pool(min(options.processes, len(tasks))) as pool:
-        rows = pool.starmap(simulate, tasks, chunksize=1)
+    with ProcessPoolExecutor(options.processes) as pool:
+        rows = [*pool.map(simulate, *zip(*tasks, strict=True))]
     if options.json:
         json.dump({"benchmark": "sweeps", "rows": [asdict(row) for row in rows]}, sys.stdout)
         print()

@@ -11,11 +11,11 @@ import argparse
 import fnmatch
 import itertools
 import json
-import multiprocessing
 import statistics
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -197,11 +197,11 @@ def main(argv: Sequence[str]) -> int:
     started = time.monotonic()
     tasks = [(cell, design, options.pairs) for cell in cells for design in Design]
     rows, others = [], []
-    with multiprocessing.Pool(options.processes) as pool:
-        for row in pool.imap(_row, tasks):
+    with ProcessPoolExecutor(options.processes) as pool:
+        for row in pool.map(_row, tasks):
             rows.append(row)
             print(f"{len(rows)}/{len(tasks)} {row.cell}: {row.design}", file=sys.stderr)
-        for other in pool.imap(_world_row, worlds):
+        for other in pool.map(_world_row, worlds):
             others.append(other)
             print(f"{len(others)}/{len(worlds)} {other.world}", file=sys.stderr)
     # Servers that cannot run at the same time are shown as well, without a promise.
