@@ -92,8 +92,11 @@ class PlainProgress:
         proof = f", bracket {bracket.lower:.0f} to {bracket.upper:.0f}/s" if bracket else ""
         value = done.metrics.get(self._kind.name)
         figure = "-" if value is None else estimate_words([value], self._kind)
-        trials = f"{len(done.trials)} trial{'s' * (len(done.trials) > 1)}"
-        self._line(f"{self._kind.title} {figure}{proof}, {trials}")
+        if self._procedure.counts_alone:
+            self._line(figure)
+        else:
+            trials = f"{len(done.trials)} trial{'s' * (len(done.trials) > 1)}"
+            self._line(f"{self._kind.title} {figure}{proof}, {trials}")
         self._run = 0  # the phase after the last run is not a run
 
     def _line(self, text: str) -> None:

@@ -384,8 +384,10 @@ class Record(Description, frozen=True, kw_only=True):
 
     @property
     def traffic_share(self) -> float | None:
-        """Traffic seconds over wall seconds (0..1); None without any work."""
-        return min(1.0, self.traffic_s / self.wall_s) if self.wall_s else None
+        """Traffic seconds over wall seconds (0..1); None without work, or where it counts."""
+        if not self.wall_s or self.procedure.counts_alone:
+            return None
+        return min(1.0, self.traffic_s / self.wall_s)
 
     @property
     def trials(self) -> Iterator[Trial]:

@@ -21,8 +21,15 @@ from leaselab.model.record import PARTNER, Metric, Record, Round
 from leaselab.model.server import server_name
 from leaselab.model.trial import KIND_NAMES, Part
 from leaselab.report.console import Console
-from leaselab.report.facts import confirmation_words, facts, shown_where, steps_of, whole_of
-from leaselab.report.listing import aligned, measured, number, span
+from leaselab.report.facts import (
+    confirmation_words,
+    counted_words,
+    facts,
+    shown_where,
+    steps_of,
+    whole_of,
+)
+from leaselab.report.listing import aligned, amount, measured, number, span
 from leaselab.report.profile import spent_tables
 from leaselab.report.units import in_shown_units
 from leaselab.report.width import folded
@@ -140,7 +147,9 @@ def _result(
     spent: Sequence[Spent],
 ) -> RenderableType:
     parts: list[RenderableType] = [*_headline(record, why=why), Text()]
-    if record.rounds:
+    if record.rounds and record.procedure.counts_alone:
+        parts += [*_counts(record, shape), Text()]
+    elif record.rounds:
         parts += [Text("Runs", style="bold"), *_rounds(record, shape), Text()]
     if steps := _steps(record, shape):
         parts += [Text("Steps", style="bold"), *steps, Text()]
@@ -231,7 +240,7 @@ def _cost(record: Record) -> str:
     """The metrics besides the figure, except rates like it, and how the time was spent."""
     rate = f"{record.scenario.transaction.plural}/s"
     parts = []
-    for metric in whole_of(record)[1:]:
+    for metric in () if record.procedure.counts_alone else whole_of(record)[1:]:
         if metric.value is not None and not metric.unit == record.figure.unit == rate:
             texts = [f"{metric.title} {figure_words(metric)}"]
             if metric.name == CPU:
@@ -250,6 +259,18 @@ def _whose(record: Record, name: str) -> str:
     """The owner of a CPU time: a supporting service is named by its kind, not by its host."""
     support = record.scenario.support
     return name.replace(PARTNER, support.kind, 1) if support else name
+
+
+def _counts(record: Record, shape: _Shape) -> Iterator[RenderableType]:
+    """A line for each part of what was counted, of all runs together."""
+    headings = (f"for each {record.scenario.transaction.name}", "median", "lowest", "highest")
+    rows = []
+    for metric in whole_of(record):
+        values = [value for value in record.values(metric.name) if value is not None]
+        if metric.value is not None and values:
+            ends = (amount(each) for each in (metric.value, min(values), max(values)))
+            rows.append((counted_words(metric), *ends))
+    yield from shape.table([*zip(headings, *rows, strict=True)], names=1)
 
 
 def _rounds(record: Record, shape: _Shape) -> Iterator[RenderableType]:

@@ -230,7 +230,8 @@ def _known(record: Record) -> Iterator[Flag]:
             "not confirmed",
             "no trial checked whether the server sustains it for longer",
         )
-    if record.ceiling is None and not record.procedure.of_generator:
+    needs_none = record.procedure.of_generator or record.procedure.counts_alone
+    if record.ceiling is None and not needs_none:
         yield Flag(
             "known", "no ceiling", "the generator's ceiling on this bench was not measured"
         )

@@ -9,7 +9,7 @@ from leaselab.analysis.comparison.cost import CostVerdict, Part
 from leaselab.analysis.comparison.profile import ProfileDifference
 from leaselab.analysis.duels.duel import Answer, DuelVerdict
 from leaselab.model.procedure import COMPLETED
-from leaselab.model.procedures.cost import GROWTH, INSTRUCTIONS, SYSTEM_CALLS
+from leaselab.model.procedures.cost import INSTRUCTIONS, SYSTEM_CALLS
 from leaselab.report.listing import amount, signed_amount
 from leaselab.report.profile import short_name
 from leaselab.report.verdict.words import interval_words, percent
@@ -73,8 +73,7 @@ def part_words(part: Part) -> str:
     if part.name == INSTRUCTIONS:
         size = f"{100 * abs(part.after / part.before - 1):.2g} %"
         return f"{size} {'more' if part.grown else 'fewer'} {part.unit}"
-    less = "less" if part.name == GROWTH else "fewer"
-    return f"{amount(abs(part.difference))} {'more' if part.grown else less} {part.title}"
+    return f"{amount(abs(part.difference))} {'more' if part.grown else 'fewer'} {part.title}"
 
 
 def short_words(part: Part) -> str:
