@@ -2,12 +2,15 @@
 
 import gzip
 import io
+import re
+import subprocess
 from pathlib import Path
 
 import msgspec
 import pytest
 from tests.contracts import contract_module
 from tests.counts import archived_count, counted
+from tests.waiting import until
 
 from leaselab.analysis.comparison.cost import REST, by_function, judge_cost
 from leaselab.analysis.comparison.profile import difference
@@ -19,6 +22,7 @@ from leaselab.model.observation import Counted
 from leaselab.model.procedures.cost import USUAL
 from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.profile import call_rows, profile_document, rows, spent_tables
+from leaselab.report.text import print_result
 from leaselab.report.verdict.document import comparison_document
 from leaselab.report.verdict.sentence import closing
 from leaselab.report.verdict.table import print_comparison
@@ -47,7 +51,9 @@ def process():
 
 def test_a_dump_of_callgrind_is_read_to_the_last_instruction(callgrind):
     dump = gzip.decompress((DATA / "callgrind.out.gz").read_bytes()).decode()
-    functions = callgrind.merged([callgrind.read(dump)])
+    answer = callgrind.answer(callgrind.merged([callgrind.read(dump)]))
+    functions = answer["functions"]
+    assert answer["simulated"] == {}
     assert sum(row["own"] for row in functions) == 14_901  # as its last line says
     known = {row["name"]: row for row in functions}
     of_f = {"own": 7934, "inclusive": 7934, "calls": 552}
@@ -61,6 +67,25 @@ def test_a_dump_of_callgrind_is_read_to_the_last_instruction(callgrind):
     assert sum(row["allocator"] for row in functions) == of_allocator
     assert known["malloc"]["shared"]
     assert not known["g"]["shared"]
+
+
+def test_branches_and_misses_add_up_to_what_valgrind_says(callgrind, process, tmp_path):
+    launcher = callgrind.Callgrind(tmp_path, simulated=True).launcher()
+    launcher[launcher.index("--instr-atstart=no")] = "--instr-atstart=yes"
+    subprocess.run([*launcher, "/bin/true"], check=True, env=process.ENVIRONMENT)
+    (place,) = tmp_path.glob("counts.*")
+    dump = place.read_text()
+    answer = callgrind.answer(callgrind.merged([callgrind.read(dump)]))
+    (events,) = re.findall("^events: (.*)", dump, re.MULTILINE)
+    (totals,) = re.findall("^totals: (.*)", dump, re.MULTILINE)
+    whole = dict(zip(events.split(), map(int, totals.split()), strict=True))
+    assert sum(row["own"] for row in answer["functions"]) == whole["Ir"]
+    assert answer["simulated"] == {
+        "branches": whole["Bc"] + whole["Bi"],
+        "mispredicted_branches": whole["Bcm"] + whole["Bim"],
+        "cache_misses": whole["I1mr"] + whole["D1mr"] + whole["D1mw"],
+        "last_level_misses": whole["ILmr"] + whole["DLmr"] + whole["DLmw"],
+    }
 
 
 def test_a_summary_of_strace_is_read_without_its_total(system_calls):
@@ -80,7 +105,8 @@ def test_a_server_under_valgrind_is_ended_by_its_own_command_line(process, tmp_p
         }
     )
     plain = {"argv": ["sleep", "600"], "pid_file": str(tmp_path / "pid")}
-    assert process.running_pid(plain) == launched.pid
+    # While valgrind replaces itself by its tool, there are no arguments.
+    assert until(lambda: process.running_pid(plain), bool) == launched.pid
     assert process.running_pid({**plain, "argv": ["sleep", "601"]}) is None
     assert process.end(plain)
     launched.wait()
@@ -220,3 +246,17 @@ def test_functions_of_two_counts_are_compared_like_those_of_profiles(tmp_path):
     assert [function.name for function in functions.grown] == ["dhcp_reply"]
     assert functions.grown[0].own.difference == pytest.approx(9)
     assert msgspec.json.encode(base)
+
+
+def test_a_count_is_shown_part_by_part_and_without_what_it_has_not(tmp_path):
+    starts = [counted(reply=reply, calls=calls) for reply, calls in ((0, 3), (5, 3), (9, 4))]
+    record = archived_count(Store(tmp_path), "20260101T000000Z-v4-memfile-0001", *starts)
+    stream = io.StringIO()
+    print_result(record, tmp_path, stream)
+    lines = [" ".join(line.split()) for line in stream.getvalue().splitlines()]
+    assert "for each DHCPv4 exchange median lowest highest" in lines
+    assert "instructions 1 115 1 110 1 119" in lines
+    assert "system calls 4.00 4.00 5.00" in lines
+    words = " ".join(lines)
+    for absent in ("trials", "traffic", "queries to the database", "cache misses", "None"):
+        assert absent not in words

@@ -48,6 +48,14 @@ class Contract:
             "version_variable": "version",
             "variables": ["flush"],
             "reset_sql": "DROP",
+            "counting": {
+                "file": str(folder / "counting.conf"),
+                "settings": "",
+                "sql": "SELECT 1",
+                "counts_sql": "SHOW",
+                "queries": ["flush", "other", "unknown"],
+                "rows": ["other"],
+            },
         }
         self.settings = settings
         self._place = folder / "variants" / "v4-mysql"
@@ -99,6 +107,17 @@ def test_a_database_reports_what_it_runs_with_and_ends(contract):
     assert contract.do("stop") == {"was_running": True}, "that of any variant"
     assert contract.do("stop", "v4-mysql") == {"was_running": False}
     assert "usage: " in contract.do("reset")
+
+
+def test_what_counts_queries_is_set_up_for_that_start_alone(contract):
+    serve = contract.settings["process"]["argv"][-1]
+    seen = f"cp {contract.settings['counting']['file']} {contract.run_folder}/seen; {serve}"
+    contract.settings["process"]["argv"][-1] = seen
+    contract.write("database", contract.settings)
+    assert contract.do("start_counting", "v4-mysql")["version"] == "11.8"
+    assert (contract.run_folder / "seen").exists()
+    assert not Path(contract.settings["counting"]["file"]).exists()
+    assert contract.do("counts", "v4-mysql") == {"queries": 3, "rows": 1}
 
 
 def test_after_a_boot_every_verb_finds_what_it_needs(contract):

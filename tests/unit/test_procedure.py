@@ -111,7 +111,7 @@ NUMBERS = [
     (name, field.name)
     for name, kind in PROCEDURES.items()
     for field in msgspec.inspect.type_info(kind).fields
-    if field.name not in ("name", "event", "reset", "limit", "metric", "seed")
+    if field.name not in ("name", "event", "reset", "limit", "metric", "seed", "simulate")
 ]
 NONE = (math.nan, math.inf, -math.inf, 10**30, -(10**30), "", "5", True, [], {})
 

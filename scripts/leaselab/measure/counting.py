@@ -14,6 +14,7 @@ from leaselab.model.errors import invalid_measurement
 from leaselab.model.observation import Counted, CountedStep, Counts
 
 INSTRUCTIONS, SYSTEM_CALLS = "instructions", "system-calls"
+WITH_CACHES = f"{INSTRUCTIONS},caches"
 """What a contract counts a server by."""
 
 
@@ -39,15 +40,20 @@ def count(
     host: GeneratorHost,
     environment: Mapping[str, str],
     steps: Sequence[Step],
+    *,
+    simulated: bool = False,
 ) -> Counted:
     """Count a server in two of its starts: under valgrind, and as it always runs.
+
+    Branches and caches are `simulated` on demand.
 
     No probe comes before: of open load, it would leave memory that differs from start to start.
     Raises an invalid-measurement error where the server does not complete each transaction, or
     stores other leases than those of its clients.
     """
     made: dict[str, dict[str, Counts]] = {step.name: {} for step in steps}
-    for by in (SYSTEM_CALLS, INSTRUCTIONS):
+    valgrind = WITH_CACHES if simulated else INSTRUCTIONS
+    for by in (SYSTEM_CALLS, valgrind):
         with server.counting(by) as counter:
             counter.settle()
             for step in steps:
@@ -58,7 +64,7 @@ def count(
                 step.transactions,
                 step.leases or 0,
                 made[step.name][SYSTEM_CALLS],
-                made[step.name][INSTRUCTIONS],
+                made[step.name][valgrind],
             )
             for step in steps
         }
@@ -88,7 +94,7 @@ def _counted(
             counter.begin()
         if step.filling:
             offer(step.filling, lock_step=False)
-        if by == INSTRUCTIONS:
+        if by != SYSTEM_CALLS:
             counter.begin()
         offer(step.warm_up)
         # A server goes on after its reply: dnsmasq then signals the lease on its bus.

@@ -82,7 +82,7 @@ class Server(Protocol):
     def counting(self, by: str) -> AbstractContextManager[Counter]:
         """Run the server under test while it is counted.
 
-        `by` is ``instructions`` or ``system-calls``.  It is started for that, and stopped at
+        `by` is of `measure.counting`.  It is started for that, and stopped at
         the end of the context.  Raises an invalid-measurement error where it cannot be counted.
         """
 

@@ -100,11 +100,15 @@ class FunctionCost(Struct, frozen=True):
 class Counts(Struct, frozen=True):
     """What a server has done since its counter was set to zero.
 
-    Under valgrind, functions alone; without it, all but these.
+    Under valgrind, functions and what is simulated; without it, all but these.
     """
 
     functions: tuple[FunctionCost, ...] = ()
     """Those that did anything."""
+    simulated: Mapping[str, Count] = {}
+    """Branches and cache misses, by the metrics' names; empty where nothing was simulated."""
+    database: Mapping[str, Count] = {}
+    """Queries and rows that its database has counted; empty where it has none on its host."""
     system_calls: Mapping[str, Count] = {}
     """System calls by name."""
     written_bytes: Count = 0

@@ -1,5 +1,6 @@
 """Instructions of a server's own code, counted by valgrind's callgrind.
 
+It can predict branches and simulate caches as well, of a processor that is always the same.
 Counting begins when it is asked for, so a server starts and is filled at a sixth of the usual
 cost.  Every process that the server starts is counted as well.
 """
@@ -27,22 +28,34 @@ ALLOCATOR = re.compile(
 )
 """Functions of an allocator that others call, also those of C++ and of jemalloc.  What they do
 depends on what other threads have freed before, and where: it is counted apart."""
+CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64")
+"""Size, associativity and line size (bytes) of the caches that are simulated: those of this
+machine would be others on the next."""
+SIMULATED = {
+    "branches": ("Bc", "Bi"),
+    "mispredicted_branches": ("Bcm", "Bim"),
+    "cache_misses": ("I1mr", "D1mr", "D1mw"),
+    "last_level_misses": ("ILmr", "DLmr", "DLmw"),
+}
+"""What is simulated: valgrind's events that add up to it."""
 UNNAMED = re.compile(r"(?:0x)?[0-9a-f]{8,}|\?\?\?")
 _NAMED = re.compile(r"\((?P<number>\d+)\)(?: (?P<name>.*))?")
-_COST = re.compile(r"(?:[+-]?\d+|\*) (?P<instructions>\d+).*")
+_COST = re.compile(r"(?:[+-]?\d+|\*) (?P<counts>\d+(?: \d+)*)")
+_EVENTS = "events: "
 
 
 class Callgrind:
     """callgrind, with its files in a folder of its own."""
 
-    def __init__(self, folder):
-        self._folder = Path(folder)
+    def __init__(self, folder, *, simulated=False):
+        self._folder, self._simulated = Path(folder), simulated
 
     def launcher(self):
         """Return the words before a program that is to run under it."""
         return [
             *(VALGRIND, "--tool=callgrind", "--instr-atstart=no", "--dump-line=no"),
             *("--trace-children=yes", "--child-silent-after-fork=yes"),
+            *(("--branch-sim=yes", "--cache-sim=yes", *CACHES) if self._simulated else ()),
             f"--vgdb-prefix={self._folder}/vgdb",
             f"--callgrind-out-file={self._folder}/counts.%p",
             f"--log-file={self._folder}/log.%p",
@@ -62,11 +75,11 @@ class Callgrind:
                 raise LabError(f"valgrind does not {' '.join(command)}: {said.strip()}")
 
     def take(self, pids):
-        """Return the functions that were counted since the last time, as `read`."""
+        """Return what was counted since the last time, as `answer`."""
         dumps = self._dumped(pids)
         found = merged(read(path.read_text(errors="replace")) for path in dumps)
         self._remove(dumps)
-        return found
+        return answer(found)
 
     def forget(self, pids):
         """Count from zero on.
@@ -91,15 +104,18 @@ def read(text):
     `inclusive` has the costs of all that a function has called, but of itself: within a
     recursion these count more than once.  `allocator` has those of an allocator that it has
     called itself, `library` those of other functions of common libraries, for a function of
-    the server.
+    the server.  What is simulated has valgrind's names.
     """
+    events = ()
     names, found, costs = defaultdict(dict), defaultdict(Counter), Counter()
     place = called = None
     objects = {"ob": "", "cob": ""}
     times = 0
     for line in text.splitlines():
         key, equals, value = line.partition("=")
-        if equals and key in ("ob", "cob", "fn", "cfn"):
+        if line.startswith(_EVENTS):
+            _, *events = line.removeprefix(_EVENTS).split()
+        elif equals and key in ("ob", "cob", "fn", "cfn"):
             name = _name(names[key[-2:]], value)
             if key in objects:
                 objects[key] = name.rpartition("/")[2]
@@ -112,7 +128,7 @@ def read(text):
         elif equals and key == "calls":
             times = int(value.split()[0])
         elif place and (cost := _COST.fullmatch(line)):
-            instructions = int(cost["instructions"])
+            instructions, *others = map(int, cost["counts"].split())
             if times:
                 found[called]["calls"] += times
                 costs[place, called] += instructions * (called != place)
@@ -120,6 +136,8 @@ def read(text):
             else:
                 found[place]["own"] += instructions
                 found[place]["inclusive"] += instructions
+                # The last ones of a line are left out where they are 0.
+                found[place].update(dict(zip(events, others, strict=False)))
     for (place, called), instructions in costs.items():
         found[place]["inclusive"] += instructions
         if _allocates(called) and not _allocates(place):
@@ -178,11 +196,16 @@ def _allocates(function):
 
 
 def merged(dumps):
-    """Return the functions of several dumps as rows, those with the highest own cost first."""
+    """Return the functions of several dumps, as `read`."""
     total = defaultdict(Counter)
     for functions in dumps:
         for function, counts in functions.items():
             total[function].update(counts)
+    return total
+
+
+def answer(found):
+    """Return functions as rows, with the highest own cost first, and what is simulated."""
     kinds = ("own", "library", "allocator", "inclusive", "calls")
     rows = (
         {
@@ -191,6 +214,13 @@ def merged(dumps):
             "shared": bool(SHARED.match(file)),
             **{kind: counts[kind] for kind in kinds},
         }
-        for (file, name), counts in total.items()
+        for (file, name), counts in found.items()
     )
-    return sorted(rows, key=lambda row: (-row["own"], row["object"], row["name"]))
+    total = Counter()
+    for counts in found.values():
+        total.update(counts)
+    simulated = {name: sum(total[each] for each in of) for name, of in SIMULATED.items()}
+    return {
+        "functions": sorted(rows, key=lambda row: (-row["own"], row["object"], row["name"])),
+        "simulated": simulated if simulated["branches"] else {},
+    }

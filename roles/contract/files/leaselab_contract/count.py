@@ -121,8 +121,10 @@ def of_threads(pid, name):
 class ByInstructions:
     """Runs the server under valgrind."""
 
+    SIMULATED = False
+
     def __init__(self, server, folder):
-        self._callgrind = Callgrind(folder)
+        self._callgrind = Callgrind(folder, simulated=self.SIMULATED)
         own = server.config["process"]
         server.config["program"] = str(Path(own["argv"][0]).resolve())
         server.config["process"] = {**own, "launcher": self._callgrind.launcher()}
@@ -138,20 +140,27 @@ class ByInstructions:
 
     def take(self, pids):
         """Return the functions that did anything, and count nothing further."""
-        functions = self._callgrind.take(pids)
+        found = self._callgrind.take(pids)
         self._callgrind.tell(pids, "instrumentation", "off")
-        return {"functions": functions}
+        return found
 
     def end(self):
         """It ends with the server."""
 
 
+class WithCaches(ByInstructions):
+    """The same, where valgrind simulates caches and predicts branches: twice as slow."""
+
+    SIMULATED = True
+
+
 class BySystemCalls:
     """Runs the server as always, and counts what it has the kernel do."""
 
-    def __init__(self, _server, folder):
-        self._strace = Strace(folder)
+    def __init__(self, server, folder):
+        self._server, self._strace = server, Strace(folder)
         self._before = {}
+        server.config["counted"] = True
 
     def begin(self, pids):
         """Note what was done before: this is not traced, so its times are the usual ones."""
@@ -159,6 +168,9 @@ class BySystemCalls:
 
     def zero(self, pids):
         """Count from now on."""
+        # The second time shows what it is to ask.
+        once, self._beside = self._server.beside_counts(), self._server.beside_counts()
+        self._asking = {name: self._beside[name] - count for name, count in once.items()}
         spent = of_kernel(pids)
         self._spent = {name: spent[name] - self._before[name] for name in TIMES}
         self._strace.attach(pids)
@@ -168,14 +180,23 @@ class BySystemCalls:
         """Return calls by name, what the kernel counted, and times from `begin` to `zero`."""
         after = of_kernel(pids)
         found = {name: after[name] - self._before[name] for name in after}
-        return {**found, **self._spent, "system_calls": self._strace.detach()}
+        calls = self._strace.detach()
+        beside = {
+            name: count - self._beside[name] - self._asking[name]
+            for name, count in self._server.beside_counts().items()
+        }
+        return {**found, **self._spent, "system_calls": calls, "database": beside}
 
     def end(self):
         """End what still counts."""
         self._strace.detach()
 
 
-COUNTERS = {"instructions": ByInstructions, "system-calls": BySystemCalls}
+COUNTERS = {
+    "instructions": ByInstructions,
+    "instructions,caches": WithCaches,
+    "system-calls": BySystemCalls,
+}
 TIMES = ("user_s", "system_s")
 
 

@@ -102,6 +102,30 @@ def start(config):
     }
 
 
+def start_counting(config):
+    """Start it as `start`, with what counts queries; one that runs counts none."""
+    counting = config["counting"]
+    if counting["file"]:
+        Path(counting["file"]).write_text(counting["settings"], encoding="ascii")
+    try:
+        found = start(config)
+        query(config, counting["sql"])
+    finally:
+        if counting["file"]:
+            Path(counting["file"]).unlink()
+    return found
+
+
+def counts(config):
+    """Return the queries and rows that it has counted of the server's database."""
+    counting = config["counting"]
+    rows = dict(row.split("\t") for row in query(config, counting["counts_sql"]).splitlines())
+    return {
+        name: sum(int(rows.get(variable, 0)) for variable in counting[name])
+        for name in ("queries", "rows")
+    }
+
+
 def stop(config):
     """End it in good order; a database on another host is left running."""
     ended = process.end(config["process"], STOP_S) if config["process"] else False
@@ -150,4 +174,10 @@ def sql(config):
     sys.stdout.write(query(config, sys.stdin.read()))
 
 
-VERBS = {verb.__name__: verb for verb in (start, stop, state, credentials, login, reset, sql)}
+VERBS = {
+    verb.__name__: verb
+    for verb in (
+        *(start, start_counting, counts, stop, state),
+        *(credentials, login, reset, sql),
+    )
+}

@@ -1,6 +1,5 @@
 """The database of Kea's leases, reservations or both: its schema, its rows, its version."""
 
-import json
 import re
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from leaselab_contract.database import (
     check_after_death,
     check_disk,
     is_distant,
+    start,
 )
 from leaselab_contract.errors import ContractError, LabError
 from leaselab_contract.filled import read
@@ -40,7 +40,7 @@ def prepare(config):
     runs already, and is reported by a contract of its own.
     """
     try:
-        found = json.loads(ask(config, "start"))
+        found = start(config)
         ask(config, "reset")
         make_schema(config)
         if config["database"]["hosts_file"]:

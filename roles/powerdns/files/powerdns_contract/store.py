@@ -8,7 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
-from leaselab_contract.database import ask, check_disk
+from leaselab_contract.database import ask, check_disk, start
 from leaselab_contract.errors import LabError
 
 from powerdns_contract import zones
@@ -27,7 +27,7 @@ def prepare(config):
             make_lmdb(config, wanted)
         return {}
     try:
-        found = json.loads(ask(config, "start"))
+        found = start(config)
         if recorded(config) != wanted:
             make_tables(config, wanted)
     except LabError:

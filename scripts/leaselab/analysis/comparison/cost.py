@@ -24,10 +24,13 @@ from leaselab.analysis.comparison.profile import (
 from leaselab.model.observation import Counted
 from leaselab.model.procedures.cost import (
     ALLOCATOR,
+    BRANCHES,
+    CACHE_MISSES,
     COST,
     COUNTED_SHARE,
     GROWTH,
     INSTRUCTIONS,
+    MISPREDICTED,
     PAGE_FAULTS,
     USUAL,
     Cost,
@@ -45,6 +48,9 @@ of a list costs 8 and more for each."""
 LEAST_WHOLE = 0.5
 """Least change of a number of calls that is judged: they are whole numbers where each
 transaction is served alike."""
+LEAST_SIMULATED = 0.02
+"""Least change of simulated misses that is judged (ratio): another order of linking moves
+code and data, which then displace each other in other places of a cache."""
 LEAST_FAULTS = 0.1
 """Least change of the page faults for each transaction: new clients grow a heap."""
 REST = "(libraries, not called by the server)"
@@ -181,9 +187,17 @@ def _part(metric: Metric, base: Record, other: Record) -> Part | None:
 
 
 def _least(name: str, base: Record) -> float:
-    if name in (INSTRUCTIONS, ALLOCATOR):
-        counted = (value for value in base.values(INSTRUCTIONS) if value is not None)
-        return LEAST_RATIO * statistics.median(counted)
+    ratio, of = {
+        INSTRUCTIONS: (LEAST_RATIO, INSTRUCTIONS),
+        ALLOCATOR: (LEAST_RATIO, INSTRUCTIONS),
+        BRANCHES: (LEAST_RATIO, BRANCHES),
+        MISPREDICTED: (LEAST_SIMULATED, MISPREDICTED),
+        CACHE_MISSES: (LEAST_SIMULATED, CACHE_MISSES),
+    }.get(name, (0, ""))
+    if of:
+        return ratio * statistics.median(
+            value for value in base.values(of) if value is not None
+        )
     return {GROWTH: LEAST_GROWTH, PAGE_FAULTS: LEAST_FAULTS}.get(name, LEAST_WHOLE)
 
 

@@ -229,7 +229,7 @@ class ContractServer:
     def counting(self, by: str) -> Iterator[RemoteCounter]:
         """Start it under a counter, and stop it at the end of the context.
 
-        `by` is ``instructions`` or ``system-calls``.  Raises an invalid-measurement error where
+        `by` is of `measure.counting`.  Raises an invalid-measurement error where
         the counter does not run it.
         """
         self._boot = boot(self._connection)

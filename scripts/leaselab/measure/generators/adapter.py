@@ -18,6 +18,7 @@ from leaselab.measure.ports import GeneratorHost, Server
 from leaselab.model.bench import Bench
 from leaselab.model.observation import Counted, Generated
 from leaselab.model.procedure import Procedure
+from leaselab.model.procedures.cost import NOTHING, Cost
 from leaselab.model.record import GENERATOR, GENERATOR_LIMITED, SERVER
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import HostUse, Load, Trial
@@ -168,7 +169,10 @@ class Adapter:
 
     def count(self, server: Server) -> Counted:
         """Count what the server does for each transaction."""
-        return count(server, self._host, self._tool.environment, self.steps())
+        simulated = isinstance(self._procedure, Cost) and self._procedure.simulate != NOTHING
+        return count(
+            server, self._host, self._tool.environment, self.steps(), simulated=simulated
+        )
 
     def offer(self, load: Load, *, may_abort: bool) -> Reading:
         """Offer a load and read what came of it; raises a broken-lab error.

@@ -61,6 +61,10 @@ def figures(counted: Counted) -> dict[str, float | None]:
         ALLOCATIONS: allocated / usual.transactions,
         WRITTEN_BYTES: plain.written_bytes / usual.transactions,
         PAGE_FAULTS: plain.page_faults / usual.transactions,
+        **{
+            name: made / usual.transactions
+            for name, made in (*plain.database.items(), *usual.valgrind.simulated.items())
+        },
         COUNTED_SHARE: user_s / (user_s + system_s) if user_s + system_s else None,
     }
 

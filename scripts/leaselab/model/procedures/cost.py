@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -14,7 +14,11 @@ INSTRUCTIONS, GROWTH = "instructions", "growth"
 ALLOCATOR = "allocator"
 SYSTEM_CALLS, ALLOCATIONS, WRITTEN_BYTES = "system_calls", "allocations", "written_bytes"
 PAGE_FAULTS, COUNTED_SHARE = "page_faults", "counted_share"
+QUERIES, ROWS = "queries", "rows"
+BRANCHES, MISPREDICTED = "branches", "mispredicted_branches"
+CACHE_MISSES, LAST_LEVEL_MISSES = "cache_misses", "last_level_misses"
 """Names of its metrics."""
+NOTHING: Final = "nothing"
 WARM_UP = 50
 """Transactions before those that are counted: the code and the data that the first ones alone
 touch are not theirs."""
@@ -45,6 +49,9 @@ class Cost(Unjudged, frozen=True, kw_only=True, tag=COST):
     more_clients: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 1000
     """Clients of a second count in the same start, which shows what the server does for each
     further lease; 0 for none."""
+    simulate: Literal["nothing", "caches"] = NOTHING
+    """What valgrind simulates as well, which takes twice as long. caches: also the prediction
+    of branches; two levels, of 32 KiB for code, 32 KiB for data and 8 MiB for both."""
     late_s: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 20.0
     """Longest time of a reply: valgrind makes a server 20 to 60 times slower (s)."""
 
@@ -74,23 +81,30 @@ class Cost(Unjudged, frozen=True, kw_only=True, tag=COST):
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the metrics, all of one transaction but the growth and the share."""
-        single = plural.removesuffix("s")
-        per = f"per {single}"
+        per = f"per {plural.removesuffix('s')}"
+
+        def kind(name: str, title: str, of: str, *, seldom: bool = False) -> MetricKind:
+            return MetricKind(name, title, f"{of} {per}", "lower", MEDIAN, seldom)
+
         return (
-            MetricKind(INSTRUCTIONS, "instructions", f"instructions {per}", "lower", MEDIAN),
+            kind(INSTRUCTIONS, "instructions", "instructions"),
             MetricKind(
-                GROWTH, "growth", f"instructions {per} and further lease", "lower", MEDIAN
-            ),
-            MetricKind(
-                ALLOCATOR,
-                "instructions of the allocator",
-                f"instructions {per}",
+                GROWTH,
+                "instructions for each further lease",
+                f"instructions {per} and further lease",
                 "lower",
                 MEDIAN,
             ),
-            MetricKind(SYSTEM_CALLS, "system calls", f"calls {per}", "lower", MEDIAN),
-            MetricKind(ALLOCATIONS, "allocations", f"calls {per}", "lower", MEDIAN),
-            MetricKind(WRITTEN_BYTES, "bytes written", f"bytes {per}", "lower", MEDIAN),
-            MetricKind(PAGE_FAULTS, "page faults", f"faults {per}", "lower", MEDIAN),
+            kind(ALLOCATOR, "instructions of the allocator", "instructions"),
+            kind(SYSTEM_CALLS, "system calls", "calls"),
+            kind(ALLOCATIONS, "allocations", "calls"),
+            kind(WRITTEN_BYTES, "bytes written", "bytes"),
+            kind(PAGE_FAULTS, "page faults", "faults"),
+            kind(QUERIES, "queries to the database", "queries", seldom=True),
+            kind(ROWS, "rows of the database", "rows", seldom=True),
+            kind(BRANCHES, "branches", "branches", seldom=True),
+            kind(MISPREDICTED, "mispredicted branches", "branches", seldom=True),
+            kind(CACHE_MISSES, "cache misses", "misses", seldom=True),
+            kind(LAST_LEVEL_MISSES, "last-level cache misses", "misses", seldom=True),
             MetricKind(COUNTED_SHARE, "share counted", "ratio", "neither", MEDIAN),
         )
