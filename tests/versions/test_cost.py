@@ -145,6 +145,5 @@ def test_dnsmasq_walks_its_list_of_leases_and_writes_and_signals_each(hosts, tmp
     assert calls["sendmsg"] == 3 * 40
     assert calls["fsync"] == 40
     spent = by_function(first)
-    # Within a recursion of a library, what its callers share is too much.
-    assert spent.all == pytest.approx(sum(spent.own.values()), rel=0.02)
+    assert spent.all == pytest.approx(sum(spent.own.values()))
     assert spent.own["[dnsmasq]"] > 0.9 * spent.all

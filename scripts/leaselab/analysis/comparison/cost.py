@@ -240,17 +240,22 @@ def by_function(counted: Counted) -> Spent:
     Those of the allocator are left out.
 
     What a function of the server had common libraries do is its own: a changed call shows in
-    the code that makes it.
+    the code that makes it.  Within a recursion of a library that counts more than once; then
+    all of these shares are less, so that the rows add up.
     """
     step = counted.steps[USUAL]
     functions, transactions = step.valgrind.functions, step.transactions
+    everything = sum(function.own - function.allocator for function in functions)
+    of_server = [function for function in functions if not function.shared]
+    shared = sum(function.library for function in of_server)
+    left = everything - sum(function.own for function in of_server)
+    share = min(1.0, left / shared) if shared else 1.0
     own, whole, calls = (defaultdict[str, float](float) for _ in range(3))
-    for function in functions:
-        if not function.shared:
-            own[function.name] += (function.own + function.library) / transactions
-            whole[function.name] += function.inclusive / transactions
-            calls[function.name] += function.calls / transactions
-    total = sum(function.own - function.allocator for function in functions) / transactions
+    for function in of_server:
+        own[function.name] += (function.own + share * function.library) / transactions
+        whole[function.name] += function.inclusive / transactions
+        calls[function.name] += function.calls / transactions
+    total = everything / transactions
     own[REST] = whole[REST] = max(0.0, total - sum(own.values()))
     system_calls = {
         name: count / transactions for name, count in step.plain.system_calls.items()
