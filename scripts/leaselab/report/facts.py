@@ -244,11 +244,6 @@ def whole_of(record: Record) -> tuple[Metric, ...]:
     return tuple(metric for metric in record.figures if metric.name not in of_steps)
 
 
-def counted_words(metric: Metric) -> str:
-    """A part of a count in words, with its unit where that is no number of what it names."""
-    return metric.title if " per " in metric.unit else f"{metric.title} ({metric.unit})"
-
-
 _OFFLOADS = ("rx-gro", "rx-checksum", "tx-udp-segmentation")
 """Offloads that move what UDP costs; the others stand in the record alone."""
 

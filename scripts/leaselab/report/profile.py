@@ -15,6 +15,8 @@ from leaselab.analysis.comparison.profile import (
     Spent,
     averaged,
 )
+from leaselab.model.record import Record
+from leaselab.report.facts import whole_of
 from leaselab.report.listing import amount, signed_amount
 from leaselab.report.width import write_lines, write_table
 
@@ -95,6 +97,19 @@ def rows(
             *(_ends(function.calls) if function.calls else ()),
             *_cells(function.whole),
         ]
+
+
+def counted_table(record: Record) -> Table:
+    """What a count has counted, a row for each part: the figures of all starts together."""
+    body = []
+    for metric in whole_of(record):
+        values = [value for value in record.values(metric.name) if value is not None]
+        if metric.value is not None and values:
+            unit = "" if " per " in metric.unit else f" ({metric.unit})"
+            ends = (metric.value, min(values), max(values))
+            body.append([f"{metric.title}{unit}", *map(amount, ends)])
+    title = f"Counted for each {record.scenario.transaction.name}"
+    return Table(title, ["part", "median", "lowest", "highest"], body, code=False)
 
 
 def spent_tables(rounds: Sequence[Spent], unit: str) -> Iterator[Table]:

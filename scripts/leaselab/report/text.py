@@ -21,16 +21,9 @@ from leaselab.model.record import PARTNER, Metric, Record, Round
 from leaselab.model.server import server_name
 from leaselab.model.trial import KIND_NAMES, Part
 from leaselab.report.console import Console
-from leaselab.report.facts import (
-    confirmation_words,
-    counted_words,
-    facts,
-    shown_where,
-    steps_of,
-    whole_of,
-)
-from leaselab.report.listing import aligned, amount, measured, number, span
-from leaselab.report.profile import spent_tables
+from leaselab.report.facts import confirmation_words, facts, shown_where, steps_of, whole_of
+from leaselab.report.listing import aligned, measured, number, span
+from leaselab.report.profile import Table, counted_table, spent_tables
 from leaselab.report.units import in_shown_units
 from leaselab.report.width import folded
 
@@ -148,7 +141,7 @@ def _result(
 ) -> RenderableType:
     parts: list[RenderableType] = [*_headline(record, why=why), Text()]
     if record.rounds and record.procedure.counts_alone:
-        parts += [*_counts(record, shape), Text()]
+        parts += _table(counted_table(record), shape)
     elif record.rounds:
         parts += [Text("Runs", style="bold"), *_rounds(record, shape), Text()]
     if steps := _steps(record, shape):
@@ -164,8 +157,7 @@ def _result(
         title = f"Latency{shown_where(record)} (ms, median of the runs)"
         parts += [Text(title, style="bold"), *latency, Text()]
     for table in spent_tables(spent, record.figure.unit) if spent else ():
-        columns = [*zip(table.headings, *table.rows, strict=True)]
-        parts += [Text(table.title, style="bold"), *shape.table(columns, names=1), Text()]
+        parts += _table(table, shape)
     known = [(flag.word, flag.text) for flag in flags(record) if flag.level == "known"]
     if known:
         parts += [Text("Notes on this result", style="bold"), *shape.fields(known), Text()]
@@ -261,16 +253,9 @@ def _whose(record: Record, name: str) -> str:
     return name.replace(PARTNER, support.kind, 1) if support else name
 
 
-def _counts(record: Record, shape: _Shape) -> Iterator[RenderableType]:
-    """A line for each part of what was counted, of all runs together."""
-    headings = (f"for each {record.scenario.transaction.name}", "median", "lowest", "highest")
-    rows = []
-    for metric in whole_of(record):
-        values = [value for value in record.values(metric.name) if value is not None]
-        if metric.value is not None and values:
-            ends = (amount(each) for each in (metric.value, min(values), max(values)))
-            rows.append((counted_words(metric), *ends))
-    yield from shape.table([*zip(headings, *rows, strict=True)], names=1)
+def _table(table: Table, shape: _Shape) -> list[RenderableType]:
+    columns = [*zip(table.headings, *table.rows, strict=True)]
+    return [Text(table.title, style="bold"), *shape.table(columns, names=1), Text()]
 
 
 def _rounds(record: Record, shape: _Shape) -> Iterator[RenderableType]:

@@ -24,7 +24,7 @@ from leaselab.report.facts import (
     steps_of,
     whole_of,
 )
-from leaselab.report.profile import spent_tables
+from leaselab.report.profile import counted_table, spent_tables
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.seconds_chart import seconds_chart, seconds_note
 from leaselab.report.site.sweep_charts import (
@@ -107,6 +107,7 @@ def sweep(
         "about": about(record.scenario),
         "compared": compared,
         "whole": whole_of(record),
+        "counted": counted_table(record) if record.procedure.counts_alone else None,
         "refused": record.refused_figure,
         "steps": steps_of(record),
         "spent": [*spent_tables(spent, record.figure.unit)] if spent else [],
