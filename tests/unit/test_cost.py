@@ -19,7 +19,7 @@ from leaselab.archive.store import Store
 from leaselab.measure.procedures.cost import figures
 from leaselab.model.errors import Outcome
 from leaselab.model.observation import Counted
-from leaselab.model.procedures.cost import USUAL
+from leaselab.model.procedures.cost import USUAL, Cost
 from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.profile import call_rows, profile_document, rows, spent_tables
 from leaselab.report.text import print_result
@@ -260,3 +260,7 @@ def test_a_count_is_shown_part_by_part_and_without_what_it_has_not(tmp_path):
     words = " ".join(lines)
     for absent in ("trials", "traffic", "queries to the database", "cache misses", "None"):
         assert absent not in words
+
+
+def test_a_count_of_queries_is_of_each_query():
+    assert Cost().metrics("queries")[0].unit == "instructions per query"

@@ -370,8 +370,13 @@ def completed_kind(plural: str, better: Literal["higher", "neither"] = "higher")
 
 def cpu_kind(plural: str) -> MetricKind:
     """Return the metric of `Procedure.cpu_us`; `plural` is that of transactions."""
+    return MetricKind(CPU, "server CPU", f"µs {per(plural)}", "lower", MEDIAN)
+
+
+def per(plural: str) -> str:
+    """Return the end of a unit for each transaction, such as ``per query``."""
     single = f"{plural[:-3]}y" if plural.endswith("ies") else plural.removesuffix("s")
-    return MetricKind(CPU, "server CPU", f"µs per {single}", "lower", MEDIAN)
+    return f"per {single}"
 
 
 def refuse(what: str, found: str, wanted: str, todo: str = "") -> NoReturn:

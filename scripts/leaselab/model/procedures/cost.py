@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from leaselab.model.procedure import MEDIAN, MetricKind, Rounds, Unjudged
+from leaselab.model.procedure import MEDIAN, MetricKind, Rounds, Unjudged, per
 
 COST: Final = "cost"
 """Name of the procedure, and key in `Round.files` of what a round has counted."""
@@ -81,17 +81,17 @@ class Cost(Unjudged, frozen=True, kw_only=True, tag=COST):
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the metrics, all of one transaction but the growth and the share."""
-        per = f"per {plural.removesuffix('s')}"
+        of_one = per(plural)
 
         def kind(name: str, title: str, of: str, *, seldom: bool = False) -> MetricKind:
-            return MetricKind(name, title, f"{of} {per}", "lower", MEDIAN, seldom)
+            return MetricKind(name, title, f"{of} {of_one}", "lower", MEDIAN, seldom)
 
         return (
             kind(INSTRUCTIONS, "instructions", "instructions"),
             MetricKind(
                 GROWTH,
                 "instructions for each further lease",
-                f"instructions {per} and further lease",
+                f"instructions {of_one} and further lease",
                 "lower",
                 MEDIAN,
             ),
