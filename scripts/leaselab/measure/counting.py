@@ -48,8 +48,8 @@ def count(
     Branches and caches are `simulated` on demand.
 
     No probe comes before: of open load, it would leave memory that differs from start to start.
-    Raises an invalid-measurement error where the server does not complete each transaction, or
-    stores other leases than those of its clients.
+    Raises an invalid-measurement error where the server does not complete each transaction,
+    does nothing for them, or stores other leases than those of its clients.
     """
     made: dict[str, dict[str, Counts]] = {step.name: {} for step in steps}
     valgrind = WITH_CACHES if simulated else INSTRUCTIONS
@@ -111,5 +111,13 @@ def _counted(
             found=f"{held}",
             wanted=f"{step.leases}",
             todo="measure again; see the server's log on its host if this lasts",
+        )
+    if not counts.functions and not counts.system_calls:
+        raise invalid_measurement(
+            "the server has done nothing for the transactions of a count",
+            where=step.counted,
+            found="0 instructions",
+            wanted="that it serves them",
+            todo="see whether another server answers at its address: leaselab lab check",
         )
     return counts
