@@ -28,7 +28,7 @@ from leaselab.analysis.figures.statistics import (
 )
 from leaselab.model.procedure import COMPLETED as RATE
 from leaselab.model.procedure import CPU, LOSS_KIND, MEMORY, P99, START_S
-from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, OLD, Duel
+from leaselab.model.procedures.duel import OLD, Duel
 from leaselab.model.record import Round
 
 LOSS = LOSS_KIND.name
@@ -290,7 +290,7 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
     alpha, beta = _alarm_bound(plan, look, plan.metric), _miss_bound(plan, look)
     others = tuple(
         _judged(plan, look, of_it, name)
-        for name in _others(plan)
+        for name in plan.others
         if (of_it := estimate(plan, _gains(name, counted, first, second)))
     )
     others += (aged,) if aged else ()
@@ -338,12 +338,6 @@ def _of_both(first: Sequence[Round], second: Sequence[Round]) -> list[int]:
     return sorted({one.index for one in first} & {one.index for one in second})
 
 
-def _others(plan: Duel) -> tuple[str, ...]:
-    """The figures that are judged besides the one that decides."""
-    every = (START_S,) if plan.starts else (RATE, CPU, P99, MEMORY, START_S)
-    return tuple(name for name in every if name != plan.metric)
-
-
 def _share(plan: Duel, name: str) -> float:
     """Which share of the false alarms a figure may make (0..1)."""
     if name == plan.metric:
@@ -379,9 +373,6 @@ def _may_be(figure: Judged) -> bool:
 
 def _judged(plan: Duel, look: int, found: Estimate, name: str) -> Judged:
     """Judge a figure at a look: its interval, and whether it got worse."""
-    least = LEAST.get(name, plan.find if plan.at_limit else LEAST_OTHERS)
-    if name == plan.metric:
-        least = plan.find
     alpha, beta = _alarm_bound(plan, look, name), _miss_bound(plan, look)
     low, high = _of_figure(name, found.interval(1 - 2 * beta))
     low95, high95 = _of_figure(name, found.interval(_sure(plan)))
@@ -390,7 +381,7 @@ def _judged(plan: Duel, look: int, found: Estimate, name: str) -> Judged:
         ratio=_of_figure(name, (found.ratio,))[0],
         ci95=(low95, high95),
         p=found.p_below(1.0),
-        least=least,
+        least=plan.least(name),
         worse=False,
         bound=max(0.0, 1 - low if name in _RATES else high - 1),
         rounds=found.rounds,

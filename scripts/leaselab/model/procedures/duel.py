@@ -215,6 +215,23 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         """Whether a round only starts the servers, and loads neither."""
         return self.metric in (START_S, RELOAD_S)
 
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The figures that are judged in each round besides the one that decides."""
+        every = (START_S,) if self.starts else (COMPLETED, CPU, P99, MEMORY, START_S)
+        return tuple(name for name in every if name != self.metric)
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """All figures that are judged."""
+        return (self.metric, *self.others, *[OLD] * (self.at_limit and bool(self.old_s)))
+
+    def least(self, name: str) -> float:
+        """Return the smallest change of a figure that is looked for (0..); half counts."""
+        if name == self.metric:
+            return self.find
+        return LEAST.get(name, self.find if self.at_limit else LEAST_OTHERS)
+
     def order_of(self, index: int) -> int:
         """Return the order of the servers in a round, by its index from 1: 0 or 1.
 
