@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import is_dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -15,6 +15,8 @@ import msgspec
 from leaselab.model.errors import LeaselabError, unknown, usage_error
 
 T = TypeVar("T")
+Path = tuple[Any, ...]
+"""Keys and indices that lead to a value of a document."""
 
 
 def build(kind: type[T], data: Any, where: str) -> T:  # noqa: ANN401  (parsed JSON or YAML)
@@ -30,6 +32,66 @@ def build(kind: type[T], data: Any, where: str) -> T:  # noqa: ANN401  (parsed J
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         raise _refused(str(error), data, where) from error
+
+
+def faults(
+    kind: Any,  # noqa: ANN401  # the type of a field
+    data: Any,  # noqa: ANN401  # parsed YAML
+    place: Callable[[Path], str],
+    path: Path = (),
+) -> list[LeaselabError]:
+    """Return all that keeps parsed YAML from being a struct, or a part of one.
+
+    `place` says where the value at a path is; what a type takes is its `Meta.description`.
+    """
+    bare = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
+    inner = typing.get_args(bare)
+    errors: list[LeaselabError] = []
+    if (
+        isinstance(bare, type)
+        and issubclass(bare, msgspec.Struct)
+        and isinstance(data, Mapping)
+    ):
+        fields = {field.name: field for field in msgspec.structs.fields(bare)}
+        for key, value in data.items():
+            if key in fields:
+                errors += faults(fields[key].type, value, place, (*path, key))
+            else:
+                errors.append(unknown("key", str(key), list(fields), place((*path, key))))
+        errors += [
+            usage_error("a key is missing", where=place(path), wanted=name, todo="add it")
+            for name, field in fields.items()
+            if field.required and name not in data
+        ]
+        return errors
+    if typing.get_origin(bare) is dict and isinstance(data, Mapping):
+        for key, value in data.items():
+            errors += faults(inner[1], value, place, (*path, key))
+    elif typing.get_origin(bare) is tuple and isinstance(data, list):
+        for number, value in enumerate(data):
+            errors += faults(inner[0], value, place, (*path, number))
+    return errors or _misfit(kind, data, place(path))
+
+
+def _misfit(kind: Any, data: Any, where: str) -> list[LeaselabError]:  # noqa: ANN401  # as above
+    try:
+        msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        refused = _refused(str(error), data, where)
+        if takes := _takes(kind):
+            refused.what, refused.found = "it does not take this value", shown(data)
+            refused.wanted, refused.todo = takes, "correct it"
+        return [refused]
+    return []
+
+
+def _takes(kind: Any) -> str:  # noqa: ANN401  # as above
+    """What a type takes, by its description; empty where it has none."""
+    if typing.get_origin(kind) not in (typing.Annotated, typing.Union, types.UnionType):
+        return ""
+    inner = typing.get_args(kind)
+    texts = (one.description if isinstance(one, msgspec.Meta) else _takes(one) for one in inner)
+    return next(filter(None, texts), "")
 
 
 def shown(value: object) -> str:

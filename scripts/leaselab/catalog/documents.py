@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -34,6 +35,36 @@ def parse_yaml(content: bytes | str, where: str) -> Any:  # noqa: ANN401  (parse
     except (yaml.YAMLError, ValueError, ArithmeticError, *_WRONG_TAG) as error:
         reason = " ".join(str(error).split())[:300]
         raise usage_error(f"not YAML: {reason}", where=where, wanted="YAML") from error
+
+
+class Lines:
+    """The lines of a YAML document that `parse_yaml` takes."""
+
+    def __init__(self, content: bytes | str) -> None:
+        self._root = yaml.compose(content, Loader=LOADER)
+
+    def of(self, path: Sequence[Any]) -> int:
+        """The line, from 1, of the value at a path of keys and indices: of a key the key's own.
+
+        Of a path that is not there, that of what it leads to.
+        """
+        node, line = self._root, 1
+        for step in path:
+            if isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+                node = node.value[step]
+                line = node.start_mark.line + 1
+            elif isinstance(node, yaml.MappingNode):
+                pairs = [pair for pair in node.value if _is_key(pair[0], step)]
+                if not pairs:
+                    break
+                key, node = pairs[0]
+                line = key.start_mark.line + 1
+        return line
+
+
+def _is_key(node: yaml.ScalarNode, step: object) -> bool:
+    """Whether a key is that of a path: YAML reads `on`, numbers and dates as no text."""
+    return step in (node.value, yaml.safe_load(node.value))
 
 
 class _Bounds:
