@@ -17,8 +17,17 @@ _AUTHOR = {
 }
 
 
-def git(path: Path, *arguments: str, minute: int = 0, input: str | None = None) -> str:  # noqa: A002  (subprocess's name)
-    """Run git in a repository; `minute` is that of a commit's date. Return what it prints."""
+def git(
+    path: Path,
+    *arguments: str,
+    minute: int = 0,
+    input: str | None = None,  # noqa: A002  (subprocess's name)
+    address: str = _AUTHOR["GIT_COMMITTER_EMAIL"],
+) -> str:
+    """Run git in a repository; `minute` is that of a commit's date. Return what it prints.
+
+    `address` is that of the committer.
+    """
     date = f"2026-11-01T12:{minute:02d}:00+01:00"
     done = subprocess.run(
         ["git", "-C", str(path), *arguments],
@@ -29,6 +38,7 @@ def git(path: Path, *arguments: str, minute: int = 0, input: str | None = None) 
         env={
             **os.environ,
             **_AUTHOR,
+            "GIT_COMMITTER_EMAIL": address,
             "GIT_AUTHOR_DATE": date,
             "GIT_COMMITTER_DATE": date,
         },

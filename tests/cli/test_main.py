@@ -110,7 +110,7 @@ def test_help_breaks_no_name_at_its_hyphens(capsys, monkeypatch):
     ("arguments", "message"),
     [
         ("lst", "no command 'lst'; did you mean `leaselab list`?"),
-        ("check", "no command 'check'; did you mean `leaselab lab check`?"),
+        ("status", "no command 'status'; did you mean `leaselab lab status`?"),
         ("dev tst", "no command 'dev tst'; did you mean `leaselab dev test`?"),
         ("xyzzy", "no command 'xyzzy'; all commands: `leaselab --help`"),
         ("dev xyzzy", "no command 'dev xyzzy' (wanted archive, bench, lint, test); "),

@@ -11,7 +11,17 @@ from typing import Any
 import msgspec
 
 from leaselab.archive.checksums import MEND
-from leaselab.model import changes, host, procedures, record, scenario, server, source, trial
+from leaselab.model import (
+    changes,
+    host,
+    policy,
+    procedures,
+    record,
+    scenario,
+    server,
+    source,
+    trial,
+)
 from leaselab.model.bounds import misfit
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.field_texts import field_texts, in_line
@@ -20,7 +30,8 @@ from leaselab.model.record import SCHEMA_VERSION, Record
 _RESULTS = Path(__file__).resolve().parents[3] / "results"
 SCHEMA_PATH = _RESULTS / "schema.json"
 CHANGES_PATH = _RESULTS / "changes.schema.json"
-"""The schemas for other programs: what `json_schema` and `changes_schema` make of the types."""
+POLICY_PATH = _RESULTS / "policy.schema.json"
+"""The schemas for other programs: what the functions below make of the types."""
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _ID = "https://leaselab.invalid/schema/{}.json"
 _RULES = """
@@ -104,6 +115,12 @@ def changes_schema() -> dict[str, Any]:
     return {**about, **_described(changes.Changes, changes)}
 
 
+def policy_schema() -> dict[str, Any]:
+    """Return the same of leaselab.yml."""
+    about = {"$schema": _DRAFT, "$id": _ID.format("policy"), "title": policy.FILE}
+    return {**about, **_described(policy.PolicyFile, policy)}
+
+
 def _described(root: type, *modules: ModuleType) -> dict[str, Any]:
     """The schema of a type, with the words of the modules that define its parts."""
     schema = msgspec.json.schema(root)
@@ -120,7 +137,8 @@ def _described(root: type, *modules: ModuleType) -> dict[str, Any]:
             if field in words:
                 described["description"] = words[field]
     own = schema["$defs"][root.__name__]
-    own["required"] = ["schema_version", *own.get("required", ())]  # identifies the format
+    if "schema_version" in own["properties"]:  # identifies the format
+        own["required"] = ["schema_version", *own.get("required", ())]
     return schema
 
 
@@ -139,6 +157,10 @@ def _refused(what: str, where: str, error: Exception) -> LeaselabError:
 
 
 if __name__ == "__main__":
-    for path, made in ((SCHEMA_PATH, json_schema()), (CHANGES_PATH, changes_schema())):
+    for path, made in (
+        (SCHEMA_PATH, json_schema()),
+        (CHANGES_PATH, changes_schema()),
+        (POLICY_PATH, policy_schema()),
+    ):
         text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
         path.write_text(text, encoding="utf-8")

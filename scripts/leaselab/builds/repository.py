@@ -135,7 +135,7 @@ class Repository:
                 "not a range of commits", found=text, wanted="A..B, such as v1.0..main"
             )
         first, last = self.resolve(old), self.resolve(new)
-        if self._shallow() and not self._ancestor(first, last):
+        if self._shallow() and not self.is_ancestor(first, last):
             raise self._cut_off(text)
         listed = _git(
             self.path,
@@ -212,10 +212,35 @@ class Repository:
             head, ref="the checkout", tree=tree, described=described, dirty=True, accepted=False
         )
 
-    def file(self, commit: Commit, name: str) -> str | None:
-        """The text of a file of a commit; None where it has none of this name."""
-        done = _git(self.path, "show", f"{commit.tree}:{name}")
+    def file(self, commit: Commit, name: str, most: int = MOST_BYTES) -> str | None:
+        """The text of a file of a commit; None where it has none of this name.
+
+        Raises a usage error for one of more than `most` bytes.
+        """
+        place = f"{commit.tree}:{name}"
+        size = _git(self.path, "cat-file", "-s", place)
+        if size.status == 0 and int(size.stdout) > most:
+            raise usage_error(
+                "the file is too large",
+                where=f"{self.name}, {name} of {commit.hash[:SHORT]}",
+                found=f"{int(size.stdout)} bytes",
+                wanted=f"up to {most}",
+            )
+        done = _git(self.path, "cat-file", "blob", place)
         return done.stdout if done.status == 0 else None
+
+    def trailers(self, commit: Commit, word: str) -> tuple[str, list[str]]:
+        """Return the committer's address, and the values of a trailer of the message.
+
+        Both are what somebody wrote: git authenticates neither.
+        """
+        form = f"%ce%x00%(trailers:key={word},valueonly,unfold)"
+        done = _git(self.path, "log", "--no-walk", f"--format={form}", commit.hash)
+        if done.status != 0:
+            raise self._failed(f"git log {commit.hash}", done)
+        address, _, values = done.stdout.partition("\0")
+        lines = [line for line in values.splitlines() if line.strip()]
+        return bounded(address, _LETTERS), [bounded(line, _LETTERS) for line in lines]
 
     def archive(self, commit: Commit, folder: Path) -> Path:
         """Write the commit's files as ``<tree>.tar`` into a folder; return its path.
@@ -314,7 +339,8 @@ class Repository:
         done = _git(self.path, "rev-parse", "--is-shallow-repository")
         return done.stdout.strip() == "true"
 
-    def _ancestor(self, first: Commit, last: Commit) -> bool:
+    def is_ancestor(self, first: Commit, last: Commit) -> bool:
+        """Whether a commit is in the history of another one, or that one."""
         done = _git(self.path, "merge-base", "--is-ancestor", first.hash, last.hash)
         return done.status == 0
 

@@ -13,12 +13,13 @@ from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.model.errors import LeaselabError, Outcome, usage_error
 from leaselab.model.record import Record
+from leaselab.model.source import BRANCH_POINT, RELEASE
 from leaselab.report.truth import rows_of, table
 from leaselab.report.verdict.document import budget_document
 from leaselab.report.verdict.table import budget_words
 from leaselab.run.calibration import RUNS, calibrate, ceiling_tasks, measured
 from leaselab.run.session import Session
-from leaselab.run.sides import BRANCH_POINT, PACKAGE, RELEASE, Sides
+from leaselab.run.sides import PACKAGE, Sides
 from leaselab.run.task import open_source
 
 NAME = "calibrate"

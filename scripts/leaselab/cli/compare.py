@@ -17,15 +17,23 @@ from leaselab.analysis.duels.layouts import Cause, OverLayouts
 from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli import options
-from leaselab.cli.cost import count
+from leaselab.cli.cost import count_each
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
-from leaselab.cli.outcome import add_documents, ended, show_compared, write_documents
+from leaselab.cli.outcome import (
+    add_documents,
+    ended,
+    show_compared,
+    show_each,
+    show_several,
+    write_documents,
+)
 from leaselab.cli.own import (
     add_clients,
     add_config,
     add_queries,
     scenario_of,
 )
+from leaselab.cli.policy import add_policy, asked, policy_source
 from leaselab.cli.source import LISTING, add_listing, list_commits
 from leaselab.model.errors import (
     LeaselabError,
@@ -34,11 +42,12 @@ from leaselab.model.errors import (
     regression,
     usage_error,
 )
+from leaselab.model.procedures.duel import DUEL
 from leaselab.report.verdict.document import comparisons_document, layouts_document
-from leaselab.report.verdict.sentence import closing, layouts_words
-from leaselab.report.verdict.table import print_comparisons
+from leaselab.report.verdict.sentence import layouts_words
 from leaselab.report.width import write_lines
 from leaselab.run import pair
+from leaselab.run.policy import ruled
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_live(parser)
     add_listing(parser)
+    add_policy(parser)
     add_documents(parser)
     options.add_results(parser)
     options.add_json(parser)
@@ -90,7 +100,10 @@ def run(args: argparse.Namespace) -> Outcome:
     """
     if args.list:
         return list_commits(args)
-    if args.a is None or args.b is None:
+    measures = args.repo is not None and (args.live or args.cost) and not args.layouts
+    if measures and args.a is None:
+        args.b = "HEAD"
+    elif args.a is None or args.b is None:
         raise usage_error(
             "compare needs two results or servers, A and B",
             found=str(args.a or "none"),
@@ -112,7 +125,7 @@ def run(args: argparse.Namespace) -> Outcome:
         of_live = (*profile, "--no-cost", "--layouts", "--id-file", "--clients", "--queries")
         options.only_with(args, "--live", *of_live, *OPTIONS)
     if args.layouts:
-        options.without_effect(args, "a single layout", *profile, "--cost")
+        options.without_effect(args, "a single layout", *profile, "--cost", "--policy")
     options.stdout_is_taken(args)
     if args.live:
         options.without_effect(args, "results that are archived", "--threshold")
@@ -123,26 +136,35 @@ def run(args: argparse.Namespace) -> Outcome:
     if made is not None:
         args.scenario = made.name
     if counts_alone:
-        counted = count(args, store, catalogue, args.a, args.b)
-        return show_compared(args, store, counted, steps=True)
+        return count_each(args, store, catalogue)
     if args.live:
-        layouts, comparisons = live(args, store, catalogue)
-        if layouts is not None:
-            return _print_layouts(args, layouts, comparisons)
-        return show_compared(args, store, comparisons[0], steps=True)
+        return _live(args, store, catalogue)
     names = pair.commit_names(args.repo, args.scenario)
     scenarios = _meant(store, catalogue, names)
     if names is not None and scenarios:
-        return _judge_several(args, _each(args, store, names, scenarios))
+        source = policy_source(args)
+        judged = [ruled(source, one) for one in _each(args, store, names, scenarios)]
+        return show_several(args, [(one, None) for one in judged])
     comparison = _compared(args, store, names)
     return show_compared(args, store, comparison, steps=sys.stderr.isatty())
+
+
+def _live(args: argparse.Namespace, store: Store, catalogue: Catalogue) -> Outcome:
+    """Make the duels, and show their verdicts."""
+    ids: list[str] = []
+    if args.layouts:
+        layouts, comparisons = live(args, store, catalogue, ids)
+        if layouts is not None:
+            return _print_layouts(args, layouts, comparisons)
+    each = asked(args, DUEL)
+    return show_each(args, store, each, lambda one: live(one, store, catalogue, ids)[1][0])
 
 
 def _print_layouts(
     args: argparse.Namespace, layouts: OverLayouts, comparisons: Sequence[Comparison]
 ) -> Outcome:
     """Print the combined result of duels in several layouts; slower code ends with 1."""
-    write_documents(args, comparisons)
+    write_documents(args, [(comparison, None) for comparison in comparisons])
     lines = [*layouts_words(layouts)]
     document = {**comparisons_document(comparisons), "over": layouts_document(layouts)}
     options.show(args, document, lambda: write_lines(sys.stdout, lines))
@@ -151,27 +173,6 @@ def _print_layouts(
         return Outcome.OK
     error = raised(lines[-1], where=comparisons[-1].other.scenario.name)
     return ended(error, document=args.json or options.stdout_is_taken(args))
-
-
-def _judge_several(args: argparse.Namespace, comparisons: Sequence[Comparison]) -> Outcome:
-    """Show a verdict on each scenario; the exit code is that of all."""
-    write_documents(args, comparisons)
-    document = comparisons_document(comparisons)
-    options.show(args, document, lambda: print_comparisons(comparisons))
-    slower = [
-        comparison.other.scenario.name
-        for comparison in comparisons
-        if comparison.outcome is Outcome.REGRESSION
-    ]
-    if slower:
-        summary = f"{len(slower)} of {len(comparisons)} scenarios: {', '.join(slower)}"
-        raise regression(summary)
-    for comparison in comparisons:
-        if comparison.error is not None:
-            raise comparison.error
-        if comparison.outcome is Outcome.INVALID:
-            raise invalid_measurement(closing(comparison), where=comparison.other.scenario.name)
-    return Outcome.OK
 
 
 def _meant(store: Store, catalogue: Catalogue, names: pair.CommitNames | None) -> list[str]:

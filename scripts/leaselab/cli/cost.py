@@ -10,17 +10,19 @@ from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.duel import sides_of
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, write_ids
-from leaselab.cli.outcome import add_documents, show_compared
-from leaselab.cli.own import add_scenario_or_files, named_scenario
+from leaselab.cli.outcome import add_documents, show_each
+from leaselab.cli.own import add_scenario_or_files, scenario_of
+from leaselab.cli.policy import add_policy, asked
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
 from leaselab.cli.source import add_commit
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.procedures.cost import COST
+from leaselab.model.source import BRANCH_POINT, RELEASE
 from leaselab.model.speech import announce
 from leaselab.run.contest import in_turn
-from leaselab.run.sides import BRANCH_POINT, PACKAGE, RELEASE, WORKTREE
+from leaselab.run.sides import PACKAGE, WORKTREE
 
 LAB = "namespaces"
 """The lab of this machine that needs no container engine."""
@@ -32,13 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--against",
         metavar="REF",
-        default=BRANCH_POINT,
         help=f"the commit before, {RELEASE} for the last tag, or {PACKAGE} (default: "
         f"{BRANCH_POINT}, where the branch left the main one; on the main one, its parent)",
     )
     add_inventory(parser, LAB)
     add_full(parser)
     add_parameters(parser, COST, "rounds=4")
+    add_policy(parser)
     add_documents(parser)
     add_results(parser)
     add_id_file(parser)
@@ -54,18 +56,26 @@ def run(args: argparse.Namespace) -> Outcome:
             todo="of packages: leaselab run SCENARIO --procedure cost",
         )
     catalogue, store = Catalogue.here(), open_store(args)
-    args.scenario = named_scenario(args, catalogue).name
-    commit = WORKTREE if args.worktree else args.commit or "HEAD"
-    comparison = count(args, store, catalogue, args.against, commit)
-    return show_compared(args, store, comparison, steps=True)
+    made = scenario_of(args, catalogue)
+    args.scenario = made.name if made is not None else args.scenario
+    args.a = args.against
+    args.b = WORKTREE if args.worktree else args.commit or "HEAD"
+    return count_each(args, store, catalogue)
 
 
-def count(
-    args: argparse.Namespace, store: Store, catalogue: Catalogue, a: str, b: str
+def count_each(args: argparse.Namespace, store: Store, catalogue: Catalogue) -> Outcome:
+    """Count A and B in each scenario that `asked` names, and show the verdicts."""
+    ids: list[str] = []
+    each = asked(args, COST)
+    return show_each(args, store, each, lambda one: _count(one, store, catalogue, ids))
+
+
+def _count(
+    args: argparse.Namespace, store: Store, catalogue: Catalogue, ids: list[str]
 ) -> Comparison:
     """Count A and B, by the names that `Sides.tasks` takes, and compare them."""
     sides = sides_of(args, catalogue)
-    first, second = sides.tasks(a, b)
+    first, second = sides.tasks(args.a, args.b)
     inventory = inventory_of(args)
     overrides = {**procedure_overrides(args), "name": COST}
     session = sides.session(store, inventory, overrides, progress, full=args.full)
@@ -74,7 +84,8 @@ def count(
     try:
         with session.leased(f"compare the cost of {first} and {second}"):
             result = in_turn(session, first, second)
-            write_ids(args.id_file, *result.ids)
+            ids.extend(result.ids)
+            write_ids(args.id_file, *ids)
             return result.checked(first)
     finally:
         report_after(store)

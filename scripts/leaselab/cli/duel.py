@@ -13,6 +13,7 @@ from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.options import add_id_file, add_layouts, number, write_ids
+from leaselab.cli.policy import repository_of
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
@@ -21,10 +22,11 @@ from leaselab.model.contest import Contest
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.procedures.duel import LEAST, LEAST_OTHERS, METRICS, OF_CODE, Duel
 from leaselab.model.scenario import Scenario
+from leaselab.model.source import BRANCH_POINT, RELEASE
 from leaselab.run.contest import check_layouts, duel, explain, over_layouts, planned, say_cost
 from leaselab.run.count import count_first
-from leaselab.run.sides import BRANCH_POINT, BUILD, PACKAGE, RELEASE, WORKTREE, Sides
-from leaselab.run.task import Task, open_source
+from leaselab.run.sides import BUILD, PACKAGE, WORKTREE, Sides
+from leaselab.run.task import Task
 
 BUDGET_MINUTES = 15.0
 """Longest time for the rounds of a duel, where none is asked for (min)."""
@@ -140,16 +142,16 @@ def parameters_of(args: argparse.Namespace, scenario: Scenario) -> dict[str, Any
 
 def sides_of(args: argparse.Namespace, catalogue: Catalogue) -> Sides:
     """Return what A and B of ``compare`` are taken from, where both are measured."""
-    repository = open_source(args.repo) if args.repo else None
-    return Sides(catalogue, repository, args.scenario or "", args.generator)
+    return Sides(catalogue, repository_of(args), args.scenario or "", args.generator)
 
 
 def live(
-    args: argparse.Namespace, store: Store, catalogue: Catalogue
+    args: argparse.Namespace, store: Store, catalogue: Catalogue, ids: list[str]
 ) -> tuple[OverLayouts | None, Sequence[Comparison]]:
     """Measure A and B of ``compare A B --live``.
 
     Returns one comparison; with several layouts one for each, and what they say together.
+    The ids of results are added to `ids`.
     """
     sides = sides_of(args, catalogue)
     first, second = sides.tasks(args.a, args.b)
@@ -172,7 +174,6 @@ def live(
     print(f"A: {first}; B: {second}", file=sys.stderr, flush=True)
     try:
         with session.leased(f"compare {first} with {second}"):
-            ids: list[str] = []
 
             def made(contest: Contest[Task]) -> Comparison:
                 result = duel(session, contest)

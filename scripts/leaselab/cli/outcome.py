@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from leaselab.analysis.comparison.profile import ProfileDifference
@@ -12,17 +12,20 @@ from leaselab.analysis.comparison.verdict import Comparison, compare, duel_of
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.cli import options
+from leaselab.cli.policy import policy_source
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, regression
+from leaselab.model.speech import announce
 from leaselab.report.profile import profile_document
 from leaselab.report.steps import Step, after_comparison, after_sweep, step_lines
 from leaselab.report.text import print_result
-from leaselab.report.verdict.document import comparison_document
+from leaselab.report.verdict.document import comparison_document, comparisons_document
 from leaselab.report.verdict.sentence import closing
-from leaselab.report.verdict.table import print_comparison
+from leaselab.report.verdict.table import print_comparison, print_comparisons
 from leaselab.report.width import columns
 from leaselab.run.contest import profiles_of, with_budget
 from leaselab.run.count import with_counts
 from leaselab.run.experiment import Ended
+from leaselab.run.policy import ruled
 
 
 def show_measured(store: Store, *sealed: Ended, as_json: bool) -> Outcome:
@@ -46,16 +49,15 @@ def add_documents(parser: argparse.ArgumentParser) -> None:
 
 def write_documents(
     args: argparse.Namespace,
-    comparisons: Sequence[Comparison],
-    profiles: ProfileDifference | None = None,
+    judged: Sequence[tuple[Comparison, ProfileDifference | None]],
 ) -> None:
     """Write the files of `add_documents` that were asked for."""
+    comparisons = [comparison for comparison, _ in judged]
     if args.markdown is not None:
         from leaselab.report.export import markdown  # noqa: PLC0415  # on request
 
         text = markdown.markdown_of_comparisons(comparisons)
-        if profiles:
-            text += markdown.markdown_of_profiles(profiles)
+        text += "".join(markdown.markdown_of_profiles(one) for _, one in judged if one)
         options.write_output(args.markdown, text.encode())
     if args.junit is not None:
         from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
@@ -63,14 +65,70 @@ def write_documents(
         options.write_output(args.junit, junit_of_comparisons(comparisons))
 
 
-def show_compared(
-    args: argparse.Namespace, store: Store, comparison: Comparison, *, steps: bool
+def show_each(
+    args: argparse.Namespace,
+    store: Store,
+    each: Sequence[argparse.Namespace],
+    make: Callable[[argparse.Namespace], Comparison],
 ) -> Outcome:
-    """Write the files of a comparison and print it; `steps` and errors as `show_comparison`."""
-    comparison, profiles = _whole(store, comparison)
-    write_documents(args, [comparison], profiles)
+    """Make the comparison of each scenario and show all; raise as `show_several`.
+
+    An error of one ends it: those before are shown, and it is raised without a regression.
+    """
+    made: list[Comparison] = []
+    stopped: LeaselabError | None = None
+    for one in each:
+        try:
+            made.append(make(one))
+        except LeaselabError as error:
+            if not made:
+                raise
+            left = ", ".join(other.scenario for other in each[len(made) :])
+            announce(f"without a verdict: {left}: {error}")
+            stopped = error
+            break
+    outcome = show_compared(args, store, *made, steps=len(each) == 1)
+    if stopped is not None:
+        raise stopped
+    return outcome
+
+
+def show_compared(
+    args: argparse.Namespace, store: Store, *comparisons: Comparison, steps: bool
+) -> Outcome:
+    """Write the files of comparisons, print them; `steps` and errors as `show_comparison`."""
+    source = policy_source(args)
+    whole = [_whole(store, ruled(source, comparison)) for comparison in comparisons]
+    if len(whole) > 1:
+        return show_several(args, whole)
+    write_documents(args, whole)
     taken = options.stdout_is_taken(args)
+    ((comparison, profiles),) = whole
     return show_comparison(comparison, profiles, as_json=args.json, taken=taken, steps=steps)
+
+
+def show_several(
+    args: argparse.Namespace, judged: Sequence[tuple[Comparison, ProfileDifference | None]]
+) -> Outcome:
+    """Write the files, show a verdict on each scenario; the exit code is that of all."""
+    write_documents(args, judged)
+    comparisons = [comparison for comparison, _ in judged]
+    document = comparisons_document(comparisons)
+    options.show(args, document, lambda: print_comparisons(comparisons))
+    slower = [
+        comparison.other.scenario.name
+        for comparison in comparisons
+        if comparison.outcome is Outcome.REGRESSION
+    ]
+    if slower:
+        summary = f"{len(slower)} of {len(comparisons)} scenarios: {', '.join(slower)}"
+        raise regression(summary)
+    for comparison in comparisons:
+        if comparison.error is not None:
+            raise comparison.error
+        if comparison.outcome is Outcome.INVALID:
+            raise invalid_measurement(closing(comparison), where=comparison.other.scenario.name)
+    return Outcome.OK
 
 
 def _whole(store: Store, comparison: Comparison) -> tuple[Comparison, ProfileDifference | None]:

@@ -15,6 +15,8 @@ SHORT = 10
 """Digits of a hash that is shown."""
 Hash = Annotated[str, Meta(pattern=f"^[0-9a-f]{{7,64}}{END}")]
 """Digits of a full hash of a commit."""
+RELEASE, BRANCH_POINT = "release", "branch-point"
+"""Words for the last tag before a commit, and for where its branch left the main one."""
 _BETWEEN = re.compile(r"-\d+-g[0-9a-f]+$|-dirty$")
 """How the description of a commit ends that has no tag of its own."""
 _ADDRESS = re.compile(

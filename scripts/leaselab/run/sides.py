@@ -13,7 +13,7 @@ from leaselab.catalog.catalogue import Catalogue
 from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.errors import usage_error
 from leaselab.model.scenario import Scenario
-from leaselab.model.source import Commit
+from leaselab.model.source import BRANCH_POINT, RELEASE, Commit
 from leaselab.run.measurement import Show
 from leaselab.run.preparation import built_commit
 from leaselab.run.session import Session
@@ -23,8 +23,6 @@ PACKAGE = "package"
 """The distribution's own server."""
 BUILD, WORKTREE = "build:", "worktree"
 """Words before the key of a kept build, and for the checkout of --repo as it is."""
-RELEASE, BRANCH_POINT = "release", "branch-point"
-"""Words for the last tag before B, and for where B's branch left the main one."""
 
 
 @dataclass(slots=True)
@@ -102,12 +100,13 @@ class Sides:
                 wanted=f"{PACKAGE}, {BUILD}KEY, or a commit of --repo",
                 todo="give it with --repo URL or PATH",
             )
-        commit = self._of_repository(self.repository, what, other)
+        commit = self.commit_of(self.repository, what, other)
         self.files[commit.tree] = self.repository.archive(commit, source_folder())
         return commit
 
     @staticmethod
-    def _of_repository(repository: Repository, what: str, other: Commit | None) -> Commit:
+    def commit_of(repository: Repository, what: str, other: Commit | None) -> Commit:
+        """Return the commit that a name means; `other` is B's, for A."""
         if what == WORKTREE:
             return repository.worktree()
         if what not in (RELEASE, BRANCH_POINT):

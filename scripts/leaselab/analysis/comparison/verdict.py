@@ -33,6 +33,7 @@ from leaselab.model.errors import (
     server_broken,
     usage_error,
 )
+from leaselab.model.policy import Ruling
 from leaselab.model.procedures.cost import INSTRUCTIONS, Cost
 from leaselab.model.procedures.duel import LEAST_ROUNDS
 from leaselab.model.record import NOT_OFFERED, Record
@@ -165,12 +166,16 @@ class Comparison:
     of no duel."""
     counted: CostVerdict | None = None
     """What was counted of the two of a duel; None where nothing was."""
+    ruling: Ruling | None = None
+    """What the policy of the server's repository says of it; None where none is in force."""
 
     @property
     def outcome(self) -> Outcome:
         """How the comparison ends; an improvement is no failure."""
         if self.error is not None:
             return self.error.outcome
+        if self.ruling is not None:
+            return self.ruling.outcome
         if self.verdict is not None and self.verdict.regressed:
             return Outcome.REGRESSION
         if self.verdict is not None and self.verdict.answer is Answer.UNKNOWN:
@@ -201,8 +206,12 @@ class Comparison:
 
     @property
     def words(self) -> str:
-        """`word`, with what the verdict rests on where that is two sessions."""
-        return f"{self.word} {Basis.SESSIONS.value}" if self.apart else self.word
+        """`word`, with what the verdict rests on where that is two sessions.
+
+        Of a change for the worse that the policy allows, with that.
+        """
+        allowed = f", {self.ruling.word}" if self.ruling and self.ruling.word else ""
+        return f"{self.word} {Basis.SESSIONS.value}" if self.apart else self.word + allowed
 
 
 def compare(

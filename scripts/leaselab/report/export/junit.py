@@ -13,6 +13,7 @@ from leaselab.model.errors import BELIEVED, Outcome
 from leaselab.model.record import Record
 from leaselab.model.text import printable_lines
 from leaselab.report.matrix import shown
+from leaselab.report.verdict.rules import rule_lines
 from leaselab.report.verdict.sentence import closing
 from leaselab.report.verdict.table import conditions
 
@@ -62,7 +63,7 @@ def _verdict(comparison: Comparison) -> TestCase:
     scenario = printable_lines(comparison.other.scenario.name)
     # a name without versions, so that a server's trend is of one case
     case = TestCase(f"{scenario} verdict", f"{_CLASS}.{scenario}")
-    text = printable_lines(closing(comparison))
+    text = printable_lines("\n".join([closing(comparison), *rule_lines([comparison])]))
     if comparison.error is not None:
         case.result = [Error(text, comparison.word)]
     elif comparison.outcome is Outcome.REGRESSION:

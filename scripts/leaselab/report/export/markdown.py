@@ -16,6 +16,7 @@ from leaselab.report.listing import escaped, markdown_table
 from leaselab.report.matrix import print_matrix, shown
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdict.document import outcome
+from leaselab.report.verdict.rules import rule_lines
 from leaselab.report.verdict.sentence import closing, closings
 from leaselab.report.verdict.table import (
     NAMES,
@@ -74,7 +75,8 @@ def markdown_of_comparisons(comparisons: Sequence[Comparison]) -> str:
         f"## Leaselab: {outcome(comparisons).label}\n\n",
         *markdown_table(SCENARIO_HEADINGS, [*scenario_rows(comparisons)], SCENARIO_NAMES),
     ]
-    bullets = [f"- {escaped(line)}\n" for line in closings(comparisons)]
+    lines = [*closings(comparisons), *rule_lines(comparisons)]
+    bullets = [f"- {escaped(line)}\n" for line in lines]
     if bullets:
         parts += ["\n", *bullets]
     return "".join(parts)
@@ -105,6 +107,7 @@ def _comparison(comparison: Comparison) -> str:
         *markdown_table(headings(comparison), list(rows(comparison)), NAMES),
     ]
     for heading, lines in (
+        ("Rules", rule_lines([comparison])),
         ("Figures", [*figures(comparison), *budget_line(comparison)]),
         ("Conditions", conditions(comparison)),
         ("To be careful with", doubts(comparison)),

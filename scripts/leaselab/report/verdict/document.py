@@ -15,6 +15,7 @@ from leaselab.analysis.duels.layouts import OverLayouts
 from leaselab.model.errors import Outcome
 from leaselab.model.record import Record
 from leaselab.report.verdict.cost import cost_document
+from leaselab.report.verdict.rules import ruling_document
 from leaselab.report.verdict.sentence import closing, layouts_words
 
 
@@ -52,6 +53,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "smallest_seen": verdict.smallest_seen if verdict else None,
         "duel": _duel_document(comparison),
         "cost": cost_document(cost) if cost else None,
+        "policy": ruling_document(comparison.ruling),
     }
 
 

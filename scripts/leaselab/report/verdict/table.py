@@ -27,6 +27,7 @@ from leaselab.report.matrix import shown
 from leaselab.report.profile import print_profile
 from leaselab.report.units import in_shown_units
 from leaselab.report.verdict import cost as cost_report
+from leaselab.report.verdict.rules import rule_lines
 from leaselab.report.verdict.sentence import closing, closings, time_apart
 from leaselab.report.verdict.words import (
     basis_words,
@@ -85,14 +86,14 @@ def print_comparison(
         write_table(stream, cost_report.HEADINGS, cost_report.rows(cost), cost_report.NAMES)
     if profiles:
         print_profile(profiles, stream)
-    write_lines(stream, ["", closing(comparison, profiles)])
+    write_lines(stream, ["", *rule_lines([comparison]), closing(comparison, profiles)])
 
 
 def print_comparisons(comparisons: Sequence[Comparison], stream: TextIO | None = None) -> None:
     """Print a table of all, and a sentence on each that needs one; stdout unless given."""
     stream = stream or sys.stdout
     write_table(stream, SCENARIO_HEADINGS, scenario_rows(comparisons), SCENARIO_NAMES)
-    lines = [*closings(comparisons)]
+    lines = [*closings(comparisons), *rule_lines(comparisons)]
     write_lines(stream, ["", *lines] if lines else [])
 
 

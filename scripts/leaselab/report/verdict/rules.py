@@ -1,0 +1,111 @@
+"""What a policy says of comparisons, in words: the rule, the change, who accepted it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from leaselab.analysis.comparison.verdict import Comparison
+from leaselab.model.policy import (
+    FILE,
+    TRAILER,
+    Allowance,
+    Policy,
+    Rule,
+    Ruled,
+    Ruling,
+    State,
+)
+from leaselab.model.source import SHORT
+from leaselab.report.listing import signed_amount
+
+
+def rule_lines(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """A line for each rule that comparisons come from, then where they are from, and notes."""
+    rulings = [one.ruling for one in comparisons if one.ruling is not None]
+    for ruling in rulings:
+        yield from (_line(one, ruling.scenario) for one in ruling.figures)
+    sources = (f"the rules are those of {ruling.source}" for ruling in rulings)
+    yield from dict.fromkeys(sources)
+    yield from dict.fromkeys(note for ruling in rulings for note in ruling.notes)
+
+
+def clause_lines(policy: Policy) -> Iterator[str]:
+    """What a policy says, a line for each scenario, rule and address."""
+    for clause in policy.clauses:
+        about = f" about {clause.metric}" if clause.metric else ""
+        yield f"{clause.scenario}: {clause.procedure}{about} against {clause.against}"
+        for rule in clause.rules.values():
+            yield f"  {rule_words(rule, rule.figure, clause.scenario)}"
+    for rule in policy.usual.rules.values():
+        yield rule_words(rule, rule.figure, "others" if policy.clauses else "all")
+    if policy.override:
+        yield f"{TRAILER} counts of {', '.join(policy.override)}"
+
+
+def rule_words(rule: Rule | None, figure: str, scenario: str) -> str:
+    """A rule: ``leaselab.yml:12 instructions of v4-dnsmasq may grow by 0.5 %``."""
+    if rule is None:
+        return f"{FILE} has no rule for {figure} of {scenario}"
+    change = "drop" if _drops(figure) else "grow"
+    return f"{rule.place} {figure} of {scenario} may {change} by {_allowed(rule.allowed)}"
+
+
+def ruling_document(ruling: Ruling | None) -> dict[str, Any] | None:
+    """The same for ``--json``; shares are 0..1."""
+    if ruling is None:
+        return None
+    return {
+        "source": ruling.source,
+        "outcome": ruling.outcome.label,
+        "rules": [
+            {
+                "figure": one.figure,
+                "place": one.rule.place if one.rule else None,
+                "word": one.state.value,
+                "share": one.share,
+                "amount": one.amount,
+                "unit": one.unit or None,
+                "accepted_by": one.accepted.address if one.accepted else None,
+                "reason": one.accepted.reason if one.accepted else None,
+                "text": _line(one, ruling.scenario),
+            }
+            for one in ruling.figures
+        ],
+        "notes": [*ruling.notes],
+    }
+
+
+def _line(figure: Ruled, scenario: str) -> str:
+    return f"rule: {rule_words(figure.rule, figure.figure, scenario)}: {_answer(figure)}"
+
+
+def _answer(figure: Ruled) -> str:
+    if figure.state is State.KEPT:
+        return str(figure.state.value)
+    by_amount = figure.share is None or (figure.rule and not figure.rule.allowed.is_share)
+    change = f"{100 * (figure.share or 0):.2g} %"
+    change = f"-{change}" if _drops(figure.figure) else f"+{change}"
+    if by_amount and figure.amount is not None:
+        change = f"{signed_amount(figure.amount)} {figure.unit}"
+    if figure.is_bound:
+        change += " at most"
+    who = figure.accepted
+    if who is None:
+        return f"{change}, {figure.state.value}"
+    return (
+        f"{change}, {figure.state.value} by {who.address} in commit {who.commit[:SHORT]}: "
+        f"{who.reason}"
+    )
+
+
+def _drops(figure: str) -> bool:
+    """Whether a lower value is worse."""
+    return figure.endswith("_rate")
+
+
+def _allowed(allowed: Allowance) -> str:
+    if math.isinf(allowed.most):
+        return "any amount"
+    return f"{100 * allowed.most:g} %" if allowed.is_share else f"{allowed.most:g}"
