@@ -9,7 +9,7 @@ find_results
 main() {
   local status=0
   if is_duel; then
-    judge "${RESULTS[0]}" comment junit
+    judge "${RESULTS[0]}" comment junit --policy=server # rules of the repository, as stage Measure has them
     return
   fi
   judge "${BASELINE:-previous}" comment junit || status=$?
@@ -17,10 +17,10 @@ main() {
   return "$status"
 }
 
-# judge A COMMENT JUNIT
+# judge A COMMENT JUNIT [OPTION...]
 judge() {
   stage compare "--threshold=${THRESHOLD:-5}" \
-    --markdown "ci/$2.md" --junit "ci/$3.xml" -- "$1" "${RESULTS[-1]}"
+    --markdown "ci/$2.md" --junit "ci/$3.xml" "${@:4}" -- "$1" "${RESULTS[-1]}"
 }
 
 main

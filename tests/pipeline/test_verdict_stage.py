@@ -101,7 +101,7 @@ def test_a_duel_is_measured_whatever_it_says_and_the_stage_verdict_reports_it(st
     assert call.endswith(" -- release HEAD")
     code, (call,) = stage("verdict", AGAINST="release", ANCHOR="v1", PREVIOUS_ENDS=ends)
     assert code == int(ends)
-    assert call.endswith(f" -- {' '.join(BOTH.split())}")
+    assert call.endswith(f" --policy=server -- {' '.join(BOTH.split())}")
 
 
 @pytest.mark.parametrize(
