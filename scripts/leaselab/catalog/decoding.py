@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -94,10 +95,15 @@ def _takes(kind: Any) -> str:  # noqa: ANN401  # as above
     return next(filter(None, texts), "")
 
 
+_OF_LISTS = reprlib.Repr()
+_OF_LISTS.maxlevel, _OF_LISTS.maxstring = 2, 40
+
+
 def shown(value: object) -> str:
     """A value as an error shows it, of at most 40 characters."""
     try:
-        return repr(value)[:40]
+        # Of lists the first: by aliases, a short file may stand for gigabytes.
+        return (_OF_LISTS.repr if isinstance(value, Mapping | list) else repr)(value)[:40]
     except ValueError:  # Python writes no number of thousands of digits
         return "a number of thousands of digits"
 

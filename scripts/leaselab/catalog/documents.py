@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
 
 from leaselab.model.errors import LeaselabError, usage_error
 
@@ -22,18 +23,19 @@ _LONGEST_KEY = 1000
 _WRONG_TAG = (LookupError, TypeError, AttributeError)
 
 
-def parse_yaml(content: bytes | str, where: str) -> Any:  # noqa: ANN401  (parsed YAML)
+def parse_yaml(content: bytes | str, where: str, most: int = _MOST_NODES) -> Any:  # noqa: ANN401  (parsed YAML)
     """Parse YAML of the user, with plain keys.
 
-    Raises a usage error for what is none, is nested more than 100 deep, stands for more than 4
-    million values, or has a key twice or a list as one.
+    Raises a usage error for what is none, is nested more than 100 deep, stands for more than
+    `most` values, or has a key twice or a list as one.
     """
     try:
-        _Bounds(where).check(content)
+        _Bounds(where, most).check(content)
         return yaml.load(content, Loader=LOADER)  # noqa: S506  # a safe one
     # Bytes that are no text are ValueErrors; `!!int ""` and the like are the others.
     except (yaml.YAMLError, ValueError, ArithmeticError, *_WRONG_TAG) as error:
-        reason = " ".join(str(error).split())[:300]
+        reason, mark = " ".join(str(error).split())[:300], getattr(error, "problem_mark", None)
+        where = f"{where}:{mark.line + 1}" if mark else where
         raise usage_error(f"not YAML: {reason}", where=where, wanted="YAML") from error
 
 
@@ -64,14 +66,16 @@ class Lines:
 
 def _is_key(node: yaml.ScalarNode, step: object) -> bool:
     """Whether a key is that of a path: YAML reads `on`, numbers and dates as no text."""
-    return step in (node.value, yaml.safe_load(node.value))
+    if isinstance(step, str) or node.value == "<<":
+        return bool(node.value == step)
+    return bool(SafeConstructor().construct_object(node) == step)
 
 
 class _Bounds:
     """Refuses what the loader would take without end, before it does: it is recursive in C."""
 
-    def __init__(self, where: str) -> None:
-        self._where = where
+    def __init__(self, where: str, most: int) -> None:
+        self._where, self._most = where, most
         self._sizes: dict[str | None, int] = {}
         """Values for which an anchor stands; 0 while it is open."""
 
@@ -96,8 +100,8 @@ class _Bounds:
                     raise self._refused(event, "an alias of what it is in")
             elif event.anchor:
                 self._sizes[event.anchor] = int(isinstance(event, yaml.ScalarEvent))
-            if size > _MOST_NODES:
-                raise self._refused(event, "too large", f"{_MOST_NODES} values at most")
+            if size > self._most:
+                raise self._refused(event, "too large", f"{self._most} values at most")
             if isinstance(event, yaml.CollectionStartEvent):
                 # What is open continues with its next key once this value has ended.
                 opened.append((event.anchor, size, keys))

@@ -33,7 +33,7 @@ from leaselab.cli.own import (
     add_queries,
     scenario_of,
 )
-from leaselab.cli.policy import add_policy, asked, policy_source
+from leaselab.cli.policy import add_policy, asked, policy_source, repository_of
 from leaselab.cli.source import LISTING, add_listing, list_commits
 from leaselab.model.errors import (
     LeaselabError,
@@ -139,7 +139,7 @@ def run(args: argparse.Namespace) -> Outcome:
         return count_each(args, store, catalogue)
     if args.live:
         return _live(args, store, catalogue)
-    names = pair.commit_names(args.repo, args.scenario)
+    names = pair.commit_names(repository_of(args), args.scenario)
     scenarios = _meant(store, catalogue, names)
     if names is not None and scenarios:
         source = policy_source(args)

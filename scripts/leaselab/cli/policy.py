@@ -12,7 +12,7 @@ from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.plain_file import given_content
 from leaselab.inputs.policy import MOST_BYTES, read_policy
 from leaselab.model.errors import Outcome, usage_error
-from leaselab.model.policy import FILE, Clause
+from leaselab.model.policy import FILE, NO_POLICY, Clause
 from leaselab.model.procedures.duel import DUEL, METRICS
 from leaselab.model.source import Commit
 from leaselab.report.verdict.rules import clause_lines
@@ -107,20 +107,23 @@ def _clauses(
     if source is None:
         return []
     metric = (getattr(args, "metric", None) or "") if procedure == DUEL else ""
-    if args.scenario is None:
-        clauses = source.clauses(procedure, a, b)
-        return [one for one in clauses if metric in ("", one.metric)]
-    return [source.clause(args.scenario, procedure, metric, a, b)]
+    base, after = source.policies(a, b)
+    policy = base or NO_POLICY
+    if args.scenario is not None:
+        return [policy.clause(args.scenario, procedure, metric)]
+    clauses = policy.measured(procedure, after)
+    return [clause for clause in clauses if metric in ("", clause.metric)]
 
 
 def _with_clause(args: argparse.Namespace, clause: Clause) -> argparse.Namespace:
     """The arguments for one scenario; what the user named goes before what a clause says."""
     one = argparse.Namespace(**vars(args))
     one.scenario, one.a = clause.scenario, args.a or clause.against
+    given = dict(args.set)
     if clause.metric:
         if clause.metric != METRICS[0]:
             one.metric = clause.metric
         rule = clause.rules.get(clause.metric)
-        if rule is not None and args.find is None and "find" not in dict(args.set):
+        if rule is not None and args.find is None and not {"find", "metric"} & set(given):
             one.find = 100 * rule.allowed.find or None
     return one

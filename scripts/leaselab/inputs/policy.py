@@ -27,6 +27,7 @@ from leaselab.model.procedures.duel import DUEL, METRICS
 from leaselab.model.source import BRANCH_POINT
 
 MOST_BYTES = 64 << 10
+_MOST_VALUES = 10_000
 Place = Callable[[Path], str]
 """Gives the file and the line of what is at a path."""
 
@@ -39,7 +40,7 @@ def read_policy(
     `scenarios` are the names of those that exist.
     """
     try:
-        document = parse_yaml(text, name)
+        document = parse_yaml(text, name, _MOST_VALUES)
     except LeaselabError as error:
         return None, [error]
     lines = Lines(text)
@@ -49,7 +50,7 @@ def read_policy(
 
     errors = faults(PolicyFile, document, place)
     if errors:
-        return None, errors
+        return None, sorted(errors, key=_line)
     file = msgspec.convert(document, PolicyFile)
     usual = Clause(
         scenario="",
@@ -62,14 +63,17 @@ def read_policy(
         _clause(terms, usual, _rules(terms, place, ("scenarios", number)))
         for number, terms in enumerate(file.scenarios)
     )
-    found = [*_wrong(file, clauses, place, scenarios)]
-    duels = [clause for clause in clauses if clause.metric] or [
-        replace(usual, procedure=DUEL, metric=usual.metric)
-    ]
-    for wrong in (wrong for clause in duels for wrong in _unseen(clause)):
-        if str(wrong) not in map(str, found):  # a rule for all is in several clauses
-            found.append(wrong)
-    return (None if found else Policy(clauses, usual, file.override)), found
+    errors = [*_wrong(file, clauses, place, scenarios)]
+    duels = [clause for clause in clauses if clause.metric] or [usual]
+    for unseen in (error for clause in duels for error in _unseen(clause)):
+        if str(unseen) not in map(str, errors):  # a rule for all is in several clauses
+            errors.append(unseen)
+    policy = None if errors else Policy(clauses, usual, file.override)
+    return policy, sorted(errors, key=_line)
+
+
+def _line(error: LeaselabError) -> int:
+    return int(error.where.rpartition(":")[2])
 
 
 def _rules(terms: Terms, place: Place, path: Path) -> Mapping[str, Rule]:
@@ -121,7 +125,8 @@ def _wrong(
                 wanted=f"procedure: {DUEL}",
                 todo="leave it out",
             )
-        for name in terms.allow.keys() & set(FIGURES) - set(clause.figures):
+        others = [name for name in FIGURES if name not in clause.figures]
+        for name in terms.allow.keys() & others:
             yield usage_error(
                 f"{name} is not judged by procedure {clause.procedure}",
                 where=place((*path, "allow", name)),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct
 
 from leaselab.model.errors import Outcome
 from leaselab.model.procedures.cost import COST, Cost
-from leaselab.model.procedures.duel import METRICS, OLD, Duel
+from leaselab.model.procedures.duel import DUEL, METRICS, OLD, Duel
 from leaselab.model.source import BRANCH_POINT, RELEASE
 
 FILE: Final = "leaselab.yml"
@@ -158,21 +158,39 @@ class Policy:
     override: tuple[str, ...] = ()
 
     def clause(self, scenario: str, procedure: str, metric: str = "") -> Clause:
-        """Return the clause of a scenario, or for one that it does not name the usual terms."""
+        """Return the clause of a scenario, or for one that it does not name the usual terms.
+
+        Without a `metric`, that is the first of its duels.
+        """
+        for clause in self.clauses:
+            if clause.what[:2] == (scenario, procedure) and metric in ("", clause.metric):
+                return clause
+        if procedure == DUEL:
+            metric = metric or self.usual.metric or METRICS[0]
         made = Clause(scenario, procedure, self.usual.against, metric)
-        own = next((one for one in self.clauses if one.what == made.what), None)
-        if own is not None:
-            return own
         rules = {
             name: self.usual.rules[name] for name in made.figures if name in self.usual.rules
         }
-        return Clause(scenario, procedure, self.usual.against, metric, rules)
+        return replace(made, rules=rules)
+
+    def measured(self, procedure: str, after: Policy | None) -> list[Clause]:
+        """Return the clauses of a procedure, then the scenarios that a later policy adds.
+
+        Those have the usual terms of this one: what the later one says does not count yet.
+        """
+        named = {clause.what for clause in self.clauses}
+        added = [one.what for one in after.clauses if one.what not in named] if after else []
+        every = [*self.clauses, *(self.clause(*what) for what in added)]
+        return [clause for clause in every if clause.procedure == procedure]
 
     def may_override(self, address: str) -> bool:
         """Whether a committer's address is listed; letters count without their case."""
         name = address.casefold()
         listed = {pattern.casefold() for pattern in self.override}
         return "@" in name and bool({name, f"*@{name.rpartition('@')[2]}"} & listed)
+
+
+NO_POLICY = Policy((), Clause(""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from leaselab.model.errors import BELIEVED, LeaselabError, Outcome, usage_error
 from leaselab.model.identity import Conditions, build_of
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
-from leaselab.run.task import open_source
 
 PREVIOUS = "previous"
 VERSION = "version:"
@@ -35,21 +34,20 @@ class CommitNames:
     scenario: str
 
 
-def commit_names(repo: str | None, scenario: str | None) -> CommitNames | None:
-    """Open the repository of the given names; None where results are named.
+def commit_names(repository: Repository | None, scenario: str | None) -> CommitNames | None:
+    """Return the names of a repository's commits; None where results are named.
 
-    Raises a usage error for one of the two without the other, and what
-    `open_repository` raises.
+    Raises a usage error for one of the two without the other.
     """
-    if repo is None and scenario is None:
+    if repository is None and scenario is None:
         return None
-    if repo is None or scenario is None:
+    if repository is None or scenario is None:
         raise usage_error(
             "--repo and --scenario go together",
-            found="--repo alone" if repo is not None else "--scenario alone",
+            found="--repo alone" if repository is not None else "--scenario alone",
             wanted="--repo and --scenario, or neither",
         )
-    return CommitNames(open_source(repo), scenario)
+    return CommitNames(repository, scenario)
 
 
 def load_named(

@@ -9,14 +9,20 @@ from leaselab.analysis.comparison.verdict import Comparison
 from leaselab.builds.repository import Repository
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.inputs.policy import MOST_BYTES, read_policy
-from leaselab.model.errors import LeaselabError
-from leaselab.model.policy import FIGURES, FILE, TRAILER, Acceptance, Clause, InForce, Policy
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.policy import (
+    FIGURES,
+    FILE,
+    NO_POLICY,
+    TRAILER,
+    Acceptance,
+    InForce,
+    Policy,
+)
 from leaselab.model.procedures.cost import COST
-from leaselab.model.procedures.duel import DUEL, METRICS
+from leaselab.model.procedures.duel import DUEL
 from leaselab.model.source import SHORT, Commit
 
-_NONE = Policy((), Clause(""))
-_USUAL = {COST: "", DUEL: METRICS[0]}
 _MOST_TRAILERS = 20
 """Trailers of a commit that are read."""
 
@@ -29,35 +35,6 @@ class PolicySource:
     given: tuple[str, str] | None = None
     """Name and text of a file that counts instead of those of the repository."""
 
-    def clauses(self, procedure: str, a: Commit | None, b: Commit) -> tuple[Clause, ...]:
-        """Return what is measured by a procedure where no scenario is named; empty for nothing.
-
-        These are the clauses of the policy in force, then scenarios that B adds, each with the
-        usual terms of that policy: what B says of them does not count yet.
-        """
-        base, after = self._policies(a, b)
-        known = [one for one in base.clauses if one.procedure == procedure] if base else []
-        named = {one.what for one in base.clauses} if base else set()
-        added = [one for one in after.clauses if one.what not in named] if after else []
-        usual = base or _NONE
-        fresh = [usual.clause(*one.what) for one in added if one.procedure == procedure]
-        return (*known, *fresh)
-
-    def clause(
-        self, scenario: str, procedure: str, metric: str, a: Commit | None, b: Commit
-    ) -> Clause:
-        """Return the clause of one scenario by the policy in force, by any metric for none."""
-        policy = self._policies(a, b)[0] or _NONE
-        known = [
-            *policy.clauses,
-            policy.clause(scenario, procedure, metric or _USUAL[procedure]),
-        ]
-        return next(
-            one
-            for one in known
-            if one.what[:2] == (scenario, procedure) and metric in ("", one.metric)
-        )
-
     def in_force(self, a: Commit | None, b: Commit | None) -> InForce | None:
         """Return the policy by which B is judged against A; None where there is none.
 
@@ -66,7 +43,7 @@ class PolicySource:
         if b is None or self.repository is None:
             policy = self._read(*self.given[::-1]) if self.given else None
             return InForce(policy, self.given[0]) if policy and self.given else None
-        policy, after = self._policies(a, b)
+        policy, after = self.policies(a, b)
         if policy is None and after is None:
             return None
         base, notes = self._base(a, b), []
@@ -76,12 +53,12 @@ class PolicySource:
             source = self.given[0]
         elif policy != after:
             notes.append(f"{FILE} of {b.hash[:SHORT]} differs: it counts once it is merged")
-        policy = policy or _NONE
+        policy = policy or NO_POLICY
         accepted, refused = self._acceptances(policy, b)
         return InForce(policy, source, tuple(accepted), (*notes, *refused))
 
-    def _policies(self, a: Commit | None, b: Commit) -> tuple[Policy | None, Policy | None]:
-        """The policy in force, and that of B."""
+    def policies(self, a: Commit | None, b: Commit) -> tuple[Policy | None, Policy | None]:
+        """Return the policy in force, and that of B; None where there is none."""
         if self.given is not None:
             return self._read(self.given[1], self.given[0]), None
         base = self._base(a, b)
@@ -97,8 +74,10 @@ class PolicySource:
             return None
         try:
             point = self.repository.branch_point(b)
-        except LeaselabError:
-            return a
+        except LeaselabError as error:
+            if error.outcome is not Outcome.USAGE:
+                raise
+            return a  # there is no main branch, or nothing before B
         return point if a is None or self.repository.is_ancestor(a, point) else a
 
     def _of(self, commit: Commit) -> Policy | None:
