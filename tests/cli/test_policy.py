@@ -133,7 +133,8 @@ def test_a_change_for_the_worse_is_judged_by_the_rule_of_its_figure(
 
 def test_a_commit_does_not_loosen_its_own_policy_but_may_add_scenarios(lab, place, capsys):
     added = POLICY.replace("0.5 %", "50 %").replace(
-        "override", "  - {scenario: v4-memfile-mt, allow: {instructions: any}}\noverride"
+        "override",
+        "  - {scenario: v4-memfile-mt, against: v1.0, allow: {instructions: any}}\noverride",
     )
     lab.counts[commit(place, "Loosen", {FILE: added}, minute=4)] = MORE
     assert cost(place) == 1
@@ -145,6 +146,7 @@ def test_a_commit_does_not_loosen_its_own_policy_but_may_add_scenarios(lab, plac
     note = f"{FILE} of {head(place)[:10]} differs: it counts once it is merged"
     assert third.count(note) == 1
     assert "2 of 3 scenarios: v4-memfile, v4-memfile-mt" in err
+    assert {*lab.built} == {git(place, "rev-parse", "main"), head(place)}, "not the release"
 
 
 @pytest.mark.parametrize("worktree", [True, False])
@@ -207,6 +209,15 @@ def test_a_listed_committer_accepts_a_change_by_a_trailer(
     if accepted:
         assert f"accepted by {address} in commit {made[:10]}: it checks more" in rule
         assert comment.read_text().startswith("## Leaselab: more, accepted")
+
+
+def test_a_trailer_accepts_no_change_that_its_commit_does_not_have(lab, place, capsys):
+    git(place, "commit", "-q", "--allow-empty", "-m", "C\n\nLeaselab-Accept: cost v4-memfile x")
+    lab.counts[head(place)] = MORE
+    assert cost(place, "v4-memfile") == 0
+    (place / "a").write_text("not committed")
+    assert cost(place, "v4-memfile", "--worktree") == 1
+    assert "+0.99 %, not allowed" in " ".join(capsys.readouterr().out.split())
 
 
 def compare(place, *words):
