@@ -1,7 +1,9 @@
 """leaselab.yml: what is wrong with a file, and what a policy says of a comparison."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,12 +15,15 @@ from leaselab.analysis.comparison.verdict import Comparison, Limit, Verdict, com
 from leaselab.analysis.duels.duel import SHARES, Answer, DuelVerdict, Judged
 from leaselab.archive.schema import POLICY_PATH, policy_schema
 from leaselab.archive.store import Store
+from leaselab.catalog.catalogue import Catalogue
 from leaselab.inputs.policy import read_policy
 from leaselab.model.errors import Outcome
 from leaselab.model.policy import COST_FIGURES, FIGURES, By, InForce, State
 from leaselab.model.procedures.cost import COST
 from leaselab.model.procedures.duel import DUEL, METRICS, Duel
+from leaselab.report.verdict.rules import rule_words
 
+ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads(POLICY_PATH.read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 SCENARIOS = ("v4-memfile", "v4-dnsmasq", "v6-memfile")
@@ -158,6 +163,15 @@ def test_the_schema_is_what_the_types_say_and_takes_a_good_file():
     assert policy.clauses[2].duel.find == pytest.approx(0.1)
     assert {*By.__args__[0].__args__} == {COST, DUEL}
     assert {*SHARES, *METRICS} <= {*FIGURES}
+
+
+def test_the_policy_on_the_page_is_one_and_its_rule_has_that_line():
+    page = (ROOT / "docs/how-to/policy.md").read_text(encoding="utf-8")
+    sample = re.search(r"```yaml\n(.*?)```", page, re.S)[1]
+    policy, errors = read_policy(sample, "leaselab.yml", Catalogue.here().scenarios)
+    assert errors == []
+    rule = policy.clauses[0].rules["instructions"]
+    assert f"rule: {rule_words(rule, rule.figure, policy.clauses[0].scenario)}: +0.3 %" in page
 
 
 def test_an_empty_file_is_a_policy_without_rules():

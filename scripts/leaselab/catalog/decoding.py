@@ -16,7 +16,7 @@ import msgspec
 from leaselab.model.errors import LeaselabError, unknown, usage_error
 
 T = TypeVar("T")
-Path = tuple[Any, ...]
+Keys = tuple[Any, ...]
 """Keys and indices that lead to a value of a document."""
 
 
@@ -38,8 +38,8 @@ def build(kind: type[T], data: Any, where: str) -> T:  # noqa: ANN401  (parsed J
 def faults(
     kind: Any,  # noqa: ANN401  # the type of a field
     data: Any,  # noqa: ANN401  # parsed YAML
-    place: Callable[[Path], str],
-    path: Path = (),
+    place: Callable[[Keys], str],
+    path: Keys = (),
 ) -> list[LeaselabError]:
     """Return all that keeps parsed YAML from being a struct, or a part of one.
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from leaselab.catalog.catalogue import LISTED
-from leaselab.catalog.decoding import Path, faults
+from leaselab.catalog.decoding import Keys, faults
 from leaselab.catalog.documents import Lines, parse_yaml
 from leaselab.model.errors import LeaselabError, unknown, usage_error
 from leaselab.model.policy import (
@@ -28,7 +28,7 @@ from leaselab.model.source import BRANCH_POINT
 
 MOST_BYTES = 64 << 10
 _MOST_VALUES = 10_000
-Place = Callable[[Path], str]
+Place = Callable[[Keys], str]
 """Gives the file and the line of what is at a path."""
 
 
@@ -45,7 +45,7 @@ def read_policy(
         return None, [error]
     lines = Lines(text)
 
-    def place(path: Path) -> str:
+    def place(path: Keys) -> str:
         return f"{name}:{lines.of(path)}"
 
     errors = faults(PolicyFile, document, place)
@@ -76,7 +76,7 @@ def _line(error: LeaselabError) -> int:
     return int(error.where.rpartition(":")[2])
 
 
-def _rules(terms: Terms, place: Place, path: Path) -> Mapping[str, Rule]:
+def _rules(terms: Terms, place: Place, path: Keys) -> Mapping[str, Rule]:
     return {
         figure: Rule(figure, Allowance.of(amount), place((*path, "allow", figure)))
         for figure, amount in terms.allow.items()
@@ -136,7 +136,7 @@ def _wrong(
             )
 
 
-def _wrong_terms(terms: Terms, place: Place, path: Path) -> Iterator[LeaselabError]:
+def _wrong_terms(terms: Terms, place: Place, path: Keys) -> Iterator[LeaselabError]:
     """Names and amounts of one level."""
     if terms.metric is not None and terms.metric not in METRICS:
         yield unknown("metric", terms.metric, METRICS, place((*path, "metric")))
