@@ -357,3 +357,13 @@ def test_a_file_is_checked_before_it_is_committed(tmp_path, capsys, text, code):
         assert f"{file}:11 cpu_us of v4-memfile may grow by 4 %" in out
         assert "Leaselab-Accept counts of a.developer@example.org" in out
     assert main(["check", str(tmp_path / "none.yml")]) == 2
+
+
+def test_rules_have_no_effect_on_what_they_are_not_of_and_that_is_said(lab, tmp_path, capsys):
+    file = tmp_path / FILE
+    file.write_text("allow: {completed_rate: 50 %}\n")
+    for rate in (1, 0.8):
+        lab.rates["v4-memfile"] = rate * RATE
+        assert main(["run", "v4-memfile", "--set", "rounds=5"]) == 0
+    assert main(["compare", "last~1", "last", "--policy", str(file)]) == 1
+    assert "--policy has no effect: rules are of counts and duels" in capsys.readouterr().err

@@ -99,6 +99,8 @@ def show_compared(
     """Write the files of comparisons, print them; `steps` and errors as `show_comparison`."""
     source = policy_source(args)
     whole = [_whole(store, ruled(source, comparison)) for comparison in comparisons]
+    if source and source.given and all(one.verdict and not one.ruling for one, _ in whole):
+        announce("--policy has no effect: rules are of counts and duels")
     if len(whole) > 1:
         return show_several(args, whole)
     write_documents(args, whole)
