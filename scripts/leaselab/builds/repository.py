@@ -217,6 +217,32 @@ class Repository:
         done = _git(self.path, "show", f"{commit.tree}:{name}")
         return done.stdout if done.status == 0 else None
 
+    def lines_with(self, commit: Commit, word: str, *names: str) -> list[tuple[str, int]]:
+        """Return the lines of a commit that have a word: file and number, from 1 on.
+
+        `names` are patterns of files.  Of a file, it is at most 50 lines.
+        """
+        words = ("-z", "--line-number", "--word-regexp", "--fixed-strings", "--max-count=50")
+        done = _git(
+            self.path,
+            "grep",
+            "-I",
+            "--full-name",
+            *words,
+            "-e",
+            word,
+            commit.tree,
+            "--",
+            *names,
+        )
+        rows = (row.split("\0") for row in done.stdout.split("\n"))
+        return [(row[0].partition(":")[2], int(row[1])) for row in rows if len(row) > 2]
+
+    def changed(self, before: Commit, after: Commit) -> frozenset[str]:
+        """Return the files that differ between two commits, by those of the second."""
+        done = _git(self.path, "diff", "--name-only", "-z", before.tree, after.tree)
+        return frozenset(filter(None, done.stdout.split("\0")))
+
     def archive(self, commit: Commit, folder: Path) -> Path:
         """Write the commit's files as ``<tree>.tar`` into a folder; return its path.
 

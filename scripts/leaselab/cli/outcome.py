@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from leaselab.analysis.comparison.profile import ProfileDifference
 from leaselab.analysis.comparison.verdict import Comparison, compare, duel_of
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
+from leaselab.builds.definitions import definition_of
 from leaselab.cli import options
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, regression
 from leaselab.report.profile import profile_document
@@ -23,6 +24,7 @@ from leaselab.report.width import columns
 from leaselab.run.contest import profiles_of, with_budget
 from leaselab.run.count import with_counts
 from leaselab.run.experiment import Ended
+from leaselab.run.task import open_source
 
 
 def show_measured(store: Store, *sealed: Ended, as_json: bool) -> Outcome:
@@ -42,6 +44,13 @@ def add_documents(parser: argparse.ArgumentParser) -> None:
     """Add the files of a comparison; `write_documents` writes them."""
     options.add_markdown(parser, "write the comment for a merge request")
     parser.add_argument("--junit", metavar="FILE|-", type=Path, help="write a test report")
+    parser.add_argument(
+        "--code-quality",
+        metavar="FILE|-",
+        type=Path,
+        help="write GitLab's code quality report: the functions that cost more, where --repo "
+        "defines them",
+    )
 
 
 def write_documents(
@@ -61,6 +70,27 @@ def write_documents(
         from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
 
         options.write_output(args.junit, junit_of_comparisons(comparisons))
+    if args.code_quality is not None:
+        from leaselab.report.export.code_quality import code_quality  # noqa: PLC0415
+
+        judged = ((comparison, profiles) for comparison in comparisons)
+        content = code_quality(judged, _places(args.repo))
+        options.write_output(args.code_quality, content)
+
+
+def _places(where: str | None) -> Callable[[Comparison, str], tuple[str, int] | None]:
+    """Return what finds the definition of a function, in the repository if one was named."""
+    repository = open_source(where) if where is not None else None
+
+    def place(comparison: Comparison, function: str) -> tuple[str, int] | None:
+        after = comparison.other.source
+        if repository is None or after is None:
+            return None
+        before = comparison.base.source if comparison.base else None
+        likely = repository.changed(before, after) if before else frozenset()
+        return definition_of(repository, after, function, likely)
+
+    return place
 
 
 def show_compared(
