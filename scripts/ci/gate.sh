@@ -30,10 +30,10 @@ measure() {
     echo "leaselab: this job builds commits and may have no token: see docs/how-to/gate.md" >&2
     return 2
   fi
+  AGAINST=branch-point
   parameters_are_ours || return 2
   # The checkout may be of another user of the runner.
   export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0=$REPO
-  AGAINST=branch-point
   [[ -z ${BASE:-} ]] || AGAINST=$(git -C "$REPO" merge-base "$BASE" "$COMMIT") || {
     echo "leaselab: $BASE and $COMMIT have no commit in common (wanted: a checkout with all commits)" >&2
     return 2
