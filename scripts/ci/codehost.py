@@ -50,6 +50,14 @@ class RefusedError(Exception):
         self.code = code
 
 
+def artifact(path: str, most: int) -> str:
+    """Return the text of a file of a commit's run: a link could lead to the token."""
+    place = Path(path).absolute()
+    if place.resolve() != place or not place.is_file():
+        raise RefusedError(f"{path}: not a plain file")
+    return read(path, most)
+
+
 def read(path: str, most: int) -> str:
     """Return a text of at most `most` bytes."""
     with Path(path).open("rb") as file:
@@ -206,7 +214,7 @@ def comment(name: str, path: str) -> str:
             f"not the name of a comment (found {name!r}, wanted lower-case letters)"
         )
     mark = f"<!-- leaselab:{name} -->"
-    text = f"{mark}\n{harmless(read(path, BYTES))}"
+    text = f"{mark}\n{harmless(artifact(path, BYTES))}"
     place = os.environ.get("LEASELAB_TOKEN_FILE")
     token = (read(place, 1000) if place else wanted("LEASELAB_TOKEN")).strip()
     host = GitHub(token) if os.environ.get("GITHUB_ACTIONS") else GitLab(token)
@@ -223,7 +231,7 @@ def comment(name: str, path: str) -> str:
 
 def commands(path: str) -> Iterator[str]:
     """Yield commands to GitHub's runner for the findings of a report."""
-    for finding in json.loads(read(path, ANSWER_BYTES))[:FINDINGS]:
+    for finding in json.loads(artifact(path, ANSWER_BYTES))[:FINDINGS]:
         place, line = finding["location"]["path"], int(finding["location"]["lines"]["begin"])
         known = "" if place == "." else f"file={property_of(place)},line={line},"
         kind = "error" if finding["severity"] == "major" else "warning"

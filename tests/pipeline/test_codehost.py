@@ -124,6 +124,21 @@ def test_a_comment_that_is_too_long_is_refused(gate, host):
     assert "too large" in done.stderr
 
 
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_link_of_an_artifact_is_not_followed_to_the_token(host, tmp_path, folder):
+    out = tmp_path / "out"
+    if folder:
+        (tmp_path / "elsewhere").mkdir()
+        out.symlink_to(tmp_path / "elsewhere")
+        (out / "comment.md").write_text("elsewhere")
+    else:
+        out.mkdir()
+        (out / "comment.md").symlink_to("/proc/self/environ")
+    variables = {**gitlab_variables(host, HEAD), "LEASELAB_TOKEN": TOKEN}
+    done = call("comment", "cost", out / "comment.md", **variables)
+    assert (done.returncode, host.comments) == (2, [])
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
