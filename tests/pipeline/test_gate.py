@@ -32,7 +32,7 @@ def component(**given):
     inputs = yaml.safe_load(header)["spec"]["inputs"]
     for name, value in inputs.items():
         said = given.get(name, value["default"])
-        shown = json.dumps(said) if isinstance(said, bool | list) else said
+        shown = json.dumps(said) if isinstance(said, bool) else said
         jobs = jobs.replace(f"$[[ inputs.{name} ]]", shown)
     assert "$[[" not in jobs
     return yaml.safe_load(jobs)
@@ -76,7 +76,7 @@ def test_githubs_workflows_fit_its_schema():
 @pytest.mark.parametrize("bench", ["none", "rack1"])
 def test_gitlabs_component_fits_its_schema(bench, tmp_path):
     place = tmp_path / ".gitlab-ci.yml"
-    place.write_text(yaml.safe_dump(component(bench=bench, tags=["big"])))
+    place.write_text(yaml.safe_dump(component(bench=bench)))
     done = schema("gitlab-ci", place)
     assert done.returncode == 0, done.stdout
     place.write_text(place.read_text().replace("resource_group", "resource_grop"))
