@@ -16,7 +16,7 @@ from leaselab.model.source import Commit
 _SOURCES = ("*.c", "*.cc", "*.cpp", "*.cxx", "*.h", "*.hh", "*.hpp")
 _HEAD = 40
 """Lines that the head of a function may have."""
-_NAME = re.compile(r"(?:(?P<scope>\w+)::)?(?P<name>~?\w+)$")
+_NAME = re.compile(r"~?\w+")
 
 
 def definition_of(
@@ -27,18 +27,19 @@ def definition_of(
     `function` is its name as a program's symbols have it, with scopes and parameters.  Of
     several files that define one of this name, that in `likely` is meant.
     """
-    match = _NAME.search(_bare(function))
-    if match is None:
+    scopes, _, name = _bare(function).rpartition("::")
+    if name.startswith("operator") or not _NAME.fullmatch(name := name.rpartition(" ")[2]):
         return None
+    scope = scopes.rpartition("::")[2].rpartition(" ")[2]
     files: dict[str, Sequence[str]] = {}
-    found = []
-    for name, line in repository.lines_with(commit, match["name"].lstrip("~"), *_SOURCES):
-        if name not in files:
-            files[name] = (repository.file(commit, name) or "").split("\n")
-        if _defines(files[name][line - 1 : line - 1 + _HEAD], match["name"], match["scope"]):
-            found.append((name, line))
-    changed = [place for place in found if place[0] in likely]
-    best = changed or found
+    places = []
+    for path, line in repository.lines_with(commit, name.lstrip("~"), *_SOURCES):
+        if path not in files:
+            files[path] = (repository.file(commit, path) or "").split("\n")
+        if _defines(files[path][line - 1 : line - 1 + _HEAD], name, scope):
+            places.append((path, line))
+    changed = [place for place in places if place[0] in likely]
+    best = changed or places
     return best[0] if len(best) == 1 else None
 
 
@@ -55,13 +56,13 @@ def _bare(function: str) -> str:
     return name.removesuffix(" const").strip()
 
 
-def _defines(lines: Sequence[str], name: str, scope: str | None) -> bool:
+def _defines(lines: Sequence[str], name: str, scope: str) -> bool:
     """Whether lines begin with the definition of a function of this name."""
     first = lines[0] if lines else ""
     called = f"{scope}(?:<[^>]*>)?::{re.escape(name)}" if scope else re.escape(name)
     head = re.match(rf"(?![\s#/*}}])(?:[^=;(]*[\s*&:])?{called}\s*\(", first)
     if head is None and scope:  # a function of a namespace, whose lines do not name that
-        return _defines(lines, name, None) and f"::{name}" not in first
+        return _defines(lines, name, "") and f"::{name}" not in first
     if head is None:
         return False
     end = re.search(r"[{;]", "\n".join([first[head.end() :], *lines[1:]]))
