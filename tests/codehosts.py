@@ -26,31 +26,31 @@ class CodeHost:
 
     def mine(self):
         """The texts of the gate's own comments."""
-        return [one["body"] for one in self.comments if one["author"] == BOT]
+        return [each["body"] for each in self.comments if each["author"] == BOT]
 
     def answer(self, method, path, query, document):
         """Return status and document."""
         pages = query.get("page", ["1"]), query.get("per_page", ["20"])
         page, size = (int(value[0]) for value in pages)
-        found = 404, {"message": "404 Not Found"}
+        answered = 404, {"message": "404 Not Found"}
         match method, path.removeprefix(GITLAB).removeprefix(GITHUB):
             case "GET", "" if path == GITLAB:
-                found = 200, {"sha": self.head, "iid": 3}
+                answered = 200, {"sha": self.head, "iid": 3}
             case "GET", "/user":
-                found = 200, {"id": 1, "username": BOT}
+                answered = 200, {"id": 1, "username": BOT}
             case "GET", "/pulls":
                 there = query["head"] == ["lab:change"] and query["state"] == ["open"]
-                found = 200, [{"number": 3, "head": {"sha": self.head}}] * there
+                answered = 200, [{"number": 3, "head": {"sha": self.head}}] * there
             case "GET", "/notes" | "/issues/3/comments":
-                found = 200, [*map(shown, self.comments[(page - 1) * size : page * size])]
+                answered = 200, [*map(shown, self.comments[(page - 1) * size : page * size])]
             case "POST", "/notes" | "/issues/3/comments":
                 self.add(BOT, document["body"])
-                found = 201, shown(self.comments[-1])
+                answered = 201, shown(self.comments[-1])
             case "PUT" | "PATCH", place:
-                one = self.comments[int(place.rpartition("/")[2]) - 100]
-                one["body"] = document["body"]
-                found = 200, shown(one)
-        return found
+                comment = self.comments[int(place.rpartition("/")[2]) - 100]
+                comment["body"] = document["body"]
+                answered = 200, shown(comment)
+        return answered
 
 
 def shown(comment):

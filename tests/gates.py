@@ -163,7 +163,7 @@ def _stored(folder):
             "run": COPIES[name],
             "env": {"NAME": "${{ inputs.name }}", "PLACE": "${{ inputs.path }}"},
         }
-        inputs = {one: {"required": True} for one in ("name", "path")}
+        inputs = {key: {"required": True} for key in ("name", "path")}
         action = {"name": name, "inputs": inputs}
         action["runs"] = {"using": "composite", "steps": [step]}
         (place / "action.yml").write_text(yaml.safe_dump(action))

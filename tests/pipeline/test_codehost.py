@@ -88,7 +88,7 @@ def test_a_comment_is_renewed_and_not_repeated(gate, host):
 def test_a_stranger_who_copies_the_mark_keeps_their_comment(gate, host):
     host.add(STRANGER, f"{MARK}mine")
     assert gate("equal").returncode == 0
-    assert [one["body"] for one in host.comments] == [f"{MARK}mine", f"{MARK}equal"]
+    assert [comment["body"] for comment in host.comments] == [f"{MARK}mine", f"{MARK}equal"]
 
 
 def test_an_older_commit_that_was_measured_later_says_nothing(gate, host):

@@ -140,7 +140,7 @@ def test_a_strangers_commit_reaches_a_bench_by_a_maintainer_alone():
     assert "head.repo.full_name == github.repository" in rate["if"]
 
 
-def test_a_bench_has_one_job_at_a_time_and_is_given_back():
+def test_a_bench_has_one_job_at_a_time_and_is_released():
     rate = component(bench="rack1")["leaselab-rate"]
     assert rate["resource_group"] == "leaselab-rack1"
     assert "release.sh" in rate["after_script"][0]

@@ -68,9 +68,9 @@ def repository(tmp_path_factory):
     git(work, "commit", "--quiet", "-m", "Measure each merge request", minute=1)
     heads = {"main": git(work, "rev-parse", "HEAD")}
     for name, make in CHANGES.items():
-        git(work, "checkout", "--quiet", "-B", "change", "main")
+        git(work, "checkout", "--quiet", "-b", name, "main")
         heads[name] = make(work)
-        git(work, "branch", name)
+    git(work, "checkout", "--quiet", "main")
     bare = folder / "dnsmasq.git"
     git(folder, "clone", "--quiet", "--bare", str(work), str(bare))
     return bare, heads
