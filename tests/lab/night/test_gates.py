@@ -4,10 +4,14 @@ A repository has four merge requests: one that costs 1 % more, one that costs th
 does not build, one whose subject and files try to give orders.
 """
 
+import io
 import json
 import subprocess
+import tarfile
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import docker
 import pytest
 from tests import gates
 from tests.codehosts import code_host
@@ -33,6 +37,9 @@ IDLE = f"""static void idle(void)
 """
 ORDERS = "@all ::error::x <img src=//x> [x](//x) %{{ 7*7 }} $(touch ran)"
 PLAY_S = 3600
+OWN_CAS = Path("/usr/local/share/ca-certificates")
+"""Certificates by which this machine reaches the package indexes; an image of it needs them."""
+TRUSTING = "FROM {}\nCOPY ca /usr/local/share/ca-certificates\nRUN update-ca-certificates\n"
 
 
 def idle(path):
@@ -185,3 +192,70 @@ def test_githubs_workflows_please_actionlint():
     words = [gates.TOOLS / "bin" / "actionlint", gates.GATE, gates.COMMENT]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.fixture
+def image(request):
+    """The image of the control machine, made of the one that the lab's hosts have."""
+    engine = docker.from_env()
+    if not engine.images.list("leaselab-host"):
+        request.getfixturevalue("prepared")
+    host, *_ = engine.images.list("leaselab-host")
+    trusting = _made(engine, _context(TRUSTING.format(host.id)))
+    archive = subprocess.run(
+        ["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True
+    )
+    arguments = {"dockerfile": "Containerfile", "buildargs": {"BASE": trusting.id}}
+    made = _made(engine, archive.stdout, **arguments)
+    yield engine, made.id
+    engine.images.remove(made.id)
+    engine.images.remove(trusting.id)
+
+
+def _made(engine, context, **arguments):
+    made, _ = engine.images.build(
+        fileobj=io.BytesIO(context),
+        custom_context=True,
+        network_mode="host",
+        rm=True,
+        forcerm=True,
+        **arguments,
+    )
+    return made
+
+
+def _context(text):
+    """A context of that file, and this machine's own certificates."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as files:
+        for name, content in (("Dockerfile", text.encode()), ("ca/README", b"")):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            files.addfile(entry, io.BytesIO(content))
+        for path in OWN_CAS.glob("*.crt"):
+            files.add(path, f"ca/{path.name}")
+    return stream.getvalue()
+
+
+def test_the_image_of_the_control_machine_has_all_that_a_gate_needs(image):
+    engine, name = image
+    words = "./leaselab cost --help && python3 scripts/ci/codehost.py comment; git --version"
+
+    def said(command):
+        """What a container without a network says: it installs nothing."""
+        output = engine.containers.run(
+            name, ["sh", "-c", command], network_mode="none", remove=True, stderr=True
+        )
+        return output.decode()
+
+    output = said(words)
+    assert "--code-quality" in output
+    assert "setting up" not in output
+    assert "git version" in output
+    for program in ("mmdebstrap", "slirp4netns", "ip", "ssh-keygen"):
+        assert said(f"command -v {program}").strip().startswith("/")
+    refused = said(
+        "REPO=/tmp SCENARIO=--x COMMIT=HEAD scripts/ci/gate.sh cost || echo ended $?"
+    )
+    assert "SCENARIO has an invalid form" in refused
+    assert refused.endswith("ended 2\n")
