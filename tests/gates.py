@@ -129,7 +129,7 @@ def play_github(checkout, host, base, *, results, timeout_s):
         path.write_text(json.dumps(event))
         done = subprocess.run(
             [
-                *(TOOLS / "bin" / "act", name, "--bind", "-P", "ubuntu-latest=-self-hosted"),
+                *(TOOLS / "bin" / "act", name, "-P", "ubuntu-latest=-self-hosted"),
                 *(
                     "--eventpath",
                     path,
@@ -141,6 +141,7 @@ def play_github(checkout, host, base, *, results, timeout_s):
                 *("--env", f"LEASELAB_RESULTS={results}", *_stored(checkout.parent)),
             ],
             cwd=checkout,
+            env={**os.environ, "XDG_CACHE_HOME": str(checkout.parent / "cache")},
             capture_output=True,
             text=True,
             check=False,
