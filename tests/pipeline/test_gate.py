@@ -31,7 +31,9 @@ def component(**given):
     header, jobs = text.removeprefix("---\n").split("\n---\n")
     inputs = yaml.safe_load(header)["spec"]["inputs"]
     for name, value in inputs.items():
-        said = given.get(name, value["default"])
+        said = {"image": "registry.example.org/leaselab", **given}.get(
+            name, value.get("default")
+        )
         shown = json.dumps(said) if isinstance(said, bool) else said
         jobs = jobs.replace(f"$[[ inputs.{name} ]]", shown)
     assert "$[[" not in jobs
@@ -95,6 +97,11 @@ def test_every_command_parses_and_every_script_is_there():
 def test_what_a_stranger_names_is_never_part_of_a_command():
     for command in commands():
         assert "${{" not in command
+
+
+def test_gitlabs_image_is_named_and_never_one_that_anybody_may_publish():
+    header = COMPONENT.read_text(encoding="utf-8").removeprefix("---\n").split("\n---\n")[0]
+    assert "default" not in yaml.safe_load(header)["spec"]["inputs"]["image"]
 
 
 def test_no_job_that_builds_a_commit_has_a_token(jobs):
