@@ -222,19 +222,9 @@ class Repository:
 
         `names` are patterns of files.  Of a file, it is at most 50 lines.
         """
-        words = ("-z", "--line-number", "--word-regexp", "--fixed-strings", "--max-count=50")
-        done = _git(
-            self.path,
-            "grep",
-            "-I",
-            "--full-name",
-            *words,
-            "-e",
-            word,
-            commit.tree,
-            "--",
-            *names,
-        )
+        words = ("-Iz", "--line-number", "--word-regexp", "--fixed-strings", "--max-count=50")
+        where = ("-e", word, commit.tree, "--", *names)
+        done = _git(self.path, "grep", "--full-name", *words, *where)
         rows = (row.split("\0") for row in done.stdout.split("\n"))
         return [(row[0].partition(":")[2], int(row[1])) for row in rows if len(row) > 2]
 
