@@ -96,7 +96,7 @@ def played(repository, tmp_path_factory):
         checkout = tmp_path_factory.mktemp(f"{kind}-{name}") / "dnsmasq"
         git(checkout.parent, "clone", "--quiet", str(bare), str(checkout))
         git(checkout, "checkout", "--quiet", "-b", "change", heads[name])
-        git(checkout, "remote", "set-url", "origin", "https://git.example.org/lab/dnsmasq.git")
+        git(checkout, "remote", "set-url", "origin", "https://github.com/lab/dnsmasq")
         with code_host(heads[name]) as host:
             play_it = getattr(gates, f"play_{kind}")
             ended = play_it(checkout, host, heads["main"], results=results, timeout_s=PLAY_S)
