@@ -3,15 +3,16 @@
 #
 # Their parameters are environment variables, as Jenkins gives them: SCENARIO, REPO, COMMIT,
 # AGAINST, BASELINE, ANCHOR, THRESHOLD, OPTIONS, INVENTORY, of a range BRANCH and COMMITS, of a
-# review MONTH, and BENCH, the bench that the pipeline has the lock of.  A value of one reaches
+# review MONTH, of a gate BASE, and BENCH, the bench that the pipeline has the lock of.  A value of one reaches
 # leaselab as `--option=value`, or as a name after `--`: it can be no option itself.
-# A build's files for its readers are in ci/ of the workspace, until the next build.
+# A build's files for its readers are in ci/ of the workspace, or in LEASELAB_OUT, until the next build.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-readonly OUTCOME=ci/outcome # exit code of the first call of leaselab that was not 0
-readonly IDS=ci/ids         # ids of the results, one per line
-readonly BUILD=ci/build     # key of the build, if any
+readonly OUT=${LEASELAB_OUT:-ci}
+readonly OUTCOME=$OUT/outcome # exit code of the first call of leaselab that was not 0
+readonly IDS=$OUT/ids         # ids of the results, one per line
+readonly BUILD=$OUT/build     # key of the build, if any
 [[ -z ${BUILD_TAG:-} ]] || export LEASELAB_OWNER=$BUILD_TAG
 
 BENCHES=(-i "${INVENTORY:-inventory/docker}")
@@ -19,7 +20,7 @@ BENCHES=(-i "${INVENTORY:-inventory/docker}")
 # Arguments for `leaselab run`.
 read -ra PLAN <<<"${OPTIONS:-}"
 readonly BENCHES PLAN
-mkdir -p ci
+mkdir -p "$OUT"
 
 # Checks the parameters, which anyone who may start a build can set. An inventory is code, an
 # option could name another inventory, and a name could be read as an option or a file: only
@@ -39,6 +40,7 @@ parameters_are_ours() {
   has_form REPO '[0-9A-Za-z/.~][0-9A-Za-z_./~@:%+-]*' 'the address of a git repository' || return
   has_form COMMIT "$commit" 'a branch, tag or hash' || return
   has_form BRANCH "$commit" 'a branch' || return
+  has_form BASE "$commit" 'a branch or hash' || return
   has_form MONTH 'last|[0-9]{4}-(0[1-9]|1[0-2])' 'last, or YYYY-MM' || return
   has_form COMMITS "$commit(([.][.]|,)$commit)?" 'A..B, A,B or one commit' || return
   # git runs a helper program for transport::address, which can execute commands.

@@ -62,18 +62,21 @@ def measured(root):
 
 @pytest.fixture
 def compared(capsys, tmp_path):
-    """Call the command with both files; returns code, stdout, stderr, Markdown, test cases."""
+    """Call the command with all files; returns code, stdout, stderr, Markdown, test cases."""
 
     def call(*arguments):
         comment, report = tmp_path / "comment.md", tmp_path / "junit.xml"
-        for place in (comment, report):
+        quality = tmp_path / "quality.json"
+        for place in (comment, report, quality):
             place.unlink(missing_ok=True)
         files = ["--markdown", str(comment), "--junit", str(report)]
-        code = main(["compare", *arguments, *files])
+        code = main(["compare", *arguments, *files, "--code-quality", str(quality)])
         captured = capsys.readouterr()
-        assert comment.exists() == report.exists()
+        assert comment.exists() == report.exists() == quality.exists()
         if not comment.exists():
             return code, captured.out, captured.err, "", []
+        # each exit code but 0 has a finding
+        assert bool(json.loads(quality.read_text("utf-8"))) == bool(code)
         cases = list(ET.parse(report).getroot().iter("testcase"))  # noqa: S314  # our own
         return code, captured.out, captured.err, comment.read_text("utf-8"), cases
 

@@ -124,6 +124,7 @@ def test_an_option_without_effect_is_refused(words, option, wanted, capsys):
         ("compare a b --markdown - --json", "--markdown - and --json"),
         ("compare a b --junit - --json", "--junit - and --json"),
         ("compare a b --markdown - --junit -", "--markdown - and --junit -"),
+        ("compare a b --code-quality - --json", "--code-quality - and --json"),
         ("review --markdown - --json", "--markdown - and --json"),
     ],
 )

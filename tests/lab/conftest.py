@@ -43,6 +43,7 @@ ORDER = (
     "test_faults_powerdns",
     "test_recursor",
     "test_namespaces",
+    "test_gates",
     "test_profile_of_commits",
     "test_by_hand",
     "test_two_places",

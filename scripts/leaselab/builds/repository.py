@@ -242,6 +242,22 @@ class Repository:
         lines = [line for line in values.splitlines() if line.strip()]
         return bounded(address, _LETTERS), [bounded(line, _LETTERS) for line in lines]
 
+    def lines_with(self, commit: Commit, word: str, *names: str) -> list[tuple[str, int]]:
+        """Return the lines of a commit that have a word: file and number, from 1 on.
+
+        `names` are patterns of files.  Of a file, it is at most 50 lines.
+        """
+        words = ("-Iz", "--line-number", "--word-regexp", "--fixed-strings", "--max-count=50")
+        where = ("-e", word, commit.tree, "--", *names)
+        done = _git(self.path, "grep", "--full-name", *words, *where)
+        rows = (row.split("\0") for row in done.stdout.split("\n"))
+        return [(row[0].partition(":")[2], int(row[1])) for row in rows if len(row) > 2]
+
+    def changed(self, before: Commit, after: Commit) -> frozenset[str]:
+        """Return the files that differ between two commits, by those of the second."""
+        done = _git(self.path, "diff", "--name-only", "-z", before.tree, after.tree)
+        return frozenset(filter(None, done.stdout.split("\0")))
+
     def archive(self, commit: Commit, folder: Path) -> Path:
         """Write the commit's files as ``<tree>.tar`` into a folder; return its path.
 

@@ -28,12 +28,15 @@ MOST_LAYOUTS = 50
 
 
 def stdout_is_taken(args: argparse.Namespace) -> bool:
-    """Whether a document of ``--markdown`` or ``--junit`` is all that stdout gets.
+    """Whether a file of `outcome.add_documents` is all that stdout gets.
 
     Raises a usage error for more than one document, that of ``--json`` among them.
     """
-    names = ("markdown", "junit")
-    files = [f"--{name} -" for name in names if getattr(args, name, None) == STDOUT]
+    files = [
+        f"--{name} -"
+        for name in ("markdown", "junit", "code-quality")
+        if getattr(args, name.replace("-", "_"), None) == STDOUT
+    ]
     documents = [*files, *(["--json"] if args.json else [])]
     if len(documents) > 1:
         raise usage_error(

@@ -11,8 +11,9 @@ from leaselab.analysis.comparison.profile import ProfileDifference
 from leaselab.analysis.comparison.verdict import Comparison, compare, duel_of
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
+from leaselab.builds.definitions import definition_of
 from leaselab.cli import options
-from leaselab.cli.policy import policy_source
+from leaselab.cli.policy import policy_source, repository_of
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, regression
 from leaselab.model.speech import announce
 from leaselab.report.profile import profile_document
@@ -45,6 +46,13 @@ def add_documents(parser: argparse.ArgumentParser) -> None:
     """Add the files of a comparison; `write_documents` writes them."""
     options.add_markdown(parser, "write the comment for a merge request")
     parser.add_argument("--junit", metavar="FILE|-", type=Path, help="write a test report")
+    parser.add_argument(
+        "--code-quality",
+        metavar="FILE|-",
+        type=Path,
+        help="write GitLab's code quality report: the functions that cost more, where --repo "
+        "defines them",
+    )
 
 
 def write_documents(
@@ -63,6 +71,26 @@ def write_documents(
         from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
 
         options.write_output(args.junit, junit_of_comparisons(comparisons))
+    if args.code_quality is not None:
+        from leaselab.report.export.code_quality import code_quality  # noqa: PLC0415
+
+        content = code_quality(judged, _places(args))
+        options.write_output(args.code_quality, content)
+
+
+def _places(args: argparse.Namespace) -> Callable[[Comparison, str], tuple[str, int] | None]:
+    """Return what finds the definition of a function, in the repository if one was named."""
+    repository = repository_of(args)
+
+    def place(comparison: Comparison, function: str) -> tuple[str, int] | None:
+        after = comparison.other.source
+        if repository is None or after is None:
+            return None
+        before = comparison.base.source if comparison.base else None
+        likely = repository.changed(before, after) if before else frozenset()
+        return definition_of(repository, after, function, likely)
+
+    return place
 
 
 def show_each(

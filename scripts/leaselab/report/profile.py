@@ -183,9 +183,14 @@ def headline(profiles: ProfileDifference) -> str:
         if functions:
             first = functions[0]
             rest = f", and in {len(functions) - 1} more" if len(functions) > 1 else ""
-            size = f"{_signed(first.own, profiles)} {_per(profiles)}"
-            return f"B spends {word} in {short_name(first.name)}: {size}{rest}"
+            return f"B spends {word} in {spent_words(first, profiles)}{rest}"
     return growth(profiles).removesuffix(".")
+
+
+def spent_words(function: FunctionChange, profiles: ProfileDifference) -> str:
+    """What a function spends more or less: ``reply: +12.00 instructions per exchange``."""
+    size = f"{_signed(function.own, profiles)} {_per(profiles)}"
+    return f"{short_name(function.name)}: {size}"
 
 
 def growth(profiles: ProfileDifference) -> str:

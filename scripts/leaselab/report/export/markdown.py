@@ -83,21 +83,23 @@ def markdown_of_comparisons(comparisons: Sequence[Comparison]) -> str:
 
 
 def markdown_of_profiles(profiles: ProfileDifference) -> str:
-    """What two builds spend: a sentence, the functions that grew most, changed system calls."""
+    """What two builds spend: a sentence; folded, functions that grew most and system calls."""
     calls = [*profile.call_rows(profiles, changed=True)]
+    table = markdown_table(
+        profile.headings(profiles), [*profile.rows(profiles, _FUNCTIONS)], profile.NAMES
+    )
     parts = [
         f"\n### {profile.where(counted=profiles.counted)}\n\n",
         f"{escaped(profile.summary(profiles))}\n\n",
-        *markdown_table(
-            profile.headings(profiles), [*profile.rows(profiles, _FUNCTIONS)], profile.NAMES
-        ),
+        "<details><summary>By function</summary>\n\n",
+        *table,
         "\n",
         *(f"- {escaped(line)}\n" for line in profile.notes(profiles)),
     ]
     if calls:
         table = markdown_table(profile.call_headings(profiles), calls, profile.NAMES)
         parts += ["\n", *table]
-    return "".join(parts)
+    return "".join([*parts, "\n</details>\n"])
 
 
 def _comparison(comparison: Comparison) -> str:
