@@ -233,8 +233,11 @@ class Lab(Workshop):
         """Note that it was asked for."""
         self.deployed.append("hosts given back")
 
-    def build(self, server: str, commit: Any, files: Path, *_: Any, layout: int = 0) -> str:
+    def build(
+        self, server: str, commit: Any, files: Path, *_: Any, layout: int = 0, full: bool
+    ) -> str:
         """Note the build, and keep its log where it fails."""
+        assert full in (True, False)
         assert server in ("kea", "bind9", "dnsmasq", "flame")
         assert files.name == f"{commit.tree}.tar"
         self._sources[commit.hash] = json.loads(json.dumps(asdict(commit)))
@@ -268,6 +271,7 @@ class Lab(Workshop):
         full: bool,
         keep: Sequence[str],
         places: Sequence[int],
+        ahead: Sequence[str] = (),
     ) -> list[Bench]:
         """Return benches as the role would describe them, and note what was asked for."""
         assert full in (True, False)
@@ -275,6 +279,7 @@ class Lab(Workshop):
         self.asked.append(places)
         self.kept.append(tuple(keep))
         assert len(keep) <= self.places * len(self.deployed)
+        assert {key, *ahead} <= {"", *self._builds}
         commit, layout = self._builds.get(key, (None, 0))
         self.deployed.append(commit or name)
         self.procedures.append(procedure)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -224,11 +224,13 @@ def build_commit(
     store: Store,
     *,
     layout: int = 0,
+    full: bool = True,
 ) -> str:
     """Build a commit of a server or generator, unless it is built, and show the progress.
 
     `files` is the tar of its files; `leaselab watch` finds the build under way in `store`.
     `layout` is the seed of the order in which functions are linked; 0 for the linker's own.
+    Unless `full`, the playbook is skipped where the builder is as it was and the artifact kept.
     Returns the key of the artifact.
     """
     source = {
@@ -237,7 +239,13 @@ def build_commit(
         "files": str(files),
         "layout": layout,
     }
-    inventory = bench.inventory
+    root, inventory = checkout_root(), bench.inventory
+    asked = deployment.digest(server, asdict(commit), layout)
+    if not full and (record := deployment.read_deployment(root, inventory.bench)):
+        made = record.builds.get(deployment.builder_state(inventory), {})
+        if (key := made.get(asked)) and _is_kept_of(key, commit):
+            say(f"{server} {commit.name}: built as it was")
+            return key
     place = store.build_place(inventory.bench)
     place.parent.mkdir(parents=True, exist_ok=True)
     builder = inventory.only(BUILDER_GROUP).access
@@ -247,7 +255,12 @@ def build_commit(
     ):
         chosen = {"leaselab_source": source}
         stats = play("build", inventory, chosen, bench.lease, follower.event)
-    return str(stats.custom["build"]["key"])
+    key = str(stats.custom["build"]["key"])
+    if record := deployment.read_deployment(root, inventory.bench):
+        state = deployment.builder_state(inventory)
+        builds = {state: {**record.builds.get(state, {}), asked: key}}
+        deployment.write_deployment(root, inventory.bench, replace(record, builds=builds))
+    return key
 
 
 def build_log(commit: Commit) -> Path:
@@ -261,6 +274,17 @@ def is_kept(build_key: str) -> bool:
         read_record(_builds(), build_key)
     except LeaselabError:  # such as an artifact of an older release
         return False
+    return True
+
+
+def _is_kept_of(build_key: str, commit: Commit) -> bool:
+    """Whether an artifact is kept with the record of this commit; it is not pruned then."""
+    folder = _builds() / build_key
+    if not is_kept(build_key) or built_commit(build_key) != commit:
+        return False
+    if not (folder / "artifact.tar.gz").exists():
+        return False
+    folder.touch()
     return True
 
 
