@@ -48,11 +48,12 @@ from leaselab.model.procedures.replay import Replay
 from leaselab.model.record import Round
 from leaselab.report.site import site
 from leaselab.run import workshop
+from leaselab.run.building import build_log
 from leaselab.run.duel import DuelRounds
 from leaselab.run.experiment import Ended
 from leaselab.run.instruments import Instruments
 from leaselab.run.measurement import Measurement
-from leaselab.run.preparation import LeasedBench, build_log
+from leaselab.run.preparation import LeasedBench
 from leaselab.run.workshop import Workshop
 
 ENVIRONMENT = DOCUMENT["environment"]

@@ -42,7 +42,7 @@ from leaselab.model.errors import (
 )
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.run import preparation, variants
+from leaselab.run import building, preparation, variants
 
 KEY = ANSWER["key"]
 BUILDS = "leaselab_builds"
@@ -458,7 +458,7 @@ def test_what_is_built_is_not_asked_of_an_unchanged_builder_again(
         playbooks.given.clear()
         store = Store(tmp_path / "results")
         asked = ("kea", source, tmp_path, bench, store)
-        assert preparation.build_commit(*asked, **options) == KEY
+        assert building.build_commit(*asked, **options) == KEY
         return "build" in playbooks.given
 
     assert plays(built, full=False)

@@ -25,9 +25,10 @@ from leaselab.model.record import SERVER, Experiment
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
 from leaselab.model.speech import announce
+from leaselab.run.building import build_log
 from leaselab.run.earlier import EarlierResults, MaxRates
 from leaselab.run.experiment import BUILD_LOG, archive_failure
-from leaselab.run.preparation import LeasedBench, build_log
+from leaselab.run.preparation import LeasedBench
 from leaselab.run.record import command, failed_record, own_provenance
 from leaselab.run.task import GeneratorSource, Task
 from leaselab.run.variants import PLACES
