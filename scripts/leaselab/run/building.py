@@ -83,12 +83,10 @@ def is_kept(build_key: str) -> bool:
 def _is_kept_of(build_key: str, commit: Commit) -> bool:
     """Whether an artifact is kept with the record of this commit; it is not pruned then."""
     folder = _builds() / build_key
-    if not is_kept(build_key) or built_commit(build_key) != commit:
-        return False
-    if not (folder / "artifact.tar.gz").exists():
-        return False
-    folder.touch()
-    return True
+    kept = is_kept(build_key) and (folder / "artifact.tar.gz").exists()
+    if kept:
+        folder.touch()
+    return kept and built_commit(build_key) == commit
 
 
 def built_commit(build_key: str) -> Commit:
