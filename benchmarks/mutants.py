@@ -52,7 +52,7 @@ class Row:
 def main(argv: Sequence[str]) -> int:
     """Run the benchmark; returns 0 however many mutants were shown."""
     args = _options(argv)
-    chosen = [name for name in MUTANTS if args.only in name]
+    chosen = [name for name in MUTANTS if any(part in name for part in args.only or [""])]
     hook = HOOKS.get(Catalogue.here().find(args.scenario).server.kind)
     if hook is None or not chosen:
         wanted = f"a scenario of {' or '.join(HOOKS)}, and a part of a mutant's name"
@@ -78,7 +78,7 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--repo", required=True, type=Path, help="git repository of the server")
     parser.add_argument("--commit", default="HEAD", help="what is slowed down (default: HEAD)")
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="those with this in the name"
+        "--only", metavar="TEXT", action="append", help="those with this in the name"
     )
     parser.add_argument(
         "--set",
