@@ -465,7 +465,10 @@ def test_what_is_built_is_not_asked_of_an_unchanged_builder_again(
     assert not plays(built, full=False)
     assert plays(built, full=True)
     assert plays(built, layout=1, full=False)
-    assert plays(replace(built, ref="main"), full=False), "the record names another ref"
+    assert not plays(replace(built, ref="main"), full=False)
+    renamed = replace(built, described="v2.0")
+    assert plays(renamed, full=False)
+    assert plays(renamed, full=False), "the kept record has another name for people"
     playbooks.states["builder"] = "with other packages"
     assert plays(built, full=False)
     assert not plays(built, full=False)

@@ -43,7 +43,7 @@ def build_commit(
         "layout": layout,
     }
     root, inventory = checkout_root(), bench.inventory
-    asked = deployment.digest(server, asdict(commit), layout)
+    asked = deployment.digest(server, asdict(_nameless(commit)), layout)
     if not full and (record := deployment.read_deployment(root, inventory.bench)):
         made = record.builds.get(deployment.builder_state(inventory), {})
         if (key := made.get(asked)) and _is_kept_of(key, commit):
@@ -86,7 +86,12 @@ def _is_kept_of(build_key: str, commit: Commit) -> bool:
     kept = is_kept(build_key) and (folder / "artifact.tar.gz").exists()
     if kept:
         folder.touch()
-    return kept and built_commit(build_key) == commit
+    return kept and _nameless(built_commit(build_key)) == _nameless(commit)
+
+
+def _nameless(commit: Commit) -> Commit:
+    """A commit by whatever name it was asked for, as it is deployed but once, too."""
+    return replace(commit, ref="")
 
 
 def built_commit(build_key: str) -> Commit:
