@@ -38,7 +38,7 @@ HOOKS = {
     "dnsmasq": Hook("src/dhcp.c", "void dhcp_packet(time_t now, int pxe_fd)\n{"),
     "kea": Hook(
         "src/bin/dhcp4/dhcp4_srv.cc",
-        "void\nDhcpv4Srv::processPacket(Pkt4Ptr query, bool allow_packet_park) {",
+        "void\nDhcpv4Srv::processPacketAndSendResponse(Pkt4Ptr query) {",
     ),
 }
 MUTANTS = {

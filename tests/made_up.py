@@ -48,11 +48,12 @@ from leaselab.model.procedures.replay import Replay
 from leaselab.model.record import Round
 from leaselab.report.site import site
 from leaselab.run import workshop
+from leaselab.run.building import build_log
 from leaselab.run.duel import DuelRounds
 from leaselab.run.experiment import Ended
 from leaselab.run.instruments import Instruments
 from leaselab.run.measurement import Measurement
-from leaselab.run.preparation import LeasedBench, build_log
+from leaselab.run.preparation import LeasedBench
 from leaselab.run.workshop import Workshop
 
 ENVIRONMENT = DOCUMENT["environment"]
@@ -233,8 +234,11 @@ class Lab(Workshop):
         """Note that it was asked for."""
         self.deployed.append("hosts given back")
 
-    def build(self, server: str, commit: Any, files: Path, *_: Any, layout: int = 0) -> str:
+    def build(
+        self, server: str, commit: Any, files: Path, *_: Any, layout: int = 0, full: bool
+    ) -> str:
         """Note the build, and keep its log where it fails."""
+        assert full in (True, False)
         assert server in ("kea", "bind9", "dnsmasq", "flame")
         assert files.name == f"{commit.tree}.tar"
         self._sources[commit.hash] = json.loads(json.dumps(asdict(commit)))
@@ -268,6 +272,7 @@ class Lab(Workshop):
         full: bool,
         keep: Sequence[str],
         places: Sequence[int],
+        ahead: Sequence[str] = (),
     ) -> list[Bench]:
         """Return benches as the role would describe them, and note what was asked for."""
         assert full in (True, False)
@@ -275,6 +280,7 @@ class Lab(Workshop):
         self.asked.append(places)
         self.kept.append(tuple(keep))
         assert len(keep) <= self.places * len(self.deployed)
+        assert {key, *ahead} <= {"", *self._builds}
         commit, layout = self._builds.get(key, (None, 0))
         self.deployed.append(commit or name)
         self.procedures.append(procedure)

@@ -7,7 +7,8 @@ import os
 import re
 import threading
 from argparse import Namespace
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -41,9 +42,10 @@ from leaselab.model.errors import (
 )
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.run import preparation, variants
+from leaselab.run import building, preparation, variants
 
 KEY = ANSWER["key"]
+BUILDS = "leaselab_builds"
 GENERATOR = HostAccess("gen", "192.0.2.1", "root", "/key", "/known")
 
 
@@ -56,7 +58,7 @@ class Playbooks:
         self.here = None
         self.played = []
         self.faults = {}
-        self.states = {"sut": "0", "gen": "0"}
+        self.states = {"sut": "0", "gen": "0", "builder": "0"}
         self.there = set()
         self.variables = {"leaselab_bench": "rack1"}
         """Those of the inventory for the server's host."""
@@ -110,14 +112,16 @@ class Playbooks:
             bench["scenario"] = msgspec.to_builtins(scenario)
             path = Path(variables["bench_file_path"])
             places = variables.get("leaselab_places", [1])
-            for at in places if self.company else places[:1]:
-                bench["servers"] = {"server": self._server(scenario, at)}
+            builds = variables.get(BUILDS, [variables.get("leaselab_build", "")])
+            there = product(places if self.company else places[:1], builds)
+            for number, (at, build) in enumerate(there, start=2):
+                bench["servers"] = {"server": self._server(scenario, at, build)}
                 bench["hosts"] = {**DOCUMENT["hosts"], "server": self._host()}
                 path.write_text(json.dumps(bench), encoding="utf-8")
-                path = path.with_name("bench-at2.json")
+                path = path.with_name(f"bench-{number}.json")
 
-    def _server(self, scenario, at):
-        variant = scenario.name + ("-at2" if at == 2 else "")
+    def _server(self, scenario, at, build):
+        variant = f"{scenario.name}{build}" + ("-at2" if at == 2 else "")
         self.there.add(variant)
         capabilities = ["two-addresses"] if self.company else []
         server = DOCUMENT["servers"]["server"]
@@ -148,6 +152,7 @@ def playbooks(tmp_path, monkeypatch):
     monkeypatch.setattr(made_here, "LOCKS", (tmp_path,))
     playbooks.here = Here(tmp_path / "host", monkeypatch, lease)
     monkeypatch.setattr(deployment, "host_states", lambda _: dict(playbooks.states))
+    monkeypatch.setattr(deployment, "builder_state", lambda _: playbooks.states["builder"])
     monkeypatch.setattr(deployment, "variants_there", lambda _: playbooks.there)
     monkeypatch.setattr(preparation, "run_playbook", playbooks)
     return playbooks
@@ -194,6 +199,7 @@ def built(playbooks, repository):
     content = {**ANSWER, "name": "kea", "source": asdict(source)}
     content |= {"commit": source.hash, "tree": source.tree}
     (folder / "build.json").write_text(json.dumps(content), encoding="utf-8")
+    (folder / "artifact.tar.gz").touch()
     log = folder.parent / f"{source.tree}.log.gz"
     log.write_bytes(gzip.compress(b"the whole log"))
     return source
@@ -423,6 +429,51 @@ def test_a_build_is_deployed_at_both_places_in_one_play(playbooks, deploy):
     playbooks.there.remove("v4-memfile")
     at("v4-memfile-mt")
     assert at("v4-memfile") == (both, [1], both[1:])
+
+
+def test_builds_ahead_are_deployed_in_one_play_and_not_again(playbooks, deploy):
+    def of(build, *ahead, places=variants.PLACES, **options):
+        made, given = deploy(
+            "v4-memfile", build_key=build, ahead=ahead, places=places, **options
+        )
+        return [item.server.variant for item in made], given.get("deploy", {}).get(BUILDS)
+
+    first, second, third = (
+        [f"v4-memfile{name}", f"v4-memfile{name}-at2"] for name in ("a", "b", "c")
+    )
+    assert of("a", "b", "a") == (first, ["a", "b"])
+    assert of("b") == (second, None)
+    assert of("c", "a", "b") == (third, None)
+    assert of("c", "a", full=True) == (third, ["c", "a"])
+    playbooks.company = False
+    assert of("d", "e") == (["v4-memfiled"], ["d", "e"])
+    assert of("e") == (["v4-memfilee"], None)
+
+
+def test_what_is_built_is_not_asked_of_an_unchanged_builder_again(
+    playbooks, built, bench, tmp_path
+):
+    def plays(source, **options):
+        """Build a commit; return whether the playbook was played."""
+        playbooks.given.clear()
+        store = Store(tmp_path / "results")
+        asked = ("kea", source, tmp_path, bench, store)
+        assert building.build_commit(*asked, **options) == KEY
+        return "build" in playbooks.given
+
+    assert plays(built, full=False)
+    assert not plays(built, full=False)
+    assert plays(built, full=True)
+    assert plays(built, layout=1, full=False)
+    assert not plays(replace(built, ref="main"), full=False)
+    renamed = replace(built, described="v2.0")
+    assert plays(renamed, full=False)
+    assert plays(renamed, full=False), "the kept record has another name for people"
+    playbooks.states["builder"] = "with other packages"
+    assert plays(built, full=False)
+    assert not plays(built, full=False)
+    (playbooks.checkout / ".leaselab/builds" / KEY / "artifact.tar.gz").unlink()
+    assert plays(built, full=False)
 
 
 def test_a_server_that_cannot_be_up_at_both_places_is_deployed_at_the_first(

@@ -20,6 +20,7 @@ SECOND = {
 ONE = {
     "place": 1,
     "name": "v4-memfile",
+    "build": "",
     "interface": "eth1",
     "address": "198.18.0.10",
     "address6": "2001:2:0:1::10",
@@ -27,11 +28,19 @@ ONE = {
 OTHER = {
     "place": 2,
     "name": "v4-memfile-at2",
+    "build": "",
     "interface": "leaselab2",
     "address": "198.18.0.11",
     "address6": "2001:2:0:1::11",
 }
-BUILD = {"leaselab_built": {"key": "0a1b2c3d4e5f"}}
+KEYS = ["0a1b2c3d4e5f", "1a2b3c4d5e6f"]
+BUILD = {"leaselab_built": {"key": KEYS[0]}}
+BUILDS = [
+    {**at, "name": name, "build": key}
+    for at, end in ((ONE, ""), (OTHER, "-at2"))
+    for key in KEYS
+    for name in [f"v4-memfile.{key[:10]}{end}"]
+]
 CASES = {
     "nothing asked for": ("v4-memfile", SECOND, [ONE]),
     "both": ("v4-memfile", {**SECOND, "leaselab_places": [1, 2]}, [ONE, OTHER]),
@@ -39,7 +48,12 @@ CASES = {
     "a build": (
         "v4-memfile",
         {**SECOND, **BUILD, "leaselab_places": [2]},
-        [{**OTHER, "name": "v4-memfile.0a1b2c3d4e-at2"}],
+        BUILDS[2:3],
+    ),
+    "two builds": (
+        "v4-memfile",
+        {**SECOND, "leaselab_builds": KEYS, "leaselab_places": [1, 2]},
+        BUILDS,
     ),
     "no second addresses": ("v4-memfile", {"leaselab_places": [1, 2]}, [ONE]),
     "a pair": (
@@ -110,7 +124,7 @@ def variants_of(tmp_path_factory):
         )
     for name, deployed in COMPANY.items():
         place = f"/opt/leaselab/variants/{name}"
-        variants = [{"name": name}, {"name": f"{name}-at2"}]
+        variants = [{"name": name, "place": 1}, {"name": f"{name}-at2", "place": 2}]
         if deployed is not None:
             tasks += [
                 {"ansible.builtin.file": {"path": place, "state": "directory", "mode": "0755"}},

@@ -61,7 +61,9 @@ def test_review_names_the_commit_that_does_more_and_its_function(store):
     before, after = name_of(1)[:10], name_of(2)[:10]
     sentence = (
         f"v4-memfile since {after}: More: {after} costs 1.2 % more instructions per exchange "
-        f"(+13.00, of which +13.00 in dhcp_reply) than {before}; next, if this is intended"
+        f"(+13.00, of which +13.00 in dhcp_reply) than {before}; next, find the commit between "
+        "them and its functions: ./leaselab bisect v4-memfile --repo /src/kea "
+        f"--good {before} --bad {after} --cost"
     )
     assert sentence in said(store)
     assert not notes(review), "counts have no drift, and two builds are enough for them"

@@ -26,7 +26,7 @@ from leaselab.model.identity import Subject
 from leaselab.model.record import Record
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit, public_address
-from leaselab.run.preparation import is_kept
+from leaselab.run.building import is_kept
 from leaselab.run.session import Session
 from leaselab.run.task import GeneratorSource, Task, open_source, source_folder
 

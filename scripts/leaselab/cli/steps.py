@@ -21,9 +21,10 @@ from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import GENERATOR
+from leaselab.run.building import built_commit
 from leaselab.run.experiment import Ended
 from leaselab.run.measurement import Measurement
-from leaselab.run.preparation import built_commit, environment_of
+from leaselab.run.preparation import environment_of
 from leaselab.run.record import command
 from leaselab.run.task import Task, source_folder
 from leaselab.run.workplace import Prepared, Workplace

@@ -7,15 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leaselab.archive.ident import is_id
-from leaselab.archive.live import LiveFeed
-from leaselab.archive.store import Store
-from leaselab.builds.artifacts import built_key, read_record
+from leaselab.builds.artifacts import built_key
 from leaselab.catalog.checkout import checkout_root, kept_folder
 from leaselab.lab.bench import lease as locked
 from leaselab.lab.bench.lease import Lease
@@ -25,11 +23,9 @@ from leaselab.lab.deploy import deployment
 from leaselab.lab.deploy.playbook import Event, PlaybookStats, run_playbook
 from leaselab.lab.hosts.inventory import BUILDER_GROUP, GENERATOR_GROUP, Inventory
 from leaselab.model.errors import LeaselabError, lab_broken
-from leaselab.model.source import Commit
 from leaselab.model.speech import announce, say
 from leaselab.model.text import CLEAR, Control
 from leaselab.report.width import is_screen
-from leaselab.run.build_progress import BuildFollower
 from leaselab.run.recovery import recover, revive, stop_leftovers
 
 _POLL_S = 0.2
@@ -140,7 +136,7 @@ def prepare(bench: LeasedBench, distribution: str = "", *, full: bool = True) ->
 
 def _has_generator(inventory: Inventory) -> bool:
     """Whether the generator is built; without a builder none is built."""
-    return not inventory.group(BUILDER_GROUP) or bool(built_key(_builds()))
+    return not inventory.group(BUILDER_GROUP) or bool(built_key(kept_folder("builds")))
 
 
 @contextmanager
@@ -214,63 +210,6 @@ def _provisioned(inventory: Inventory) -> Path:
 def install_lock(inventory: Inventory) -> None:
     """Install the bench lock's program on a generator without it, which cannot be locked."""
     play("take", inventory, {}, None)
-
-
-def build_commit(
-    server: str,
-    commit: Commit,
-    files: Path,
-    bench: LeasedBench,
-    store: Store,
-    *,
-    layout: int = 0,
-) -> str:
-    """Build a commit of a server or generator, unless it is built, and show the progress.
-
-    `files` is the tar of its files; `leaselab watch` finds the build under way in `store`.
-    `layout` is the seed of the order in which functions are linked; 0 for the linker's own.
-    Returns the key of the artifact.
-    """
-    source = {
-        "server": server,
-        "commit": asdict(commit),
-        "files": str(files),
-        "layout": layout,
-    }
-    inventory = bench.inventory
-    place = store.build_place(inventory.bench)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    builder = inventory.only(BUILDER_GROUP).access
-    with (
-        closing(LiveFeed(place)) as feed,
-        closing(BuildFollower(builder, server, commit.hash, feed)) as follower,
-    ):
-        chosen = {"leaselab_source": source}
-        stats = play("build", inventory, chosen, bench.lease, follower.event)
-    return str(stats.custom["build"]["key"])
-
-
-def build_log(commit: Commit) -> Path:
-    """Path of the log of a commit's last build, if any."""
-    return _builds() / f"{commit.tree}.log.gz"
-
-
-def is_kept(build_key: str) -> bool:
-    """Whether the artifact with this key can be deployed without another build."""
-    try:
-        read_record(_builds(), build_key)
-    except LeaselabError:  # such as an artifact of an older release
-        return False
-    return True
-
-
-def built_commit(build_key: str) -> Commit:
-    """Return the commit of the artifact with a key; raises a usage error without one."""
-    return Commit(**read_record(_builds(), build_key)["source"])
-
-
-def _builds() -> Path:
-    return kept_folder("builds")
 
 
 _GENERATOR = "building the generator"

@@ -14,8 +14,8 @@ from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.errors import usage_error
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import BRANCH_POINT, RELEASE, Commit
+from leaselab.run.building import built_commit
 from leaselab.run.measurement import Show
-from leaselab.run.preparation import built_commit
 from leaselab.run.session import Session
 from leaselab.run.task import Task, check_server, source_folder
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count, takewhile
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -38,6 +41,7 @@ def deploy(
     full: bool = True,
     keep: Sequence[str] = (),
     places: Sequence[int] = PLACES[:1],
+    ahead: Sequence[str] = (),
 ) -> list[Bench]:
     """Deploy and tune a scenario on a prepared bench; return its bench at each address.
 
@@ -47,21 +51,27 @@ def deploy(
     is used.  `places` on the test network are the first, or both `PLACES`: the second is left
     out where the server cannot be up at both at once (`servers.can_have_company`).
     Deployed variants to `keep` are never removed for others.  Unless `full`, playbooks are
-    skipped for an address where the last deployment was the same and is still valid.
+    skipped for an address where the last deployment was the same and is still valid.  Builds
+    `ahead` are deployed by the same playbooks, where these are played: what does not depend on
+    the build is done once, and their own deployment, which follows, is still valid.
     """
     root, inventory = checkout_root(), bench.inventory
-    asked = (msgspec.to_builtins(chosen), build_key, generator_build, distribution)
+    asked = (msgspec.to_builtins(chosen), generator_build, distribution)
     # What a host needs for it is installed as the server is deployed.
     also = [procedure.name] if procedure.samples or procedure.counts_alone else []
-    keys = {at: deployment.digest(*asked, at, *also) for at in places}
+
+    def key_of(build: str, at: int) -> str:
+        return deployment.digest(*asked, build, at, *also)
+
     record = deployment.read_deployment(root, inventory.bench)
     as_tuned = record is not None and record.settings == chosen.hosts
-    lying: dict[int, Bench] = {}
+    there: Mapping[str, Bench] = {}
     if not full and record is not None and as_tuned:
         there = record.benches
-        lying = {at: there[key] for at, key in keys.items() if key in there}
-        if lying and not deployment.stands(record, inventory, record.played):
-            lying = {}
+    keys = {at: key_of(build_key, at) for at in places}
+    lying = {at: there[key] for at, key in keys.items() if key in there}
+    if lying and record and not deployment.stands(record, inventory, record.played):
+        lying = {}
     missing = _missing(places, lying)
     lying = {at: replace(there, procedure=procedure) for at, there in lying.items()}
     if not missing:
@@ -69,6 +79,9 @@ def deploy(
         return list(lying.values())
     deployment.forget_deployment(root, inventory.bench)
     variables = _deploying(chosen, procedure, build_key)
+    builds = [build_key, *(key for key in ahead if key_of(key, missing[0]) not in there)]
+    if len(builds := list(dict.fromkeys(builds))) > 1:
+        variables["leaselab_builds"] = builds
     if generator_build:
         variables["leaselab_generator_build"] = generator_build
     if distribution:
@@ -82,7 +95,9 @@ def deploy(
         if record is not None and error.outcome is Outcome.USAGE:
             deployment.write_deployment(root, inventory.bench, record)
         raise
-    benches = {**lying, **dict(zip(missing, made, strict=False))}
+    of = [(build, at) for at in missing for build in builds]
+    done = {key_of(*one): bench for one, bench in zip(of, made, strict=False)}
+    benches = {**lying, **{at: done[keys[at]] for at in missing if keys[at] in done}}
     if record is not None:
         others = record.benches.items() if as_tuned else ()
         names = deployment.variants_there(inventory)
@@ -95,7 +110,7 @@ def deploy(
             record,
             hosts=deployment.host_states(inventory),
             settings=chosen.hosts,
-            benches={**stay, **{keys[at]: placed for at, placed in benches.items()}},
+            benches={**stay, **{keys[at]: placed for at, placed in lying.items()}, **done},
         )
         deployment.write_deployment(root, inventory.bench, deployed)
     return [benches[at] for at in places if at in benches]
@@ -179,20 +194,18 @@ def _deploying(
 def _tuned(
     bench: LeasedBench, variables: Mapping[str, Any], distribution: str, *playbooks: str
 ) -> list[Bench]:
-    """Run playbooks that end with `tune`; return its bench documents, one or two."""
+    """Run playbooks that end with `tune`; return its bench documents, at least one."""
     # A folder for each bench: commands on several of them run at the same time.
     first = checkout_root() / ".leaselab" / "benches" / bench.inventory.bench / BENCH_FILE
-    second = first.with_stem(f"{first.stem}-at2")
-    first.parent.mkdir(parents=True, exist_ok=True)
-    for path in (first, second):
-        path.unlink(missing_ok=True)
+    shutil.rmtree(first.parent, ignore_errors=True)
+    first.parent.mkdir(parents=True)
     chosen = {**variables, "bench_file_path": str(first)}
     play(playbooks, bench.inventory, chosen, bench.lease)
+    further = (first.with_stem(f"{first.stem}-{number}") for number in count(2))
     return [
         replace(
             parse_bench(json.loads(path.read_text(encoding="utf-8")), str(path)),
             distribution=distribution,
         )
-        for path in (first, second)
-        if path == first or path.exists()
+        for path in (first, *takewhile(Path.exists, further))
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ from leaselab.model.record import SERVER, Experiment
 from leaselab.model.scenario import Scenario
 from leaselab.model.source import Commit
 from leaselab.model.speech import announce
+from leaselab.run.building import build_log
 from leaselab.run.earlier import EarlierResults, MaxRates
 from leaselab.run.experiment import BUILD_LOG, archive_failure
-from leaselab.run.preparation import LeasedBench, build_log
+from leaselab.run.preparation import LeasedBench
 from leaselab.run.record import command, failed_record, own_provenance
 from leaselab.run.task import GeneratorSource, Task
 from leaselab.run.variants import PLACES
@@ -47,6 +49,8 @@ class Prepared:
     generator_key: str = ""
     """Key of the generator's artifact, once it is built."""
     leased: LeasedBench | None = None
+    one_by_one: bool = False
+    """Whether a server did not start that was deployed with others: it is not known which."""
 
 
 @dataclass(slots=True)
@@ -158,7 +162,8 @@ class Workplace:
         Returns one bench for each of `places`, or one where the server cannot be up at two (see
         `leaselab.run.variants.deploy`).
         """
-        benches = self.workshop.deploy(
+        deploy = partial(
+            self.workshop.deploy,
             task.scenario,
             self.bench,
             self.max_rates.ready(task, self.procedure(task)),
@@ -169,6 +174,14 @@ class Workplace:
             keep=keep,
             places=places,
         )
+        ahead = [] if self.full or self.lab.one_by_one else [*self._ahead(task)]
+        try:
+            benches = deploy(ahead=ahead)
+        except LeaselabError as error:
+            if not ahead or error.outcome is not Outcome.BUILD:
+                raise
+            self.lab.one_by_one = True
+            benches = deploy()
         self.lab.changed_hosts = bool(task.scenario.hosts)
         self.check(task, benches[0])
         facts = benches[0].hosts[SERVER].facts
@@ -176,6 +189,17 @@ class Workplace:
         if beyond := beyond_quota(benches[0].server.tuning, *limits):
             announce(f"{task}: {beyond}")
         return benches
+
+    def _ahead(self, task: Task) -> Iterator[str]:
+        """The artifacts of other points that can be deployed by the same playbooks."""
+        for other in self.together:
+            like = replace(other, commit=task.commit, layout=task.layout) == task
+            if like and other != task and task.commit and other.commit:
+                try:
+                    yield self.artifact(other)
+                except LeaselabError as error:
+                    if error.outcome is Outcome.LAB:
+                        raise  # any other one is raised when it is its turn
 
     def archive(
         self,
@@ -254,7 +278,7 @@ class Workplace:
             raise AssertionError(f"{commit.hash} is built without its files")
         try:
             return self.workshop.build(
-                name, commit, files, self.bench, self.store, layout=layout
+                name, commit, files, self.bench, self.store, layout=layout, full=self.full
             )
         except LeaselabError as error:
             if error.outcome is not Outcome.BUILD:

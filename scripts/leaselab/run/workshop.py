@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from leaselab.lab.bench.lease import leased as held
+from leaselab.run.building import build_commit
 from leaselab.run.instruments import connected
-from leaselab.run.preparation import build_commit, leased, prepare
+from leaselab.run.preparation import leased, prepare
 from leaselab.run.variants import deploy, give_back, install, tune
 
 

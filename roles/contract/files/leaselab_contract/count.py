@@ -68,7 +68,7 @@ def carried_out(command, server, counter, pid):
     if command == "held":
         return {"held": server.counted()[1]}
     if command == "zero":
-        time.sleep(server.PAUSE_S)
+        server.rest()
     if command in ("begin", "zero", "take"):
         return getattr(counter, command)(server.serving(pid)) or {}
     raise ContractError(f"no command of a count: {command}")

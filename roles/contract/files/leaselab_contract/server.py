@@ -28,8 +28,6 @@ class Server:
     """Methods that the contract's program calls; each returns what is printed, or prints."""
     START_S = 30.0
     STOP_S = 10.0
-    PAUSE_S = 0.0
-    """How long it has to have been idle before it is counted (s)."""
     REFUSED = "REFUSED"
     """The counter of requests that it refuses."""
 
@@ -165,6 +163,9 @@ class Server:
         `pid` is that of its first one.
         """
         return sorted(process.tree(pid))
+
+    def rest(self):
+        """Wait until what was before takes no part in what is counted."""
 
     def count(self):
         """Count what it does, by commands on standard input, which end with it."""

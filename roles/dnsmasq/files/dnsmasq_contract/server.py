@@ -1,5 +1,6 @@
 """The dnsmasq server behind the contract: what differs from other servers."""
 
+import time
 from pathlib import Path
 
 from leaselab_contract import process, restarted
@@ -8,6 +9,8 @@ from dnsmasq_contract import bus
 
 ANSWER_S = 0.8
 BUS_S = 5.0
+LATE_S = 0.02
+"""By how much time(2) may be behind (s): the kernel goes on with it at its next tick."""
 COUNTERS = ("dhcp_ack", "dhcp_offer", "dhcp_nak")
 
 
@@ -15,9 +18,6 @@ class Server(restarted.Server):
     """dnsmasq, with a D-Bus of its own as companion service."""
 
     START_S = 15.0
-    PAUSE_S = 1.0
-    """It writes its file again for a lease whose end, in whole seconds, has changed: not for a
-    client that returns within the same second."""
     REFUSED = "dhcp_nak"
 
     def prepare(self):
@@ -34,6 +34,14 @@ class Server(restarted.Server):
     def ready(self):
         """Return its version, by D-Bus."""
         return bus.version(self.config)
+
+    def rest(self):
+        """Wait for the next second of its clock, which is a little late.
+
+        It writes its file again for a lease whose end, in whole seconds, has changed: not for a
+        client that returns within the same second.
+        """
+        time.sleep(1.0 - time.time() % 1.0 + LATE_S)
 
     def entries(self):
         """Ask how many leases it holds."""

@@ -5,6 +5,7 @@ holds of updates are changes of its zone, each of one update or of several.
 """
 
 import shutil
+import time
 from pathlib import Path
 
 from leaselab_contract import dns, program, sampling, updated
@@ -18,8 +19,6 @@ class Server(updated.Server):
 
     ENTRIES = "changes of its zone"
     STOP_S = 60.0
-    PAUSE_S = 6.0
-    """It frees the connection by which its version was asked once nobody has asked for 5 s."""
 
     def restore(self):
         """Remove its journal: it reads its zones from their files."""
@@ -40,6 +39,10 @@ class Server(updated.Server):
         if failed:
             raise ContractError(failed[-1])
         return super().check_started()
+
+    def rest(self):
+        """Let it free the connection by which its version was asked: 5 s after the last."""
+        time.sleep(6.0)
 
     def counted(self):
         """Return no counters, and how often its zone has changed."""

@@ -226,7 +226,7 @@ def what_next(series: Series, change: Change) -> Do | None:
     """What to do about a change; None where nothing is to be done, or nothing can be."""
     ends = change.before, change.after
     measurable = (
-        duelled(series.metric, series.unit) is not None
+        (series.of_counts or duelled(series.metric, series.unit) is not None)
         and all(end.commit and end.repository for end in ends)
         and ends[0].repository == ends[1].repository
     )
@@ -241,6 +241,8 @@ def what_next(series: Series, change: Change) -> Do | None:
 
 
 def decides(series: Series) -> str:
-    """The option that has duels go by the figure of a series; empty for their own."""
+    """The option that has searches go by the figure of a series; empty for their own."""
+    if series.of_counts:
+        return " --cost"
     metric = duelled(series.metric, series.unit)
     return "" if metric in (None, COMPLETED) else f" --metric {metric}"

@@ -20,7 +20,12 @@ import msgspec
 from leaselab.archive.disk import write_whole
 from leaselab.builds.artifacts import source_hash
 from leaselab.catalog.roles import lab_roles
-from leaselab.lab.hosts.inventory import SERVER_GROUP, Inventory, InventoryHost
+from leaselab.lab.hosts.inventory import (
+    BUILDER_GROUP,
+    SERVER_GROUP,
+    Inventory,
+    InventoryHost,
+)
 from leaselab.lab.hosts.transport import connect
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, lab_broken
@@ -73,6 +78,8 @@ class Deployment:
     benches: Mapping[str, Bench] = field(default_factory=dict)
     """What tuning wrote for each variant on the host, of any procedure, by the hash of its
     scenario and build; all with these settings on the hosts."""
+    builds: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By hash of the builder's state: the keys of what it has built, by hash of the request."""
 
 
 def read_deployment(checkout: Path, bench: str) -> Deployment | None:
@@ -134,6 +141,11 @@ def host_states(inventory: Inventory) -> dict[str, str]:
     with ThreadPoolExecutor(len(hosts)) as pool:
         states = list(pool.map(_state, hosts))
     return dict(zip((host.access.name for host in hosts), states, strict=True))
+
+
+def builder_state(inventory: Inventory) -> str:
+    """Hash of the state of the builder; raises a broken-lab error if it does not answer."""
+    return _state(inventory.only(BUILDER_GROUP))
 
 
 def variants_there(inventory: Inventory) -> frozenset[str]:
