@@ -26,9 +26,9 @@ LEASES = {
     "dhcpd v4": ("isc_dhcpd", 4, {}),
     "dhcpd v6": ("isc_dhcpd", 6, {}),
 }
-SCATTER = {"dhcpd v4": 0.005, "dhcpd v6": 0.005}
-"""Range of the instructions (ratio) where it is more than what is judged: the digits of the
-time that it logs."""
+SCATTER = {"kea": 0.01, "isc_dhcpd": 0.005}
+"""Range of the instructions of 30 exchanges (ratio), where that is more than what is judged: a
+timer of Kea that fires meanwhile, and the digits of the time that dhcpd logs."""
 AUTHORITIES = {
     "bind9, two threads": ("bind9", {"threads": 2}),
     "knot, two threads": ("knot", {"threads": 2}),
@@ -113,7 +113,7 @@ def test_two_starts_of_a_server_of_leases_cost_the_same(case, hosts, tmp_path):
     role, family, options = LEASES[case]
     root = deployed.leases(hosts[0], tmp_path, role, family, **options)
     counts = counted(root, hosts, leasing(family, 30, 30))
-    check_equal(counts, SCATTER.get(case, LEAST_RATIO))
+    check_equal(counts, SCATTER.get(role, LEAST_RATIO))
 
 
 @pytest.mark.parametrize("case", but_at_night(["bind9, two threads"], AUTHORITIES))
