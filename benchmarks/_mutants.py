@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-HEAD = """#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
-#include <fcntl.h>
+HEAD = """#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +17,8 @@ HEAD = """#ifndef _GNU_SOURCE
 /* What a compiler may not leave out, or move. */
 #define KEEP __asm__ volatile ("" ::: "memory")
 """
-"""What the slowdowns need, at the beginning of the file."""
+"""What the slowdowns need, after the first header of the file: that may want to be it."""
+FIRST = re.compile(r"^#\s*include[^\n]*\n", re.MULTILINE)
 CALL = "leaselab_mutant"
 """The function that a packet calls."""
 FUNCTION = "static void {call}(void)\n{{\n  {body}\n}}\n\n"
@@ -146,7 +145,11 @@ def mutated(source: str, hook: Hook, name: str) -> str:
     """Return the text of a hook's file in which each packet does what a mutant does."""
     body = FUNCTION.format(call=CALL, body=MUTANTS[name])
     before, head, after = source.partition(hook.function)
-    if not head or hook.function in after:
-        message = f"{hook.file} has not one function {' '.join(hook.function.split())}"
+    first = FIRST.search(before)
+    if not head or first is None or hook.function in after:
+        message = (
+            f"{hook.file} has not one function {' '.join(hook.function.split())} after a header"
+        )
         raise ValueError(message)
-    return f"{HEAD}{before}{body}{head}\n  {CALL}();\n{after}"
+    before = f"{before[: first.end()]}{HEAD}{before[first.end() :]}"
+    return f"{before}{body}{head}\n  {CALL}();\n{after}"

@@ -25,11 +25,18 @@ SERVERS = {
 and a packet."""
 
 
+FIRST = """#ifdef _STDIO_H
+#error stdio.h comes before the header of the server
+#endif
+"""
+"""As in dnsmasq."""
+
+
 def source_of(kind):
     """A program that handles three packets."""
     _, _, file, packet = SERVERS[kind]
     text = file.format(function=HOOKS[kind].function)
-    return f"#include <time.h>\n{text}int main(void) {{ {3 * packet} return 0; }}\n"
+    return f"{FIRST}#include <time.h>\n{text}int main(void) {{ {3 * packet} return 0; }}\n"
 
 
 @pytest.mark.parametrize("kind", HOOKS)
