@@ -20,7 +20,7 @@ compile requirements/bootstrap.in --output-file requirements/bootstrap.txt "$@"
 compile pyproject.toml --output-file requirements/run.txt "$@"
 # Each extra has what it adds to those before it, and never changes their versions.
 before=(requirements/run.txt)
-for extra in captures parquet jobs dev; do
+for extra in captures parquet jobs queue dev; do
   mapfile -t there < <(sed -nE 's/^([a-z0-9._-]+)==.*/--no-emit-package=\1/p' "${before[@]}")
   compile pyproject.toml --extra "$extra" "${before[@]/#/--constraint=}" "${there[@]}" \
     --output-file "requirements/$extra.txt" "$@"

@@ -63,7 +63,7 @@ def script(path, text):
 
 
 def test_help_of_the_extras_lists_them_and_installs_nothing(checkout):
-    extras = "captures collections jobs parquet"
+    extras = "captures collections jobs parquet queue"
     for word in ("--help", "-h"):
         done = launch(checkout / "leaselab", "extra", word)
         assert (done.returncode, done.stderr) == (0, "")
@@ -169,8 +169,8 @@ def test_a_command_has_the_part_of_the_environment_that_it_needs(arguments, part
         ("0f run", "jobs", "run jobs"),
         ("0f run parquet", "run", "run parquet"),
         ("0f run jobs", "collections", "run collections jobs"),
-        ("0f run", "dev", "run captures collections jobs parquet dev"),
-        ("0f run captures jobs dev", "run", "run captures collections jobs parquet dev"),
+        ("0f run", "dev", "run captures collections jobs parquet queue dev"),
+        ("0f run captures jobs dev", "run", "run captures collections jobs parquet queue dev"),
     ],
 )
 def test_what_was_added_stays_whatever_is_asked_for_next(tmp_path, stamp, part, parts):
