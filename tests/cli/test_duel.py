@@ -274,6 +274,17 @@ def test_a_bench_is_calibrated_once_and_verdicts_quote_it(lab, capsys):
     assert "error budget of this bench" in capsys.readouterr().out
 
 
+def test_a_canary_fails_on_a_bench_whose_duels_are_wrong(lab, capsys, tmp_path):
+    """On one the second server of each round is slower, whichever that is; one sees no brake."""
+    words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "1", "--slowdown", "10"]
+    for name, off, code in (("well", 0, 0), ("false alarm", -0.1, 4), ("blind", 0.1, 4)):
+        lab.forget()
+        lab.off = 60 * (off,)
+        assert main([*words, "--strict", "--results", str(tmp_path / name)]) == code
+        said = capsys.readouterr().err
+        assert ("duels of this bench are wrong (found " in said) == (code == 4), said
+
+
 def test_errors_are_as_large_as_the_calibrating_duels_scatter(lab, capsys):
     """Servers that wander for longer than a duel takes: one duel alone cannot show that."""
     lab.off = 3 * (0.01, 0.01, -0.01, -0.01)

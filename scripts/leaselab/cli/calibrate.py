@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 
+from leaselab.analysis.duels.error_budget import ErrorBudget
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli import options
 from leaselab.cli.bench_options import inventory_of
 from leaselab.cli.duel import OPTIONS, add_duel, parameters_of
 from leaselab.cli.progress import progress
 from leaselab.cli.report import report_after
-from leaselab.model.errors import LeaselabError, Outcome, usage_error
+from leaselab.model.errors import LeaselabError, Outcome, lab_broken, usage_error
 from leaselab.model.record import Record
 from leaselab.model.source import BRANCH_POINT, RELEASE
 from leaselab.report.truth import rows_of, table
@@ -62,6 +63,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the server: {PACKAGE}, build:KEY, or a commit of --repo (default: {PACKAGE})",
     )
     parser.add_argument("--repo", metavar="URL|PATH", help="git repository of the server")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="exit code 4 if any of these duels is wrong: as a canary of the bench, with "
+        "`--pairs 1 --slowdown 10`, and --results of its own as duels of the archive count",
+    )
     add_duel(parser)
     options.add_results(parser)
     options.add_json(parser)
@@ -69,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> Outcome:
     """Measure ceilings, or make duels whose answer is known, and print the outcome."""
-    idle = {*OPTIONS, "--pairs", "--slowdown", "--server", "--repo"} - CEILINGS
+    idle = {*OPTIONS, "--pairs", "--slowdown", "--server", "--repo", "--strict"} - CEILINGS
     options.only_with(args, "--error-budget", *sorted(idle))
     return _error_budget(args) if args.error_budget else _ceilings(args)
 
@@ -132,4 +139,22 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
         report_after(store)
     words = budget_words(budget, task.scenario.name)
     options.print_answer(args, budget_document(budget), words)
+    if args.strict:
+        _check_right(budget, inventory.bench)
     return Outcome.OK
+
+
+def _check_right(budget: ErrorBudget | None, bench: str) -> None:
+    """Raise a broken-lab error for a bench any of whose duels was wrong, or came to nothing."""
+    equal, slowed = (budget.equal, budget.slowed) if budget else (None, None)
+    if not equal or not slowed or equal.slower or slowed.slower < slowed.duels:
+        found = [
+            f"{side.slower} of {side.duels}" if side else "none" for side in (equal, slowed)
+        ]
+        raise lab_broken(
+            "duels of this bench are wrong",
+            where=bench,
+            found=f"{found[0]} of equal servers called slower, {found[1]} slowed ones",
+            wanted="none, and all",
+            todo="look for what else runs there; `leaselab lab check` inspects its hosts",
+        )

@@ -1,0 +1,71 @@
+"""Which request may have a free bench: Buildbot asks before each start.
+
+Buildbot itself takes the oldest of the highest priority in each builder.  Here one builder
+is a job, and the same must hold among all jobs that want a bench.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from buildbot.data.resultspec import Filter
+from buildbot.process.results import SUCCESS
+
+from ci.benchqueue.site import CANARY
+
+BROKEN = "broken_bench"
+"""Property of a build: the bench that it found broken."""
+
+
+class Order:
+    """The rule, for `canStartBuild` of each builder."""
+
+    def __init__(self, benches_of: Mapping[str, Sequence[str]]) -> None:
+        """`benches_of` has the benches of each builder, canaries included."""
+        self._benches_of = benches_of
+
+    async def __call__(self, builder: Any, worker: Any, request: Any) -> bool:
+        """Whether a request may start on a bench now: it may use it, and none is before it."""
+        bench, master = worker.worker.workername, builder.master
+        mine = (-request.priority, request.id)
+        if not await self._may_use(master, builder.name, request.id, bench):
+            return False
+        names = {
+            await one.getBuilderId(): one.name for one in master.botmaster.builders.values()
+        }
+        for other in await master.data.get(
+            ("buildrequests",), filters=[Filter("claimed", "eq", [False])]
+        ):
+            name, number = names.get(other["builderid"], ""), other["buildrequestid"]
+            before = (-other["priority"], number) < mine and not other["complete"]
+            if before and await self._may_use(master, name, number, bench):
+                return False
+        return True
+
+    async def _may_use(self, master: Any, name: str, request: int, bench: str) -> bool:
+        benches = self._benches_of.get(name, ())
+        if bench not in benches or name.startswith(CANARY):
+            return bench in benches
+        if not await _is_offered(master, bench):
+            return False
+        broken = await broken_benches(master, request)
+        return bench not in broken or set(benches) <= set(broken)
+
+
+async def _is_offered(master: Any, bench: str) -> bool:
+    """Whether the newest canary of a bench has passed, or there was none."""
+    canary = await master.data.updates.findBuilderId(f"{CANARY}{bench}")
+    newest = await master.data.get(
+        ("builders", canary, "buildrequests"), order=["-buildrequestid"], limit=1
+    )
+    return all(one["complete"] and one["results"] == SUCCESS for one in newest)
+
+
+async def broken_benches(master: Any, request: int) -> list[str]:
+    """The benches that the builds of a request found broken, one for each build."""
+    found = []
+    for one in await master.data.get(("buildrequests", request, "builds")):
+        properties = await master.data.get(("builds", one["buildid"], "properties"))
+        found += [properties[BROKEN][0]] if BROKEN in properties else []
+    return found

@@ -1,0 +1,105 @@
+"""A real queue for tests: a master, and workers whose jobs last less than a second."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import yaml
+from tests.here import PROGRAM
+from tests.processes import await_end
+from tests.server_kinds import free_port
+from tests.waiting import until
+
+ROOT = Path(__file__).parents[2]
+SMALL = f"{Path(__file__).parent}/small_job.sh"
+BENCHES = {"a": {"tags": ["cpu", "perf"]}, "b": {"tags": ["cpu"]}, "c": {"tags": ["perf"]}}
+JOBS = {
+    **{f"series-{bench}": {"bench": bench} for bench in BENCHES},
+    "of-perf": {"tags": ["perf"]},
+    "of-all": {"tags": []},
+}
+
+
+class Queue:
+    """Started by the command that people use; its folders are below `place`."""
+
+    def __init__(self, place, **more):
+        self.place, self.folder = place, place / "queue"
+        self.log, self.two = place / "log", place / "two"
+        self.page_port = free_port()
+        command = f"{SMALL} {place} {PROGRAM}"
+        site = {
+            "benches": BENCHES,
+            "jobs": {name: {"command": command, **job} for name, job in JOBS.items()},
+            "canary": {"command": f"test ! -e {place}/$BENCH/ill"},
+            "page_port": self.page_port,
+            "worker_port": free_port(),
+            **more,
+        }
+        self.site = place / "site.yaml"
+        self.site.write_text(yaml.safe_dump(site), encoding="utf-8")
+
+    def command(self, *arguments):
+        done = subprocess.run(
+            [ROOT / "scripts/ci/queue", *arguments],
+            env={**os.environ, "LEASELAB_QUEUE": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def start(self):
+        return self.command("start", str(self.site))
+
+    def kill(self, name):
+        """Kill the master or a worker as a lost power would; not what a worker has started."""
+        pid = int((self.folder / name / "twistd.pid").read_text())
+        os.kill(pid, signal.SIGKILL)
+        await_end(pid)
+
+    def ask(self, what):
+        with urlopen(f"http://127.0.0.1:{self.page_port}/api/v2/{what}") as answer:
+            return json.load(answer)[what.partition("?")[0]]
+
+    def force(self, job, priority):
+        """Request a job, as the page does; return the number of the request."""
+        builder = next(one["builderid"] for one in self.ask("builders") if one["name"] == job)
+        given = {"builderid": str(builder), "priority": priority, "username": "ana@example.org"}
+        asked = {"jsonrpc": "2.0", "method": "force", "id": 1, "params": given}
+        request = Request(
+            f"http://127.0.0.1:{self.page_port}/api/v2/forceschedulers/{job}-by-hand",
+            json.dumps(asked).encode(),
+            {"Content-Type": "application/json"},
+        )
+        with urlopen(request) as answer:
+            (number,) = json.load(answer)["result"][1].values()
+        return number
+
+    def waiting(self, *requests):
+        """The numbers of these requests, or of all, that are not complete."""
+        unfinished = {one["buildrequestid"] for one in self.ask("buildrequests?complete=false")}
+        return unfinished & set(requests) if requests else unfinished
+
+    def await_done(self, *requests):
+        until(lambda: self.waiting(*requests), lambda left: not left)
+
+    def await_workers(self, *names):
+        until(
+            lambda: {one["name"] for one in self.ask("workers") if one["connected_to"]},
+            lambda there: there >= set(names),
+        )
+
+    def results(self, number):
+        """The results of the builds of a request, in order, each with its bench."""
+        benches = {one["workerid"]: one["name"] for one in self.ask("workers")}
+        builds = self.ask(f"builds?buildrequestid={number}&order=buildid&complete=true")
+        return [(benches[one["workerid"]], one["results"]) for one in builds]
+
+    def lines(self, word):
+        text = self.log.read_text("utf-8") if self.log.exists() else ""
+        return [line.split()[1:] for line in text.splitlines() if line.startswith(word)]
