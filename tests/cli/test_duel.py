@@ -275,7 +275,7 @@ def test_a_bench_is_calibrated_once_and_verdicts_quote_it(lab, capsys):
 
 
 def test_a_canary_fails_on_a_bench_whose_duels_are_wrong(lab, capsys, tmp_path):
-    """On one the second server of each round is slower, whichever that is; one sees no brake."""
+    """On one, the second server of each round is always slower; on another, faster."""
     words = ["calibrate", "--error-budget", "v4-memfile", "--pairs", "1", "--slowdown", "10"]
     for name, off, code in (("well", 0, 0), ("false alarm", -0.1, 4), ("blind", 0.1, 4)):
         lab.forget()

@@ -41,7 +41,10 @@ def main(arguments: list[str]) -> int:
             case ["stop"]:
                 stop(queue)
             case ["used", *days] if len(days) < 2:
-                print(used((queue / "page").read_text("utf-8"), float(days[0]) if days else 30))
+                table = used(
+                    (queue / "page").read_text("utf-8"), float(days[0]) if days else 30
+                )
+                sys.stdout.write(f"{table}\n")
             case _:
                 raise usage_error(
                     "not a command",
@@ -49,7 +52,7 @@ def main(arguments: list[str]) -> int:
                     wanted="check, start, stop, used",
                 )
     except LeaselabError as error:
-        print(f"leaselab: {error}", file=sys.stderr)
+        sys.stderr.write(f"leaselab: {error}\n")
         return error.code
     return 0
 
@@ -79,7 +82,7 @@ def start(file: Path, queue: Path) -> None:
         _run(file, "twistd", "--no_save", "--python=buildbot.tac", folder=folder)
     page = f"http://127.0.0.1:{site.page_port}/"
     write_whole(queue / "page", page.encode())
-    print(f"{len(site.benches)} benches, {len(site.jobs)} jobs: {site.url or page}")
+    sys.stdout.write(f"{len(site.benches)} benches, {len(site.jobs)} jobs: {page}\n")
 
 
 def stop(queue: Path) -> None:

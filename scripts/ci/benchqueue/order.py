@@ -1,16 +1,19 @@
 """Which request may have a free bench: Buildbot asks before each start.
 
-Buildbot itself takes the oldest of the highest priority in each builder.  Here one builder
-is a job, and the same must hold among all jobs that want a bench.
+Buildbot itself takes the oldest of the highest priority in each builder.  Here each job has a
+builder, and the same must hold among all jobs that want a bench.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from buildbot.data.resultspec import Filter
+from buildbot.master import BuildMaster
+from buildbot.process.builder import Builder
+from buildbot.process.buildrequest import BuildRequest
 from buildbot.process.results import SUCCESS
+from buildbot.process.workerforbuilder import WorkerForBuilder
 
 from ci.benchqueue.site import CANARY
 
@@ -25,25 +28,26 @@ class Order:
         """`benches_of` has the benches of each builder, canaries included."""
         self._benches_of = benches_of
 
-    async def __call__(self, builder: Any, worker: Any, request: Any) -> bool:
+    async def __call__(
+        self, builder: Builder, worker: WorkerForBuilder, request: BuildRequest
+    ) -> bool:
         """Whether a request may start on a bench now: it may use it, and none is before it."""
         bench, master = worker.worker.workername, builder.master
-        mine = (-request.priority, request.id)
         if not await self._may_use(master, builder.name, request.id, bench):
             return False
-        names = {
-            await one.getBuilderId(): one.name for one in master.botmaster.builders.values()
-        }
+        builders = master.botmaster.builders.values()
+        names = {await one.getBuilderId(): one.name for one in builders}
         for other in await master.data.get(
-            ("buildrequests",), filters=[Filter("claimed", "eq", [False])]
+            ("buildrequests",),
+            filters=[Filter("claimed", "eq", [False]), Filter("complete", "eq", [False])],
         ):
             name, number = names.get(other["builderid"], ""), other["buildrequestid"]
-            before = (-other["priority"], number) < mine and not other["complete"]
+            before = (-other["priority"], number) < (-request.priority, request.id)
             if before and await self._may_use(master, name, number, bench):
                 return False
         return True
 
-    async def _may_use(self, master: Any, name: str, request: int, bench: str) -> bool:
+    async def _may_use(self, master: BuildMaster, name: str, request: int, bench: str) -> bool:
         benches = self._benches_of.get(name, ())
         if bench not in benches or name.startswith(CANARY):
             return bench in benches
@@ -53,7 +57,7 @@ class Order:
         return bench not in broken or set(benches) <= set(broken)
 
 
-async def _is_offered(master: Any, bench: str) -> bool:
+async def _is_offered(master: BuildMaster, bench: str) -> bool:
     """Whether the newest canary of a bench has passed, or there was none."""
     canary = await master.data.updates.findBuilderId(f"{CANARY}{bench}")
     newest = await master.data.get(
@@ -62,7 +66,7 @@ async def _is_offered(master: Any, bench: str) -> bool:
     return all(one["complete"] and one["results"] == SUCCESS for one in newest)
 
 
-async def broken_benches(master: Any, request: int) -> list[str]:
+async def broken_benches(master: BuildMaster, request: int) -> list[str]:
     """The benches that the builds of a request found broken, one for each build."""
     found = []
     for one in await master.data.get(("buildrequests", request, "builds")):

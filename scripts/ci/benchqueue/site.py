@@ -1,4 +1,4 @@
-"""The file of a site: its benches, its servers, its jobs; checked before Buildbot sees any of it."""
+"""The file of a site: benches, servers, jobs; checked before Buildbot sees any of it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is measured: a scenario, or a command of the shell; on one bench, or any with tags."""
+    """What is done: a scenario or a command of the shell, on one bench or any with tags."""
 
     scenario: str = ""
     command: str = ""
@@ -206,6 +206,8 @@ def _check_start(start: str, where: str, *, pushed: bool) -> None:
 
 
 def cron(start: str) -> Mapping[str, str]:
-    """Five fields of cron as Buildbot names them."""
+    """Five fields of cron as Buildbot names them; a lone day of its week counts from Monday."""
     names = ("minute", "hour", "dayOfMonth", "month", "dayOfWeek")
-    return dict(zip(names, start.split(), strict=True))
+    *times, days = start.split()
+    shifted = (str((int(day) - 1) % 7) if day.isdigit() else day for day in days.split(","))
+    return dict(zip(names, [*times, ",".join(shifted)], strict=True))

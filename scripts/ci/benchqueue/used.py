@@ -17,11 +17,11 @@ DAY_S = 86_400
 
 
 def used(page: str, days: float) -> str:
-    """A table: state of each bench, then hours and builds of each job and owner on it."""
+    """A table: state of each bench, then minutes and builds of each job and owner on it."""
     since = time.time() - days * DAY_S
     builders = {one["builderid"]: one["name"] for one in _ask(page, "builders")}
     canaries: dict[str, dict[str, Any]] = {}
-    hours: Counter[tuple[str, str, str]] = Counter()
+    minutes: Counter[tuple[str, str, str]] = Counter()
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     workers = _ask(page, "workers")
     names = {one["workerid"]: one["name"] for one in workers}
@@ -32,14 +32,16 @@ def used(page: str, days: float) -> str:
             canaries[bench] = build
         owners = (build["properties"].get("owners") or [[]])[0]
         key = (bench, job, ", ".join(owners) or "-")
-        hours[key] += ((build["complete_at"] or time.time()) - build["started_at"]) / 3600
+        minutes[key] += ((build["complete_at"] or time.time()) - build["started_at"]) / 60
         result = RESULTS[build["results"]] if build["complete"] else "running"
         counts.setdefault(key, Counter())[result] += 1
     lines = [f"{one['name']}: {_state(one, canaries.get(one['name']))}" for one in workers]
-    lines.append(f"{'bench':12} {'job':24} {'by':24} {'hours':>8}  builds")
-    for bench, job, owner in sorted(hours):
+    lines.append(f"{'bench':12} {'job':24} {'by':24} {'minutes':>8}  builds")
+    for bench, job, owner in sorted(minutes):
         told = ", ".join(f"{n} {word}" for word, n in counts[bench, job, owner].items())
-        lines.append(f"{bench:12} {job:24} {owner:24} {hours[bench, job, owner]:8.2f}  {told}")
+        lines.append(
+            f"{bench:12} {job:24} {owner:24} {minutes[bench, job, owner]:8.1f}  {told}"
+        )
     return "\n".join(lines)
 
 
