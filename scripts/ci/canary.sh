@@ -14,7 +14,7 @@ main() {
       stage calibrate "${BENCHES[@]}" --error-budget --strict --pairs 1 --slowdown 10 \
         --results ci/canary "${PLAN[@]}" -- "$SCENARIO"
       ;;
-    end) is_well || ./leaselab lab maintenance on "${place[@]}" --reason "${MARK}$(<"$OUTCOME"), ${BUILD_URL:-by hand}" ;;
+    end) is_well || ./leaselab lab maintenance on "${place[@]}" --reason "${MARK}exit code $(<"$OUTCOME"), ${BUILD_URL:-by hand}" ;;
     *) echo "usage: canary.sh begin|duels|end" >&2 && return 2 ;;
   esac
 }

@@ -74,7 +74,7 @@ def _clone(source: Source, folder: str, **more: object) -> IBuildStep:
 
 def _leaselab(site: Site) -> list[IBuildStep]:
     clone = site.leaselab
-    return [_clone(clone, "build", codebase="leaselab", alwaysUseLatest=True)] if clone else []
+    return [_clone(clone, "build", alwaysUseLatest=True)] if clone else []
 
 
 def steps_of(site: Site, job: Job) -> list[IBuildStep]:
