@@ -137,17 +137,26 @@ def seal_into(
             part.unlink()
         write_whole(source / RESULT, content)
         write_sums(source)
-        _sync_tree(source)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        if place.exists():
-            raise usage_error("a result of this id exists", where=str(place), wanted="a new id")
-        source.rename(place)
-        for folder in (source.parent, *list(place.parents)[:3]):
-            sync_directory(folder)
-    for path in (*place.rglob("*"), place):  # only now: renaming a folder writes its ``..``
-        path.chmod(0o555 if path.is_dir() else 0o444)
+        put_in_place(source, place)
     running.close()
     return place
+
+
+def put_in_place(source: Path, place: Path) -> None:
+    """Rename a whole result to its place in the archive, on the same disk, for good.
+
+    All of it is on the disk before, and cannot be written afterwards.  Raises a usage error
+    where a result has that place.
+    """
+    _sync_tree(source)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if place.exists():
+        raise usage_error("a result of this id exists", where=str(place), wanted="a new id")
+    source.rename(place)
+    for folder in (source.parent, *list(place.parents)[:3]):
+        sync_directory(folder)
+    for path in (*place.rglob("*"), place):  # only now: renaming a folder writes its ``..``
+        path.chmod(0o555 if path.is_dir() else 0o444)
 
 
 def _gone(sweep: Path, names: Sequence[str]) -> LeaselabError:

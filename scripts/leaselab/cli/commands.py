@@ -72,6 +72,7 @@ GROUPS = {
         Command("report", "write results as pages that open from a disk"),
         Command("watch", "follow a sweep second by second; or the build before it"),
         Command("export", "write results for other programs, such as spreadsheets"),
+        Command("sync", "copy missing results from another archive; each is verified"),
     ),
     "Lab": (
         Command("lab up", "bring up a lab of this machine", "lab.up"),
