@@ -68,7 +68,9 @@ class Queue:
 
     def force(self, job, priority):
         """Request a job, as the page does; return the number of the request."""
-        builder = next(one["builderid"] for one in self.ask("builders") if one["name"] == job)
+        builder = next(
+            entry["builderid"] for entry in self.ask("builders") if entry["name"] == job
+        )
         given = {"builderid": str(builder), "priority": priority, "username": "ana@example.org"}
         asked = {"jsonrpc": "2.0", "method": "force", "id": 1, "params": given}
         request = Request(
@@ -82,23 +84,26 @@ class Queue:
 
     def waiting(self, *requests):
         """The numbers of these requests, or of all, that are not complete."""
-        unfinished = {one["buildrequestid"] for one in self.ask("buildrequests?complete=false")}
+        unfinished = {
+            entry["buildrequestid"] for entry in self.ask("buildrequests?complete=false")
+        }
         return unfinished & set(requests) if requests else unfinished
 
     def await_done(self, *requests):
-        until(lambda: self.waiting(*requests), lambda left: not left)
+        while left := self.waiting(*requests):
+            until(lambda: self.waiting(*requests), lambda now, before=left: now != before)
 
     def await_workers(self, *names):
         until(
-            lambda: {one["name"] for one in self.ask("workers") if one["connected_to"]},
+            lambda: {entry["name"] for entry in self.ask("workers") if entry["connected_to"]},
             lambda there: there >= set(names),
         )
 
     def results(self, number):
         """The results of the builds of a request, in order, each with its bench."""
-        benches = {one["workerid"]: one["name"] for one in self.ask("workers")}
+        benches = {entry["workerid"]: entry["name"] for entry in self.ask("workers")}
         builds = self.ask(f"builds?buildrequestid={number}&order=buildid&complete=true")
-        return [(benches[one["workerid"]], one["results"]) for one in builds]
+        return [(benches[entry["workerid"]], entry["results"]) for entry in builds]
 
     def lines(self, word):
         text = self.log.read_text("utf-8") if self.log.exists() else ""

@@ -55,18 +55,20 @@ def test_each_job_is_done_once_in_order_while_workers_and_master_are_killed(queu
         queue.start()
     queue.await_done()
 
-    requests = {one["buildrequestid"]: one for one in queue.ask("buildrequests")}
-    assert {number: one["results"] for number, one in requests.items()} == dict.fromkeys(
-        asked, 0
-    )
+    requests = {request["buildrequestid"]: request for request in queue.ask("buildrequests")}
+    assert {
+        number: request["results"] for number, request in requests.items()
+    } == dict.fromkeys(asked, 0)
     assert not queue.two.exists(), "two jobs were on a bench"
     builds = queue.ask("builds?order=buildid")
     finished = Counter(
-        one["buildrequestid"] for one in builds if one["results"] == SUCCESS and one["complete"]
+        build["buildrequestid"]
+        for build in builds
+        if build["results"] == SUCCESS and build["complete"]
     )
     assert finished == dict.fromkeys(asked, 1)
     assert len(builds) > REQUESTS, "no build was cut short"
-    benches = {one["workerid"]: one["name"] for one in queue.ask("workers")}
+    benches = {worker["workerid"]: worker["name"] for worker in queue.ask("workers")}
     begun = set()
     for build in builds:
         number, bench = build["buildrequestid"], benches[build["workerid"]]
@@ -111,7 +113,7 @@ def test_what_is_no_fault_of_the_bench_is_not_repeated(up, code, result):
 def test_a_bench_that_others_hold_is_asked_for_again(up):
     file = mark(up, "a", "exit", "75")
     number = up.force("series-a", 10)
-    until(lambda: up.results(number), lambda found: len(found) > 1)
+    until(lambda: up.results(number), lambda results: len(results) > 1)
     file.unlink()
     up.await_done(number)
     assert set(up.results(number)[:-1]) == {("a", RETRY)}

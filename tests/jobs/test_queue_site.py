@@ -91,13 +91,13 @@ def test_buildbot_takes_an_example(file, tmp_path, monkeypatch):
     monkeypatch.setenv("LEASELAB_QUEUE", str(tmp_path))
     made = FileLoader(str(tmp_path), str(ROOT / "jobs/buildbot/master.cfg")).loadConfig()
     site = read_site(file)
-    assert {one.workername for one in made.workers} == set(site.benches)
-    builders = {one.name: one for one in made.builders}
+    assert {worker.workername for worker in made.workers} == set(site.benches)
+    builders = {builder.name: builder for builder in made.builders}
     assert set(builders) == {*site.jobs, *(f"canary-{bench}" for bench in site.benches)}
     for name, job in site.jobs.items():
         assert builders[name].workernames == site.benches_of(job)
         started = {
-            one.name: one for one in made.schedulers.values() if name in one.builderNames
+            timer.name for timer in made.schedulers.values() if name in timer.builderNames
         }
         assert f"{name}-by-hand" in started
         assert len(started) == 1 + bool(job.start)

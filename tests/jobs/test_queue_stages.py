@@ -1,6 +1,8 @@
 """A push to a server's repository goes through the scripts of scripts/ci, on a real queue."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -56,11 +58,19 @@ def words_of(place):
     return file.read_text("utf-8").splitlines() if file.exists() else []
 
 
+def polled(queue):
+    """What the master has noted of the server's repository."""
+    with closing(sqlite3.connect(queue.folder / "master/state.sqlite")) as state:
+        return state.execute("SELECT 1 FROM object_state WHERE name = 'lastRev'").fetchall()
+
+
 def test_a_push_is_measured_and_a_broken_bench_is_inspected_before_it_goes_on(place, queue):
-    until(lambda: queue.ask("changesources"), lambda found: found and found[0]["master"])
+    until(lambda: polled(queue), lambda value: value)  # what was there before is no push
     (place / "broken").touch()
     pushed = commit(place / "server", "Push", {"file": "2"}, minute=1)
-    until(lambda: words_of(place), lambda words: any("maintenance on" in one for one in words))
+    until(
+        lambda: words_of(place), lambda words: any("maintenance on" in line for line in words)
+    )
     (change,) = queue.ask("changes")
     assert change["revision"] == pushed
     (request,) = until(queue.waiting, lambda left: len(left) == 1)
@@ -79,7 +89,7 @@ def test_a_push_is_measured_and_a_broken_bench_is_inspected_before_it_goes_on(pl
         f"a lab release {bench}",
         f"a lab status {bench} --json",
     ]
-    reason = next(one for one in first if "maintenance on" in one)
+    reason = next(line for line in first if "maintenance on" in line)
     assert reason.startswith("a lab maintenance on a -i inventory/racks --reason canary: exit")
     second = words_of(place)
     canary = "--error-budget --strict --pairs 1 --slowdown 10 --results ci/canary -- v4-dnsmasq"
@@ -89,6 +99,6 @@ def test_a_push_is_measured_and_a_broken_bench_is_inspected_before_it_goes_on(pl
     for verb, words in zip([*verbs, "compare"], second[take:], strict=False):
         assert words.startswith(f"a {verb} "), second
     assert second[-1] == f"a lab release {bench}"
-    duel = next(one for one in second if "--live" in one)
+    duel = next(line for line in second if "--live" in line)
     assert duel.endswith("--id-file ci/ids --budget 5 -- release HEAD")
     assert git(queue.folder / "a/bench/build/server", "rev-parse", "HEAD") == pushed

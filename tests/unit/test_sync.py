@@ -38,8 +38,8 @@ def ids(store):
     return sorted(row["id"] for row in store.index.rows())
 
 
-def files(store, one):
-    place = store.place(one)
+def files(store, sweep):
+    place = store.place(sweep)
     return {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*.*")}
 
 
@@ -50,10 +50,10 @@ def test_what_is_missing_comes_whole_and_read_only(here, there, capsys):
     assert "2 results copied, 1 were here already" in capsys.readouterr().out
     assert ids(here) == IDS
     assert here.place(IDS[1]).stat() == before
-    for one in (IDS[0], IDS[2]):
-        assert files(here, one) == files(there, one)
-        assert here.verify(one).files > 0
-        modes = {stat.S_IMODE(p.stat().st_mode) for p in here.place(one).rglob("*")}
+    for sweep in (IDS[0], IDS[2]):
+        assert files(here, sweep) == files(there, sweep)
+        assert here.verify(sweep).files > 0
+        modes = {stat.S_IMODE(p.stat().st_mode) for p in here.place(sweep).rglob("*")}
         assert modes <= {0o444, 0o555}
     assert not (here.root / ".incoming").exists()
     assert sync(here, there) == 0

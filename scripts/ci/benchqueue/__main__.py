@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 import sys
 from contextlib import suppress
@@ -67,14 +68,16 @@ def check(file: Path, queue: Path) -> Site:
 
 
 def start(file: Path, queue: Path) -> None:
-    """Start the master and the workers that do not run."""
+    """Start the master and the workers that do not run; a running master takes what changed."""
     site, master = check(file, queue), queue / "master"
     if not (master / "state.sqlite").exists():
         made = ["create-master", "--quiet", "--relocatable", f"--config={CONFIGURATION}"]
         _run(file, "buildbot", *made, str(master))
-    if not _runs(master):
+    if pid := _running(master):
+        os.kill(pid, signal.SIGHUP)  # it reads the file of the site again
+    else:
         _run(file, "buildbot", "start", "--start_timeout=120", str(master))
-    for folder in (queue / name for name in site.benches if not _runs(queue / name)):
+    for folder in (queue / name for name in site.benches if not _running(queue / name)):
         folder.mkdir(exist_ok=True)
         text = WORKER.format(folder=str(folder), port=site.worker_port, name=folder.name)
         write_whole(folder / "buildbot.tac", text.encode())
@@ -89,23 +92,23 @@ def stop(queue: Path) -> None:
     """Stop all; what was measured begins again after the next start."""
     for tac in sorted(queue.glob("*/buildbot.tac")):
         program = "buildbot" if tac.parent.name == "master" else "buildbot-worker"
-        if _runs(tac.parent):
+        if _running(tac.parent):
             _run(tac, program, "stop", str(tac.parent))
 
 
-def _runs(folder: Path) -> bool:
-    """Whether the service of a folder runs.
+def _running(folder: Path) -> int:
+    """Process of the service of a folder; 0 if it does not run.
 
-    If not, the file with its number goes: that may be another program's by now, for which
+    Then the file with its number goes: that may be another program's by now, for which
     the service would not start.
     """
     file = folder / "twistd.pid"
     with suppress(OSError, ValueError):
         pid = int(file.read_text("utf-8"))
         if b"--python=buildbot.tac" in Path(f"/proc/{pid}/cmdline").read_bytes():
-            return True
+            return pid
     file.unlink(missing_ok=True)
-    return False
+    return 0
 
 
 def _run(site: Path, *argv: str, folder: Path | None = None) -> None:
