@@ -35,7 +35,10 @@ def refused(tmp_path, **changes):
         ({"benches": {"a/b": {}}}, "benches: not a name (found 'a/b', wanted letters, digits"),
         ({"jobs": {"canary-a": JOB}}, "jobs: not a name (found 'canary-a'"),
         ({"page_port": "x"}, "page_port: value of another type (found str 'x', wanted int)"),
-        ({"canary": {}}, "canary: a canary that measures needs a clone of Leaselab (wanted"),
+        (
+            {"canary": {}},
+            "site.yaml: canary: a scenario needs a clone of Leaselab (found none, wanted",
+        ),
         ({"canary": {"command": "x", "start": "push"}}, "canary: no repository is watched"),
     ],
 )
@@ -55,7 +58,7 @@ def test_a_wrong_site_is_refused(tmp_path, changes, said):
         ({"bench": "b"}, "site.yaml: jobs: j: unknown bench 'b' (wanted one of a)"),
         ({"bench": "", "tags": ["nic"]}, "tags (found ['nic'], wanted a ['cpu'])"),
         ({"server": "kea"}, "jobs: j: unknown server 'kea'"),
-        ({"against": "release"}, "against without a server (wanted server: NAME)"),
+        ({"against": "release"}, "against or anchor without a server (wanted server: NAME)"),
         ({"start": "push"}, "no repository is watched (wanted server: NAME)"),
         (
             {"start": "at noon"},
@@ -63,10 +66,6 @@ def test_a_wrong_site_is_refused(tmp_path, changes, said):
         ),
         ({"start": "61 * * * *"}, "start is no time (found '61 * * * *'"),
         ({"priority": 1000}, "priority out of bounds (found 1000, wanted 0 to 999)"),
-        (
-            {"command": "", "scenario": "v4-memfil"},
-            "unknown scenario 'v4-memfil'; did you mean 'v4-memfile'",
-        ),
         ({"command": "", "scenario": "v4-memfile"}, "a scenario needs a clone of Leaselab"),
     ],
 )
@@ -74,13 +73,22 @@ def test_a_wrong_job_is_refused(tmp_path, change, said):
     assert said in refused(tmp_path, jobs={"j": {**JOB, **change}})
 
 
-def test_a_series_may_not_change_its_bench(tmp_path):
-    said = refused(
-        tmp_path,
-        leaselab={"url": "x", "branch": "main"},
-        jobs={"j": {"scenario": "v4-memfile", "tags": ["cpu"]}},
-    )
-    assert "results of two benches are not compared (found tags ['cpu'], wanted bench" in said
+@pytest.mark.parametrize(
+    ("job", "said"),
+    [
+        (
+            {"scenario": "v4-memfile", "tags": ["cpu"]},
+            "results of two benches are not compared (found tags ['cpu'], wanted bench",
+        ),
+        (
+            {"scenario": "v4-memfil", "bench": "a"},
+            "jobs: j: unknown scenario 'v4-memfil'; did you mean 'v4-memfile'",
+        ),
+    ],
+)
+def test_a_wrong_measurement_is_refused(tmp_path, job, said):
+    leaselab = {"url": "x", "branch": "main"}
+    assert said in refused(tmp_path, leaselab=leaselab, jobs={"j": job})
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)

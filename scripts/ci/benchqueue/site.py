@@ -15,92 +15,91 @@ from leaselab.catalog.documents import parse_yaml
 from leaselab.catalog.plain_file import given_content
 from leaselab.model.errors import unknown, usage_error
 
-MOST_BYTES = 1 << 20
 PUSH = "push"
 CANARY = "canary-"
 """How the builder of a bench's canary begins; no job does."""
-PRIORITIES = {"": 30, PUSH: 20}
-"""Of jobs by what starts them: by hand, by a push; all others start by the clock."""
-CLOCK_PRIORITY, CANARY_PRIORITY = 10, 1000
-_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,40}")
+CANARY_PRIORITY = 1000
+_PRIORITIES, _BY_CLOCK = {"": 30, PUSH: 20}, 10
+"""Of jobs by hand and by a push; and of all others."""
+_NAME = re.compile(rf"(?!{CANARY})[0-9A-Za-z][0-9A-Za-z._-]{{0,40}}")
+_MOST_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A git repository."""
+    """A git repository; `poll_s` is the time between two looks for a push (s)."""
 
     url: str
     branch: str
     poll_s: int = 300
-    """Time between two looks for a push (s)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Hosts that measure together; one worker."""
+    """Hosts that measure together, in an inventory of the checkout; one worker."""
 
     inventory: str = "inventory/docker"
-    """Below the checkout; it may have several benches."""
     tags: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What is done: a scenario or a command of the shell, on one bench or any with tags."""
+    """What is done: a scenario or a command of the shell, on one bench or any with tags.
+
+    `start` is `push`, five fields of cron, or empty: by hand.  The job with the largest
+    `priority` goes first.  The others are parameters of scripts/ci.
+    """
 
     scenario: str = ""
     command: str = ""
     bench: str = ""
     tags: list[str] | None = None
+    start: str = ""
+    priority: int | None = None
     server: str = ""
     against: str = ""
     anchor: str = ""
     baseline: str = ""
     threshold: str = ""
     options: str = ""
-    start: str = ""
-    """`push`, five fields of cron, or empty: by hand."""
-    priority: int | None = None
 
     @property
-    def is_series(self) -> bool:
-        """Whether its results are compared with earlier ones: it never changes its bench."""
-        return bool(self.bench)
+    def by_clock(self) -> bool:
+        """Whether a time starts it."""
+        return self.start not in _PRIORITIES
 
     @property
     def rank(self) -> int:
-        """Its priority; the largest goes first."""
-        default = PRIORITIES.get(self.start, CLOCK_PRIORITY)
-        return default if self.priority is None else self.priority
+        """Its priority."""
+        usual = _PRIORITIES.get(self.start, _BY_CLOCK)
+        return usual if self.priority is None else self.priority
 
 
 @dataclass(frozen=True, slots=True)
 class Canary:
-    """How a bench shows that its duels are right."""
+    """How a bench shows that its duels are right: duels of a scenario, or a command.
+
+    `start` is five fields of cron, or empty: only after a job found the bench broken.
+    """
 
     scenario: str = "v4-memfile"
     command: str = ""
-    """Instead of all stages; it fails for a bench that is to be taken out."""
     start: str = ""
-    """Five fields of cron; empty: only after a job found the bench broken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """All of it."""
+    """All of it.  `leaselab` is what the workspaces of benches are clones of."""
 
     benches: dict[str, Bench]
     jobs: dict[str, Job]
     leaselab: Source | None = None
-    """Where each bench's workspace is cloned from; only commands do without."""
     servers: dict[str, Source] = field(default_factory=dict)
     canary: Canary = Canary()
     results: str = ""
-    """The folder of results, on all control machines; empty: that of each workspace."""
     page_port: int = 8010
     worker_port: int = 9989
     url: str = ""
-    """How people reach the page, if another server stands before it."""
 
     def benches_of(self, job: Job) -> list[str]:
         """The benches on which a job may run."""
@@ -113,96 +112,64 @@ class Site:
 def read_site(path: Path) -> Site:
     """Read a site's file.  Raises a usage error that says where, found and wanted."""
     where = path.name
-    site = build(Site, parse_yaml(given_content(path, MOST_BYTES), where), where)
-    _check_names(site, where)
-    _check_start(site.canary.start, f"{where}: canary", pushed=False)
-    if site.leaselab is None and not site.canary.command:
-        raise usage_error(
-            "a canary that measures needs a clone of Leaselab",
-            where=f"{where}: canary",
-            wanted="leaselab: {url: …, branch: …}, or canary: {command: …}",
-        )
-    for name, job in site.jobs.items():
-        _check_job(site, job, f"{where}: jobs: {name}")
-    return site
-
-
-def _check_names(site: Site, where: str) -> None:
+    site = build(Site, parse_yaml(given_content(path, _MOST_BYTES), where), where)
     for key, names in (("benches", site.benches), ("jobs", site.jobs)):
-        if not names:
-            raise usage_error("nothing in it", where=f"{where}: {key}", wanted="one at least")
+        _need(names, "nothing in it", f"{where}: {key}", "", "one at least")
         for name in names:
-            if not _NAME.fullmatch(name) or name.startswith(CANARY):
-                raise usage_error(
-                    "not a name",
-                    where=f"{where}: {key}",
-                    found=repr(name),
-                    wanted=f"letters, digits, '.', '_' and '-'; not {CANARY}…",
-                )
+            right = f"letters, digits, '.', '_' and '-'; not {CANARY}…"
+            _need(_NAME.fullmatch(name), "not a name", f"{where}: {key}", repr(name), right)
+    _check_start(site.canary.start, f"{where}: canary", pushed=False)
+    cloned = "leaselab: {url: …, branch: …}, or a command"
+    for name, part in {"canary": site.canary, **site.jobs}.items():
+        there = f"{where}: {name}" if part is site.canary else f"{where}: jobs: {name}"
+        if isinstance(part, Job):
+            _check_job(site, part, there)
+        if not part.command:
+            _need(site.leaselab, "a scenario needs a clone of Leaselab", there, "none", cloned)
+            scenarios = Catalogue.here().scenarios
+            if part.scenario not in scenarios:
+                raise unknown("scenario", part.scenario, list(scenarios), there)
+    return site
 
 
 def _check_job(site: Site, job: Job, where: str) -> None:
     _one_of(where, scenario=job.scenario, command=job.command)
-    _one_of(where, bench=job.bench, tags="any" if job.tags is not None else "")
+    _one_of(where, bench=job.bench, tags="" if job.tags is None else "any")
     if job.bench and job.bench not in site.benches:
         raise unknown("bench", job.bench, list(site.benches), where)
-    if not site.benches_of(job):
-        has = "; ".join(f"{name} {bench.tags}" for name, bench in site.benches.items())
-        raise usage_error(
-            "no bench has all these tags", where=where, found=str(job.tags), wanted=has
-        )
     if job.server and job.server not in site.servers:
         raise unknown("server", job.server, list(site.servers), where)
-    for key in ("against", "anchor"):
-        if getattr(job, key) and not job.server:
-            raise usage_error(f"{key} without a server", where=where, wanted="server: NAME")
-    if job.scenario:
-        _check_scenario(site, job, where)
+    has, tags = (
+        "; ".join(f"{name} {bench.tags}" for name, bench in site.benches.items()),
+        job.tags,
+    )
+    _need(site.benches_of(job), "no bench has all these tags", where, str(tags), has)
+    measured = job.server or not (job.against or job.anchor)
+    _need(measured, "against or anchor without a server", where, "", "server: NAME")
+    kept = "a series changes its bench, and results of two benches are not compared"
+    right = "bench: NAME; or against: COMMIT, which makes a duel"
+    _need(job.command or job.bench or job.against, kept, where, f"tags {tags}", right)
     _check_start(job.start, where, pushed=bool(job.server))
-    if not 0 <= job.rank < CANARY_PRIORITY:
-        raise usage_error(
-            "priority out of bounds", where=where, found=str(job.rank), wanted="0 to 999"
-        )
-
-
-def _check_scenario(site: Site, job: Job, where: str) -> None:
-    scenarios = Catalogue.here().scenarios
-    if job.scenario not in scenarios:
-        raise unknown("scenario", job.scenario, list(scenarios), where)
-    if site.leaselab is None:
-        raise usage_error(
-            "a scenario needs a clone of Leaselab", where=where, wanted="leaselab"
-        )
-    if not job.bench and not job.against:
-        raise usage_error(
-            "a series changes its bench, and results of two benches are not compared",
-            where=where,
-            found=f"tags {job.tags}",
-            wanted="bench: NAME; or against: COMMIT, which makes a duel",
-        )
+    inside = 0 <= job.rank < CANARY_PRIORITY
+    _need(inside, "priority out of bounds", where, str(job.rank), "0 to 999")
 
 
 def _one_of(where: str, **given: str) -> None:
-    found = [name for name, value in given.items() if value]
-    if len(found) != 1:
-        raise usage_error(
-            "exactly one of two keys",
-            where=where,
-            found=" and ".join(found) or "none",
-            wanted=" or ".join(given),
-        )
+    named = [name for name, value in given.items() if value]
+    seen, wanted = " and ".join(named) or "none", " or ".join(given)
+    _need(len(named) == 1, "exactly one of two keys", where, seen, wanted)
 
 
 def _check_start(start: str, where: str, *, pushed: bool) -> None:
-    if start == PUSH and not pushed:
-        raise usage_error("no repository is watched", where=where, wanted="server: NAME")
-    if start not in ("", PUSH) and not (len(start.split()) == 5 and croniter.is_valid(start)):
-        raise usage_error(
-            "start is no time",
-            where=where,
-            found=repr(start)[:60],
-            wanted=f"{PUSH}, or five fields of cron such as '0 22 * * *'",
-        )
+    _need(pushed or start != PUSH, "no repository is watched", where, "", "server: NAME")
+    right = start in _PRIORITIES or (len(start.split()) == 5 and croniter.is_valid(start))
+    wanted = f"{PUSH}, or five fields of cron such as '0 22 * * *'"
+    _need(right, "start is no time", where, repr(start)[:60], wanted)
+
+
+def _need(right: object, what: str, where: str, found: str, wanted: str) -> None:
+    if not right:
+        raise usage_error(what, where=where, found=found, wanted=wanted)
 
 
 def cron(start: str) -> Mapping[str, str]:
