@@ -66,12 +66,13 @@ class Queue:
         with urlopen(f"http://127.0.0.1:{self.page_port}/api/v2/{what}") as answer:
             return json.load(answer)[what.partition("?")[0]]
 
-    def force(self, job, priority):
+    def force(self, job, priority, **more):
         """Request a job, as the page does; return the number of the request."""
         builder = next(
             entry["builderid"] for entry in self.ask("builders") if entry["name"] == job
         )
-        given = {"builderid": str(builder), "priority": priority, "username": "ana@example.org"}
+        given = {"builderid": str(builder), "priority": priority, **more}
+        given["username"] = "ana@example.org"
         asked = {"jsonrpc": "2.0", "method": "force", "id": 1, "params": given}
         request = Request(
             f"http://127.0.0.1:{self.page_port}/api/v2/forceschedulers/{job}-by-hand",

@@ -21,6 +21,6 @@ ask acquire || status=$?
 exec 9>"$PLACE/here"
 flock --nonblock 9 || echo "$BUILD_TAG $BENCH" >>"$FOLDER/two"
 echo "begin $BUILD_TAG $BENCH" >>"$FOLDER/log"
-sleep "0.$((RANDOM % 9))"
+if [[ -e $PLACE/long ]]; then sleep "$(<"$PLACE/long")"; else sleep "0.$((RANDOM % 9))"; fi
 echo "end $BUILD_TAG $BENCH" >>"$FOLDER/log"
 ask release

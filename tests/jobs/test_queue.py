@@ -1,5 +1,6 @@
 """The queue of benches with a real master and real workers, which are killed."""
 
+import fcntl
 import random
 from collections import Counter
 
@@ -99,6 +100,27 @@ def test_a_dead_bench_delays_its_own_series_alone(up):
     up.start()
     up.await_done(late)
     assert up.results(late) == [("b", SUCCESS)]
+
+
+def test_what_a_killed_worker_ran_ends_with_it_and_is_done_again(up):
+    file = mark(up, "a", "long", "900")
+    number = up.force("series-a", 10)
+    until(lambda: up.lines("begin")[-1][1], lambda bench: bench == "a")
+    file.unlink()
+    up.kill("a")
+    with (file.parent / "here").open() as here:
+        until(lambda: is_free(here), lambda free: free)
+    up.start()
+    up.await_done(number)
+    assert up.results(number)[-1] == ("a", SUCCESS)
+
+
+def is_free(file):
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(("code", "result"), [(1, WARNINGS), (3, WARNINGS), (5, FAILURE)])

@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 from tests.jobs.bench_queue import Queue
@@ -102,3 +103,7 @@ def test_a_push_is_measured_and_a_broken_bench_is_inspected_before_it_goes_on(pl
     duel = next(line for line in second if "--live" in line)
     assert duel.endswith("--id-file ci/ids --budget 5 -- release HEAD")
     assert git(queue.folder / "a/bench/build/server", "rev-parse", "HEAD") == pushed
+
+    for words in ({"branch": "--upload-pack=touch x"}, {"revision": "--exec=x"}):
+        with pytest.raises(HTTPError, match="400"):
+            queue.force("push", 30, **words)
