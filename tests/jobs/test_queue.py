@@ -2,7 +2,9 @@
 
 import fcntl
 import random
+import sqlite3
 from collections import Counter
+from contextlib import closing
 
 import pytest
 from tests.jobs.bench_queue import BENCHES, JOBS, Queue
@@ -114,6 +116,22 @@ def test_what_a_killed_worker_ran_ends_with_it_and_is_done_again(up):
     up.start()
     up.await_done(number)
     assert up.results(number)[-1] == ("a", SUCCESS)
+
+
+def test_a_job_that_ended_as_the_master_was_killed_is_not_done_again(up):
+    """The master notes the end of a build first, and then that of its request."""
+    number = up.force("series-a", 10)
+    up.await_done(number)
+    up.kill("master")
+    with closing(sqlite3.connect(up.folder / "master/state.sqlite")) as state:
+        undone = "UPDATE buildrequests SET complete = 0, results = -1, complete_at = NULL"
+        state.execute(f"{undone} WHERE id = ?", (number,))
+        state.commit()
+    up.start()
+    up.await_done(number)
+    assert up.results(number) == [("a", SUCCESS)]
+    (request,) = up.ask(f"buildrequests?buildrequestid={number}")
+    assert request["results"] == SUCCESS
 
 
 def is_free(file):

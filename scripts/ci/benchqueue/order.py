@@ -12,7 +12,7 @@ from buildbot.data.resultspec import Filter
 from buildbot.master import BuildMaster
 from buildbot.process.builder import Builder
 from buildbot.process.buildrequest import BuildRequest
-from buildbot.process.results import SUCCESS
+from buildbot.process.results import RETRY, SUCCESS
 from buildbot.process.workerforbuilder import WorkerForBuilder
 
 from ci.benchqueue.site import CANARY
@@ -33,6 +33,8 @@ class Order:
     ) -> bool:
         """Whether a request may start on a bench now: it may use it, and none is before it."""
         bench, master = worker.worker.workername, builder.master
+        if await _is_done(master, request.id):
+            return False
         if not await self._may_use(master, builder.name, request.id, bench):
             return False
         builders = master.botmaster.builders.values()
@@ -55,6 +57,16 @@ class Order:
             return False
         broken = await broken_benches(master, request)
         return bench not in broken or set(benches) <= set(broken)
+
+
+async def _is_done(master: BuildMaster, request: int) -> bool:
+    """Whether a build of a request has ended, and the master was killed before it noted so."""
+    for build in await master.data.get(("buildrequests", request, "builds")):
+        if build["complete"] and build["results"] != RETRY:
+            await master.data.updates.claimBuildRequests([request])
+            await master.data.updates.completeBuildRequests([request], build["results"])
+            return True
+    return False
 
 
 async def _is_offered(master: BuildMaster, bench: str) -> bool:
