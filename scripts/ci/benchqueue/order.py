@@ -19,6 +19,8 @@ from ci.benchqueue.site import CANARY
 
 BROKEN = "broken_bench"
 """Property of a build: the bench that it found broken."""
+_MOST_BROKEN = 50
+"""Requests that may all have found a bench broken, before the next waits for them."""
 
 
 class Order:
@@ -35,19 +37,23 @@ class Order:
         bench, master = worker.worker.workername, builder.master
         if await _is_done(master, request.id):
             return False
-        if not await self._may_use(master, builder.name, request.id, bench):
-            return False
         builders = master.botmaster.builders.values()
         names = {await one.getBuilderId(): one.name for one in builders}
-        for other in await master.data.get(
+        those = [key for key, name in names.items() if bench in self._benches_of.get(name, ())]
+        waiting = {"claimed": False, "complete": False}
+        for first in await master.data.get(
             ("buildrequests",),
-            filters=[Filter("claimed", "eq", [False]), Filter("complete", "eq", [False])],
+            filters=[
+                *(Filter(key, "eq", [value]) for key, value in waiting.items()),
+                Filter("builderid", "in", those),
+            ],
+            order=["-priority", "buildrequestid"],
+            limit=_MOST_BROKEN,
         ):
-            name, number = names.get(other["builderid"], ""), other["buildrequestid"]
-            before = (-other["priority"], number) < (-request.priority, request.id)
-            if before and await self._may_use(master, name, number, bench):
-                return False
-        return True
+            number = first["buildrequestid"]
+            if await self._may_use(master, names[first["builderid"]], number, bench):
+                return number == request.id
+        return False
 
     async def _may_use(self, master: BuildMaster, name: str, request: int, bench: str) -> bool:
         benches = self._benches_of.get(name, ())
