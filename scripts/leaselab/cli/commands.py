@@ -101,6 +101,7 @@ GROUPS = {
     ),
     "Steps": (
         Command("step provision", "prepare the hosts of a bench", "steps.provision"),
+        Command("step source", "read one commit, write its files", "steps.source"),
         Command("step build", "build one commit of a server, print its key", "steps.build"),
         Command("step deploy", "install a scenario's server and prove it", "steps.deploy"),
         Command("step tune", "tune hosts and database, write bench.json", "steps.tune"),

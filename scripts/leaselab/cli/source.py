@@ -18,7 +18,7 @@ from leaselab.report.listing import commit_lines
 from leaselab.run.sides import PACKAGE
 from leaselab.run.task import GeneratorSource, open_source, source_folder
 
-LISTING = ("--every", "--first-parent", "--files", "--worktree")
+LISTING = ("--every", "--first-parent", "--worktree")
 """Options that have no effect where commits are not listed."""
 
 
@@ -126,12 +126,6 @@ def add_listing(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--worktree", action="store_true", help="the checkout as it is, uncommitted changes too"
     )
-    group.add_argument(
-        "--files",
-        metavar="DIR",
-        type=Path,
-        help="write the files of each into DIR, as TREE.tar",
-    )
 
 
 def list_commits(args: argparse.Namespace) -> Outcome:
@@ -141,9 +135,6 @@ def list_commits(args: argparse.Namespace) -> Outcome:
     )
     repository = source_of(args)
     commits = commits_of(repository, args.a or "HEAD", args)
-    if args.files is not None:
-        for commit in commits:
-            repository.archive(commit, args.files)
     print_answer(args, [asdict(commit) for commit in commits], "\n".join(commit_lines(commits)))
     return Outcome.OK
 

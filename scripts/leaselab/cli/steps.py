@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from leaselab.archive.disk import writing
@@ -21,6 +22,7 @@ from leaselab.lab.hosts.inventory import Inventory
 from leaselab.measure.generators import check_fits
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import GENERATOR
+from leaselab.report.listing import commit_lines
 from leaselab.run.building import built_commit
 from leaselab.run.experiment import Ended
 from leaselab.run.measurement import Measurement
@@ -45,6 +47,24 @@ def provision(args: argparse.Namespace) -> Outcome:
         environment = workshop.prepare(bench, full=args.full)
     text = f"bench {inventory.bench} is prepared, environment {environment}"
     options.print_answer(args, {"bench": inventory.bench, "environment": environment}, text)
+    return Outcome.OK
+
+
+def add_source(parser: argparse.ArgumentParser) -> None:
+    add_commit(parser)
+    parser.add_argument(
+        "--files", metavar="DIR", type=Path, help="write its files into DIR, as TREE.tar"
+    )
+    options.add_json(parser)
+
+
+def source(args: argparse.Namespace) -> Outcome:
+    """Print what a commit is, for a playbook that builds it."""
+    repository = source_of(args)
+    commit = one_commit(repository, args)
+    if args.files is not None:
+        repository.archive(commit, args.files)
+    options.print_answer(args, asdict(commit), "\n".join(commit_lines([commit])))
     return Outcome.OK
 
 
