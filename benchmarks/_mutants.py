@@ -66,7 +66,7 @@ MUTANTS = {
     "copy": """
   static char from[8192], to[8192];
   memcpy(to, from, sizeof to);
-  KEEP;""",
+  __asm__ volatile ("" :: "r" (from), "r" (to) : "memory");""",
     "clear": """
   char buffer[16384];
   memset(buffer, 0, sizeof buffer);

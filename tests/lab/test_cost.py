@@ -22,5 +22,6 @@ def test_equal_servers_cost_the_same_on_any_machine(tmp_path):
     assert parts["instructions"]["a"] > 10_000
     assert not any(part["changed"] for part in parts.values())
     assert parts["growth"]["a"] > 50  # it walks its list of leases
-    assert 0 < said["cost"]["counted_share"] < 1
+    share = said["cost"]["counted_share"]
+    assert share is None or 0 <= share <= 1  # of so few transactions it may not be known
     assert len([*tmp_path.glob("2*/*/*/result.json")]) == 2

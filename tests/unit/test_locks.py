@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = ("captures", "parquet", "jobs", "dev")
+EXTRAS = ("captures", "parquet", "jobs", "queue", "dev")
 LOCKS = ("bootstrap", "run", *EXTRAS)
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==(\S+)(?: ; (.*?))? \\$", re.M)
 

@@ -25,6 +25,8 @@ from leaselab.model.procedures.cost import (
 
 FILE = f"{COST}.json.gz"
 """Name of what a round has counted, as `Counted`."""
+LEAST_S = 0.1
+"""Least CPU time that has a share (s): the kernel counts hundredths."""
 ALLOCATING = frozenset(
     {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "mallocx", "rallocx"}
 )
@@ -65,7 +67,7 @@ def figures(counted: Counted) -> dict[str, float | None]:
             name: made / usual.transactions
             for name, made in (*plain.database.items(), *usual.valgrind.simulated.items())
         },
-        COUNTED_SHARE: user_s / (user_s + system_s) if user_s + system_s else None,
+        COUNTED_SHARE: user_s / (user_s + system_s) if user_s + system_s >= LEAST_S else None,
     }
 
 
