@@ -45,7 +45,12 @@ def password(file):
 
 def variables(config):
     """Return the variables that the running database reports, by name."""
-    rows = query(config, config["variables_sql"]).splitlines()
+    return listed(config, config["variables_sql"])
+
+
+def listed(config, sql):
+    """Return what SQL lists as name and value, by name."""
+    rows = query(config, sql).splitlines()
     return dict(row.split("\t", 1) for row in rows if "\t" in row)
 
 
@@ -119,7 +124,7 @@ def start_counting(config):
 def counts(config):
     """Return the queries and rows that it has counted of the server's database."""
     counting = config["counting"]
-    rows = dict(row.split("\t") for row in query(config, counting["counts_sql"]).splitlines())
+    rows = listed(config, counting["counts_sql"])
     return {
         name: sum(int(rows.get(variable, 0)) for variable in counting[name])
         for name in ("queries", "rows")
