@@ -46,6 +46,7 @@ ENVIRONMENT = {
 }
 
 
+DOCKER_SOCKET = Path("/var/run/docker.sock")
 SERVING = ("leaselab-server", "leaselab-partner")
 NAMES = {*SERVING, "leaselab-generator", "leaselab-builder"}
 """The hosts of the local lab."""
@@ -106,8 +107,11 @@ def _run(command, timeout_s, environment):
 def hold_back_servers(*, held=True):
     """Give a server half of its processor, as `docker_lab_cpu_limit` does.
 
-    Loads are smaller then, and what else runs on the machine disturbs them less.
+    Loads are smaller then, and what else runs on the machine disturbs them less.  On a new
+    machine there is no lab to free, nor Docker: the first deployment installs it.
     """
+    if not held and not DOCKER_SOCKET.exists():
+        return
     for container in docker.from_env().containers.list(filters=_MINE):
         if container.name in SERVING:
             container.update(cpu_period=10_000, cpu_quota=5_000 if held else -1)
