@@ -55,7 +55,7 @@ def measured(machines, tmp_path):
 def switch(access, action):
     """Use a machine's power switch."""
     cut = subprocess.run(
-        [POWER, "power", action, access.name], capture_output=True, text=True, check=True
+        [POWER, "vm", "power", action, access.name], capture_output=True, text=True, check=True
     )
     assert json.loads(cut.stdout) == {"power": "on"}
 
