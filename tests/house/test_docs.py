@@ -226,26 +226,3 @@ def test_the_table_of_procedures_has_their_figures():
         ]
         for name, plan in plans.items()
     }
-
-
-def role_defaults():
-    """The default of each variable of a role."""
-    result = {}
-    for path in ROOT.glob("roles/*/defaults/main.yml"):
-        result |= yaml.safe_load(path.read_text("utf-8")) or {}
-    return result
-
-
-@pytest.mark.parametrize(
-    ("document", "least"), [("docs/how-to/commits.md", 9), ("docs/reference/databases.md", 10)]
-)
-def test_defaults_shown_are_those_of_the_roles(document, least):
-    """Rows of a table that name variables, and then their defaults."""
-    known, seen = role_defaults(), 0
-    for names, values in re.findall(r"^\| (`[^|]+`) \| ([^|]+) \|", text(document), re.M):
-        variables = [name for name in re.findall(r"`(\w+)`", names) if name in known]
-        for name, value in zip(variables, values.split(", "), strict=False):
-            number = re.sub(r"(?<=\d) (?=\d)| \D.*", "", value)
-            assert number == str(known[name]).lower(), name
-            seen += 1
-    assert seen >= least
