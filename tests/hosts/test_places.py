@@ -178,3 +178,27 @@ def test_what_was_asked_for_stays_whatever_makes_room(variants_of):
 )
 def test_a_server_that_cannot_be_up_at_both_is_left_at_the_first(variants_of, name, both):
     assert variants_of[name] == [name, f"{name}-at2"][: 2 if both else 1]
+
+
+def test_the_two_servers_of_a_pair_are_deployed_together(tmp_path):
+    """Each waits for its partner, so no task may run on a single host first."""
+    plays = yaml.safe_load((ROOT / "ansible/deploy.yml").read_text(encoding="utf-8"))
+    [deploying] = [
+        task
+        for play in plays
+        for task in play["tasks"]
+        if task["name"] == "Deploy at the first place"
+    ]
+    seen = "ansible_play_hosts | map('extract', hostvars, 'seen')"
+    reached = [
+        {"ansible.builtin.set_fact": {"seen": "{{ leaselab_variant.address }}"}},
+        written(tmp_path / "seen", f"{{{{ {seen} | join(' ') }}}}") | {"run_once": True},
+    ]
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks/deploy_variant.yml").write_text(yaml.safe_dump(reached))
+    here = {"leaselab_variants": [{**ONE, "address": "{{ inventory_hostname }}"}]}
+    tasks = [{"ansible.builtin.set_fact": here}, deploying]
+    play = {"hosts": "all", "connection": "local", "gather_facts": False, "tasks": tasks}
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([play]))
+    ansible("ansible-playbook", "-i", "server1,server2,", tmp_path / "play.yml")
+    assert (tmp_path / "seen").read_text() == "server1 server2"
