@@ -7,12 +7,13 @@ import re
 import pytest
 from junitparser import Error, JUnitXml
 from msgspec.structs import replace
-from tests.examples import MAX_RATES, built, example_result
+from tests.examples import MAX_RATES, built, example_result, trial_of
 from tests.past import fought
 
 from leaselab.analysis.comparison.verdict import Limit, compare
 from leaselab.archive.store import Store
 from leaselab.model.errors import Outcome
+from leaselab.model.trial import Second
 from leaselab.report.export.junit import junit_of_comparisons
 from leaselab.report.site.experiment import experiment
 from leaselab.report.verdict.document import comparison_document
@@ -110,6 +111,50 @@ def test_what_got_worse_beside_the_rate_is_a_regression_and_named(duel, name, ra
         "cpu_us",
         name,
     ]
+
+
+def with_seconds(both):
+    """The same duel, with a trial in each round whose seconds scatter by 1 %."""
+    chance = random.Random(5)  # noqa: S311  # made up
+
+    def trial(rate):
+        seconds = tuple(
+            Second(
+                t=float(place),
+                attempted=9000,
+                completed=round(rate * (1 + chance.gauss(0, 0.01))),
+                p50_s=None,
+                p99_s=None,
+            )
+            for place in range(3)
+        )
+        return replace(trial_of(9000, 3, 9000), per_second=seconds)
+
+    return [
+        replace(
+            record,
+            rounds=tuple(
+                replace(round_, trials=(trial(round_.metrics["completed_rate"]),))
+                for round_ in record.rounds
+            ),
+        )
+        for record in both
+    ]
+
+
+def test_the_share_of_the_starts_stands_beside_the_power_where_the_rounds_show_it(duel):
+    both = duel(1.0, noise=0.02)
+    assert comparison_document(compare(*both))["duel"]["starts"] is None
+    comparison = compare(*with_seconds(both))
+    lines = [*figures(comparison)]
+    (at,) = (place for place, line in enumerate(lines) if line.startswith("power: "))
+    assert re.match(
+        r"the servers' starts make at most 9\d % \(95 % interval \d\d to 9\d %\)", lines[at + 1]
+    )
+    starts = comparison_document(comparison)["duel"]["starts"]
+    assert (starts["rounds"], starts["by_trials"]) == (20, False)
+    output, _ = experiment(with_seconds(both))
+    assert any("servers' starts make" in line for line in output["duel"]["lines"])
 
 
 def test_what_scatters_by_more_than_itself_has_no_bound(duel):

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from leaselab.analysis.duels.sequential import bounds, constant, widening
+from leaselab.analysis.duels.starts import StartShare, start_share
 from leaselab.analysis.figures.statistics import (
     CONFIDENCE,
     standard_error,
@@ -223,6 +224,9 @@ class DuelVerdict:
     """Those of them that may have got worse, where there would be an answer without them."""
     final: bool
     """Whether the duel is over."""
+    starts: StartShare | None = None
+    """The share of the servers' starts in the variance of a round; None where the rounds do not
+    show it, and of other figures than the completed rate."""
 
     @property
     def metric(self) -> str:
@@ -330,6 +334,7 @@ def judge(plan: Duel, first: Sequence[Round], second: Sequence[Round]) -> DuelVe
         others=others,
         waits=waits,
         final=last or answer is not Answer.UNKNOWN,
+        starts=start_share(plan, counted, first, second) if plan.at_limit else None,
     )
 
 

@@ -85,6 +85,7 @@ def _duel_document(comparison: Comparison) -> dict[str, Any] | None:
         "look": duel.look,
         "bound": duel.bound,
         "power": duel.power,
+        "starts": asdict(duel.starts) if duel.starts else None,
         "correlated": duel.correlated,
         "order": duel.order,
         "dropped": duel.dropped,

@@ -38,6 +38,7 @@ from leaselab.report.verdict.words import (
     ratio_words,
     said_words,
     sight_words,
+    starts_words,
     worse,
 )
 from leaselab.report.width import write_lines, write_table
@@ -204,6 +205,8 @@ def _duel_figures(comparison: Comparison, verdict: Verdict, duel: DuelVerdict) -
         f"power: as many rounds with this scatter find a {worse(verdict)} of "
         f"{verdict.threshold_percent:g} % in {100 * duel.power:.0f} of 100 duels"
     )
+    if duel.starts is not None:
+        yield starts_words(duel.starts)
     if comparison.counted is not None:
         yield f"counted apart: {cost_report.limits_words(comparison.counted)}"
 

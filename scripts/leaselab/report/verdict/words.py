@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leaselab.analysis.comparison.verdict import Limit, Verdict
 from leaselab.analysis.duels.duel import Judged, Said
+from leaselab.analysis.duels.starts import StartShare
 from leaselab.model.procedure import CPU, RELOAD_S, SERVER_KINDS, START_S
 from leaselab.model.record import Record
 
@@ -71,6 +72,20 @@ def sight_words(verdict: Verdict) -> str:
     if verdict.sees_threshold:
         return least
     return f"{least}, so that one of {verdict.threshold_percent:g} % may have gone unseen"
+
+
+def starts_words(starts: StartShare) -> str:
+    """What the starts of the servers have to do with the scatter of a duel's rounds."""
+    low, high = (100 * end for end in starts.ci95)
+    size = f"{100 * starts.share:.0f} % (95 % interval {low:.0f} to {high:.0f} %)"
+    if starts.by_trials:
+        of = f"the servers' starts make {size} of the variance of a round"
+    else:
+        of = (
+            f"the servers' starts make at most {size} of the variance of a round, by the "
+            "seconds of its trials"
+        )
+    return f"{of}: more rounds average that, longer trials do not ({starts.rounds} rounds)"
 
 
 def basis_words(verdict: Verdict) -> str:
