@@ -8,6 +8,7 @@ from tests.repositories import commit, git, make_repository
 
 from leaselab.cli.main import main
 from leaselab.model.errors import invalid_measurement, lab_broken
+from leaselab.model.procedures.duel import Duel
 
 
 @pytest.fixture(scope="module")
@@ -221,6 +222,19 @@ def test_the_same_command_goes_on_with_a_duel_that_was_interrupted(lab, place, c
     assert document["duel"]["rounds"] > 2
     assert lab.store.running() == []
     assert len(list(lab.store.index.every())) == 2
+
+
+def test_a_duel_looks_for_its_load_from_what_the_last_one_completed(lab, place):
+    """Of any commit; a duel about another figure was below its limit, and shows none."""
+    assert live(place, "v1.0", "main", "--metric", "cpu_us", "--no-profile") == 0
+    assert live(place, "v1.0", "topic", "--no-profile") == 0
+    *_, first, second = (record for record in results(lab) if record.figure.unit != "us")
+    assert {first.procedure.rate, second.procedure.rate} == {Duel().rate}
+    assert live(place, "main", "topic", "--no-profile") == 0
+    last = results(lab)[-1]
+    assert last.procedure.rate == round(Duel().over * second.figure.value)
+    assert live(place, "topic", "v1.0", "--no-profile", "--set", "rate=700") == 0
+    assert results(lab)[-1].procedure.rate == 700
 
 
 def test_a_duel_that_is_to_find_another_drop_is_one_of_its_own(lab, place):

@@ -16,8 +16,9 @@ from leaselab.model.bench import Bench
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.identity import Conditions, Subject
 from leaselab.model.journal import Begun
+from leaselab.model.procedure import COMPLETED
 from leaselab.model.procedures import AnyProcedure
-from leaselab.model.procedures.duel import Duel
+from leaselab.model.procedures.duel import DUEL, Duel
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.record import Record
 from leaselab.model.speech import say
@@ -161,7 +162,7 @@ _RECENT = 20
 
 @dataclass(frozen=True, slots=True)
 class MaxRates:
-    """The measured max rates of a bench, for the loads of tasks."""
+    """The max rates of a bench, and what its duels completed, for the loads of tasks."""
 
     earlier: EarlierResults
     together: Sequence[Task] = ()
@@ -171,20 +172,18 @@ class MaxRates:
         """Return a procedure with its load set, or the start of its search.
 
         A search begins slightly above the bench's last max rate, which saves the first round's
-        scouts; the round still proves its own result.  Raises a usage error where a load is a
-        share of a max rate that was not measured.
+        scouts; the round still proves its own result.  That of a duel begins likewise above
+        what the last duel completed, where that is newer.  Raises a usage error where a load is
+        a share of a max rate that was not measured.
         """
+        if isinstance(procedure, Duel):
+            return self._ready_duel(task, procedure)
         known = self._max_rate_for(task, procedure)
         max_rate = _rate(known) if known else 0.0
         if isinstance(procedure, MaxRate):
             if known is None or "start_rate" in self.earlier.overrides:
                 return procedure
             return msgspec.structs.replace(procedure, start_rate=round(HEADROOM * max_rate))
-        if isinstance(procedure, Duel):
-            if known is None or "rate" in self.earlier.overrides:
-                return procedure
-            rate = min(procedure.max_rate, round(procedure.over * max_rate))
-            return msgspec.structs.replace(procedure, rate=rate)
         share = procedure.share_of_max_rate
         if share is None:
             return procedure
@@ -204,27 +203,36 @@ class MaxRates:
         )
         return procedure.at_max_rate(max_rate)
 
+    def _ready_duel(self, task: Task, plan: Duel) -> Duel:
+        known = self._last(task, ("max_rate", COMPLETED))
+        if known is None or "rate" in self.earlier.overrides:
+            return plan
+        rate = min(plan.max_rate, round(plan.over * _rate(known)))
+        return msgspec.structs.replace(plan, rate=rate)
+
     def lacks(self, task: Task) -> bool:
         """Whether the load of a task is a share of a max rate that was not measured."""
-        return self._last_max_rate(task) is None
+        return self._last(task) is None
 
     def _max_rate_for(self, task: Task, procedure: AnyProcedure) -> Record | None:
         """The result whose max rate a load is of: its own, or the lowest of its experiment."""
         tasks = self.together if procedure.same_load and task in self.together else (task,)
-        known = [record for each in tasks if (record := self._last_max_rate(each)) is not None]
+        known = [record for each in tasks if (record := self._last(each)) is not None]
         return min(known, key=_rate, default=None)
 
-    def _last_max_rate(self, task: Task) -> Record | None:
-        """The newest max rate of a task's scenario under the same conditions, if any.
+    def _last(self, task: Task, metrics: Sequence[str] = ("max_rate",)) -> Record | None:
+        """The newest result of a task's scenario under the same conditions, if any.
 
-        Results of the same commit take precedence over newer ones of other commits.
+        That is one with a max rate, or a duel, by which of these it is about.  Results of the
+        same commit take precedence over newer ones of other commits.
         """
         wanted = self.earlier.conditions(self.earlier.procedure(task))
         commit = task.commit.hash if task.commit else None
         rows = [
             row
             for row in reversed(self.earlier.store.index.every(task.scenario.name))
-            if row["metric"] == "max_rate"
+            if row["metric"] in metrics
+            and (row["metric"] != COMPLETED or row["procedure"] == DUEL)
             and row["outcome"] == Outcome.OK.label
             and Conditions.of_row(row).same_lab(wanted)
         ]
@@ -236,5 +244,5 @@ class MaxRates:
 
 
 def _rate(record: Record) -> float:
-    """The max rate of a result (transactions/s)."""
+    """The max rate of a result, or what was completed in it (transactions/s)."""
     return record.figure.value or 0.0
