@@ -13,7 +13,14 @@ from msgspec.structs import replace
 
 from benchmarks._servers import Shape
 from leaselab.analysis.comparison.ratio import Runs, paired_ratio, ratio
-from leaselab.analysis.duels.duel import MOST_APART, Answer, judge, places_differ, scatter
+from leaselab.analysis.duels.duel import (
+    MOST_APART,
+    Answer,
+    DuelVerdict,
+    judge,
+    places_differ,
+    scatter,
+)
 from leaselab.analysis.duels.error_budget import wider_error
 from leaselab.measure.overload import lifted, next_load, next_sight, sighted
 from leaselab.measure.ports import During
@@ -387,6 +394,8 @@ class _Fight:
     clients: int = 0
     begun: int = 0
     """Rounds before the last search for a load."""
+    verdict: DuelVerdict | None = None
+    """By the rounds so far."""
 
     def ended(self) -> bool:
         """Whether there is an answer, or no round left."""
@@ -398,8 +407,8 @@ class _Fight:
         if sum(dropped[-MOST_DROPPED:]) == MOST_DROPPED or made >= plan.rounds:
             return True
         apart = places_differ(plan, *rounds) if self.both and made == LEAST_ROUNDS else None
-        verdict = judge(plan, *rounds)
-        return (apart or 0.0) > MOST_APART or bool(verdict and verdict.final)
+        self.verdict = judge(plan, *rounds)
+        return (apart or 0.0) > MOST_APART or bool(self.verdict and self.verdict.final)
 
     def round(self) -> None:
         """Make the next round."""
@@ -416,8 +425,8 @@ class _Fight:
             self.clients = self.clients or turns.clients(rate)
         else:
             rate = next_load(plan, *(of[self.begun :] for of in self.rounds))
-        verdict = judge(plan, *self.rounds)
-        old = plan.is_old(index) or (verdict is not None and OLD in verdict.waits)
+        waits = self.verdict.waits if self.verdict else ()
+        old = plan.is_old(index) or OLD in waits
         made: tuple[list[Trial], list[Trial]] = ([], [])
         for up in [order] if self.both else [order[:1], order[1:]]:
             for side in up:

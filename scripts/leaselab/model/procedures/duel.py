@@ -107,6 +107,30 @@ def _order(seed: str, block: int) -> tuple[int, ...]:
     return tuple(order)
 
 
+@cache
+def _looks(rounds: int) -> tuple[int, ...]:
+    """Return the numbers of rounds after which there is a look."""
+    numbers, at = [], float(min(_FIRST_LOOK, rounds))
+    while at * _LAST_LOOK <= rounds:
+        numbers.append(int(at))
+        at = max(at + 1, at * _NEXT_LOOK)
+    return (*numbers, rounds)
+
+
+@cache
+def _alarms(rounds: int, chance: float) -> tuple[float, ...]:
+    """Spread the chance of a false alarm over the looks."""
+    return _steps(chance * math.sqrt(at / rounds) for at in _looks(rounds))
+
+
+@cache
+def _misses(rounds: int, chance: float) -> tuple[float, ...]:
+    """Spread the chance of a miss over the looks."""
+    early = (_EARLY_MISSES * math.sqrt(min(1.0, at / _EARLY)) for at in _looks(rounds))
+    late = (_LATE_MISSES * at / rounds for at in _looks(rounds))
+    return _steps(chance * sum(both) for both in zip(early, late, strict=True))
+
+
 def _steps(spent: Iterable[float]) -> tuple[float, ...]:
     """Return the differences of successive values."""
     return tuple(late - early for early, late in itertools.pairwise((0.0, *spent)))
@@ -265,11 +289,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     @property
     def looks(self) -> tuple[int, ...]:
         """Numbers of rounds after which there is a look, ascending; the last is `rounds`."""
-        numbers, at = [], float(min(_FIRST_LOOK, self.rounds))
-        while at * _LAST_LOOK <= self.rounds:
-            numbers.append(int(at))
-            at = max(at + 1, at * _NEXT_LOOK)
-        return (*numbers, self.rounds)
+        return _looks(self.rounds)
 
     @property
     def alarms(self) -> tuple[float, ...]:
@@ -277,14 +297,12 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
 
         They are spent by the square root of the share of rounds: early looks end most duels.
         """
-        return _steps(self.false_alarm * math.sqrt(at / self.rounds) for at in self.looks)
+        return _alarms(self.rounds, self.false_alarm)
 
     @property
     def misses(self) -> tuple[float, ...]:
         """The chance that a look wrongly excludes a real drop (0..1)."""
-        early = (_EARLY_MISSES * math.sqrt(min(1.0, at / _EARLY)) for at in self.looks)
-        late = (_LATE_MISSES * at / self.rounds for at in self.looks)
-        return _steps(self.missed * sum(both) for both in zip(early, late, strict=True))
+        return _misses(self.rounds, self.missed)
 
     @property
     def round_s(self) -> float:
