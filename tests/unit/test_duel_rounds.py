@@ -188,7 +188,7 @@ def test_a_server_that_tires_is_found_by_old_rounds_alone(both):
     """The first round is old, and so are further ones while it differs from the others."""
     log = Log()
     fighters = [Fighter("A", log, 9000), Fighter("B", log, 9000)]
-    fighters[1].tires, fighters[1].uneven = 60_000, 0.015
+    fighters[1].tires, fighters[1].uneven = 60_000, 0.01
     points, _ = fight(fighters=fighters, both=both)
     result = verdict(points)
     assert (result.answer, [item.name for item in result.worse]) == (Answer.SAME, ["old_rate"])
