@@ -144,7 +144,8 @@ def kea_local(host: str) -> bool:
     if host.startswith("/") or host in {"", own, own.partition(".")[0], *LOCAL}:
         return True
     try:
-        address = ipaddress.ip_address(socket.inet_aton(host) if host[:1].isdigit() else host)
+        is_short = host[:1].isdigit() and ":" not in host  # such as 127.1
+        address = ipaddress.ip_address(socket.inet_aton(host) if is_short else host)
     except (OSError, ValueError):
         return host.endswith(".localhost")
     address = getattr(address, "ipv4_mapped", None) or address
