@@ -18,6 +18,8 @@ MOST_ADDRESSES = 2**18
 """Addresses of one pool that are counted: the sizes of larger ones say nothing of clients."""
 INFORMING = 1000
 """Clients of a subnet that ask for options alone, of a server that has no leases."""
+OPTIONS_ALONE = "it answers requests for options alone; those for leases are measured"
+"""Why a subnet without leases has no clients beside others that have some."""
 _ALONE = 1024
 """Clients of a subnet that have a kind each."""
 _ASKED: Mapping[int, Value] = {4: (55, "hex:01030f060c2a"), 6: (6, "hex:00170018")}

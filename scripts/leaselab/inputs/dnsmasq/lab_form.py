@@ -8,6 +8,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from leaselab.inputs.client_kinds import OPTIONS_ALONE
 from leaselab.inputs.dnsmasq.lines import Line, Range, lines_of, range_of, tag_of
 from leaselab.inputs.lab_form import LabForm
 from leaselab.inputs.user_files import UserFiles
@@ -48,7 +49,6 @@ _SPOKEN = {
     "read-ethers": ("read-ethers", "its addresses are in /etc/ethers"),
 }
 _TFTP = ("tftp", "it serves files of your host")
-_OPTIONS_ALONE = "it answers requests for options alone; those for leases are measured"
 _PREFIX = "2001:db8:ffff:{:x}::"
 """Prefixes of the lab for ranges whose own are those of an interface (RFC 3849)."""
 _HOSTS = {"dhcp-hostsfile": "dhcp-hostsfile", "dhcp-hostsdir": "dhcp-hostsfile"}
@@ -209,7 +209,7 @@ class DnsmasqForm(LabForm):
             self.change("dhcp-range: no router is advertised")
         is_stateless = "ra-stateless" in held.modes and not is_pool
         if is_stateless and not self._is_stateless:
-            self.stateless.append(f"{line.where}: {held.prefix}: {_OPTIONS_ALONE}")
+            self.stateless.append(f"{line.where}: {held.prefix}: {OPTIONS_ALONE}")
         if held.family != self.family or (
             held.modes and not is_pool and not (is_stateless and self._is_stateless)
         ):

@@ -14,6 +14,7 @@ from leaselab.inputs.client_kinds import (
     INFORMING,
     LISTS,
     MOST_LISTED,
+    OPTIONS_ALONE,
     RESERVED,
     ClientKind,
     Having,
@@ -89,19 +90,19 @@ class Clients:
             whole = configuration.whole
             held = {"subnet": "::/0", "reservations-global": False}
             self._places = [Place(whole._replace(value=held), 6, ())]
-        has_leases = any(place.pools or place.reservations for place in self._places)
-        self._is_stateless = self.family == 6 and bool(self._places) and not has_leases
         hosts = Hosts(configuration, self.family, self._say)
         self._hosts = {place.spot: hosts.of(place) for place in self._places}
         self._global, self._of_global = hosts.of_all(self._places)
         self._anywhere = {host.reserved for host in self._global}
         every = [*self._global, *(host for own in self._hosts.values() for host in own)]
+        pools = [pool for place in self._places for pool in place.pools]
+        has_leases = bool(pools) or any(host.want for host in every)
+        self._is_stateless = self.family == 6 and bool(self._places) and not has_leases
         given = {name for host in every for name in host.reserved.classes}
         self._classes = Classes(tests.items(), self.family, given)
         self._flexible = FlexibleId(configuration, self._classes)
         self._limits = Limits(configuration, form.server)
         self._near = Near(self._places, self.family)
-        pools = [pool for place in self._places for pool in place.pools]
         self._share = pool_share(sum(pool.size for pool in pools), most)
         self._most = max(1, MOST_KINDS // max(1, len(pools)))
         owns = (identity_of(host.value, self.family) for host in every)
@@ -198,7 +199,7 @@ class Clients:
 
     def _of_pools(self, place: Place) -> None:
         if not (place.pools or place.reservations) and not self._is_stateless:
-            self._not_served(place, "it has no pool")
+            self._not_served(place, OPTIONS_ALONE if self.family == 6 else "it has no pool")
         for pool in place.pools:
             if not pool.ways and ("KNOWN",) in pool.guards:
                 if not (self._hosts[place.spot] or self._global):
