@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import islice, product
+from types import MappingProxyType
 from typing import NamedTuple
 
 from leaselab.inputs.client_kinds import Unknown, joined
@@ -38,15 +39,17 @@ _ALTERNATIVES = 32
 _NAMES: Mapping[int, Mapping[str, int]] = {
     4: {
         "host-name": 12, "vendor-encapsulated-options": 43, "dhcp-parameter-request-list": 55,
-        "vendor-class-identifier": 60, "dhcp-client-identifier": 61, "user-class": 77,
-        "dhcp-agent-options": 82, "client-system": 93, "client-ndi": 94, "uuid-guid": 97,
+        "dhcp-max-message-size": 57, "vendor-class-identifier": 60,
+        "dhcp-client-identifier": 61, "user-class": 77, "fqdn": 81, "dhcp-agent-options": 82,
+        "client-system": 93, "client-ndi": 94, "uuid-guid": 97, "v6-only-preferred": 108,
         "vivco-suboptions": 124, "vivso-suboptions": 125,
         "circuit-id": 1, "remote-id": 2, "subscriber-id": 6,
     },
     6: {
-        "clientid": 1, "user-class": 15, "vendor-class": 16, "vendor-opts": 17,
-        "interface-id": 18, "remote-id": 37, "subscriber-id": 38, "client-fqdn": 39,
-        "client-arch-type": 61,
+        "clientid": 1, "ia-na": 3, "oro": 6, "rapid-commit": 14, "user-class": 15,
+        "vendor-class": 16, "vendor-opts": 17, "interface-id": 18, "ia-pd": 25,
+        "remote-id": 37, "subscriber-id": 38, "client-fqdn": 39, "client-arch-type": 61,
+        "nii": 62, "client-linklayer-addr": 79,
     },
 }  # fmt: skip
 _TEXTS: Mapping[int, set[int]] = {
@@ -78,10 +81,15 @@ class Classes:
     """The classes of a server, in their order."""
 
     def __init__(
-        self, classes: Iterable[tuple[str, str]], family: int, given: Iterable[str] = ()
+        self,
+        classes: Iterable[tuple[str, str]],
+        family: int,
+        given: Iterable[str] = (),
+        defined: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """`given` are names of those that reservations give."""
+        """`given` are names of those that reservations give, `defined` codes of own options."""
         self.family, self._given = family, set(given)
+        self._codes = {**defined, **_NAMES[family]}
         self.tests: dict[str, Node | None] = {}
         self.unread: dict[str, None] = {}
         self._refused: dict[str, str] = {}
@@ -410,7 +418,7 @@ class Classes:
         for step in field.split("."):
             name, _, index = step.partition("[")
             index = index.removesuffix("]")
-            codes.append((name, known.get(index, index)))
+            codes.append((name, self._codes.get(index, index)))
         plain = ".".join(f"{name}[{code}]" if code != "" else name for name, code in codes)
         of_six = self.family == 6
         if match := re.fullmatch(r"(?:relay4|option\[82\]\.option)\[(\d+)\]", plain):
