@@ -18,7 +18,7 @@ from leaselab.inputs.client_kinds import Unknown, joined
 from leaselab.inputs.kea import grammar
 from leaselab.inputs.kea.grammar import Node
 from leaselab.inputs.kea.packets import code_of, packet_of
-from leaselab.inputs.kea.subnets import Way
+from leaselab.inputs.kea.subnets import HEAD4, Way
 from leaselab.inputs.kea.texts import (
     ANY,
     Packet,
@@ -429,7 +429,8 @@ class Classes:
             return "duid" if of_six else "mac"
         if plain in ("pkt4.giaddr", "relay6[0].linkaddr", "relay6[-1].linkaddr"):
             return "relay"
-        if (code := code_of(plain)) and code not in _EXCHANGE[self.family]:
+        code = code_of(plain)
+        if (code and code not in _EXCHANGE[self.family]) or (plain in HEAD4 and not of_six):
             return plain
         return field_of(plain, self.family)
 

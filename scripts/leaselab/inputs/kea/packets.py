@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from leaselab.inputs.client_kinds import Unknown
-from leaselab.inputs.kea.subnets import ASKED_FOR
+from leaselab.inputs.kea.subnets import ASKED_FOR, HEAD4
 from leaselab.inputs.kea.texts import ANY, Packet, Pieces, Placed
 from leaselab.inputs.kea.vendor import ANYBODY, with_vendor_options
 
@@ -58,7 +58,7 @@ def packet_of(asked: Pieces, place: Packet, family: int) -> Packet:
                 packet[field] = _with_length(field, packet[field], pieces, *place_and_size)
             if size := _NUMBERS[family].get(code_of(field)):
                 packet[field] = _of_numbers(field, packet[field], pieces, size)
-    for field in ASKED_FOR["both"]:
+    for field in (*ASKED_FOR["both"], *HEAD4):
         if packet.get(field) != place.get(field):
             raise Unknown(field)
     if len(packet["relay"]) != len(place["relay"]):

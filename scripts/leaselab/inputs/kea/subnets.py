@@ -28,6 +28,8 @@ ASKED_FOR: Mapping[str, tuple[str, ...]] = {
 BY_MAC = b"\0\3\0\1"
 """How a DUID of a hardware address begins."""
 _MAC = bytes.fromhex("000c01000000")
+HEAD4 = {"pkt4.htype": b"\0\0\0\1", "pkt4.hlen": b"\0\0\0\6"}
+"""What the head of every message of DHCPv4 has: Ethernet."""
 _OF_MOST = {("UNKNOWN",), ("ALL",)}
 """Classes of Kea's own in which all clients without a reservation are."""
 
@@ -170,7 +172,7 @@ class Place:
             if self.interface_id:
                 packet["agent[18]"] = self.interface_id
             return packet
-        return {**packet, "mac": _MAC}
+        return {**packet, **HEAD4, "mac": _MAC}
 
 
 class Near:
