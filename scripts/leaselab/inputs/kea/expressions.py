@@ -166,6 +166,7 @@ class Classes:
         """
         given = reserved.classes if reserved else ()
         every = [self._of_class(name, ()) for name in names if name not in given]
+        every.append([{}, *self._spared()])
         held: set[frozenset[str]] = set()
         for parts in islice(product(*every), _ALTERNATIVES):
             try:
@@ -280,6 +281,15 @@ class Classes:
         if test is None:
             raise Unknown(name)
         return list(islice(self._ways(test, True, (*within, name)), _ALTERNATIVES))
+
+    def _spared(self) -> list[Pieces]:
+        """What clients send that are not dropped, where most are."""
+        dropping = self.tests.get("DROP")
+        try:
+            ways = list(self._ways(dropping, False, ())) if dropping else []
+        except Unknown:
+            return []
+        return [way for way in ways[:_ALTERNATIVES] if way]
 
     def _ways(self, test: Node, holds: bool, within: _Names) -> Iterator[Pieces]:
         """Yield what a client has to send for a condition to hold, or not to."""
