@@ -423,7 +423,6 @@ class Classes:
     @cache  # noqa: B019  # as long as one file is read
     def _field(self, field: str) -> str:
         """The name of a field of a packet; raises Unknown for one that nothing is known of."""
-        known = _NAMES[self.family]
         codes = []
         for step in field.split("."):
             name, _, index = step.partition("[")
