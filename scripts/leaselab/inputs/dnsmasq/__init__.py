@@ -37,5 +37,5 @@ def read(configuration: Text, asked: Asked) -> Served:
         # It may offer an address to two clients that ask at once.
         refuses=form.family == 4,
         releases=said,
-        unserved=[*form.reasons("constructor"), *form.stateless, *clients.unserved],
+        unserved=[*form.unserved, *clients.unserved],
     )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import count
+from ipaddress import ip_address
 from pathlib import Path
 
 from leaselab.inputs.client_kinds import OPTIONS_ALONE
-from leaselab.inputs.dnsmasq.lines import Line, Range, lines_of, range_of, tag_of
+from leaselab.inputs.dnsmasq.lines import Line, Range, is_address, lines_of, range_of, tag_of
 from leaselab.inputs.lab_form import LabForm
 from leaselab.inputs.user_files import UserFiles
 
@@ -49,8 +49,8 @@ _SPOKEN = {
     "read-ethers": ("read-ethers", "its addresses are in /etc/ethers"),
 }
 _TFTP = ("tftp", "it serves files of your host")
-_PREFIX = "2001:db8:ffff:{:x}::"
-"""Prefixes of the lab for ranges whose own are those of an interface (RFC 3849)."""
+_PREFIX = int(ip_address("2001:db8:ffff::"))
+"""Where the lab's prefixes begin for ranges that have those of an interface (RFC 3849)."""
 _HOSTS = {"dhcp-hostsfile": "dhcp-hostsfile", "dhcp-hostsdir": "dhcp-hostsfile"}
 _FILES = {
     **_HOSTS,
@@ -69,20 +69,17 @@ class DnsmasqForm(LabForm):
         self._files, where = files, str(files.file)
         self.files: dict[str, str] = {}
         self.hosts: list[Line] = []
-        self.stateless: list[str] = []
-        """Ranges whose clients ask for options alone, and why they do not come."""
-        self._prefixes = map(_PREFIX.format, count(1))
+        self.unserved: list[str] = []
+        """Ranges without leases, and why their clients do not come."""
+        self._prefixes: dict[str, int] = {}
+        """Numbers of the lab's prefixes, by the interfaces whose own they stand for."""
         self._read = {Path(where).resolve()}
         read = list(self._included(lines_of(text, where), 0))
         self._interfaces = {
             word for line in read if line.name == "interface" for word in line.words
         }
         self._held = {line: range_of(line) for line in read if line.name == "dhcp-range"}
-        pools = [
-            held
-            for held in self._held.values()
-            if (held.size or held.is_static) and not held.constructor
-        ]
+        pools = [held for held in self._held.values() if held.size or held.is_static]
         self._is_stateless = not any(held.size or held.family == 4 for held in pools)
         """Whether no range has leases, but those for hosts."""
         self.family = self._family(pools, without)
@@ -199,17 +196,14 @@ class DnsmasqForm(LabForm):
         """A range in the lab's form, or none."""
         held = self._held[line]
         is_pool = held.size or held.is_static
-        if held.constructor and is_pool:
-            self.leave_out(
-                "constructor", "its prefix is that of an interface of your host", line.where
-            )
-            return
         words = line.words
         if held.modes:
             self.change("dhcp-range: no router is advertised")
         is_stateless = "ra-stateless" in held.modes and not is_pool
-        if is_stateless and not self._is_stateless:
-            self.stateless.append(f"{line.where}: {held.prefix}: {OPTIONS_ALONE}")
+        is_alone = held.modes and not is_pool and not is_stateless
+        if is_alone or (is_stateless and not self._is_stateless):
+            why = "only its router is advertised" if is_alone else OPTIONS_ALONE
+            self.unserved.append(f"{line.where}: {held.prefix}: {why}")
         if held.family != self.family or (
             held.modes and not is_pool and not (is_stateless and self._is_stateless)
         ):
@@ -219,8 +213,10 @@ class DnsmasqForm(LabForm):
             words = ["static" if word == "ra-stateless" else word for word in words]
         if held.constructor:
             self.change("dhcp-range: a prefix of the lab instead of an interface's")
+            of = self._prefixes.setdefault(held.constructor, len(self._prefixes) + 1)
+            prefix = _PREFIX | of << 64
             words = [
-                next(self._prefixes) if word == held.first else word
+                str(ip_address(prefix | int(ip_address(word)))) if is_address(word) else word
                 for word in words
                 if word != held.constructor
             ]

@@ -79,7 +79,7 @@ class Range:
         self.filter: list[str] = []
         words = line.words
         others = 0
-        while words and not _is_address(words[0]):
+        while words and not is_address(words[0]):
             word = words.pop(0)
             if tag_of(word):
                 self.filter.append(tag_of(word))
@@ -87,12 +87,10 @@ class Range:
                 others += 1
         if others > 1:  # it sets one tag
             raise ValueError("a range without an address")
-        self.first = words[0] if words else ""
-        """Its first address, as it is written."""
         ends = [
             ipaddress.ip_address(word)
             for word in words[:2]
-            if _is_address(word) or _DOTTED.fullmatch(word)
+            if is_address(word) or _DOTTED.fullmatch(word)
         ]
         self.family = ends[0].version
         self.others = words[len(ends) :]
@@ -107,7 +105,7 @@ class Range:
 
     def _prefix(self, ends: Sequence[Address]) -> Prefix:
         """Its subnet: by its mask, or as dnsmasq guesses that of a relay's clients."""
-        masks = [word for word in self.others if _is_address(word)]
+        masks = [word for word in self.others if is_address(word)]
         if self.family == 4 and masks:
             return ipaddress.ip_network(f"{ends[0]}/{masks[0]}", strict=False)
         if self.family == 4:
@@ -145,7 +143,8 @@ def _wrong(what: str, where: str, found: str) -> LeaselabError:
     )
 
 
-def _is_address(word: str) -> bool:
+def is_address(word: str) -> bool:
+    """Whether a word is an address of IPv4 or IPv6."""
     try:
         ipaddress.ip_address(word)
     except ValueError:
