@@ -130,6 +130,7 @@ def _is_six(packet):
 
 LINKS = {
     "QinQ": lambda ip: framed(ip, vlans=(5, 6, 7)),
+    "QinQ of 0x9200": lambda ip: _tagged(0x9200, b"\0\5" + framed(ip, vlans=(6,))[12:]),
     "PPPoE": lambda ip: _tagged(
         0x8864, b"\x11\0\0\1\0\0\0" + (b"\x57" if _is_six(ip) else b"\x21") + ip
     ),
@@ -137,7 +138,9 @@ LINKS = {
 }
 """Frames around a packet, by what carries it."""
 TUNNELS = {
-    "(MPLS)": lambda ip: _tagged(0x8847, b"\0\2\1\x40" + bytes(4) + framed(ip)),
+    "(MPLS, EtherType 0x8847)": lambda ip: _tagged(0x8847, b"\0\2\1\x40\0\0\0\0" + framed(ip)),
+    "(PBB, EtherType 0x88e7)": lambda ip: _tagged(0x88E7, b"\0\0\0\5" + framed(ip)),
+    "(MACsec, EtherType 0x88e5)": lambda ip: _tagged(0x88E5, b"\x2c" + bytes(5) + ip),
     "(IP, protocol 4)": lambda ip: framed(outer(4, ip)),
     "(GRE, protocol 47)": lambda ip: framed(outer(47, b"\0\0\x08\0" + ip)),
     "(IPsec, protocol 50)": lambda ip: framed(outer(50, ip)),

@@ -13,15 +13,14 @@ TRUNCATED = "cut short"
 FRAGMENT = "fragments"
 TUNNELLED = "in a tunnel that is not read"
 """How the reason of packets in a tunnel begins; the kind of tunnel follows."""
-_OF_MPLS = f"{TUNNELLED} (MPLS)"
 
 Ports = Mapping[int, tuple[int, ...]]
 """Ports of a protocol by family, 4 and 6."""
 _IPV4, _IPV6, _ETHER = 0x0800, 0x86DD, 0x6558
 """What frames hold, by EtherTypes; a frame of Ethernet has the last one here."""
-_VLANS = (0x8100, 0x88A8, 0x9100)
+_VLANS = (0x8100, 0x88A8, 0x9100, 0x9200)
 _MPLS, _PPPOE = (0x8847, 0x8848), 0x8864
-_PSEUDOWIRE = -1
+_PSEUDOWIRE = 1 << 16 | 0x8847
 """What labels of MPLS are before where it is no packet of IP."""
 _MOST_TAGS = 8
 _PPP = {0x0021: _IPV4, 0x0057: _IPV6}
@@ -36,7 +35,11 @@ _TUNNEL_PORTS = {
     4789: "VXLAN", 4790: "VXLAN", 5246: "CAPWAP", 5247: "CAPWAP", 6080: "GUE", 6081: "Geneve",
     6635: "MPLS", 8472: "VXLAN", 37008: "TZSP", 51820: "WireGuard",
 }  # fmt: skip
-"""Tunnels, which are counted and not read: by protocols of IP, and by ports of UDP."""
+_TUNNEL_TYPES = {
+    0x22F3: "TRILL", 0x8903: "FabricPath", 0x88E5: "MACsec", 0x88E7: "PBB", 0x894F: "NSH",
+    _PSEUDOWIRE: "MPLS",
+}  # fmt: skip
+"""Tunnels, which are counted and not read: by protocols of IP, ports of UDP, and EtherTypes."""
 _TCP_HEADER, _SYN = 20, 2
 
 _ETHERNET, _SLL, _SLL2, _NULL, _LOOP = 1, 113, 276, 0, 108
@@ -130,7 +133,8 @@ def _carried(
 ) -> Datagram | str:
     """The datagram of a packet, or why there is none."""
     if protocol not in (_IPV4, _IPV6):
-        return _OF_MPLS if protocol == _PSEUDOWIRE else OTHER
+        by = f"EtherType {protocol & 0xFFFF:#06x}"
+        return _tunnelled(_TUNNEL_TYPES.get(protocol), by)
     family, kind, at, part = (_ipv4 if protocol == _IPV4 else _ipv6)(frame, place)
     if kind != _UDP and not (tcp and kind == _TCP):
         return _tunnelled(_TUNNELS.get(kind), f"protocol {kind}")
