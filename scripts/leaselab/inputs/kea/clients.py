@@ -475,8 +475,11 @@ class Clients:
             return self._beyond.get(name) or of or "it is not defined"
         if name in self._later:
             return "it is worked out only after the subnet and the pool"
-        why = self._classes.why_not(name) or self._beyond.get(name)
-        return why or (elsewhere if self._comes(name) else "its test cannot be worked out")
+        if why := self._classes.why_not(name) or self._beyond.get(name):
+            return why
+        if name in self._classes.late:
+            return "it is of clients with reservations"
+        return elsewhere if self._comes(name) else "its test cannot be worked out"
 
     def _comes(self, name: str) -> bool:
         """Whether a client may be in a class, whatever subnets and pools ask for."""

@@ -93,7 +93,8 @@ class Classes:
         self.tests: dict[str, Node | None] = {}
         self.unread: dict[str, None] = {}
         self._refused: dict[str, str] = {}
-        self._late: set[str] = set()
+        self.late: set[str] = set()
+        """Those by whose tests a client is known only after its reservation is looked up."""
         self._naming: dict[Node, set[bytes]] = {}
         self._equal: dict[str, dict[bytes, list[str]]] = {}
         self._others: list[str] = []
@@ -106,8 +107,8 @@ class Classes:
             read = self.tests[name]
             for text, value in self._naming_below(read) if read else ():
                 self._naming.setdefault(text, set()).add(value)
-            if not {*_members(self.tests[name])}.isdisjoint(_BY_LOOKUP | self._late):
-                self._late.add(name)
+            if not {*_members(self.tests[name])}.isdisjoint(_BY_LOOKUP | self.late):
+                self.late.add(name)
             self._index(name, self.tests[name])
 
     def _index(self, name: str, test: Node | None) -> None:
@@ -138,7 +139,7 @@ class Classes:
         """Those by which it chooses the subnet: most reservations are looked up afterwards."""
         if reserved is not None and reserved.early:
             return self.of(packet, reserved)
-        return self._found(packet, {"ALL"}, self._late)
+        return self._found(packet, {"ALL"}, self.late)
 
     def _found(self, packet: Packet, found: set[str], without: Collection[str]) -> set[str]:
         if vendor := vendor_class(packet, self.family):
@@ -305,8 +306,7 @@ class Classes:
                 for combined in product(*every):
                     yield joined(combined)
             else:
-                for part in parts:
-                    yield from self._ways(part, holds, within)
+                yield from _each(self._ways(part, holds, within) for part in parts)
         elif not holds:
             yield {}  # most clients do not send it; whether that is so is looked at then
         elif kind == "exists":
@@ -318,6 +318,8 @@ class Classes:
                 value = constant(other)
                 if value is not None:
                     yield from self._sent(one, value, within)
+        else:
+            raise Unknown(kind)
 
     def _sent(self, text: Node, value: bytes, within: _Names) -> Iterator[Pieces]:
         """Yield what a client sends so that a text has a value."""
@@ -326,13 +328,12 @@ class Classes:
             if constant(text) == value:
                 yield {}
         elif kind == "field":
-            if not self._is_log(text.word, text.is_text):
-                yield {self._field(text.word): [(0, value, True)]}
+            if self._is_log(text.word, text.is_text):
+                raise Unknown(f"{text.word}.text")
+            yield {self._field(text.word): [(0, value, True)]}
         elif kind.endswith("ifelse"):
-            for branch, holds in ((parts[1], True), (parts[2], False)):
-                ways = list(islice(self._ways(parts[0], holds, within), _ALTERNATIVES))
-                for both in product(self._sent(branch, value, within), ways):
-                    yield joined(both)
+            branches = ((True, parts[1]), (False, parts[2]))
+            yield from _each(self._sent_if(parts[0], *each, value, within) for each in branches)
         elif kind == "concat":
             yield from self._sent_in_two(parts, value, within)
         elif kind == "split":
@@ -344,6 +345,13 @@ class Classes:
             yield from self._sent_within(parts, value, within)
         elif (inner := sent_for(kind, value)) is not None:
             yield from self._sent(parts[0], inner, within)
+
+    def _sent_if(
+        self, test: Node, holds: bool, branch: Node, value: bytes, within: _Names
+    ) -> Iterator[Pieces]:
+        """As `_sent`, of a text that is what it is where a condition holds, or does not."""
+        ways = list(islice(self._ways(test, holds, within), _ALTERNATIVES))
+        yield from (joined(both) for both in product(self._sent(branch, value, within), ways))
 
     def _sent_in_two(
         self, parts: tuple[Node, ...], value: bytes, within: _Names
@@ -377,8 +385,7 @@ class Classes:
         if kind == "not":
             return not self._holds(parts[0], packet, found)
         if kind in ("and", "or"):
-            each = (self._holds(part, packet, found) for part in parts)
-            return all(each) if kind == "and" else any(each)
+            return self._holds_joined(parts, kind == "or", packet, found)
         if kind == "member":
             return test.word in found
         if kind == "exists":
@@ -386,6 +393,21 @@ class Classes:
         if kind == "==":
             return self._value(parts[0], packet, found) == self._value(parts[1], packet, found)
         raise Unknown(kind)
+
+    def _holds_joined(
+        self, parts: Iterable[Node], decides: bool, packet: Packet, found: Collection[str]
+    ) -> bool:
+        """Whether conditions hold of which one that `decides` is enough, whatever others do."""
+        unknown = None
+        for part in parts:
+            try:
+                if self._holds(part, packet, found) is decides:
+                    return decides
+            except Unknown as why:
+                unknown = why
+        if unknown is not None:
+            raise unknown
+        return not decides
 
     def _value(self, text: Node, packet: Packet, found: Collection[str]) -> bytes:
         kind, parts = text.kind, text.parts
@@ -442,6 +464,20 @@ class Classes:
         if (code and code not in _EXCHANGE[self.family]) or (plain in HEAD4 and not of_six):
             return plain
         return field_of(plain, self.family)
+
+
+def _each(alternatives: Iterable[Iterator[Pieces]]) -> Iterator[Pieces]:
+    """Yield those of all alternatives; raises Unknown where none of them is known."""
+    unknown, is_known = None, False
+    for ways in alternatives:
+        try:
+            for way in ways:
+                is_known = True
+                yield way
+        except Unknown as why:
+            unknown = why
+    if unknown is not None and not is_known:
+        raise unknown
 
 
 def _members(node: Node | None) -> Iterator[str]:
