@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from itertools import islice, product
+from itertools import chain, islice, product
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -96,7 +96,7 @@ class Classes:
         self.late: set[str] = set()
         """Those by whose tests a client is known only after its reservation is looked up."""
         self._naming: dict[Node, set[bytes]] = {}
-        self._equal: dict[str, dict[bytes, list[str]]] = {}
+        self._equal: dict[Node, dict[bytes, list[str]]] = {}
         self._others: list[str] = []
         for name, test in classes:
             try:
@@ -112,15 +112,13 @@ class Classes:
             self._index(name, self.tests[name])
 
     def _index(self, name: str, test: Node | None) -> None:
-        """Note a class by the value of the one field that its test compares."""
+        """Note a class by the value with which its test compares a text, which others share."""
         sides = test.parts if test and test.kind == "==" else ()
-        for field, other in (sides, sides[::-1]) if sides else ():
+        for text, other in (sides, sides[::-1]) if sides else ():
             with suppress(Unknown):
                 value = constant(other)
-                is_field = field.kind == "field" and not self._is_log(field.word, field.is_text)
-                if is_field and value is not None:
-                    by_value = self._equal.setdefault(self._field(field.word), {})
-                    by_value.setdefault(value, []).append(name)
+                if value is not None and not any(_members(text)):
+                    self._equal.setdefault(text, {}).setdefault(value, []).append(name)
                     return
         if test is not None:
             self._others.append(name)
@@ -144,9 +142,12 @@ class Classes:
     def _found(self, packet: Packet, found: set[str], without: Collection[str]) -> set[str]:
         if vendor := vendor_class(packet, self.family):
             found.add(_VENDOR_CLASS + vendor.decode("latin-1"))
-        # There may be thousands that compare one option with a value each.
-        for field, by_value in self._equal.items():
-            found.update(by_value.get(packet.get(field, b""), ()))
+        # There may be thousands that compare one text with a value each.
+        for text, by_value in self._equal.items():
+            try:
+                found.update(by_value.get(self._value(text, packet, ()), ()))
+            except Unknown:
+                self.unread |= dict.fromkeys(chain(*by_value.values()))
         for name in self._others:
             try:
                 test = None if name in without else self.tests[name]
