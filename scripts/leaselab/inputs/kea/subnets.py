@@ -212,21 +212,40 @@ def leave_room(groups: Sequence[Sequence[Pool]]) -> None:
     firsts = [pools[0] for pools in groups]
     sizes = [sum(pool.size - pool.hosts for pool in pools) for pools in groups]
     counts = [sum(pool.clients for pool in pools) for pools in groups]
+    admitting = _Admitting(firsts)
+    by_way = [[admitting.of(way) for way in first.ways] for first in firsts]
+    # The groups of which some clients may have what each has.
+    coming: list[list[int]] = [[] for _ in firsts]
+    for at, held in enumerate(by_way):
+        for one in set().union(*held):
+            coming[one].append(at)
     for at, (first, pools) in enumerate(zip(firsts, groups, strict=True)):
-        own = [
-            (other, size)
-            for other, size in zip(firsts, sizes, strict=True)
-            if other.has(first.want) and all(map(other.admits, first.ways))
-        ]
-        taken = sum(
-            min(count, sum(size for one, size in own if any(map(one.admits, other.ways))))
-            for other, count in zip(firsts, counts, strict=True)
-            if other is not first
-        )
-        left = sum(size for _, size in own) - taken
+        own = [one for one in set.intersection(*by_way[at]) if firsts[one].has(first.want)]
+        rooms: dict[int, int] = {}
+        for one in own:
+            for other in coming[one]:
+                rooms[other] = rooms.get(other, 0) + sizes[one]
+        taken = sum(min(counts[other], room) for other, room in rooms.items() if other != at)
+        left = sum(sizes[one] for one in own) - taken
         if left < counts[at]:
             for pool in pools:
                 pool.clients = math.floor(pool.clients * max(0, left) / counts[at])
+
+
+class _Admitting:
+    """Pools by the classes of the last thing that they ask for: there may be thousands."""
+
+    def __init__(self, pools: Sequence[Pool]) -> None:
+        self._pools = pools
+        self._by_class: dict[str, list[int]] = {}
+        for at, pool in enumerate(pools):
+            for name in dict.fromkeys(pool.guards[-1] if pool.guards else ("",)):
+                self._by_class.setdefault(name, []).append(at)
+
+    def of(self, way: Way) -> set[int]:
+        """The numbers of those that a client who sends something may have."""
+        near = {at for name in (*way.classes, "") for at in self._by_class.get(name, ())}
+        return {at for at in near if self._pools[at].admits(way)}
 
 
 def admits(guards: Iterable[Sequence[str]], found: Set[str]) -> bool:
