@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, islice, product
 from types import MappingProxyType
 from typing import NamedTuple
@@ -36,6 +36,8 @@ _DEEPEST = 32
 """Classes that ask for each other, one for the next, of which a client is worked out."""
 _ALTERNATIVES = 32
 """Ways to fall into a class that are tried."""
+_SPARED = 4
+"""Ways to be spared from class DROP that are tried."""
 _NAMES: Mapping[int, Mapping[str, int]] = {
     4: {
         "host-name": 12, "vendor-encapsulated-options": 43, "dhcp-parameter-request-list": 55,
@@ -168,7 +170,7 @@ class Classes:
         """
         given = reserved.classes if reserved else ()
         every = [self._of_class(name, ()) for name in names if name not in given]
-        every.append([{}, *self._spared()])
+        every.append([{}, *self._spared])
         held: set[frozenset[str]] = set()
         for parts in islice(product(*every), _ALTERNATIVES):
             try:
@@ -284,14 +286,15 @@ class Classes:
             raise Unknown(name)
         return list(islice(self._ways(test, True, (*within, name)), _ALTERNATIVES))
 
+    @cached_property
     def _spared(self) -> list[Pieces]:
         """What clients send that are not dropped, where most are."""
         dropping = self.tests.get("DROP")
+        ways = self._ways(dropping, False, ()) if dropping else iter(())
         try:
-            ways = list(self._ways(dropping, False, ())) if dropping else []
+            return list(islice(filter(None, ways), _SPARED))
         except Unknown:
             return []
-        return [way for way in ways[:_ALTERNATIVES] if way]
 
     def _ways(self, test: Node, holds: bool, within: _Names) -> Iterator[Pieces]:
         """Yield what a client has to send for a condition to hold, or not to."""
