@@ -80,7 +80,8 @@ def test_what_was_there_and_what_was_skipped_is_said(tmp_path, capsys):
     printed = capsys.readouterr().err
     assert "5 queries: 2 A, 1 MX, 1 TYPE257, 1 HTTPS" in printed
     assert "with EDNS 40.0% (--edns), with DO 20.0% (--dnssec-ok)" in printed
-    assert "4 other messages of port 53, 1 answers, 1 malformed, 1 other protocols" in printed
+    skipped = "4 other messages of these ports, 1 answers, 1 malformed, 1 other protocols"
+    assert skipped in printed
 
 
 def streamed(*parts, start=2**32 - 5, **more):

@@ -8,7 +8,7 @@ from leaselab.inputs.queries.names import check_labels, type_word
 
 MALFORMED = "malformed"
 ANSWER = "answers"
-OTHER = "other messages of port 53"
+OTHER = "other messages of these ports"
 _INTERNET, _OPT = 1, 41
 _ANSWER_BIT, _OPCODE = 0x80, 0x78
 _HEADER = 12
