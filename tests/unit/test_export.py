@@ -6,8 +6,10 @@ import json
 import re
 import sys
 from datetime import timedelta
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import duckdb
 import pytest
 from msgspec.structs import replace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -27,7 +29,9 @@ from leaselab.archive.store import Store
 from leaselab.cli.main import main
 from leaselab.model.record import Metric
 from leaselab.report.export import junit, markdown, openmetrics, records
-from leaselab.report.export.records import results_table
+from leaselab.report.export.records import Table, results_table
+
+PAGE = Path(__file__).parents[2] / "docs/how-to/reports.md"
 
 
 @pytest.fixture
@@ -126,14 +130,63 @@ def test_csv_has_a_row_for_each_of_its_level(level, count, export):
         assert (rows[0]["started"], rows[0]["trial_cpu_us"]) == (str(first.attempted), "151")
 
 
-@pytest.mark.usefixtures("archive")
-def test_parquet_is_the_same_table_with_its_types(tmp_path, export):
-    path = tmp_path / "out.parquet"
-    assert export("--parquet", str(path)) == ""
-    table = parquet.read_table(path)
-    assert table.num_rows == 3
+def asked_of(page):
+    """The query of a page."""
+    (query,) = re.findall(r"^```sql\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S)
+    return query
+
+
+def test_parquet_is_the_same_table_by_month_and_scenario_for_the_query_of_its_page(
+    archive, tmp_path, monkeypatch, export
+):
+    archive_result(archive, example_result(started=START + timedelta(days=12)))
+    monkeypatch.chdir(tmp_path)
+    assert export("--parquet", "lake") == ""
+    of_scenario = {
+        (month, scenario): (runs, count)
+        for month, scenario, runs, count in duckdb.sql(asked_of(PAGE)).fetchall()
+    }
+    assert of_scenario == {
+        ("2026-11", "v4-memfile"): (pytest.approx(6006, abs=1), 2),
+        ("2026-11", "v6-memfile"): (None, 1),
+        ("2026-12", "v4-memfile"): (pytest.approx(6006, abs=1), 1),
+    }
+    table = parquet.read_table("lake")
+    rows = rows_of(export("--csv", "-"))
+    assert sorted(table["id"].to_pylist()) == sorted(row["id"] for row in rows)
+    assert {*table.column_names} == {"month", *rows[0]}
     assert str(table.schema.field("max_rate").type) == "double"
-    assert table["runs"].to_pylist() == [9, 3, 9]
+    assert sorted(table["runs"].to_pylist()) == [3, 9, 9, 9]
+
+
+@pytest.mark.usefixtures("archive")
+def test_a_renewed_parquet_replaces_its_own_files_alone(tmp_path, export):
+    lake = tmp_path / "lake"
+
+    def files():
+        return {str(path.relative_to(lake)) for path in lake.rglob("*") if path.is_file()}
+
+    export("--parquet", str(lake))
+    export("--parquet", str(lake), "--level", "trials")
+    (lake / "README").touch()
+    place = "month=2026-11/scenario=v{}-memfile/{}.parquet"
+    both = {place.format(family, level) for family in (4, 6) for level in ("results", "trials")}
+    assert files() == {*both, "README"}
+    before = parquet.read_table(lake / place.format(4, "results"))
+    export("--parquet", str(lake), "v4-*")
+    assert files() == {*both, "README"} - {place.format(6, "results")}
+    assert parquet.read_table(lake / place.format(4, "results")) == before
+    export("--parquet", str(lake), "v4-*", "--level", "trials")
+    assert not (lake / "month=2026-11/scenario=v6-memfile").exists()
+
+
+def test_a_result_that_cannot_be_read_is_in_parquet_without_scenario_and_month():
+    kinds = {"started_at": str, "scenario": str, "runs": int}
+    files = Table(kinds, [(None, None, 1), ("2026-11-21T", "a/b %", 2)]).parquet("results")
+    assert [*files] == [
+        "month=__HIVE_DEFAULT_PARTITION__/scenario=__HIVE_DEFAULT_PARTITION__/results.parquet",
+        "month=2026-11/scenario=a%2Fb%20%25/results.parquet",
+    ]
 
 
 @pytest.mark.usefixtures("archive")
@@ -142,7 +195,7 @@ def test_without_pyarrow_csv_is_written_and_parquet_says_how_to_get_it(
 ):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert export("--csv", "-").count("\n") == 4
-    assert main(["export", "--parquet", "-"]) == 2
+    assert main(["export", "--parquet", "lake"]) == 2
     assert "./leaselab extra parquet" in capfd.readouterr().err
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import logging
 import re
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
+from leaselab.archive.disk import write_whole, writing
 from leaselab.archive.row import Row
 from leaselab.archive.store import Store
 from leaselab.cli import options
@@ -18,11 +20,16 @@ from leaselab.model.errors import LeaselabError, Outcome, internal_fault, usage_
 from leaselab.model.record import Record
 from leaselab.model.text import printable_lines
 
+if TYPE_CHECKING:
+    from leaselab.report.export.records import Table
+
 _log = logging.getLogger(__name__)
+Content = TypeVar("Content")
 FORMS = {
     "csv": "a table as CSV, of which a spreadsheet computes no cell: texts that begin like a "
     "formula have an apostrophe before them",
-    "parquet": "the same table as Parquet",
+    "parquet": "the same table as Parquet, in a file for each month and scenario; those of an "
+    "earlier export go",
     "openmetrics": "metrics for Prometheus",
     "junit": "a test report: a case for each result",
     "markdown": "the table of the newest results for a merge request",
@@ -43,9 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: all; for --junit and --markdown the newest of each scenario)",
     )
     for name, text in FORMS.items():
-        parser.add_argument(
-            f"--{name}", metavar="FILE|-", type=Path, help=f"{text}; - is stdout"
-        )
+        metavar, end = ("FOLDER", "") if name == "parquet" else ("FILE|-", "; - is stdout")
+        parser.add_argument(f"--{name}", metavar=metavar, type=Path, help=f"{text}{end}")
     parser.add_argument(
         "--level",
         choices=LEVELS,
@@ -74,23 +80,27 @@ def run(args: argparse.Namespace) -> Outcome:
     if not {"csv", "parquet"} & places.keys():
         options.without_effect(args, "--csv or --parquet", "--level")
     options.only_with(args, "--openmetrics", "--history")
-    if places.get("parquet") == options.STDOUT and sys.stdout.isatty():
+    if places.get("parquet") == options.STDOUT:
         raise usage_error(
-            "Parquet is not for a terminal",
+            "Parquet files do not go to stdout",
             where="--parquet",
             found="-",
-            wanted="a file",
-            todo="name a file",
+            wanted="a folder",
+            todo="such as: leaselab export --parquet lake",
         )
     store = options.open_store(args, existing=True)
     rows = _rows(args, store)
     faults: dict[str, str] = {}
     for form, place in places.items():
+        if form == "parquet":
+            files = _without(
+                faults, rows, lambda rows: _table(args, store, rows).parquet(args.level)
+            )
+            _replace(place, args.level, files)
+            continue
         chosen = _newest(args, rows) if form in NEWEST else rows
         content = _without(faults, chosen, partial(_content, args, form, store))
-        if form != "parquet":
-            content = printable_lines(content.decode()).encode()
-        options.write_output(place, content)
+        options.write_output(place, printable_lines(content.decode()).encode())
     if faults:
         raise internal_fault(
             "the export is not complete, for a fault of leaselab",
@@ -100,9 +110,24 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome.OK
 
 
+def _replace(folder: Path, level: str, files: Mapping[str, bytes]) -> None:
+    """Write the files of a table, and remove the others that an earlier export of it wrote."""
+    with writing(folder):
+        earlier = {*folder.glob(f"month=*/scenario=*/{level}.parquet")}
+        folder.mkdir(exist_ok=True)
+        for place, content in files.items():
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(folder / place, content)
+        for old in earlier - {folder / place for place in files}:
+            old.unlink()
+            with suppress(OSError):  # another level has files there
+                old.parent.rmdir()
+                old.parent.parent.rmdir()
+
+
 def _without(
-    faults: dict[str, str], rows: list[Row], content_of: Callable[[list[Row]], bytes]
-) -> bytes:
+    faults: dict[str, str], rows: list[Row], content_of: Callable[[list[Row]], Content]
+) -> Content:
     """The content of all rows but those that it cannot be made of, which `faults` gets."""
     try:
         return content_of(rows)
@@ -135,10 +160,10 @@ def _content(args: argparse.Namespace, form: str, store: Store, rows: list[Row])
 
         loaded = [_load(store, row) for row in rows]
         return markdown([record for record in loaded if not isinstance(record, str)]).encode()
-    return _table(args, form, store, rows)
+    return _table(args, store, rows).csv().encode()
 
 
-def _table(args: argparse.Namespace, form: str, store: Store, rows: list[Row]) -> bytes:
+def _table(args: argparse.Namespace, store: Store, rows: list[Row]) -> Table:
     from leaselab.report.export.records import (  # noqa: PLC0415
         results_table,
         runs_table,
@@ -148,12 +173,10 @@ def _table(args: argparse.Namespace, form: str, store: Store, rows: list[Row]) -
     if args.level == "trials":
         loaded = ((row, _load(store, row)) for row in rows)
         readable = ((row, record) for row, record in loaded if not isinstance(record, str))
-        table = trials_table(readable)
-    elif args.level == "runs":
-        table = runs_table(rows)
-    else:
-        table = results_table(rows, {row["id"]: row for row in store.index.every()})
-    return table.csv().encode() if form == "csv" else table.parquet()
+        return trials_table(readable)
+    if args.level == "runs":
+        return runs_table(rows)
+    return results_table(rows, {row["id"]: row for row in store.index.every()})
 
 
 def _load(store: Store, row: Row) -> Record | str:

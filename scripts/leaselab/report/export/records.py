@@ -7,7 +7,8 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from leaselab.analysis.comparison.basis import anchor_of, to_anchor
 from leaselab.analysis.comparison.verdict import ratio_word
@@ -15,6 +16,9 @@ from leaselab.archive.row import Row
 from leaselab.model.errors import usage_error
 from leaselab.model.record import Record
 from leaselab.model.text import cell
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Kinds = dict[str, type]
 """What the values of a column are, by its name: str, float, int or bool, or None."""
@@ -75,11 +79,14 @@ class Table:
         writer.writerows(map(_cell, row) for row in self.rows)
         return stream.getvalue()
 
-    def parquet(self) -> bytes:
-        """Write it as Parquet; raises usage_error where pyarrow is not installed."""
+    def parquet(self, name: str) -> dict[str, bytes]:
+        """Write it as Parquet files: the content of each, by its place in a folder.
+
+        Rows are parted by month and scenario, which stand in the places alone, in Hive's style.
+        Raises usage_error where pyarrow is not installed.
+        """
         try:
             import pyarrow as pa  # noqa: PLC0415  # an extra, and slow to import
-            from pyarrow import parquet  # noqa: PLC0415
         except ModuleNotFoundError:
             raise usage_error(
                 "Parquet files need pyarrow, which is not installed",
@@ -92,14 +99,33 @@ class Table:
             int: pa.int64(),
             bool: pa.bool_(),
         }
-        schema = pa.schema([(name, types[kind]) for name, kind in self.kinds.items()])
-        columns = list(zip(*self.rows, strict=True)) or [()] * len(self.kinds)
-        arrays = [
-            pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)
-        ]
-        stream = io.BytesIO()
-        parquet.write_table(pa.table(arrays, schema=schema), stream, compression="zstd")
-        return stream.getvalue()
+        schema = pa.schema([(column, types[kind]) for column, kind in self.kinds.items()])
+        started, scenario = map([*self.kinds].index, ("started_at", "scenario"))
+        parts: dict[str, list[tuple[Any, ...]]] = {}
+        for row in self.rows:
+            month = row[started] and row[started][: len("2026-11")]
+            place = f"month={_folder(month)}/scenario={_folder(row[scenario])}/{name}.parquet"
+            parts.setdefault(place, []).append(row)
+        return {place: _file(rows, schema) for place, rows in parts.items()}
+
+
+def _folder(value: str | None) -> str:
+    """A value in the name of a folder; readers take the word for none from it."""
+    return quote(value, safe="") if value else "__HIVE_DEFAULT_PARTITION__"
+
+
+def _file(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> bytes:
+    import pyarrow as pa  # noqa: PLC0415
+    from pyarrow import parquet  # noqa: PLC0415
+
+    columns = zip(*rows, strict=True)
+    arrays = [
+        pa.array(values, kind) for values, kind in zip(columns, schema.types, strict=True)
+    ]
+    table = pa.table(arrays, schema=schema).drop_columns(["scenario"])
+    stream = io.BytesIO()
+    parquet.write_table(table, stream, compression="zstd")
+    return stream.getvalue()
 
 
 def results_table(rows: Sequence[Row], known: Mapping[str, Row]) -> Table:
