@@ -24,19 +24,31 @@ _MOST_BROKEN = 50
 
 
 class Order:
-    """The rule, for `canStartBuild` of each builder."""
+    """The rule, for `canStartBuild` and `nextBuild` of each builder."""
 
     def __init__(self, benches_of: Mapping[str, Sequence[str]]) -> None:
         """`benches_of` has the benches of each builder, canaries included."""
         self._benches_of = benches_of
 
-    async def __call__(
+    async def next_build(
+        self, builder: Builder, requests: Sequence[BuildRequest]
+    ) -> BuildRequest | None:
+        """The request of a builder that is the first for one of its free benches, if any.
+
+        Without it, Buildbot tries all its waiting requests on all its benches, each time.
+        """
+        free = [one.worker.workername for one in builder.getAvailableWorkers()]
+        first = [await self._first(builder.master, bench) for bench in free]
+        return next((request for request in requests if request.id in first), None)
+
+    async def can_start(
         self, builder: Builder, worker: WorkerForBuilder, request: BuildRequest
     ) -> bool:
         """Whether a request may start on a bench now: it may use it, and none is before it."""
-        bench, master = worker.worker.workername, builder.master
-        if await _is_done(master, request.id):
-            return False
+        return request.id == await self._first(builder.master, worker.worker.workername)
+
+    async def _first(self, master: BuildMaster, bench: str) -> int | None:
+        """The request that has a bench next."""
         builders = master.botmaster.builders.values()
         names = {await one.getBuilderId(): one.name for one in builders}
         those = [key for key, name in names.items() if bench in self._benches_of.get(name, ())]
@@ -50,10 +62,12 @@ class Order:
             order=["-priority", "buildrequestid"],
             limit=_MOST_BROKEN,
         ):
-            number = first["buildrequestid"]
+            number = int(first["buildrequestid"])
+            if await _is_done(master, number):
+                continue
             if await self._may_use(master, names[first["builderid"]], number, bench):
-                return number == request.id
-        return False
+                return number
+        return None
 
     async def _may_use(self, master: BuildMaster, name: str, request: int, bench: str) -> bool:
         benches = self._benches_of.get(name, ())
