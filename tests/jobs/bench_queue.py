@@ -1,4 +1,4 @@
-"""A real queue for tests: a master, and workers whose jobs last less than a second."""
+"""A real queue for tests: a master, and workers whose jobs last about a second."""
 
 import json
 import os
@@ -29,7 +29,7 @@ class Queue:
     def __init__(self, place, **more):
         self.place, self.folder = place, place / "queue"
         self.log, self.two = place / "log", place / "two"
-        self.page_port = free_port()
+        self.page_port, self.builders = free_port(), {}
         command = f"{SMALL} {place} {PROGRAM}"
         site = {
             "benches": BENCHES,
@@ -68,10 +68,10 @@ class Queue:
 
     def force(self, job, priority, **more):
         """Request a job, as the page does; return the number of the request."""
-        builder = next(
-            entry["builderid"] for entry in self.ask("builders") if entry["name"] == job
-        )
-        given = {"builderid": str(builder), "priority": priority, **more}
+        if job not in self.builders:
+            asked = {entry["name"]: entry["builderid"] for entry in self.ask("builders")}
+            self.builders.update(asked)
+        given = {"builderid": str(self.builders[job]), "priority": priority, **more}
         given["username"] = "ana@example.org"
         asked = {"jsonrpc": "2.0", "method": "force", "id": 1, "params": given}
         request = Request(

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A job of a second at most on BENCH, for tests of the queue: takes the bench's lock, as leaselab
-# does, and records its begin and its end.
+# A job of a second on BENCH, for tests of the queue: takes the bench's lock, as leaselab does,
+# measures the responder, and records its begin, its end and how many queries were answered.
 #   small_job.sh FOLDER LOCK-PROGRAM
 set -euo pipefail
 readonly FOLDER=$1 PROGRAM=$2 PLACE=$1/$BENCH
@@ -13,14 +13,17 @@ ask() {
 
 mkdir -p "$PLACE"
 [[ ! -e $PLACE/exit ]] || exit "$(<"$PLACE/exit")"
+# Held by the processes of this job alone, however they end. It comes before the lease, which
+# would hide that the queue gives a bench to two.
+exec 9>"$PLACE/here"
+flock --nonblock 9 || echo "$BUILD_TAG $BENCH" >>"$FOLDER/two"
 status=0
 ask acquire || status=$?
 ((status != 3)) || exit 75
 ((status == 0)) || exit 4
-# Held by the processes of this job alone, however they end: the lease is not what is tested.
-exec 9>"$PLACE/here"
-flock --nonblock 9 || echo "$BUILD_TAG $BENCH" >>"$FOLDER/two"
 echo "begin $BUILD_TAG $BENCH" >>"$FOLDER/log"
-if [[ -e $PLACE/long ]]; then sleep "$(<"$PLACE/long")"; else sleep "0.$((RANDOM % 9))"; fi
-echo "end $BUILD_TAG $BENCH" >>"$FOLDER/log"
+[[ ! -e $PLACE/long ]] || sleep "$(<"$PLACE/long")"
+figures=$("$LEASELAB_ROOT/jobs/buildbot/try.sh" "0.$((RANDOM % 8 + 1))")
+[[ $figures =~ completed.:\ ?([0-9]+) ]]
+echo "end $BUILD_TAG $BENCH ${BASH_REMATCH[1]}" >>"$FOLDER/log"
 ask release
