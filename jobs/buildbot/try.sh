@@ -12,10 +12,10 @@ compile() {
 }
 
 (compile) || exit "$LAB"
-port=$((20000 + $(cksum <<<"$BENCH" | cut -d ' ' -f 1) % 10000)) # one for each bench
+port=$((20000 + $(cksum <<<"$PWD" | cut -d ' ' -f 1) % 10000)) # one for each bench of a queue
 echo 'lab.test A' >queries
 "$RUST/release/leaserespond" dns --listen 127.0.0.1 --port "$port" --capacity 3000 &
-trap 'kill $!' EXIT
+trap 'kill $! || exit "$LAB"' EXIT
 "$RUST/release/leaseload" dns --server 127.0.0.1 --port "$port" --queries queries \
   --rate 2000 --seconds "$LASTS" >report.json || exit "$LAB"
 grep -oE '"(completed|lost|late)": ?[0-9]+' report.json | head -n 3

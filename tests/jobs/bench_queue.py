@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -63,8 +64,15 @@ class Queue:
         await_end(pid)
 
     def ask(self, what):
-        with urlopen(f"http://127.0.0.1:{self.page_port}/api/v2/{what}") as answer:
-            return json.load(answer)[what.partition("?")[0]]
+        def answered():
+            # A busy master may lose a connection.
+            with (
+                suppress(ConnectionError),
+                urlopen(f"http://127.0.0.1:{self.page_port}/api/v2/{what}") as answer,
+            ):
+                return json.load(answer)[what.partition("?")[0]]
+
+        return until(answered, lambda answer: answer is not None)
 
     def force(self, job, priority, **more):
         """Request a job, as the page does; return the number of the request."""

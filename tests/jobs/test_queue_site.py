@@ -1,15 +1,19 @@
 """The file of a queue's site: what it makes, and what is refused."""
 
+import asyncio
 import os
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from buildbot.config.master import FileLoader
+from buildbot.process.results import RETRY
 from buildbot.schedulers.timed import Nightly
 
 from ci.benchqueue.site import cron, read_site
+from ci.benchqueue.stages import Repeated
 from leaselab.model.errors import LeaselabError
 
 ROOT = Path(__file__).parents[2]
@@ -109,7 +113,26 @@ def test_buildbot_takes_an_example(file, tmp_path, monkeypatch):
         }
         assert f"{name}-by-hand" in started
         assert len(started) == 1 + bool(job.start)
+        assert builders[name].factory.buildClass is Repeated
     assert made.buildbotNetUsageData is None
+
+
+def test_a_build_whose_worker_dies_before_the_first_stage_goes_on_to_its_end():
+    """Buildbot's own asks for a quarantine of that worker, which is none."""
+    noted = []
+
+    async def finish(*words):
+        noted.append(words)
+
+    request = SimpleNamespace(mergeSourceStampsWith=list, mergeReasons=str)
+    updates = SimpleNamespace(finishStep=finish)
+    master = SimpleNamespace(data=SimpleNamespace(updates=updates))
+    builder = SimpleNamespace(master=master, config=None, config_version=0)
+    build = Repeated([request], builder)
+    build.workerforbuilder = SimpleNamespace(worker=None)
+    build._preparation_step = SimpleNamespace(stepid=7)
+    asyncio.run(build.buildPreparationFailure(ConnectionError(), "worker_ping"))
+    assert noted == [(7, RETRY, False)]
 
 
 def test_its_command_says_what_is_wrong(tmp_path):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from buildbot.interfaces import IBuildStep
 from buildbot.plugins import steps, util
+from buildbot.process.build import Build
 from buildbot.process.buildstep import BuildStep, ShellMixin
 from buildbot.process.results import FAILURE, RETRY, SKIPPED, SUCCESS, WARNINGS
 
@@ -58,6 +59,28 @@ class Stage(ShellMixin, BuildStep):
             earlier = await broken_benches(self.master, self.build.requests[0].id)
             return RETRY if len(earlier) + 1 < MOST_BROKEN else FAILURE
         return WARNINGS if code in _DOUBTFUL else FAILURE
+
+
+class Repeated(Build):
+    """A build that is repeated, too, where its worker dies before the first stage.
+
+    Buildbot puts that worker into quarantine, which fails for one that is gone: the build would
+    not end before the master does.
+    """
+
+    async def buildPreparationFailure(self, why: object, state_string: str) -> None:  # noqa: N802  # Buildbot's
+        """Note that the worker cannot be used; the build ends afterwards."""
+        if self.workerforbuilder.worker is not None:
+            await super().buildPreparationFailure(why, state_string)
+            return
+        noted = self.master.data.updates
+        await noted.finishStep(self._preparation_step.stepid, RETRY, False)
+
+
+class Stages(util.BuildFactory):
+    """The stages of a builder."""
+
+    buildClass = Repeated  # noqa: N815  # Buildbot's
 
 
 def _script(name: str, minutes: int, *arguments: str, **more: object) -> Stage:
