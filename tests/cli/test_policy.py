@@ -250,6 +250,20 @@ def test_a_duel_looks_for_twice_what_is_allowed_and_is_judged_again_alike(
     assert f"{strict}:1 cpu_us of v4-memfile may grow by 3 %: +3." in capsys.readouterr().out
 
 
+def test_a_resumed_duel_is_judged_by_the_policy_that_is_named(lab, place, capsys):
+    lab.costs[head(place)] = 1.036
+    for words, code in ((), 1), (("--policy", str(place)), 0):
+        lab.interrupted_at = 5
+        assert compare(place, "--live", "--no-cost", "--no-profile") == 130
+        lab.interrupted_at = None
+        assert main(["resume", *words]) == code
+        out, err = capsys.readouterr()
+        said = "cpu_us of v4-memfile may grow by 4 %" in " ".join(out.split())
+        assert said is not bool(code)
+        assert ("judged without rules" in err) is bool(code)
+        lab.forget()
+
+
 def test_a_drop_beyond_the_rule_fails_a_duel(lab, place, capsys):
     lab.rates[head(place)] = 0.95 * RATE
     words = ("--live", "--no-cost", "--no-profile", "--scenario", "v4-memfile")

@@ -142,7 +142,7 @@ def run(args: argparse.Namespace) -> Outcome:
     names = pair.commit_names(repository_of(args), args.scenario)
     scenarios = _meant(store, catalogue, names)
     if names is not None and scenarios:
-        source = policy_source(args)
+        source = policy_source(args.policy, repository_of(args))
         judged = [ruled(source, one) for one in _each(args, store, names, scenarios)]
         return show_several(args, [(one, None) for one in judged])
     comparison = _compared(args, store, names)

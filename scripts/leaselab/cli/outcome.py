@@ -26,18 +26,24 @@ from leaselab.report.width import columns
 from leaselab.run.contest import profiles_of, with_budget
 from leaselab.run.count import with_counts
 from leaselab.run.experiment import Ended
-from leaselab.run.policy import ruled
+from leaselab.run.policy import PolicySource, ruled
 
 
-def show_measured(store: Store, *sealed: Ended, as_json: bool) -> Outcome:
+def show_measured(
+    store: Store, *sealed: Ended, as_json: bool, source: PolicySource | None = None
+) -> Outcome:
     """Show what a command measured: of a duel the verdict, else the results.
 
-    Both end with what can be done next, and an outcome other than ok with its reason.
+    `source` has the policy by which a duel is judged.  Both end with what can be done next, and
+    an outcome other than ok with its reason.
     """
     if len(sealed) == 2:
         base, other = (store.load(str(point.place)) for point in sealed)
         if duel_of(base, other):
-            comparison, profiles = _whole(store, compare(base, other))
+            comparison, profiles = _whole(store, ruled(source, compare(base, other)))
+            if source is None and other.source and comparison.outcome is not Outcome.OK:
+                again = f"./leaselab compare {base.id} {other.id} --policy REPO"
+                announce(f"judged without rules; by those of a repository: {again}")
             return show_comparison(comparison, profiles, as_json=as_json, steps=True)
     return show_sealed(store, *sealed, as_json=as_json)
 
@@ -125,7 +131,7 @@ def show_compared(
     args: argparse.Namespace, store: Store, *comparisons: Comparison, steps: bool
 ) -> Outcome:
     """Write the files of comparisons, print them; `steps` and errors as `show_comparison`."""
-    source = policy_source(args)
+    source = policy_source(args.policy, repository_of(args))
     whole = [_whole(store, ruled(source, comparison)) for comparison in comparisons]
     if source and source.given and all(one.verdict and not one.ruling for one, _ in whole):
         announce("--policy has no effect: rules are of counts and duels")

@@ -12,9 +12,8 @@ from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.plain_file import given_content
 from leaselab.inputs.policy import MOST_BYTES, read_policy
 from leaselab.model.errors import Outcome, usage_error
-from leaselab.model.policy import FILE, NO_POLICY, Clause
+from leaselab.model.policy import FILE, Clause
 from leaselab.model.procedures.duel import DUEL, METRICS
-from leaselab.model.source import Commit
 from leaselab.report.verdict.rules import clause_lines
 from leaselab.report.width import write_lines
 from leaselab.run.policy import PolicySource
@@ -38,13 +37,13 @@ def run(args: argparse.Namespace) -> Outcome:
     return Outcome.OK
 
 
-def add_policy(parser: argparse._ActionsContainer) -> None:
+def add_policy(parser: argparse._ActionsContainer, default: str = "in --repo") -> None:
     """Add ``--policy``; `policy_source` reads it."""
     parser.add_argument(
         "--policy",
         metavar="FILE|REPO",
         type=Path,
-        help=f"judge by this file, or by {FILE} of A in this repository (default: in --repo)",
+        help=f"judge by this file, or by {FILE} of A in this repository (default: {default})",
     )
 
 
@@ -56,19 +55,17 @@ def repository_of(args: argparse.Namespace) -> Repository | None:
     return repository
 
 
-def policy_source(args: argparse.Namespace) -> PolicySource | None:
+def policy_source(path: Path | None, repository: Repository | None) -> PolicySource | None:
     """Where the policy of a command is read; None where it names neither file nor repository.
 
-    Raises a usage error for a file that is none or that has an error.
+    `path` is that of ``--policy``.  Raises a usage error for a file that cannot be read.
     """
-    path: Path | None = args.policy
     if path is None:
-        repository = repository_of(args)
         return None if repository is None else PolicySource(repository)
     if path.is_dir():
         return PolicySource(open_source(str(path)))
     text = given_content(path, MOST_BYTES).decode(errors="replace")
-    return PolicySource(repository_of(args), (str(path), text))
+    return PolicySource(repository, (str(path), text))
 
 
 def asked(args: argparse.Namespace, procedure: str) -> list[argparse.Namespace]:
@@ -80,14 +77,16 @@ def asked(args: argparse.Namespace, procedure: str) -> list[argparse.Namespace]:
     """
     clauses: Sequence[Clause] = ()
     repository = repository_of(args)
+    source = policy_source(args.policy, repository)
     names = (args.a or "", args.b)
     is_commit = not any("@" in name or name.startswith(BUILD) for name in names)
-    if repository is not None and is_commit and args.b != PACKAGE:
+    if repository is not None and source is not None and is_commit and args.b != PACKAGE:
         last = Sides.commit_of(repository, args.b, None)
         first = None
         if args.a and args.a != PACKAGE:
             first = Sides.commit_of(repository, args.a, last)
-        clauses = _clauses(args, procedure, first, last)
+        metric = (getattr(args, "metric", None) or "") if procedure == DUEL else ""
+        clauses = source.clauses(first, last, procedure, args.scenario, metric)
     elif args.scenario is not None or args.a is not None:
         return [args]
     if not clauses:
@@ -97,22 +96,6 @@ def asked(args: argparse.Namespace, procedure: str) -> list[argparse.Namespace]:
             wanted=f"a scenario, or {FILE} with scenarios of procedure {procedure}",
         )
     return [_with_clause(args, clause) for clause in clauses]
-
-
-def _clauses(
-    args: argparse.Namespace, procedure: str, a: Commit | None, b: Commit
-) -> Sequence[Clause]:
-    """The clauses of the scenario that was named, the first of several; else all."""
-    source = policy_source(args)
-    if source is None:
-        return []
-    metric = (getattr(args, "metric", None) or "") if procedure == DUEL else ""
-    base, after = source.policies(a, b)
-    policy = base or NO_POLICY
-    if args.scenario is not None:
-        return [policy.clause(args.scenario, procedure, metric)]
-    clauses = policy.measured(procedure, after)
-    return [clause for clause in clauses if metric in ("", clause.metric)]
 
 
 def _with_clause(args: argparse.Namespace, clause: Clause) -> argparse.Namespace:

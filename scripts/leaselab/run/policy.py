@@ -16,6 +16,7 @@ from leaselab.model.policy import (
     NO_POLICY,
     TRAILER,
     Acceptance,
+    Clause,
     InForce,
     Policy,
 )
@@ -63,6 +64,20 @@ class PolicySource:
             return self._read(self.given[1], self.given[0]), None
         base = self._base(a, b)
         return (None if base is None else self._of(base)), self._of(b)
+
+    def clauses(
+        self, a: Commit | None, b: Commit, procedure: str, scenario: str | None, metric: str
+    ) -> list[Clause]:
+        """Return how one scenario is measured, or all that the policy has of a procedure.
+
+        With a `metric`, duels about another are left out.
+        """
+        base, after = self.policies(a, b)
+        policy = base or NO_POLICY
+        if scenario is not None:
+            return [policy.clause(scenario, procedure, metric)]
+        clauses = policy.measured(procedure, after)
+        return [clause for clause in clauses if metric in ("", clause.metric)]
 
     def _base(self, a: Commit | None, b: Commit) -> Commit | None:
         """The commit whose policy is in force: A, or where B's branch left the main one.
