@@ -66,7 +66,8 @@ def of_compare(results: Path, pair: tuple[str, str], folder: Path) -> Iterator[S
     """Terminal, JSON, Markdown and test report of `compare`; JSON first."""
     words = ("compare", *pair, "--results", str(results))
     document = json.loads(run(*words, "--json"))
-    numbers = document["ratio"] and (document["ratio"], *document["ci95"])
+    ends = document["ci95"] or document["range"]
+    numbers = document["ratio"] and (document["ratio"], *ends)
     yield Said("compare --json", pair, numbers, document["word"])
     comment, report = folder / "comment.md", folder / "report.xml"
     printed = run(*words, "--markdown", str(comment), "--junit", str(report))

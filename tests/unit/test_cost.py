@@ -169,6 +169,7 @@ def test_more_of_anything_is_worse_and_the_function_is_named(
     assert "instructions stand for about 30 % of the server's CPU time" in words
     document = comparison_document(comparison)
     assert document["cost"]["parts"][0]["name"] == "instructions"
+    assert (document["ci95"], document["range"]) == (None, [*comparison.verdict.ci95])
 
 
 def test_more_calls_are_shown_apart_from_dearer_ones(tmp_path):

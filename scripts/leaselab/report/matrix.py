@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -18,7 +19,7 @@ from leaselab.analysis.comparison.matrix import (
     rows_of,
 )
 from leaselab.analysis.comparison.ratio import Basis
-from leaselab.analysis.comparison.verdict import Comparison
+from leaselab.analysis.comparison.verdict import Comparison, Verdict
 from leaselab.analysis.duels.duel import Answer
 from leaselab.model.record import Record
 from leaselab.report.listing import (
@@ -159,9 +160,19 @@ def _against_base(comparison: Comparison | None) -> dict[str, Any]:
     return {
         "word": comparison.word if comparison else None,
         "ratio": verdict.ratio if verdict else None,
-        "ci95": verdict.ci95 if verdict else None,
+        **ends_document(verdict),
         "basis": verdict.basis.value if verdict else None,
     }
+
+
+def ends_document(verdict: Verdict | None) -> dict[str, Any]:
+    """The interval of a ratio, or of counts, which have none, the `range` of their starts.
+
+    An end without a bound, of a figure that is known badly, is null.
+    """
+    ends = [end if math.isfinite(end) else None for end in verdict.ci95] if verdict else None
+    counted = verdict is not None and verdict.cost is not None
+    return {"ci95": None if counted else ends, "range": ends if counted else None}
 
 
 def cell_document(cell: Cell) -> dict[str, Any]:

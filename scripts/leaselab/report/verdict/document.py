@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,6 +13,7 @@ from leaselab.analysis.duels.error_budget import ErrorBudget
 from leaselab.analysis.duels.layouts import OverLayouts
 from leaselab.model.errors import Outcome
 from leaselab.model.record import Record
+from leaselab.report.matrix import ends_document
 from leaselab.report.verdict.cost import cost_document
 from leaselab.report.verdict.rules import ruling_document
 from leaselab.report.verdict.sentence import closing, layouts_words
@@ -42,10 +42,7 @@ def comparison_document(comparison: Comparison) -> dict[str, Any]:
         "b": _result(other),
         "ratio": verdict.ratio if verdict else None,
         "ratio_is": verdict.limit.value if verdict else None,
-        # An end without a bound, of a figure that is known badly, is null.
-        "ci95": [end if math.isfinite(end) else None for end in verdict.ci95]
-        if verdict
-        else None,
+        **ends_document(verdict),
         "p": verdict.p if verdict else None,
         "basis": verdict.basis.value if verdict else None,
         "anchor": (verdict.anchor or None) if verdict else None,
