@@ -2,7 +2,6 @@
 
 import json
 import threading
-import time
 from dataclasses import replace
 
 import pytest
@@ -154,16 +153,14 @@ def test_maintenance_is_reported_also_when_its_generator_is_switched_off(lab, ca
 def test_a_host_that_hangs_is_not_waited_for(lab):
     def hangs(access):
         if access.name == "rack1-gen":
-            assert over.wait(120)
+            assert over.wait(HANGS_S)
         return lab(access)
 
-    over, began = threading.Event(), time.monotonic()
-    first, second, _ = bench_statuses(lab.benches, hangs, limit_s=8)
-    assert time.monotonic() - began < 60
+    over = threading.Event()
+    (seen,) = bench_statuses(lab.benches[:1], hangs, limit_s=1)
+    assert seen.hosts[1].problem == "no answer within 1 s"  # while it hangs
+    assert seen.lock_problem == "rack1-gen, which keeps it, is not reachable"
     over.set()
-    assert [host.problem for host in first.hosts] == ["", "no answer within 8 s"]
-    assert first.lock_problem == "rack1-gen, which keeps it, is not reachable"
-    assert second.up
 
 
 def test_a_host_whose_login_prints_a_greeting_has_that_problem(lab):

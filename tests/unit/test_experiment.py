@@ -11,15 +11,14 @@ class Counting:
     def __init__(self, name, wanted, done, made=0):
         self.name, self.wanted, self.done = name, wanted, done
         self.rounds = list(range(made))
-
-    @property
-    def finished(self):
-        return len(self.rounds) >= self.wanted
+        self.finished = False
 
     def advance(self):
         assert not self.finished
-        self.rounds.append(None)
-        self.done.append(self.name)
+        if len(self.rounds) < self.wanted:
+            self.rounds.append(None)
+            self.done.append(self.name)
+        self.finished = len(self.rounds) >= self.wanted
 
 
 def order(*wanted, interleaved=True, made=()):
@@ -54,13 +53,9 @@ def test_an_experiment_goes_on_where_it_was_ended(rounds_made):
     whole = order(3, 3, 3)
     rounds = [letter for letter in whole if letter.isupper()]
     made = [rounds[:rounds_made].count(letter) for letter in "ABC"]
-    if 3 in made:  # what is finished is sealed, and not opened again
-        left = [place for place, count in enumerate(made) if count < 3]
-        rest = order(*[3] * len(left), made=[made[place] for place in left])
-        results = [chr(65 + left[ord(letter) - 65]) for letter in rest if letter.isupper()]
-    else:
-        results = [letter for letter in order(3, 3, 3, made=made) if letter.isupper()]
-    assert results == rounds[rounds_made:]
+    rest = order(3, 3, 3, made=made)
+    assert [letter for letter in rest if letter.isupper()] == rounds[rounds_made:]
+    assert sorted(letter for letter in rest if letter.islower()) == [*"abc"], "all are sealed"
 
 
 def test_an_unequal_start_is_caught_up_with():
@@ -73,4 +68,4 @@ def test_an_unequal_start_is_caught_up_with():
 
 def test_a_point_whose_rounds_were_all_made_before_it_was_sealed_is_sealed():
     """As where the disk was full at that moment; the others go on."""
-    assert order(2, 1, made=(2, 0)) == "aBb"
+    assert order(2, 1, made=(2, 0)) == "Bba"

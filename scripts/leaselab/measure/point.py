@@ -96,7 +96,7 @@ def journaled(entries: Iterable[AnyEntry]) -> Journaled:
 
 @dataclass(slots=True)
 class Point:
-    """Measures one point, a round at a time."""
+    """Measures one point, a round at a time; also one with all rounds advances once."""
 
     method: Method[Any]
     trials: Trials
@@ -123,7 +123,6 @@ class Point:
         for round_ in self.pending.rounds:
             self.rounds.append(round_)
             self.listener(RoundDone(index=round_.index, round=round_))
-        self.finished = self._all_made
 
     def advance(self) -> None:
         """Make the next round, or confirm the result once all are made.

@@ -47,13 +47,8 @@ class DuelRounds:
     _here: tuple[Trials, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
-        """Keep the measuring object of each point at the first address.
-
-        The number of rounds depends on both.
-        """
+        """Keep the measuring object of each point at the first address."""
         self._here = tuple(point.trials for point in self.points)
-        for point in self.points:
-            point.finished = False
 
     @property
     def _plan(self) -> Duel:

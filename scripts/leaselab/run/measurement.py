@@ -190,9 +190,6 @@ def run_points(
     def made(point: Point) -> int | None:
         return None if point.finished else len(point.rounds)
 
-    for number, point in enumerate(points):
-        if point.finished:  # all was made before it could be sealed, as on a full disk
-            done(number)
     while (
         place := next_point([made(point) for point in points], interleaved=interleaved)
     ) is not None:
