@@ -21,7 +21,7 @@ from tests.sources import SourceLists, repository_of
 
 PAGE = "docs/tutorial.md"
 SAID = ROOT / "tests" / "data" / "tutorial"
-"""What each command with a sample said, a file each, by its number on the page."""
+"""What is shown of what each command said, whole, a file each, by its number on the page."""
 SAMPLE = re.compile(r"(<!-- (\d+): (.+?) \.\.\. (.*?) ?-->\n+```text\n)(.*?)(```\n)", re.S)
 _IS_FOLDED = re.compile(r" +\S")
 """A line that continues the line before it."""
@@ -90,16 +90,7 @@ def with_samples(page: str, said: dict[int, str]) -> str:
     def renewed(block: re.Match[str]) -> str:
         if int(block[2]) not in said:
             return block[0]
-        lines = said[int(block[2])].splitlines()
-        starts = [place for place, line in enumerate(lines) if line.startswith(block[3])]
-        if not starts:
-            raise ValueError(f"{SAID / block[2]}.txt: no line begins with {block[3]}")
-        left = lines[starts[0] :]
-        ends = [place for place, line in enumerate(left) if line.startswith(block[4])]
-        end = ends[0] + 1 if block[4] and ends else len(left)
-        if not block[4].startswith(" "):
-            end += len([*takewhile(_IS_FOLDED.match, left[end:])])
-        shown = left[:end]
+        shown = _part(said[int(block[2])], block)
         if len(shown) > _LONGEST:
             shown = [*shown[:_ENDS], "…", *shown[-_ENDS:]]
         text = "\n".join(line.rstrip() for line in shown).rstrip()
@@ -108,8 +99,22 @@ def with_samples(page: str, said: dict[int, str]) -> str:
     return SAMPLE.sub(renewed, page)
 
 
+def _part(said: str, block: re.Match[str]) -> list[str]:
+    """The lines of an output from FROM to TO, as a sample has them; raises without FROM."""
+    lines = said.splitlines()
+    starts = [place for place, line in enumerate(lines) if line.startswith(block[3])]
+    if not starts:
+        raise ValueError(f"{SAID / block[2]}.txt: no line begins with {block[3]}")
+    left = lines[starts[0] :]
+    ends = [place for place, line in enumerate(left) if line.startswith(block[4])]
+    end = ends[0] + 1 if block[4] and ends else len(left)
+    if not block[4].startswith(" "):
+        end += len([*takewhile(_IS_FOLDED.match, left[end:])])
+    return left[:end]
+
+
 def kept() -> dict[int, str]:
-    """What the commands said when the samples were made."""
+    """What the commands said, as far as it is shown, when the samples were made."""
     return {int(path.stem): path.read_text(encoding="utf-8") for path in SAID.glob("*.txt")}
 
 
@@ -117,13 +122,15 @@ def renew() -> None:
     """Play the page, keep what its commands said, and write its samples."""
     SAID.mkdir(exist_ok=True)
     page = ROOT / PAGE
-    shown_of = {int(block[1]) for block in SAMPLE.findall(page.read_text(encoding="utf-8"))}
+    samples = [*SAMPLE.finditer(page.read_text(encoding="utf-8"))]
     with tempfile.TemporaryDirectory() as scratch:
         for number, (line, code, said) in enumerate(play(Path(scratch)), start=1):
             sys.stderr.write(f"{number}: {line}: exit code {code}\n")
-            if number in shown_of:
-                shown = said.replace(scratch, "..").replace(str(ROOT), "leaselab")
-                (SAID / f"{number}.txt").write_text(shown, encoding="utf-8")
+            text = said.replace(scratch, "..").replace(str(ROOT), "leaselab")
+            parts = [_part(text, block) for block in samples if int(block[2]) == number]
+            if parts:
+                lines = [f"{line}\n" for part in parts for line in part]
+                (SAID / f"{number}.txt").write_text("".join(lines), encoding="utf-8")
     page.write_text(with_samples(page.read_text(encoding="utf-8"), kept()), encoding="utf-8")
 
 

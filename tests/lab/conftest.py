@@ -44,7 +44,6 @@ ORDER = (
     "test_recursor",
     "test_namespaces",
     "test_gates",
-    "test_profile_of_commits",
     "test_by_hand",
     "test_two_places",
     "test_range",
