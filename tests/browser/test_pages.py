@@ -4,14 +4,10 @@ import contextlib
 import functools
 import http.server
 import re
-import shutil
 import threading
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import sync_playwright
-from tests.bench_document import DOCUMENT
-from tests.examples import example_result
 from tests.formula import archived_profiles
 from tests.hostile import ATTACK, hostile_archive
 from tests.lab_archive import FEW, RELEASES, lab_archive, release_archive
@@ -21,39 +17,11 @@ from leaselab.analysis.demand.capacity import configurations
 from leaselab.analysis.demand.demand import Demand, Population, Rush
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
-from leaselab.cli.watch_page import _Pages, _server
-from leaselab.lab.deploy.bench_file import parse_measured
-from leaselab.model.journal import Begun, RoundBegun, RoundDone, TrialMade
-from leaselab.model.record import Provenance
-from leaselab.report.live import LiveView
 from leaselab.report.site.capacity import write_capacity
 from leaselab.report.site.site import write_site
 
 JENKINS = "sandbox allow-same-origin; default-src 'none'; img-src 'self'; style-src 'self';"
 """What Jenkins sends with published HTML unless its keeper says otherwise."""
-
-
-OVERLAPS = """font => {
-    for (const fold of document.querySelectorAll('details')) fold.open = true;
-    const style = document.createElement('style');
-    style.textContent = `svg text { font-family: "${font}" !important }`;
-    document.head.append(style);
-    const found = [];
-    let count = 0;
-    for (const drawn of document.querySelectorAll('main svg')) {
-        const boxes = [...drawn.querySelectorAll('text:not([opacity="0"])')]
-            .map(text => [text.textContent, text.getBoundingClientRect()]);
-        count += boxes.length;
-        boxes.forEach(([one, a], place) => boxes.slice(place + 1).forEach(([other, b]) => {
-            const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-            const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-            if (wide > 1 && high > 3) found.push([one, other, wide, high]);
-        }));
-    }
-    return [found, count];
-}"""
-"""Texts of drawings whose boxes share more than a pixel of a line: line boxes stand closer to
-each other than letters do.  And how many texts there are."""
 
 
 @pytest.fixture(scope="module")
@@ -97,38 +65,6 @@ def made(tmp_path_factory):
 def sites(report, profiles, released, made):
     """Every page of every kind."""
     return [*report.rglob("*.html"), *profiles.rglob("*.html"), *made.rglob("*.html"), released]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """One Chromium for all; it is installed by `leaselab test`."""
-    program = shutil.which("chromium")
-    assert program, "no chromium: ./leaselab test installs it"
-    with sync_playwright() as playwright:
-        result = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield result
-        result.close()
-
-
-@pytest.fixture
-def look(browser):
-    """Open pages in a context with options; what they complain of and ask for is kept."""
-    with contextlib.ExitStack() as stack:
-
-        def open_context(**options):
-            context = browser.new_context(viewport={"width": 1200, "height": 900}, **options)
-            stack.callback(context.close)
-            page = context.new_page()
-            page.complaints, page.requested = [], []
-            page.on(
-                "console",
-                lambda line: page.complaints.append(line.text) if line.type != "log" else None,
-            )
-            page.on("pageerror", lambda error: page.complaints.append(str(error)))
-            page.on("request", lambda request: page.requested.append(request.url))
-            return page
-
-        yield open_context
 
 
 def pages(report):
@@ -279,7 +215,7 @@ def test_no_two_texts_of_a_drawing_overlap_in_a_font_that_a_reader_may_have(repo
         for width in (1200, 390):
             page.set_viewport_size({"width": width, "height": 900})
             page.goto(f"file://{report}/{name}")
-            values, count = page.evaluate(OVERLAPS, font)
+            values, count = page.overlaps(font)
             assert values == [], (name, width)
         seen += count
     assert seen > 200
@@ -455,7 +391,7 @@ def test_print_has_what_a_screen_unfolds_and_no_heading_of_nothing(report, look)
         }""")
         assert (dead, empty) == (0, []), name
         printed += count
-        assert page.evaluate(OVERLAPS, "DejaVu Sans")[0] == [], name
+        assert page.overlaps("DejaVu Sans")[0] == [], name
     assert printed > 20
 
 
@@ -489,7 +425,7 @@ def test_on_a_phone_a_time_axis_has_both_ends(made, look):
     assert len(known) > 2
     shown = dates.locator("text:visible").all_text_contents()
     assert shown == [known[0], known[-1]]
-    assert page.evaluate(OVERLAPS, "DejaVu Sans")[0] == []
+    assert page.overlaps("DejaVu Sans")[0] == []
 
 
 LINES = """() => {
@@ -530,64 +466,10 @@ def test_the_report_of_a_release_asks_for_nothing_and_fits_phone_and_print(relea
     drawn = page.locator("figure svg.marks")
     assert drawn.count() > 5
     for font in ("DejaVu Sans", "Liberation Sans"):
-        assert page.evaluate(OVERLAPS, font)[0] == []
+        assert page.overlaps(font)[0] == []
     for link in page.locator("ol.contents a").all():
         link.click()
         assert page.url.endswith(link.get_attribute("href"))
-
-
-class Running:
-    """The source of a sweep in its second run, which never ends."""
-
-    def __init__(self):
-        first, second = example_result().rounds[:2]
-        self.view = LiveView("20261121T113005Z-v4-memfile-3f9a")
-        procedure = {"name": "max-rate", "rounds": 9, "loss_ratio": 0.025}
-        begun = Begun(
-            bench=parse_measured({**DOCUMENT, "procedure": procedure}, "tests"),
-            started_at=first.started_at,
-            provenance=Provenance(leaselab_version="1"),
-        )
-        made = [TrialMade(index=2, trial=trial) for trial in second.trials]
-        begins = RoundBegun(index=2, started_at=second.started_at)
-        for event in (begun, RoundDone(index=1, round=first), begins, *made):
-            self.view.journaled(event)
-
-
-def test_the_live_page_draws_what_runs_and_keeps_what_it_knew_until_the_next_sweep(look):
-    """On a wall, nobody loads it again."""
-    page = look()
-    source = Running()
-    with _server(_Pages(source), 0) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        page.goto(f"http://127.0.0.1:{server.server_address[1]}/")
-        for width, height in ((1920, 1080), (390, 844)):
-            page.set_viewport_size({"width": width, "height": height})
-            page.locator("#bracket svg.marks").wait_for()
-            page.locator("#chart svg.marks").wait_for()
-            page.wait_for_function(
-                "[...document.querySelectorAll('svg.marks')].every("
-                "drawn => drawn.getBoundingClientRect().right <= innerWidth)"
-            )
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            if width == 1920:  # a wall scrolls no more than it clicks
-                page.wait_for_function("document.documentElement.scrollHeight <= innerHeight")
-        page.wait_for_function(
-            "document.querySelector('#chart svg.marks').viewBox.baseVal.width <= innerWidth"
-        )
-        assert page.evaluate(OVERLAPS, "DejaVu Sans")[0] == []
-        assert page.complaints == []
-        answered = page.locator("#facts").inner_text()
-        assert answered.index("estimate so far\n6015/s") < answered.index("time left")
-        page.route("**/state.json", lambda route: route.abort())
-        page.get_by_text("no answer: the sweep or its watch has ended").wait_for()
-        assert "6015/s" in page.locator("#facts").inner_text()
-        source.view.title = "v6-memfile · kea 2.6.3"
-        page.unroute("**/state.json")
-        page.locator("h1", has_text="v6-memfile").wait_for()
-        assert "no answer" not in page.locator("#facts").inner_text()
-        server.shutdown()
 
 
 @contextlib.contextmanager

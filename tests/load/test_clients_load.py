@@ -11,10 +11,10 @@ import subprocess
 
 import pytest
 from tests import captures
+from tests.leaseload import adapter as clients
+from tests.leaseload import dns
 from tests.load_programs import ROOT, load_programs
 from tests.tools import AS_ROOT, run
-from tests.unit.test_leaseload import adapter as clients
-from tests.unit.test_leaseload import dns
 
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.kept_scenarios import OWN

@@ -1,22 +1,13 @@
-"""leaseload's command lines, and what its recorded reports come to.
+"""leaseload's command lines for DHCP, and what its recorded reports come to."""
 
-The reports in tests/data/leaseload are of leaseload against leaserespond on one host: the name
-of each says what the responder did.  `updates` is of BIND 9, which drops updates where its disk
-is slow.
-"""
-
-import copy
 import gzip
-import json
 import math
-from pathlib import Path
 
 import pytest
 from msgspec import structs
-from tests.bench_document import DOCUMENT
-from tests.dns import Host, dns_bench, sums_up
+from tests.dns import Host, sums_up
+from tests.leaseload import adapter, bench, left, report, words
 
-from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dhcp_load import (
@@ -27,7 +18,6 @@ from leaselab.measure.generators.dhcp_load import (
     addresses_of,
     too_few_words,
 )
-from leaselab.measure.generators.dns.answers import OTHER_ANSWERS
 from leaselab.measure.generators.leaseload.command import Leaseload
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Generated
@@ -35,50 +25,14 @@ from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.replay import Replay
 from leaselab.model.record import GENERATOR_LIMITED, MALFORMED, TOO_FEW_CLIENTS
-from leaselab.model.trial import WHOLE, Load, completed_rate_of, loss_ratio_of
+from leaselab.model.trial import WHOLE, Load
 
-DATA = Path(__file__).parents[1] / "data" / "leaseload"
-TOOL = {
-    "name": "leaseload",
-    "path": "/opt/leaselab/leaseload",
-    "version": "0.1.0",
-    "threading": "",
-    "settings": {"source": "0" * 40, "threads": 1, "sockets": 4},
-    "relays": ["198.18.0.30"],
-}
 LOAD = Load(500, 2)
-
-
-def report(name, **changed):
-    return {**json.loads((DATA / f"{name}.json").read_text(encoding="utf-8")), **changed}
-
-
-def left(document, status=0):
-    text = document if isinstance(document, bytes) else json.dumps(document).encode()
-    return Generated(status, gzip.compress(text), "")
-
-
-def bench(relays=TOOL["relays"], **load):
-    document = copy.deepcopy(DOCUMENT)
-    document["generator"] = {**TOOL, "relays": relays}
-    document["scenario"]["generator"] = "leaseload"
-    document["scenario"]["load"] |= load
-    document["hosts"]["generator"]["test_address6"] = "2001:2:0:1::30"
-    return parse_bench(document, "bench.json")
-
-
-def adapter(*reports, procedure=None, **load):
-    made, host = bench(**load), Host(*map(left, reports))
-    return Leaseload(made, procedure or made.procedure, host), host
 
 
 def trial(document, load, seen=None, procedure=None, **changed_load):
     made, _ = adapter(document, procedure=procedure, **changed_load)
     return made.offer(load, may_abort=True).trial(seen or Seen())
-
-
-def words(host):
-    return " ".join(host.argvs[0])
 
 
 def test_clients_of_dhcpv4_are_behind_the_generators_relay_address():
@@ -367,132 +321,6 @@ def test_a_server_that_works_by_the_clock_is_not_counted(kind, options):
         check_fits(structs.replace(scenario, server=server), procedure_of({"name": "cost"}))
 
 
-@pytest.mark.parametrize(("cache", "filling"), [("none", ""), ("hot", "300")])
-def test_a_count_has_the_names_in_a_hot_cache_before(cache, filling):
-    (step,) = dns(load=[("cache", cache)], procedure=[("name", "cost")])[0].steps()
-    assert step.filling.removeprefix("--window 1 --transactions ") == filling
-    assert step.counted == "--window 1 --transactions 300"
-    assert step.leases is None
-
-
-def dns(*reports, **how):
-    made, host = (
-        dns_bench("leaseload", settings=TOOL["settings"], **how),
-        Host(*map(left, reports)),
-    )
-    return Leaseload(made, made.procedure, host), host
-
-
-@pytest.mark.parametrize(
-    ("load", "said"),
-    [
-        ({}, " --transport udp --sockets 4 --queries /var/lib/q.txt --expect NOERROR "),
-        ({"transport": "tcp"}, " --transport tcp --sockets 4 --queries "),
-        ({"transport": "https"}, " --transport https --sockets 4 --queries "),
-        ({"transport": "dot", "connections": "fresh"}, " --transport dot --sockets 4 --fresh "),
-        ({"transport": "dot", "connections": "kept"}, " --transport dot --sockets 4 --queries"),
-        (
-            {"client_subnets": "10.0.0.0/24*9,2001:db8::/56", "client_subnet_share": 0.5},
-            " --edns 1232 --subnets 10.0.0.0/24*9,2001:db8::/56 --subnet-share 0.5 ",
-        ),
-    ],
-)
-def test_the_command_line_says_how_queries_are_sent(load, said):
-    made, host = dns(report("dns"), load=load)
-    made.offer(Load(400, 1), may_abort=True)
-    assert "dns --interface eth1 --server 198.18.0.10 --transport " in words(host)
-    assert said in words(host)
-    assert " --recursion " in words(host)
-
-
-def test_a_users_own_queries_have_their_edns_and_either_answer_is_expected():
-    own = {"query_file": "a" * 64, "edns_bytes": 1232, "dnssec_ok": True}
-    made, host = dns(report("dns"), load=own)
-    trial = made.offer(Load(400, 1), may_abort=True).trial(Seen())
-    assert "--expect NOERROR,NXDOMAIN --recursion --edns 1232 --dnssec " in words(host)
-    assert trial.failures == {"REFUSED": 20}
-
-
-def test_queries_come_at_the_distances_of_their_file_but_for_the_probe():
-    good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
-    made, host = dns(good, good, load={"arrivals": "recorded"})
-    made.answers()
-    made.offer(Load(400, 1), may_abort=True)
-    *probes, offered = (" ".join(argv) for argv in host.argvs)
-    assert probes
-    assert "--arrivals" not in " ".join(probes)
-    assert " --arrivals recorded:/var/lib/q.txt" in offered
-
-
-def test_updates_are_signed_and_probed_slowly():
-    """A slow disk syncs fewer updates than a server answers queries."""
-    good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
-    good["counts"] = {**good["counts"], "completed": 400, "refused": 0}
-    made, host = dns(good, load={"updates": 0.1, "update_key": "lab.test:bGFi"})
-    assert made.answers()
-    assert words(host).split().count("lab.test:bGFi") == 1
-    assert " --rate 50 " in words(host)
-    made, host = dns(good, load={"updates": 1.0})
-    made.offer(Load(400, 1), may_abort=True)
-    assert "--tsig" not in words(host)
-
-
-def of_updates(document, goal=0.005):
-    made, _ = dns(document, load={"updates": 0.1}, procedure={"loss_ratio": goal})
-    return made.offer(Load(9000, 3), may_abort=True).trial(Seen())
-
-
-def test_a_trial_is_judged_by_its_worst_kind():
-    """BIND 9 answered all 24 300 queries, and 2243 of 2700 updates, 100 of them at the end."""
-    trial = of_updates(report("updates"))
-    queries, updates = trial.kinds["query"], trial.kinds["update"]
-    assert (queries.attempted, queries.failed) == (24_300, 0)
-    assert 24_270 < queries.completed < 24_300, "some lay in its socket as the traffic ended"
-    assert (updates.attempted, updates.failed) == (2700, 457)
-    assert 0 < updates.late <= 100, "what lay in its queue as the traffic ended"
-    assert trial.loss_ratio == updates.loss_ratio == pytest.approx(0.2, abs=0.03)
-    assert 1 - trial.completed / trial.attempted < 0.025
-    assert trial.completed_rate == pytest.approx(9000 * updates.completed / 2700)
-    assert trial.kind_words.startswith("queries 0.06 % of 24300, updates 19.4")
-    assert list(trial.latency_s) == ["QUERY-ANSWER", "UPDATE-ANSWER", WHOLE]
-    assert trial.latency_s["UPDATE-ANSWER"].p50 > 100 * trial.latency_s["QUERY-ANSWER"].p50
-    assert sums_up(trial)
-    twice = loss_ratio_of([trial, trial])
-    assert (twice, completed_rate_of([trial, trial])) == (
-        trial.loss_ratio,
-        trial.completed_rate,
-    )
-
-
-@pytest.mark.parametrize(
-    ("lost", "begun", "decides"),
-    [
-        (1, 1, False),
-        (2, 2, True),
-        (1, 12, False),
-        (12, 12, True),
-        (4, 199, False),
-        (49, 199, True),
-        (49, 200, True),
-        (15, 1200, False),
-        (30, 1200, True),
-    ],
-)
-def test_a_kind_decides_where_chance_does_not_explain_what_it_lost(lost, begun, decides):
-    """However many it is of: of few, one that a server drops is more than the goal."""
-    trial = of_updates(report("updates"))
-    few = structs.replace(trial.kinds["update"], attempted=begun, completed=begun - lost)
-    trial = structs.replace(
-        trial,
-        attempted=27_000,
-        completed=26_900 - lost,
-        kinds={"query": trial.kinds["query"], "update": few},
-    )
-    whole = 1 - trial.completed / trial.attempted
-    assert trial.loss_ratio == pytest.approx(lost / begun if decides else whole)
-    assert f"of {begun}{' (decides)' if decides else ''}" in trial.kind_words
-
-
 def of_clients(starved, kinds=("renew",), **changed):
     """The report of a load of clients, and how many more of each kind none could begin."""
     whole = report("good")
@@ -591,90 +419,3 @@ def test_a_server_that_leases_too_slowly_before_a_load_is_not_the_labs_fault(gen
     with pytest.raises(LeaselabError, match="9 leases of 60 clients") as caught:
         made.offer(Load(500, 2), may_abort=True).trial(Seen())
     assert caught.value.outcome is Outcome.INVALID
-
-
-def test_one_kind_alone_is_not_counted_apart():
-    document = report("updates")
-    trial = of_updates({**document, "kinds": {"update": document["kinds"]["update"]}})
-    assert trial.kinds == {}
-    assert trial.kind_words == ""
-
-
-@pytest.mark.parametrize(
-    ("changed", "word"),
-    [
-        ({}, ""),
-        ({"dropped": 300}, ""),
-        ({"dropped": 600}, GENERATOR_STALLED),
-        ({"fell_behind": True}, GENERATOR_STALLED),
-    ],
-)
-def test_a_kind_that_fails_is_doubted_though_all_together_pass(changed, word):
-    """Within 2.5 % of all; what the generator dropped may have been updates."""
-    trial = of_updates(report("updates", **changed), goal=0.025)
-    assert trial.reason == word
-
-
-def test_queries_of_connections_that_the_server_closed_are_lost_there():
-    made, _ = dns(report("closed"), load={"transport": "tcp"})
-    trial = made.offer(Load(1000, 1), may_abort=True).trial(Seen())
-    lost = report("closed")["connections"]["lost"]
-    assert trial.lost_at == {"generator socket": 0, "closed connections": lost}
-    assert (trial.lost, trial.valid, sums_up(trial)) == (lost, True, True)
-
-
-@pytest.mark.parametrize("word", ["REFUSED", "TRUNCATED", "HTTP-ERROR"])
-def test_other_answers_are_failures(word):
-    given = report("dns")
-    for counted in ("refused", "replies"):
-        given[counted][word] = given[counted].pop("REFUSED")
-    made, _ = dns(given, given)
-    trial = made.offer(Load(400, 1), may_abort=True).trial(Seen())
-    assert trial.failures == {word: 20}
-    assert (trial.completed, sums_up(trial)) == (380, True)
-    with pytest.raises(LeaselabError) as raised:
-        made.answers()
-    fits = word != "TRUNCATED"
-    assert raised.value.outcome is (Outcome.BUILD if fits else Outcome.USAGE)
-    assert raised.value.found.endswith("of 400 answers")
-
-
-def test_answers_of_another_size_than_the_probes_are_doubted():
-    good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
-    good["counts"] = {**good["counts"], "completed": 400, "refused": 0}
-    short = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 12000}})
-    short["counts"] = good["counts"]
-    made, _ = dns(good, good, short)
-    assert made.answers()
-    assert made.offer(Load(400, 1), may_abort=True).trial(Seen()).valid
-    assert made.offer(Load(400, 1), may_abort=True).trial(Seen()).reason == OTHER_ANSWERS
-
-
-@pytest.mark.parametrize(
-    ("parameters", "changed", "what"),
-    [
-        ({}, {"transport": "doh"}, "does not send queries that way"),
-        ({}, {"connections": "fresh"}, "unknown kind of connections"),
-        ({}, {"client_subnets": "10.0.0.0"}, "not client subnets"),
-        ({}, {"arrivals": "poisson"}, "unknown kind of arrivals"),
-        ({}, {"client_subnet_share": 1.5}, "not a share"),
-        ({}, {"updates": 1.5}, "not a share of updates"),
-        ({}, {"updates": 0.1, "misses": 0.1}, "wanted 0 to 1, without misses"),
-        ({}, {"updates": 0.1, "update_key": "lab"}, "not a key of updates"),
-        ({}, {"connections": "old", "transport": "tcp"}, "unknown kind of connections"),
-        ({"name": "cost"}, {"cache": "cold"}, "this scenario cannot be counted"),
-        (
-            {"name": "cost"},
-            {"connections": "fresh", "transport": "tcp"},
-            "this scenario cannot be counted",
-        ),
-        ({"name": "burst"}, {}, "leaseload cannot offer queries in that way"),
-        ({"name": "replay"}, {}, "leaseload cannot offer queries in that way"),
-    ],
-)
-def test_what_it_cannot_do_with_queries_is_refused(parameters, changed, what):
-    scenario = dns_bench("leaseload", settings=TOOL["settings"]).scenario
-    scenario = structs.replace(scenario, load={**scenario.load, **changed})
-    with pytest.raises(LeaselabError, match=what) as caught:
-        check_fits(scenario, procedure_of(parameters))
-    assert caught.value.outcome is Outcome.USAGE

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::frame::{self, HEAD, LONGEST, flag, kind, number, setting, unpadded};
+use crate::hpack::{OK, is_ok, put_header};
+
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// Bytes before the payload of a frame.
-const HEAD: usize = 9;
-/// Longest payload of a frame, as neither end allows more.
-const LONGEST: usize = 1 << 14;
 /// Longest message, which the window of a stream has room for from the beginning.
 const MOST_BODY: usize = (1 << 16) - 1;
 /// Bytes of bodies that the other end may send before their messages are whole: a client has room
@@ -24,38 +23,6 @@ const MOST: usize = 100;
 const MOST_IDS: usize = 1 << 16;
 /// The last number of a stream.
 const LAST: u32 = (1 << 31) - 1;
-
-/// Status 200, of the static table.
-const OK: u8 = 0x88;
-/// The name of a status, in full and by Huffman's code.
-const STATUS: [&[u8]; 2] = [b"\x07:status", b"\x85\xb8\x84\x8d\x36\xa3"];
-/// 200, the same.
-const OK_VALUE: [&[u8]; 2] = [b"\x03200", b"\x82\x10\x01"];
-
-mod kind {
-    pub const DATA: u8 = 0;
-    pub const HEADERS: u8 = 1;
-    pub const RESET: u8 = 3;
-    pub const SETTINGS: u8 = 4;
-    pub const PING: u8 = 6;
-    pub const GO_AWAY: u8 = 7;
-    pub const WINDOW: u8 = 8;
-}
-
-mod flag {
-    pub const ACK: u8 = 1;
-    pub const END: u8 = 1;
-    pub const END_HEADERS: u8 = 4;
-    pub const PADDED: u8 = 8;
-    pub const PRIORITY: u8 = 32;
-}
-
-mod setting {
-    pub const TABLE: u16 = 1;
-    pub const PUSH: u16 = 2;
-    pub const STREAMS: u16 = 3;
-    pub const WINDOW: u16 = 4;
-}
 
 /// One end of a connection.
 #[derive(Debug)]
@@ -239,15 +206,7 @@ impl Http {
         take: &mut impl FnMut(&[u8]),
     ) -> Result<usize, &'static str> {
         let is_end = flags & flag::END != 0;
-        let has_its_length = match kind {
-            kind::SETTINGS if flags & flag::ACK != 0 => payload.is_empty(),
-            kind::SETTINGS => payload.len() % 6 == 0,
-            kind::PING => payload.len() == 8,
-            kind::GO_AWAY => payload.len() >= 8,
-            kind::RESET | kind::WINDOW => payload.len() == 4,
-            _ => true,
-        };
-        if !has_its_length {
+        if !frame::has_its_length(kind, flags, payload) {
             return Err("a frame of a wrong length");
         }
         match kind {
@@ -392,69 +351,15 @@ impl Http {
     }
 
     fn put_frame(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        self.out.extend(&(payload.len() as u32).to_be_bytes()[1..]);
-        self.out.extend([kind, flags]);
-        self.out.extend(stream.to_be_bytes());
-        self.out.extend(payload);
+        frame::put(&mut self.out, kind, flags, stream, payload);
     }
 }
 
 const MESSAGE: &str = "application/dns-message";
 
-/// A header whose name is in the static table, and which is in no other.
-fn put_header(out: &mut Vec<u8>, name: u8, value: &str) {
-    // A number of four bits, or 15 and the rest.
-    out.extend(if name < 15 { vec![name] } else { vec![15, name - 15] });
-    // A number of seven bits, or 127 and the rest, seven bits at a time.
-    let mut rest = value.len();
-    if rest < 127 {
-        out.push(rest as u8);
-    } else {
-        out.push(127);
-        rest -= 127;
-        while rest >= 128 {
-            out.push(128 | rest as u8);
-            rest >>= 7;
-        }
-        out.push(rest as u8);
-    }
-    out.extend(value.as_bytes());
-}
-
-/// Whether a block of headers says status 200 first, as it has to be.
-fn is_ok(mut block: &[u8]) -> bool {
-    // A table without entries may be announced before anything else.
-    while let [0x20, others @ ..] = block {
-        block = others;
-    }
-    let value = match block {
-        [OK, ..] => return true,
-        // Literal, its name that of an entry of the static table.
-        [0x08..=0x0e | 0x18..=0x1e | 0x48..=0x4e, value @ ..] => value,
-        [0x00 | 0x10 | 0x40, name @ ..] => {
-            STATUS.iter().find_map(|known| name.strip_prefix(*known)).unwrap_or_default()
-        }
-        _ => return false,
-    };
-    OK_VALUE.iter().any(|known| value.starts_with(known))
-}
-
 /// The id of a message.
 fn id(message: &[u8]) -> [u8; 2] {
     *message.first_chunk().unwrap_or(&[0, 0])
-}
-
-fn unpadded(flags: u8, payload: &[u8]) -> Result<&[u8], &'static str> {
-    if flags & flag::PADDED == 0 {
-        return Ok(payload);
-    }
-    let (padding, rest) = payload.split_first().ok_or("a frame that is cut short")?;
-    let length = rest.len().checked_sub(usize::from(*padding));
-    length.map(|length| &rest[..length]).ok_or("more padding than there is")
-}
-
-fn number(bytes: &[u8]) -> u32 {
-    bytes.iter().fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
 
 #[cfg(test)]
@@ -581,32 +486,6 @@ mod tests {
             assert_eq!(carried(&mut server, &mut client), [vec![0, 7], message(8, 40)]);
             assert!(client.open.is_empty());
         }
-        // Literal: the names are of the static table (8 to 14), or in full.
-        for (status, is_ok) in [
-            (&b"\x48\x03200"[..], true),
-            (b"\x4e\x03200", true),
-            (b"\x20\x08\x82\x10\x01", true),
-            (b"\x1b\x03200", true),
-            (b"\x40\x07:status\x03200", true),
-            (b"\x00\x85\xb8\x84\x8d\x36\xa3\x03200", true),
-            (b"\x10\x07:status\x82\x10\x01", true),
-            (b"\x48\x032000", true),
-            (b"\x48\x042000", false),
-            (b"\x48\x03404", false),
-            (b"\x48\x02200", false),
-            (b"\x47\x03200", false),
-            (b"\x00\x07:statuz\x03200", false),
-            (b"\x00\x00\x03200", false),
-            (b"\x48", false),
-        ] {
-            let (mut client, mut server) = (Http::client("a"), Http::server(0));
-            client.put(&message(7, 12));
-            carried(&mut client, &mut server);
-            server.put_frame(kind::HEADERS, flag::END_HEADERS, 1, status);
-            server.put(&message(7, 40));
-            let expected = if is_ok { message(7, 40) } else { vec![0, 7] };
-            assert_eq!(carried(&mut server, &mut client), [expected], "{status:?}");
-        }
         for status in [500, 0] {
             let (mut client, mut server) = (Http::client("a"), Http::server(status));
             client.put(&message(7, 12));
@@ -688,22 +567,6 @@ mod tests {
         let mut last = Vec::<u8>::new();
         let over = client.receive(&server.take_out(), |message| last.extend(message));
         assert!(over.is_err() && last == sent[1] && !client.is_awaited());
-    }
-
-    #[test]
-    fn a_header_of_any_length_has_its_length_before_it() {
-        for (length, expected) in [
-            (126, &[126][..]),
-            (127, &[127, 0]),
-            (254, &[127, 127]),
-            (255, &[127, 0x80, 1]),
-            (0x17f + 0x4000, &[127, 0x80, 0x82, 1]),
-        ] {
-            let mut header = Vec::new();
-            put_header(&mut header, 1, &"a".repeat(length));
-            assert_eq!(header[1..=expected.len()], *expected, "{length}");
-            assert_eq!(header.len(), 1 + expected.len() + length);
-        }
     }
 
     #[test]

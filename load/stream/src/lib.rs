@@ -8,6 +8,8 @@
 mod certificate;
 mod channel;
 mod client;
+mod frame;
+mod hpack;
 mod http;
 mod server;
 
