@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 
 from leaselab.analysis.comparison.verdict import (
     THRESHOLD_PERCENT,
     Comparison,
     check_threshold,
-    compare,
 )
 from leaselab.analysis.duels.layouts import Cause, OverLayouts
 from leaselab.archive.store import Store
@@ -20,12 +18,12 @@ from leaselab.cli import options
 from leaselab.cli.cost import count_each
 from leaselab.cli.duel import OPTIONS, add_live, add_metric, live
 from leaselab.cli.outcome import (
+    Showing,
     add_documents,
     ended,
     show_compared,
     show_each,
     show_several,
-    write_documents,
 )
 from leaselab.cli.own import (
     add_clients,
@@ -33,10 +31,9 @@ from leaselab.cli.own import (
     add_queries,
     scenario_of,
 )
-from leaselab.cli.policy import add_policy, asked, policy_source, repository_of
+from leaselab.cli.policy import add_policy, asked
 from leaselab.cli.source import LISTING, add_listing, list_commits
 from leaselab.model.errors import (
-    LeaselabError,
     Outcome,
     invalid_measurement,
     regression,
@@ -46,7 +43,8 @@ from leaselab.model.procedures.duel import DUEL
 from leaselab.report.verdict.document import comparisons_document, layouts_document
 from leaselab.report.verdict.sentence import layouts_words
 from leaselab.report.width import write_lines
-from leaselab.run import pair
+from leaselab.run.named_pair import NamedPair
+from leaselab.run.pair import CommitNames, commit_names
 from leaselab.run.policy import ruled
 
 
@@ -139,43 +137,46 @@ def run(args: argparse.Namespace) -> Outcome:
         return count_each(args, store, catalogue)
     if args.live:
         return _live(args, store, catalogue)
-    names = pair.commit_names(repository_of(args), args.scenario)
-    scenarios = _meant(store, catalogue, names)
-    if names is not None and scenarios:
-        source = policy_source(args.policy, repository_of(args))
-        judged = [ruled(source, one) for one in _each(args, store, names, scenarios)]
-        return show_several(args, [(one, None) for one in judged])
-    comparison = _compared(args, store, names)
-    return show_compared(args, store, comparison, steps=sys.stderr.isatty())
+    showing = Showing.of(args, store)
+    names = commit_names(showing.repository, args.scenario)
+    pair = NamedPair(store, str(args.a), args.b, names, args.threshold, args.metric)
+    if scenarios := _meant(store, catalogue, names):
+        comparisons, left_out = pair.of_scenarios(scenarios)
+        if left_out:
+            print(f"without a result of B: {', '.join(left_out)}", file=sys.stderr)
+        judged = [(ruled(showing.source, one), None) for one in comparisons]
+        return show_several(showing, judged)
+    return show_compared(showing, pair.comparison(), steps=sys.stderr.isatty())
 
 
 def _live(args: argparse.Namespace, store: Store, catalogue: Catalogue) -> Outcome:
     """Make the duels, and show their verdicts."""
     ids: list[str] = []
+    showing = Showing.of(args, store)
     if args.layouts:
         layouts, comparisons = live(args, store, catalogue, ids)
         if layouts is not None:
-            return _print_layouts(args, layouts, comparisons)
+            return _print_layouts(showing, layouts, comparisons)
     each = asked(args, DUEL)
-    return show_each(args, store, each, lambda one: live(one, store, catalogue, ids)[1][0])
+    return show_each(showing, each, lambda one: live(one, store, catalogue, ids)[1][0])
 
 
 def _print_layouts(
-    args: argparse.Namespace, layouts: OverLayouts, comparisons: Sequence[Comparison]
+    showing: Showing, layouts: OverLayouts, comparisons: Sequence[Comparison]
 ) -> Outcome:
     """Print the combined result of duels in several layouts; slower code ends with 1."""
-    write_documents(args, [(comparison, None) for comparison in comparisons])
+    showing.write([(comparison, None) for comparison in comparisons])
     lines = [*layouts_words(layouts)]
     document = {**comparisons_document(comparisons), "over": layouts_document(layouts)}
-    options.show(args, document, lambda: write_lines(sys.stdout, lines))
+    showing.print(document, lambda: write_lines(sys.stdout, lines))
     raised = {Cause.CODE: regression, Cause.UNKNOWN: invalid_measurement}.get(layouts.cause)
     if raised is None:
         return Outcome.OK
     error = raised(lines[-1], where=comparisons[-1].other.scenario.name)
-    return ended(error, document=args.json or options.stdout_is_taken(args))
+    return ended(error, document=showing.as_json or showing.taken)
 
 
-def _meant(store: Store, catalogue: Catalogue, names: pair.CommitNames | None) -> list[str]:
+def _meant(store: Store, catalogue: Catalogue, names: CommitNames | None) -> list[str]:
     """The scenarios that a pattern or a family means; none where one is named by its name."""
     if names is None:
         return []
@@ -183,62 +184,3 @@ def _meant(store: Store, catalogue: Catalogue, names: pair.CommitNames | None) -
         return []
     scenarios = catalogue.match([names.scenario])
     return [scenario.name for scenario in scenarios if scenario.name != names.scenario]
-
-
-def _each(
-    args: argparse.Namespace, store: Store, names: pair.CommitNames, scenarios: Sequence[str]
-) -> list[Comparison]:
-    """The comparison by each scenario that B has a result of; the others are said.
-
-    Raises a usage error where it has none at all.
-    """
-    names.repository.resolve(args.b)  # an unknown commit is reported once
-    comparisons: list[Comparison] = []
-    left_out: list[str] = []
-    for scenario in scenarios:
-        try:
-            comparisons.append(_compared(args, store, replace(names, scenario=scenario)))
-        except LeaselabError as error:
-            if error.outcome is not Outcome.USAGE:
-                raise
-            left_out.append(scenario)
-    if not comparisons:
-        raise usage_error(
-            f"no result of any scenario for {args.b}",
-            where=str(store.root),
-            wanted=f"one of {', '.join(left_out)}",
-        )
-    if left_out:
-        print(f"without a result of B: {', '.join(left_out)}", file=sys.stderr)
-    return comparisons
-
-
-def _compared(
-    args: argparse.Namespace, store: Store, names: pair.CommitNames | None
-) -> Comparison:
-    named = args.a != pair.PREVIOUS and not args.a.startswith(pair.VERSION)
-    if names is not None:  # an unknown commit comes before a missing result
-        for ref in (args.a, args.b)[not named :]:
-            names.repository.resolve(ref)
-    try:
-        other = pair.load_named(store, args.b, names, against=args.a if named else None)
-    except LeaselabError:
-        if named:
-            pair.load_named(store, args.a, names)  # where both are wrong, the first is reported
-        raise
-    try:
-        base = (
-            pair.load_previous(store, other)
-            if args.a == pair.PREVIOUS
-            else pair.load_version(store, other, args.a.removeprefix(pair.VERSION))
-            if args.a.startswith(pair.VERSION)
-            else pair.load_named(store, args.a, names, other)
-        )
-    except LeaselabError as error:
-        # B's own failure takes precedence: it does not depend on A
-        alone = compare(None, other, args.threshold)
-        return replace(alone, error=alone.error or error)
-    anchors = store.anchors_of(*(record for record in (base, other) if record is not None))
-    anchors = {ident: record.by(args.metric) for ident, record in anchors.items()}
-    base = None if base is None else base.by(args.metric)
-    return compare(base, other.by(args.metric), args.threshold, anchors)

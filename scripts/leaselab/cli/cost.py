@@ -10,7 +10,7 @@ from leaselab.catalog.catalogue import Catalogue
 from leaselab.cli.bench_options import add_full, add_inventory, inventory_of
 from leaselab.cli.duel import sides_of
 from leaselab.cli.options import add_id_file, add_json, add_results, open_store, write_ids
-from leaselab.cli.outcome import add_documents, show_each
+from leaselab.cli.outcome import Showing, add_documents, show_each
 from leaselab.cli.own import add_scenario_or_files, scenario_of
 from leaselab.cli.policy import add_policy, asked
 from leaselab.cli.procedure_options import add_parameters, procedure_overrides
@@ -66,8 +66,8 @@ def run(args: argparse.Namespace) -> Outcome:
 def count_each(args: argparse.Namespace, store: Store, catalogue: Catalogue) -> Outcome:
     """Count A and B in each scenario that `asked` names, and show the verdicts."""
     ids: list[str] = []
-    each = asked(args, COST)
-    return show_each(args, store, each, lambda one: _count(one, store, catalogue, ids))
+    showing, each = Showing.of(args, store), asked(args, COST)
+    return show_each(showing, each, lambda one: _count(one, store, catalogue, ids))
 
 
 def _count(

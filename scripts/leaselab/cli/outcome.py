@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from leaselab.analysis.comparison.profile import ProfileDifference
@@ -12,6 +13,7 @@ from leaselab.analysis.comparison.verdict import Comparison, compare, duel_of
 from leaselab.archive.schema import document_of
 from leaselab.archive.store import Store
 from leaselab.builds.definitions import definition_of
+from leaselab.builds.repository import Repository
 from leaselab.cli import options
 from leaselab.cli.policy import policy_source, repository_of
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, regression
@@ -27,6 +29,9 @@ from leaselab.run.contest import profiles_of, with_budget
 from leaselab.run.count import with_counts
 from leaselab.run.experiment import Ended
 from leaselab.run.policy import PolicySource, ruled
+
+Judged = tuple[Comparison, ProfileDifference | None]
+_FILES = ("markdown", "junit", "code_quality")
 
 
 def show_measured(
@@ -49,7 +54,7 @@ def show_measured(
 
 
 def add_documents(parser: argparse.ArgumentParser) -> None:
-    """Add the files of a comparison; `write_documents` writes them."""
+    """Add the files of a comparison; `Showing` writes them."""
     options.add_markdown(parser, "write the comment for a merge request")
     parser.add_argument("--junit", metavar="FILE|-", type=Path, help="write a test report")
     parser.add_argument(
@@ -61,47 +66,73 @@ def add_documents(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def write_documents(
-    args: argparse.Namespace,
-    judged: Sequence[tuple[Comparison, ProfileDifference | None]],
-) -> None:
-    """Write the files of `add_documents` that were asked for."""
-    comparisons = [comparison for comparison, _ in judged]
-    if args.markdown is not None:
-        from leaselab.report.export import markdown  # noqa: PLC0415  # on request
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """How a command shows verdicts: by which policy, in which files, and on stdout."""
 
-        text = markdown.markdown_of_comparisons(comparisons)
-        text += "".join(markdown.markdown_of_profiles(one) for _, one in judged if one)
-        options.write_output(args.markdown, text.encode())
-    if args.junit is not None:
-        from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
+    store: Store
+    source: PolicySource | None
+    repository: Repository | None
+    files: Mapping[str, Path]
+    """Those of `add_documents` that were asked for, by their options' names."""
+    as_json: bool
+    taken: bool
+    """Whether one of the files is all that stdout gets."""
 
-        options.write_output(args.junit, junit_of_comparisons(comparisons))
-    if args.code_quality is not None:
-        from leaselab.report.export.code_quality import code_quality  # noqa: PLC0415
+    @classmethod
+    def of(cls, args: argparse.Namespace, store: Store) -> Showing:
+        """Read what was asked for; raises as `policy_source` and `stdout_is_taken`."""
+        repository = repository_of(args)
+        return cls(
+            store,
+            policy_source(args.policy, repository),
+            repository,
+            {name: place for name in _FILES if (place := getattr(args, name)) is not None},
+            as_json=args.json,
+            taken=options.stdout_is_taken(args),
+        )
 
-        content = code_quality(judged, _places(args))
-        options.write_output(args.code_quality, content)
+    def write(self, judged: Sequence[Judged]) -> None:
+        """Write the files."""
+        comparisons = [comparison for comparison, _ in judged]
+        contents: dict[str, bytes] = {}
+        if "markdown" in self.files:
+            from leaselab.report.export import markdown  # noqa: PLC0415  # on request
 
+            text = markdown.markdown_of_comparisons(comparisons)
+            text += "".join(markdown.markdown_of_profiles(one) for _, one in judged if one)
+            contents["markdown"] = text.encode()
+        if "junit" in self.files:
+            from leaselab.report.export.junit import junit_of_comparisons  # noqa: PLC0415
 
-def _places(args: argparse.Namespace) -> Callable[[Comparison, str], tuple[str, int] | None]:
-    """Return what finds the definition of a function, in the repository if one was named."""
-    repository = repository_of(args)
+            contents["junit"] = junit_of_comparisons(comparisons)
+        if "code_quality" in self.files:
+            from leaselab.report.export.code_quality import code_quality  # noqa: PLC0415
 
-    def place(comparison: Comparison, function: str) -> tuple[str, int] | None:
+            contents["code_quality"] = code_quality(judged, self._place)
+        for name, content in contents.items():
+            options.write_output(self.files[name], content)
+
+    def _place(self, comparison: Comparison, function: str) -> tuple[str, int] | None:
+        """Where a function is defined, in the repository if one was named."""
         after = comparison.other.source
-        if repository is None or after is None:
+        if self.repository is None or after is None:
             return None
         before = comparison.base.source if comparison.base else None
-        likely = repository.changed(before, after) if before else frozenset()
-        return definition_of(repository, after, function, likely)
+        likely = self.repository.changed(before, after) if before else frozenset()
+        return definition_of(self.repository, after, function, likely)
 
-    return place
+    def print(self, document: object, text: Callable[[], object]) -> None:
+        """Print the document or the text, unless a file is all of stdout."""
+        if self.as_json:
+            options.print_json(document)
+        elif not self.taken:
+            text()
+        sys.stdout.flush()
 
 
 def show_each(
-    args: argparse.Namespace,
-    store: Store,
+    showing: Showing,
     each: Sequence[argparse.Namespace],
     make: Callable[[argparse.Namespace], Comparison],
 ) -> Outcome:
@@ -121,36 +152,31 @@ def show_each(
             announce(f"without a verdict: {left}: {error}")
             stopped = error
             break
-    outcome = show_compared(args, store, *made, steps=len(each) == 1)
+    outcome = show_compared(showing, *made, steps=len(each) == 1)
     if stopped is not None:
         raise stopped
     return outcome
 
 
-def show_compared(
-    args: argparse.Namespace, store: Store, *comparisons: Comparison, steps: bool
-) -> Outcome:
+def show_compared(showing: Showing, *comparisons: Comparison, steps: bool) -> Outcome:
     """Write the files of comparisons, print them; `steps` and errors as `show_comparison`."""
-    source = policy_source(args.policy, repository_of(args))
+    source, store = showing.source, showing.store
     whole = [_whole(store, ruled(source, comparison)) for comparison in comparisons]
     if source and source.given and all(one.verdict and not one.ruling for one, _ in whole):
         announce("--policy has no effect: rules are of counts and duels")
     if len(whole) > 1:
-        return show_several(args, whole)
-    write_documents(args, whole)
-    taken = options.stdout_is_taken(args)
+        return show_several(showing, whole)
+    showing.write(whole)
     ((comparison, profiles),) = whole
-    return show_comparison(comparison, profiles, as_json=args.json, taken=taken, steps=steps)
+    as_json, taken = showing.as_json, showing.taken
+    return show_comparison(comparison, profiles, as_json=as_json, taken=taken, steps=steps)
 
 
-def show_several(
-    args: argparse.Namespace, judged: Sequence[tuple[Comparison, ProfileDifference | None]]
-) -> Outcome:
+def show_several(showing: Showing, judged: Sequence[Judged]) -> Outcome:
     """Write the files, show a verdict on each scenario; the exit code is that of all."""
-    write_documents(args, judged)
+    showing.write(judged)
     comparisons = [comparison for comparison, _ in judged]
-    document = comparisons_document(comparisons)
-    options.show(args, document, lambda: print_comparisons(comparisons))
+    showing.print(comparisons_document(comparisons), lambda: print_comparisons(comparisons))
     slower = [
         comparison.other.scenario.name
         for comparison in comparisons
@@ -167,7 +193,7 @@ def show_several(
     return Outcome.OK
 
 
-def _whole(store: Store, comparison: Comparison) -> tuple[Comparison, ProfileDifference | None]:
+def _whole(store: Store, comparison: Comparison) -> Judged:
     """Return a comparison with all that the archive knows of it, and its profiles."""
     comparison = with_counts(store, with_budget(store, comparison))
     return comparison, profiles_of(store, comparison.base, comparison.other)

@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> Outcome:
     prune(store.root, leftovers(store), args.unused_days)
     prune(folder, caches(store, checkout_root()), args.unused_days)
     named = sorted(store.index.builds())
-    for inventory in _builders(args, left):
+    for inventory in _builders(benches_of(args), left):
         try:
             pruned = prune_builder(inventory, args.unused_days, named, dry_run=args.dry_run)
         except LeaselabError as error:
@@ -148,10 +148,10 @@ def _add(freed: dict[str, Freed], kind: str, items: int, size: int) -> None:
     known.bytes += size
 
 
-def _builders(args: argparse.Namespace, left: list[str]) -> Iterator[Inventory]:
+def _builders(benches: Sequence[Inventory], left: list[str]) -> Iterator[Inventory]:
     """A bench of each builder that answers; those that do not are `left`."""
     seen = set()
-    for inventory in benches_of(args):
+    for inventory in benches:
         for host in inventory.group(BUILDER_GROUP):
             if host.machine in seen:
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from leaselab.analysis.history.releases import Release
@@ -78,7 +79,9 @@ def run(args: argparse.Namespace) -> Outcome:
     named = f"{FOLDER}-{store.find(args.refs[0]).name}" if args.refs else FOLDER
     folder = args.output or store.root / named
     sweeps = SWEEPS if args.sweeps is None else args.sweeps
-    refs = [*_baseline(store, args), *args.refs]
+    if not args.refs:
+        options.without_effect(args, "ids of results, or --release", "--against")
+    refs = [*_baseline(store, args.against, args.refs), *args.refs]
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)  # before minutes of drawing
         first = write_site(store, folder, refs, sweeps=sweeps, files=_files()).absolute()
@@ -117,15 +120,11 @@ def _release(args: argparse.Namespace, store: Store) -> Outcome:
     return Outcome.OK
 
 
-def _baseline(store: Store, args: argparse.Namespace) -> list[str]:
+def _baseline(store: Store, against: str | None, refs: Sequence[str]) -> list[str]:
     """The result that the named ones are compared with, none where none was asked for."""
-    if not args.refs:
-        options.without_effect(args, "ids of results, or --release", "--against")
-    if args.against is None:
-        return []
-    if args.against != PREVIOUS:
-        return [args.against]
-    previous = load_previous(store, store.load(args.refs[-1]))
+    if against != PREVIOUS:
+        return [against] if against else []
+    previous = load_previous(store, store.load(refs[-1]))
     return [previous.id] if previous else []
 
 

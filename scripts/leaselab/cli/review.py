@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> Outcome:
     review = review_of(store, patterns, period, args.metric)
     outcome = Outcome.OK
     if args.accept or args.unaccept:
-        _decide(args, store, replace(review, period=Period()))
+        _decide(store, replace(review, period=Period()), args.accept, args.unaccept)
     if args.confirm:
         benches = {bench.bench: bench for bench in benches_of(args)}
         profiles = not args.no_profile
@@ -150,26 +150,31 @@ def run(args: argparse.Namespace) -> Outcome:
     return outcome
 
 
-def _decide(args: argparse.Namespace, store: Store, review: Review) -> None:
-    """Accept the changes since a commit, or take that back; a usage error for no change."""
-    ref, reason = args.accept or (args.unaccept, "")
-    option = "--accept" if args.accept else "--unaccept"
-    states = (State.SUSPECTED, State.CONFIRMED) if args.accept else (State.ACCEPTED,)
-    if args.accept and not reason.strip():
+def _decide(
+    store: Store, review: Review, accepted: tuple[str, str] | None, withdrawn: str
+) -> None:
+    """Accept the changes since a commit, or take that back; a usage error for no change.
+
+    `accepted` are the commit and the reason.
+    """
+    ref, reason = accepted or (withdrawn, "")
+    option = "--accept" if accepted else "--unaccept"
+    states = (State.SUSPECTED, State.CONFIRMED) if accepted else (State.ACCEPTED,)
+    if accepted and not reason.strip():
         raise usage_error("no reason", where=option, todo="say why the change is accepted")
     known = review.of(*states)
     found = [entry for entry in known if len(ref) >= _DIGITS and _is_since(entry[1], ref)]
     if not found:
         others = dict.fromkeys(since(change)[0][:SHORT] for _, change in known)
         raise usage_error(
-            "no open change since this commit" if args.accept else "it was not accepted",
+            "no open change since this commit" if accepted else "it was not accepted",
             where=option,
             found=ref,
             wanted=" or ".join(filter(None, others)) or "there is none",
         )
     for series, change in found:
         print(f"{option[2:]}ed: {series.scenario} {range_words(change)}", file=sys.stderr)
-    if args.unaccept:
+    if not accepted:
         withdraw(store.root, [change.accepted for _, change in found if change.accepted])
         return
     by, at = _who(), moment.now()

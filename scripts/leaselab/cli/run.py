@@ -129,7 +129,10 @@ def run(args: argparse.Namespace) -> Outcome:
     if len(tasks) == 1:
         options.without_effect(args, "several measurements", "--sequential")
     if anchored:
-        return _anchored(session, tasks, anchor, args)
+        again = args.commits is None
+        return _anchored(
+            session, tasks, anchor, again=again, as_json=args.json, id_file=args.id_file
+        )
     if len(tasks) == 1 and args.commits is None:
         return measure_shown(session, tasks, NAME, as_json=args.json, id_file=args.id_file)
     series = Series(session, tasks, again=args.commits is None)
@@ -235,7 +238,13 @@ def _commits(
 
 
 def _anchored(
-    session: Session, tasks: Sequence[Task], commit: Commit | None, args: argparse.Namespace
+    session: Session,
+    tasks: Sequence[Task],
+    commit: Commit | None,
+    *,
+    again: bool,
+    as_json: bool,
+    id_file: Path | None,
 ) -> Outcome:
     """Measure each scenario on each release as an experiment of its own, with its anchor."""
     groups: dict[tuple[str, str], list[Task]] = {}
@@ -248,15 +257,14 @@ def _anchored(
             for group in groups.values():
                 others = [task for task in group if not source.same_source(task.commit, commit)]
                 anchor = Task(group[0].scenario, commit, group[0].distribution)
-                again = args.commits is None
                 done.append(Series(session, others, again=again, anchor=anchor))
                 ended = done[-1].measure()
                 outcome = ended if outcome is Outcome.OK else outcome
     finally:
         ids = (ident for series in done for ident in series.ids)
-        options.write_ids(args.id_file, *ids)
+        options.write_ids(id_file, *ids)
         records = [record for series in done for record in series.records]
-        _show(records, servers=True, as_json=args.json)
+        _show(records, servers=True, as_json=as_json)
         report_after(session.store)
     return outcome
 

@@ -99,12 +99,12 @@ def _workplace(args: argparse.Namespace, inventory: Inventory) -> Workplace:
 
 
 def _failed(
-    args: argparse.Namespace, workplace: Workplace, task: Task, error: LeaselabError
+    workplace: Workplace, task: Task, error: LeaselabError, id_file: Path, *, as_json: bool
 ) -> Outcome:
     """Archive a commit that cannot be served, and show that as a sealed result."""
     place = workplace.archive(task, error)
-    options.write_ids(args.id_file, place.name)
-    return show_sealed(workplace.store, Ended(error, place), as_json=args.json)
+    options.write_ids(id_file, place.name)
+    return show_sealed(workplace.store, Ended(error, place), as_json=as_json)
 
 
 def add_build(parser: argparse.ArgumentParser) -> None:
@@ -125,7 +125,7 @@ def build(args: argparse.Namespace) -> Outcome:
         try:
             key = workplace.artifact(task)
         except LeaselabError as error:
-            return _failed(args, workplace, task, error)
+            return _failed(workplace, task, error, args.id_file, as_json=args.json)
     document = {"key": key, "commit": commit.hash, "described": commit.described}
     options.print_answer(args, document, key)
     return Outcome.OK
@@ -146,7 +146,7 @@ def deploy(args: argparse.Namespace) -> Outcome:
         try:
             workplace.workshop.install(scenario, workplace.bench, procedure, args.build)
         except LeaselabError as error:
-            return _failed(args, workplace, task, error)
+            return _failed(workplace, task, error, args.id_file, as_json=args.json)
     document = {"bench": inventory.bench, "scenario": scenario.name, "build": args.build}
     options.print_answer(args, document, f"{task} is deployed on {inventory.bench}")
     return Outcome.OK
