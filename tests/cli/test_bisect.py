@@ -6,24 +6,13 @@ import shutil
 
 import pytest
 from tests.made_up import BROKEN, RATE, Lab
-from tests.repositories import commit, git, make_repository
+from tests.repositories import commit, git
 
 from leaselab.cli.main import main
 from leaselab.model.errors import invalid_measurement, lab_broken
 
 CULPRIT, UNBUILT = 8, 6
 """Places of a range of twelve commits; the good end is place 0."""
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    return make_repository(tmp_path_factory.mktemp("source") / "server")
-
-
-@pytest.fixture(scope="module")
-def hashes(place):
-    """The commits of its branch main; a test that adds others does so to a `copy`."""
-    return [commit(place, f"Change <{n}>", {"n": str(n)}, minute=n) for n in range(13)]
 
 
 @pytest.fixture

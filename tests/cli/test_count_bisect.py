@@ -4,7 +4,6 @@ import json
 
 import pytest
 from tests.made_up import BROKEN
-from tests.repositories import commit, make_repository
 
 from leaselab.archive.changes import read_changes
 from leaselab.cli.main import main
@@ -12,16 +11,6 @@ from leaselab.model.errors import invalid_measurement
 
 LAST, UNBUILT = 12, 6
 """Places of a range of twelve commits; the good end is place 0."""
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    return make_repository(tmp_path_factory.mktemp("source") / "server")
-
-
-@pytest.fixture(scope="module")
-def hashes(place):
-    return [commit(place, f"Change <{n}>", {"n": str(n)}, minute=n) for n in range(LAST + 1)]
 
 
 @pytest.fixture

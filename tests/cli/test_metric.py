@@ -8,16 +8,11 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import START, archive_result, built, example_result
 from tests.made_up import Lab
-from tests.repositories import commit, make_repository
+from tests.repositories import commit
 
 from leaselab.cli.main import main
 
 CULPRIT = 5
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    return make_repository(tmp_path_factory.mktemp("source") / "server")
 
 
 @pytest.fixture(scope="module")
