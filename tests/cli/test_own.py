@@ -48,7 +48,7 @@ def test_leases_of_a_dump_are_in_the_result_as_a_hash_and_numbers(lab, capsys):
 
 
 def test_what_is_left_out_is_said_first(lab, capsys):
-    isp = HOUSE.replace("house", "isp")
+    isp = HOUSE.replace("house.conf", "isp.conf")
     assert main(["run", "--config", isp, "--set", "rounds=3"]) == 2
     assert "isp.conf:9:" in capsys.readouterr().err
     assert main(["run", "--config", isp, "--without", "hook:radius", "--set", "rounds=3"]) == 0
@@ -96,7 +96,7 @@ def test_what_does_not_go_together_is_refused(words, message, capsys):
 def test_keama_is_asked_for_where_it_is_not(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("leaselab.inputs.keama._FOLDERS", str(tmp_path))
-    dhcpd = HOUSE.replace("house", "dhcpd")
+    dhcpd = HOUSE.replace("house.conf", "dhcpd.conf")
     assert main(["run", "--config", dhcpd, "--keama"]) == 2
     assert "install isc-dhcp-keama" in capsys.readouterr().err
     keama = tmp_path / "keama"
