@@ -8,7 +8,9 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import astuple
 
+import numpy as np
 import pytest
 from tests import captures
 from tests.leaseload import adapter as clients
@@ -155,7 +157,8 @@ def comes_to(probe, document, load):
     try:
         probed = adapter.answers()
         reading = adapter.offer(load, may_abort=True)
-        return probed, reading.trial(Seen()), [*reading.answered_at]
+        binned = [list(map(float, np.ravel(one))) for one in astuple(reading.binned)]
+        return probed, reading.trial(Seen()), [*reading.answered_at], binned
     except LeaselabError as error:
         return str(error)
 

@@ -93,7 +93,9 @@ def leaseload_text(case, *, is_dns):
             "early_mean_s": USUAL_S,
             "early_spread_s": USUAL_S,
             "bin_s": 0.001,
-            "bins": [],
+            "bins": dict.fromkeys(
+                ("answered", "attempted", "completed", "late", "latency_s"), ()
+            ),
             "duplicates": 0,
             **dict.fromkeys(("foreign", "earlier", "repeated", "expired"), 0),
             "filled": None,

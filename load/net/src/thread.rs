@@ -72,20 +72,30 @@ pub fn stop_on_signals() {
 }
 
 static FORGET: AtomicBool = AtomicBool::new(false);
+static STALL: AtomicBool = AtomicBool::new(false);
 
-/// Handle SIGHUP as a request to forget, which `takes_wish_to_forget` reports once each.
-pub fn forget_on_hangup() {
-    extern "C" fn forget(_: libc::c_int) {
-        FORGET.store(true, Ordering::Relaxed);
+/// Handle SIGHUP as a request to forget and SIGUSR1 as one to stall, which
+/// `takes_wish_to_forget` and `takes_wish_to_stall` report once each.
+pub fn take_wishes_by_signals() {
+    extern "C" fn wish(signal: libc::c_int) {
+        let flag = if signal == libc::SIGHUP { &FORGET } else { &STALL };
+        flag.store(true, Ordering::Relaxed);
     }
-    let handler: extern "C" fn(libc::c_int) = forget;
-    // SAFETY: the handler keeps to what handlers may do.
-    unsafe { libc::signal(libc::SIGHUP, handler as libc::sighandler_t) };
+    let handler: extern "C" fn(libc::c_int) = wish;
+    for signal in [libc::SIGHUP, libc::SIGUSR1] {
+        // SAFETY: the handler keeps to what handlers may do.
+        unsafe { libc::signal(signal, handler as libc::sighandler_t) };
+    }
 }
 
 /// Whether SIGHUP came since the last call.
 pub fn takes_wish_to_forget() -> bool {
     FORGET.swap(false, Ordering::Relaxed)
+}
+
+/// Whether SIGUSR1 came since the last call.
+pub fn takes_wish_to_stall() -> bool {
+    STALL.swap(false, Ordering::Relaxed)
 }
 
 /// Whether a signal requested a stop.

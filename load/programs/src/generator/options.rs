@@ -64,7 +64,7 @@ const ROWS: &[Row] = &[
         never)"),
     Load(ALL, "lag S", "the load has fallen behind where more than 1 % of it was sent later
         than this after it was due (default 0.01)"),
-    Load(ALL, "bin S", "count completed exchanges by times of this length, too"),
+    Load(ALL, "bin S", "count exchanges by times of this length, too"),
     Heading("Clients (dhcp4, dhcp6)"),
     Once(DHCP, "clients N", "N clients come back in turn (default: every client is new)"),
     Once(DHCP, "fill", "give each of them a lease before the load begins"),

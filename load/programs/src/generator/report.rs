@@ -8,7 +8,7 @@ use crate::generator::cli::{Asked, Target, Transport};
 use crate::generator::engine::End;
 use crate::generator::load::Load;
 use crate::generator::schedule::Arrivals;
-use crate::generator::tally::{Ends, Latencies, Tally};
+use crate::generator::tally::{Bin, Ends, Latencies, Tally};
 
 /// Share of a load that may be sent later than `--lag`.
 const BEHIND: f64 = 0.01;
@@ -103,7 +103,7 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
             })
         }).collect::<Vec<_>>(),
         "bin_s": seconds(load.bin),
-        "bins": tally.bins,
+        "bins": of_bins(&tally.bins),
         "reply_times": reply_times(tally),
         "connections": connections(tally),
         "peak_memory_bytes": thread::peak_memory(),
@@ -121,6 +121,18 @@ pub fn document(asked: &Asked, load: &Load, outcome: &Outcome) -> Value {
     }
     put_queue(&mut document, &all);
     document
+}
+
+/// The load by intervals, a list for each figure.
+fn of_bins(bins: &[Bin]) -> Value {
+    let count = |figure: fn(&Bin) -> u32| bins.iter().map(figure).collect::<Vec<_>>();
+    json!({
+        "answered": count(|bin| bin.answered),
+        "attempted": count(|bin| bin.attempted),
+        "completed": count(|bin| bin.completed),
+        "late": count(|bin| bin.late),
+        "latency_s": bins.iter().map(|bin| seconds(bin.latency)).collect::<Vec<_>>(),
+    })
 }
 
 /// What came of one kind of exchanges.

@@ -12,7 +12,7 @@ use crate::generator::protocol::Kind;
 const LONGEST: u64 = 3600 * SECOND;
 /// Seconds whose latencies are still collected; older ones are complete.
 const OPEN_SECONDS: usize = 64;
-/// Times by which completed exchanges are counted, at the most: the last holds the rest.
+/// Times by which exchanges are counted, at the most: the last holds the rest.
 const MOST_BINS: usize = 1_000_000;
 
 /// Numbers with names, which threads add up: a new one is named here and where it counts.
@@ -236,6 +236,20 @@ pub struct Part {
     pub latency: Option<Box<Histogram<u32>>>,
 }
 
+/// One interval of the requested length. All but `answered` are of the exchanges due in it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bin {
+    /// Exchanges whose last answer came in it.
+    pub answered: u32,
+    pub attempted: u32,
+    /// Completed in time.
+    pub completed: u32,
+    /// Completed too late.
+    pub late: u32,
+    /// Latency of the whole exchanges together (ns).
+    pub latency: u64,
+}
+
 /// Everything that one thread has counted.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -245,8 +259,8 @@ pub struct Tally {
     pub stages: BTreeMap<&'static str, Stage>,
     /// From when a first message was due to when it was sent.
     pub lag: Latencies,
-    /// Completed exchanges by intervals of the requested length.
-    pub bins: Vec<u32>,
+    /// The load by intervals of the requested length.
+    pub bins: Vec<Bin>,
     pub seconds: Vec<Second>,
     /// Step by step of the load.
     pub parts: Vec<Part>,
@@ -314,6 +328,9 @@ impl Tally {
         second.largest_lag = second.largest_lag.max(lag);
         self.second(sent).of(kind).sent += 1;
         self.last_sent = self.last_sent.max(sent);
+        if let Some(bin) = self.bin(due, offer) {
+            bin.attempted += 1;
+        }
     }
 
     /// A message of a stage was answered; `sent` is since the start of the load.
@@ -348,13 +365,23 @@ impl Tally {
         part.late += u64::from(is_late);
         part.completed += u64::from(!is_late);
         self.second(at).completed += u64::from(!is_late);
-        if let Some(bin) = at.checked_div(offer.load.bin) {
-            let bin = (bin as usize).min(MOST_BINS);
-            if self.bins.len() <= bin {
-                self.bins.resize(bin + 1, 0);
-            }
-            self.bins[bin] += 1;
+        if let Some(bin) = self.bin(at, offer) {
+            bin.answered += 1;
         }
+        if let Some(bin) = self.bin(due, offer) {
+            bin.late += u32::from(is_late);
+            bin.completed += u32::from(!is_late);
+            bin.latency += latency;
+        }
+    }
+
+    /// The interval of a time, where any are counted.
+    fn bin(&mut self, at: u64, offer: &Offer) -> Option<&mut Bin> {
+        let place = (at.checked_div(offer.load.bin)? as usize).min(MOST_BINS);
+        if self.bins.len() <= place {
+            self.bins.resize(place + 1, Bin::default());
+        }
+        Some(&mut self.bins[place])
     }
 
     fn part(&mut self, place: usize) -> &mut Part {
@@ -395,9 +422,15 @@ impl Tally {
             self.connection_error.take().or(other.connection_error.clone());
         self.largest_backlog = self.largest_backlog.max(other.largest_backlog);
         if self.bins.len() < other.bins.len() {
-            self.bins.resize(other.bins.len(), 0);
+            self.bins.resize(other.bins.len(), Bin::default());
         }
-        self.bins.iter_mut().zip(&other.bins).for_each(|(mine, theirs)| *mine += theirs);
+        for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {
+            mine.answered += theirs.answered;
+            mine.attempted += theirs.attempted;
+            mine.completed += theirs.completed;
+            mine.late += theirs.late;
+            mine.latency += theirs.latency;
+        }
         if self.seconds.len() < other.seconds.len() {
             self.seconds.resize_with(other.seconds.len(), Second::default);
         }
@@ -450,7 +483,7 @@ mod tests {
 
     #[test]
     fn what_a_queue_holds_is_counted_of_its_own_kind() {
-        let words = ["dns", "--rate", "10", "--seconds", "1", "--late", "0.5"];
+        let words = "dns --rate 10 --seconds 1 --late 0.5 --bin 0.1".split(' ');
         let words = Words::read(&TABLE, words.map(Into::into)).unwrap().unwrap();
         let offer = Offer::new(Load::read(&words).unwrap());
         let mut tally = Tally::default();
@@ -460,6 +493,7 @@ mod tests {
             (Kind::Dns(Request::Update), SECOND * 9 / 10, SECOND / 4),
             (Kind::Dns(Request::Update), SECOND * 9 / 10, SECOND),
         ] {
+            tally.sent(kind, due, due, &offer);
             tally.completed(kind, due, due + latency, latency, &offer);
         }
         let mut both = Tally::default();
@@ -473,6 +507,16 @@ mod tests {
         assert_eq!([updates.counts.late, both.counts().late], [2, 2]);
         assert_eq!([queries.early.0.len(), updates.early.0.len()], [2, 2]);
         assert_eq!([both.all().whole.0.len(), both.all().after_traffic], [8, 2]);
+        let [first, ninth] = [both.bins[0], both.bins[9]];
+        assert_eq!(
+            [first.attempted, first.completed, first.late, first.answered],
+            [4, 4, 0, 2]
+        );
+        assert_eq!(
+            [ninth.attempted, ninth.completed, ninth.late, ninth.answered],
+            [4, 2, 2, 0]
+        );
+        assert_eq!(ninth.latency, 2 * (SECOND / 4 + SECOND));
         assert!(both.longest() >= SECOND && queries.whole.max() < SECOND / 500);
     }
 }

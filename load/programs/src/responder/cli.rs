@@ -74,6 +74,8 @@ pub struct Asked {
     pub times: Times,
     pub settings: Settings,
     pub faults: Faults,
+    /// Lengths of the stalls at a command (ns).
+    pub stalls: Vec<u64>,
     /// Where it writes its counts.
     pub counts: Option<PathBuf>,
     /// Room of its socket (bytes).
@@ -159,6 +161,7 @@ impl Given {
                 truncate: self.share("truncate")?,
                 elsewhere: self.share("elsewhere")?,
             },
+            stalls: self.stalls()?,
             counts: self.0.last("counts").map(Into::into),
             receive_buffer: self.0.number("receive-buffer", 4 << 20, 4096, 1 << 30)?,
             seed: self.0.number("seed", 1, 0, u64::MAX)?,
@@ -187,6 +190,12 @@ impl Given {
             return Err("--certificate: needs --tls-port or --https-port".into());
         }
         Ok((protocol == Protocol::Dns).then_some(streams))
+    }
+
+    fn stalls(&self) -> Result<Vec<u64>, String> {
+        let words = self.0.last("stalls").map(|words| words.split(',')).into_iter().flatten();
+        let read = |word| within("stalls", word, 0.001, LONGEST_MS);
+        words.map(|word| read(word).map(|ms: f64| (ms * MILLISECOND) as u64)).collect()
     }
 
     fn times(&self) -> Result<Times, String> {
@@ -269,13 +278,14 @@ mod tests {
     #[test]
     fn a_command_line_is_read() {
         let asked = asked(
-            "dhcp4 --listen 127.0.0.1 --capacity 1000 --delay 1-2 --stall 200@1000 --refuse 1",
+            "dhcp4 --listen 127.0.0.1 --capacity 1000 --delay 1-2 --stall 200@1000 --stalls 50,1",
         )
         .unwrap();
         assert_eq!(asked.settings.packets_per_s, Some(2000.0));
         assert_eq!(asked.settings.delay, (1_000_000, 2_000_000));
         let every = Stall { length: 200_000_000, every: 1_000_000_000 };
         assert_eq!(asked.settings.stall, Some(every));
+        assert_eq!(asked.stalls, [50_000_000, 1_000_000]);
         assert_eq!(asked.listen, "127.0.0.1:67".parse().unwrap());
     }
 
@@ -291,6 +301,7 @@ mod tests {
             ("dns --listen 127.0.0.1 --refuse 1.1", "--refuse"),
             ("dns --listen 127.0.0.1 --delay 3-2", "--delay"),
             ("dns --listen 127.0.0.1 --stall 5@5", "--stall"),
+            ("dns --listen 127.0.0.1 --stalls 5,0", "--stalls"),
             ("dns --listen 127.0.0.1 --overload falls", "--overload"),
             ("dns --listen 127.0.0.1 --nosuch 1", "nosuch"),
             ("dns --listen 127.0.0.1 --certificate f", "--tls-port"),

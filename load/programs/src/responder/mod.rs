@@ -5,6 +5,7 @@ mod cli;
 mod connections;
 pub(crate) mod options;
 mod server;
+mod stalls;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,6 +23,7 @@ use crate::responder::answer::{Protocol, Wrong};
 use crate::responder::cli::{Asked, OnLink};
 use crate::responder::connections::Connections;
 use crate::responder::server::{Fate, Server};
+use crate::responder::stalls::Stalls;
 
 /// Packets received or sent by one system call at the most.
 const BATCH: usize = 64;
@@ -33,7 +35,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let served = match cli::read(arguments) {
         Ok(Some(asked)) => {
             thread::stop_on_signals();
-            thread::forget_on_hangup();
+            thread::take_wishes_by_signals();
             serve(&asked).map_err(|why| (1, why))
         }
         Ok(None) => Ok(()),
@@ -95,6 +97,7 @@ struct Responder<'a> {
     random: Random,
     clock: Converter,
     counts: Counts,
+    stalls: Stalls,
 }
 
 /// The socket, and its end of frames and their tags if it uses frames.
@@ -143,6 +146,7 @@ fn serve(asked: &Asked) -> Result<(), String> {
         random: Random::new(asked.seed),
         clock: Converter::read(),
         counts: Counts::default(),
+        stalls: Stalls::new(asked.stalls.clone(), clock::monotonic()),
     };
     responder.write_counts()?;
     responder.run()
@@ -178,6 +182,10 @@ impl Responder<'_> {
             self.clock.refresh(now);
             if thread::takes_wish_to_forget() {
                 self.forget(now);
+                self.write_counts()?;
+            }
+            if thread::takes_wish_to_stall() {
+                self.stall(now);
                 self.write_counts()?;
             }
             self.send_due(now).map_err(said)?;
@@ -224,6 +232,17 @@ impl Responder<'_> {
         self.counts.resets += 1;
     }
 
+    /// Answer nothing for the length of the next stall.
+    fn stall(&mut self, now: u64) {
+        let Some(length) = self.stalls.begin(now) else { return };
+        self.server.stall(now, length);
+        let later = std::mem::take(&mut self.later).into_iter();
+        let put_off = |Reverse((due, number, to, bytes)): Due| {
+            Reverse((due.max(now) + length, number, to, bytes))
+        };
+        self.later = later.map(put_off).collect();
+    }
+
     /// Whether something happens that has a share of all packets.
     fn happens(&mut self, share: f64) -> bool {
         share > 0.0 && self.random.share() < share
@@ -243,6 +262,9 @@ impl Responder<'_> {
             self.counts.malformed += 1;
             return Ok(());
         };
+        if self.server.is_free(at) {
+            self.stalls.taken_at_once(at);
+        }
         let random = self.random.share();
         let fate = self.server.packet(at, question.begins, self.counts.leases, random);
         let Fate::Answered(due) = fate else {
@@ -355,6 +377,9 @@ impl Responder<'_> {
 
     fn flush(&mut self) -> std::io::Result<()> {
         let waiting = self.sender.waiting();
+        if waiting + self.answers.len() > 0 {
+            self.stalls.answered(clock::monotonic());
+        }
         if waiting > 0 {
             let sent = self.sender.flush(&self.socket)?;
             self.counts.answered += sent as u64;
@@ -374,6 +399,7 @@ impl Responder<'_> {
         let Some(path) = &self.asked.counts else { return Ok(()) };
         let mut document = serde_json::json!(self.counts);
         document["connections"] = self.connections.accepted.into();
+        document["stalls"] = self.stalls.document(&self.clock);
         let beside = path.with_extension("new");
         std::fs::write(&beside, document.to_string())
             .and_then(|()| std::fs::rename(&beside, path))

@@ -37,6 +37,8 @@ const ROWS: &[Row] = &[
         what is dropped takes work, too"),
     Once(ALL, "delay LEAST[-MOST]", "every answer takes this long beside the work"),
     Once(ALL, "stall LENGTH@EVERY", "pauses for LENGTH, once in each EVERY"),
+    Once(ALL, "stalls LENGTH[,LENGTH]", "pauses at each SIGUSR1, for the next of these lengths
+        or the last one"),
     Once(ALL, "warm-up FACTOR@TIME", "work takes this many times longer at first, until that
         time"),
     Once(ALL, "doubled-by N", "work takes twice as long with N leases, three times with 2N,

@@ -64,17 +64,33 @@ pub struct Server {
     free_at: u64,
     /// When each packet that waits or is worked on is done.
     under_way: VecDeque<u64>,
+    /// Until then it stands still at a command.
+    stands_until: u64,
 }
 
 impl Server {
     /// A server that begins at a time.
     pub fn new(settings: Settings, now: u64) -> Self {
-        Self { settings, began: now, free_at: now, under_way: VecDeque::new() }
+        let under_way = VecDeque::new();
+        Self { settings, began: now, free_at: now, under_way, stands_until: 0 }
+    }
+
+    /// Stand still for a length: what is under way is done that much later.
+    pub fn stall(&mut self, now: u64, length: u64) {
+        self.stands_until = self.stands_until.max(now) + length;
+        let later = self.under_way.iter_mut().chain(std::iter::once(&mut self.free_at));
+        later.filter(|done| **done > now).for_each(|done| *done += length);
+    }
+
+    /// Whether a packet that arrives then does not have to wait.
+    pub fn is_free(&self, at: u64) -> bool {
+        self.free_at.max(self.stands_until) <= at
     }
 
     /// Have nothing that waits.
     pub fn forget(&mut self, now: u64) {
         self.free_at = now;
+        self.stands_until = 0;
         self.under_way.clear();
     }
 
@@ -123,8 +139,8 @@ impl Server {
 
     /// When work that begins at a time is done, with the stalls in it.
     fn after_stall(&self, from: u64, work: u64) -> u64 {
-        let Some(stall) = self.settings.stall else { return from + work };
-        let mut now = from;
+        let mut now = from.max(self.stands_until);
+        let Some(stall) = self.settings.stall else { return now + work };
         let mut left = work;
         loop {
             let place = now.saturating_sub(self.began) % stall.every;
@@ -198,6 +214,22 @@ mod tests {
         let mut server = Server::new(endless, 0);
         assert_eq!(server.packet(850_000_000, true, 0, 0.0), Fate::Answered(1_000_000_000));
         assert_eq!(server.packet(750_000_000, true, 0, 0.0), Fate::Answered(750_000_000));
+    }
+
+    #[test]
+    fn a_stall_at_a_command_puts_everything_off() {
+        let mut server = Server::new(settings(), 0);
+        assert_eq!(server.packet(0, true, 0, 0.0), Fate::Answered(1_000_000));
+        assert!(!server.is_free(500_000));
+        server.stall(500_000, 50_000_000);
+        assert_eq!(server.packet(600_000, true, 0, 0.0), Fate::Answered(52_000_000));
+        assert!(!server.is_free(51_999_999) && server.is_free(52_000_000));
+        let mut endless = Server::new(Settings { packets_per_s: None, ..settings() }, 0);
+        endless.stall(1_000, 5_000);
+        assert!(!endless.is_free(5_999));
+        assert_eq!(endless.packet(2_000, true, 0, 0.0), Fate::Answered(6_000));
+        assert_eq!(endless.packet(7_000, true, 0, 0.0), Fate::Answered(7_000));
+        assert!(endless.is_free(7_000));
     }
 
     #[test]

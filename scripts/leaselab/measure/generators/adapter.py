@@ -15,6 +15,7 @@ from leaselab.measure.counting import Step, count
 from leaselab.measure.generators.printed import printed
 from leaselab.measure.generators.transactions import Transactions
 from leaselab.measure.ports import GeneratorHost, Server
+from leaselab.measure.stalls import Binned
 from leaselab.model.bench import Bench
 from leaselab.model.observation import Counted, Generated
 from leaselab.model.procedure import Procedure
@@ -75,6 +76,11 @@ class Reading:
     @property
     def answered_at(self) -> Any:  # noqa: ANN401  # numpy's array
         """When each transaction's last reply came (s since the start, shape (answered,))."""
+        raise NotImplementedError
+
+    @property
+    def binned(self) -> Binned:
+        """The transactions by short times, where its load was counted so."""
         raise NotImplementedError
 
     def trial(self, seen: Seen) -> Trial:

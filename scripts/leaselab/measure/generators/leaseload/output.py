@@ -135,6 +135,18 @@ class Filled(msgspec.Struct, frozen=True):
     leases: int
 
 
+class Bins(msgspec.Struct, frozen=True):
+    """The load by times of `bin_s`, a list for each figure; empty where none were asked for."""
+
+    answered: tuple[int, ...]
+    """Exchanges whose last answer came in each; the others are of those due in it."""
+    attempted: tuple[int, ...]
+    completed: tuple[int, ...]
+    late: tuple[int, ...]
+    latency_s: tuple[float, ...]
+    """Of the answered, added up."""
+
+
 class Report(msgspec.Struct, frozen=True):
     """What leaseload prints; times are in seconds."""
 
@@ -161,8 +173,7 @@ class Report(msgspec.Struct, frozen=True):
     early_spread_s: float | None
     """Its standard deviation (s)."""
     bin_s: float
-    bins: tuple[int, ...]
-    """Exchanges completed in each time of `bin_s`."""
+    bins: Bins
     duplicates: int
     foreign: int
     earlier: int

@@ -33,6 +33,7 @@ from leaselab.measure.generators.leaseload.output import (
     report_of,
 )
 from leaselab.measure.generators.transactions import MISSING_SHARE, Transactions, unserved
+from leaselab.measure.stalls import Binned
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.kinds import deciding
 from leaselab.model.procedures.burst import RESENT
@@ -75,8 +76,15 @@ class LeaseloadReading(Reading):
     @property
     def answered_at(self) -> NDArray[np.float64]:
         """When each exchange completed, by the end of its bin (s), shape (completed,)."""
-        ends = np.arange(1, len(self.report.bins) + 1) * self.report.bin_s
-        return np.repeat(ends, self.report.bins)
+        answered = self.report.bins.answered
+        return np.repeat(np.arange(1, len(answered) + 1) * self.report.bin_s, answered)
+
+    @property
+    def binned(self) -> Binned:
+        """The exchanges by bins."""
+        lists = msgspec.structs.asdict(self.report.bins)
+        whole = {name: np.array(list_, dtype=np.float64) for name, list_ in lists.items()}
+        return Binned(self.report.bin_s, **whole)
 
     @cached_property
     def transactions(self) -> Transactions:
