@@ -182,9 +182,9 @@ class Rooted:
         status, said = run(*AS_ROOT, "python3", program, *files, "0644", *words)
         assert (status, said.strip()) == (0, "changed")
 
-    def inside(self, *words):
-        """Run words in the root and the network, without input; return status and output."""
-        return run(*self.words(*words), input="")
+    def inside(self, *words, says=""):
+        """Run words in the root and the network; return status and output."""
+        return run(*self.words(*words), input=says)
 
     def words(self, *words):
         """The command line that runs words in the root and the network."""
@@ -195,9 +195,23 @@ class Rooted:
         """The command line of a verb of the contract for the variant."""
         return self.words("python3", "/opt/leaselab/server", name, self.variant)
 
-    def verb(self, name):
+    def verb(self, name, says=""):
         """Do a verb of the contract for the variant; return status and output."""
-        return run(*self.words_of_verb(name), input="")
+        return run(*self.words_of_verb(name), input=says)
+
+    def operated(self):
+        """Do each of its operations but the longest; return what came of each, by name."""
+        known = json.loads(self.verb("operations")[1])["operations"]
+        names = [name for name in known if name != "pause-5s"]
+        status, said = self.verb("operate", "".join(f"{name}\n" for name in names))
+        assert status == 0, said
+        first, *answers = map(json.loads, said.splitlines())
+        assert first["operations"] == known
+        assert [answer["name"] for answer in answers] == names
+        for answer in answers:
+            assert answer["why"] == "", answer
+            assert answer["begun"] <= answer["effect"] <= answer["ended"]
+        return {answer.pop("name"): answer for answer in answers}
 
     def asked(self, folder, *lines, words=()):
         """The report of leaseload's second of queries of these lines."""

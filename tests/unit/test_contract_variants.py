@@ -168,7 +168,8 @@ def test_a_verb_that_a_kind_has_not_is_refused_by_name(host):
     host.deploy("v4-memfile")
     assert host.do("crash", "v4-memfile") == (
         1,
-        "waiting has no verb crash, it has start, reset, sample, stop, brake, profile, count",
+        "waiting has no verb crash, it has start, reset, sample, stop, brake, profile, count, "
+        "operations, operate",
     )
 
 

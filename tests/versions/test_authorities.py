@@ -86,6 +86,19 @@ def test_an_authority_serves_the_zones_of_its_role(host, tmp_path):
     assert json.loads(ended[1]) == {"was_running": True}
 
 
+def test_its_operations_take_effect_and_leave_its_files_as_they_were(host):
+    started = [json.loads(host.verb("start")[1])]
+    try:
+        made = host.operated()
+        assert json.loads(host.verb("sample")[1].splitlines()[0])["rss_bytes"] > 0
+        started.append(json.loads(host.verb("start")[1]))
+    finally:
+        host.verb("stop")
+    zones = {"reload", "add-zones", "remove-zones"} if host.role != "yadifa" else set()
+    assert made.keys() == {"pause-100ms", "pause-1s", *zones}
+    assert started[0]["config_sha256"] == started[1]["config_sha256"]
+
+
 def test_a_zone_that_it_cannot_load_is_a_failed_start(host):
     host.put("/zones/z0000002.test.zone", "broken\n")
     status, said = host.verb("start")

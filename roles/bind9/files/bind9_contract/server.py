@@ -12,8 +12,9 @@ import signal
 import time
 from pathlib import Path
 
-from leaselab_contract import dns, process, program, sampling, server, updated
+from leaselab_contract import dns, process, program, sampling, server, updated, zones
 from leaselab_contract.errors import ContractError
+from leaselab_contract.operations import operation
 
 from bind9_contract import statistics
 
@@ -24,17 +25,19 @@ NOT_RELOADED = "reloading configuration failed"
 RELOADED = ": loaded serial "
 EMPTY_S = 20.0
 FLUSH_S = 10.0
+RECONFIG_S = 60.0
 RELOAD_POLL_S = 0.02
 _THREADS = re.compile(r"using (\d+) worker thread")
 _VERSION = re.compile(r"\b\d+\.\d+\.\d+")
 
 
-class Server(updated.Server):
+class Server(zones.WithZones, updated.Server):
     """named, as an authority or as a recursor."""
 
     VERBS = (*server.Server.VERBS, "reload")
     STOP_S = 60.0
     """Freeing a million zones takes that long."""
+    ZONE = 'zone "{zone}" {{ type primary; file "{file}"; }};'
 
     def restore(self):
         """Copy the zones as they were made over its own ones, without journals."""
@@ -91,8 +94,7 @@ class Server(updated.Server):
         deadline = time.monotonic() + EMPTY_S
         was = self.cached()
         while True:
-            rndc = [*map(str, self.config["rndc"]), "flush"]
-            program.run(rndc, "rndc flush", FLUSH_S)
+            self.rndc("flush", FLUSH_S)
             left = self.cached()
             if not left:
                 return {"held": 0, "was": was}
@@ -101,6 +103,32 @@ class Server(updated.Server):
                     f"{left} sets of records in the cache after a flush; is traffic running?"
                 )
             time.sleep(process.POLL_S)
+
+    def rndc(self, command, seconds):
+        """Send it a command."""
+        program.run([*map(str, self.config["rndc"]), command], f"rndc {command}", seconds)
+
+    def read_zones_again(self):
+        """As in the base class, by a signal: see `reload`."""
+        os.kill(self.running(), signal.SIGHUP)
+
+    def read_list_again(self):
+        """As in the base class."""
+        self.rndc("reconfig", RECONFIG_S)
+
+    @operation(
+        "flush",
+        "its cache has half of the sets of records that it had, or less",
+        lambda server: server.config["role"] == RECURSIVE,
+    )
+    def flush(self):
+        """Empty its cache."""
+        was = self.cached()
+        yield
+        self.rndc("flush", FLUSH_S)
+        while self.cached() > was // 2:
+            yield False
+        yield True
 
     def serials(self, seconds):
         """Return the serial number of each of its zones: an update raises one by one."""

@@ -50,12 +50,19 @@ def _stand(config, seconds):
     if pid is None:
         return 0.0  # it is being restarted
     began = time.monotonic()
+    with stopped(pid):
+        time.sleep(seconds)
+    return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """Stop a process and its children for the context."""
     try:
         _send(pid, signal.SIGSTOP)
-        time.sleep(seconds)
+        yield
     finally:
         _send(pid, signal.SIGCONT)
-    return time.monotonic() - began
 
 
 def _send(pid, number):

@@ -41,9 +41,9 @@ def ask(address, zone, *, port=53, seconds=1.0, recursion=False):
     return rcode, records, answer[len(query) :]  # the question is as it was sent
 
 
-def serial(address, zone, *, port=53, seconds=1.0):
+def serial(address, zone, *, port=53, seconds=1.0, recursion=False):
     """Return the serial number of a zone's SOA; raises as `ask`, ValueError without an SOA."""
-    _, records, answer = ask(address, zone, port=port, seconds=seconds)
+    _, records, answer = ask(address, zone, port=port, seconds=seconds, recursion=recursion)
     if not records:
         raise ValueError(f"no SOA of {zone}")
     at = 0

@@ -14,17 +14,24 @@ from leaselab_contract import (
     certificate,
     count,
     loaded,
+    operations,
     process,
     profile,
     sampling,
 )
 from leaselab_contract.errors import ContractError
+from leaselab_contract.operations import operation
+
+STOPPED = "the kernel shows the process as stopped"
 
 
 class Server:
     """One process that serves, without companion services."""
 
-    VERBS = ("start", "reset", "sample", "stop", "brake", "profile", "count")
+    VERBS = (
+        *("start", "reset", "sample", "stop", "brake", "profile", "count"),
+        *("operations", "operate"),
+    )
     """Methods that the contract's program calls; each returns what is printed, or prints."""
     START_S = 30.0
     STOP_S = 10.0
@@ -174,3 +181,37 @@ class Server:
     def profile(self):
         """Sample where its CPU time goes, until standard input is closed."""
         profile.profile(self.running())
+
+    def operations(self):
+        """Return what can be done to it while it serves."""
+        return operations.described(self)
+
+    def operate(self):
+        """Do that, by names on standard input, until it is closed."""
+        self.running()
+        operations.follow(self)
+
+    @operation("pause-100ms", STOPPED)
+    def pause_shortly(self):
+        """Stop its processes for 0.1 s, as a busy hypervisor does."""
+        return self._pause(0.1)
+
+    @operation("pause-1s", STOPPED)
+    def pause(self):
+        """Stop its processes for 1 s, as the move of a virtual machine does."""
+        return self._pause(1.0)
+
+    @operation("pause-5s", STOPPED)
+    def pause_long(self):
+        """Stop its processes for 5 s, as a snapshot does."""
+        return self._pause(5.0)
+
+    def _pause(self, seconds):
+        pid = self.running()
+        yield
+        until = time.monotonic() + seconds
+        with brake.stopped(pid):
+            while process.stat_fields(pid)[0] != "T":
+                yield False
+            yield True
+            time.sleep(max(0.0, until - time.monotonic()))

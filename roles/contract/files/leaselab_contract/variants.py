@@ -20,7 +20,7 @@ from leaselab_contract.errors import ContractError, LabError
 SETTINGS = "server.json"
 TWO_ADDRESSES = "two-addresses"
 """The capability to run beside another variant of its kind, at another test address."""
-TAKE_TURNS = frozenset({"start", "reset", "reload", "crash", "stop", "count"})
+TAKE_TURNS = frozenset({"start", "reset", "reload", "crash", "stop", "count", "operate"})
 """The verbs that change what runs."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,62}")
 

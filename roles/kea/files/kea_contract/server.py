@@ -13,13 +13,13 @@ from leaselab_contract import filled, process, sampling, server
 from leaselab_contract.database import WithDatabase
 from leaselab_contract.errors import ContractError
 
-from kea_contract import database, pair, poll, store
+from kea_contract import database, operated, pair, poll, store
 from kea_contract.control import config_hash, control, leases, statistic
 
 ANSWER_S = 0.8
 
 
-class Server(WithDatabase, server.Server):
+class Server(operated.WithOperations, WithDatabase, server.Server):
     """Kea, with a pair's agent, its database, the delayed link to that, and its poller."""
 
     VERBS = (*server.Server.VERBS, "state", "settle", "list", "crash")

@@ -8,17 +8,18 @@ import shutil
 import time
 from pathlib import Path
 
-from leaselab_contract import dns, program, sampling, updated
+from leaselab_contract import dns, program, sampling, updated, zones
 from leaselab_contract.errors import ContractError
 
 STATUS_S = 10.0
 
 
-class Server(updated.Server):
+class Server(zones.WithZones, updated.Server):
     """Knot: one process."""
 
     ENTRIES = "changes of its zone"
     STOP_S = 60.0
+    ZONE = '  - domain: "{zone}"\n    file: "{file}"'
 
     def restore(self):
         """Remove its journal: it reads its zones from their files."""
@@ -29,8 +30,20 @@ class Server(updated.Server):
         """Return its version once it answers for its data."""
         dns.check_answers(self.config)
         sampling.check_serves(self.config["process"], self.config["udp_port"])
-        argv = [self.config["control"], "-s", self.config["socket"], "status", "version"]
-        return program.run(argv, "knotc: status version", STATUS_S).split()[-1]
+        return self.control("status", "version").split()[-1]
+
+    def control(self, *words):
+        """Send it a command; return what it says."""
+        argv = [self.config["control"], "-s", self.config["socket"], *words]
+        return program.run(argv, f"knotc: {' '.join(words)}", STATUS_S)
+
+    def read_zones_again(self):
+        """As in the base class."""
+        self.control("zone-reload")
+
+    def read_list_again(self):
+        """As in the base class."""
+        self.control("reload")
 
     def check_started(self):
         """Raise its log line where it serves without one of its zones."""

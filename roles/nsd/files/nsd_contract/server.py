@@ -6,7 +6,7 @@ another under load has lost queries, and counts as dead.
 
 from pathlib import Path
 
-from leaselab_contract import control, dns, process, sampling, server
+from leaselab_contract import control, dns, process, sampling, server, zones
 from leaselab_contract.errors import ContractError
 
 GREETING = "NSDCT1"
@@ -21,10 +21,11 @@ COUNTERS = {
 }
 
 
-class Server(server.Server):
+class Server(zones.WithZones, server.Server):
     """NSD: a process, and those that it has started."""
 
     STOP_S = 60.0
+    ZONE = 'zone:\n  name: "{zone}"\n  zonefile: "{file}"'
     first = ()
     """Pids of its processes when sampling began."""
 
@@ -50,6 +51,26 @@ class Server(server.Server):
         self.first = process.tree(self.running())
         super().sample()
 
+    def prepare(self):
+        """Forget what replaced its processes."""
+        self.replaced_file.unlink(missing_ok=True)
+        return super().prepare()
+
+    @property
+    def replaced_file(self):
+        """What is there once an operation has replaced its processes."""
+        return Path(self.config["process"]["pid_file"]).with_suffix(".replaced")
+
+    def read_zones_again(self):
+        """As in the base class; it forks processes that answer with the new data."""
+        self.replaced_file.touch()
+        control.ask(self.config["socket"], GREETING, "reload", STATUS_S)
+
+    def read_list_again(self):
+        """As in the base class."""
+        self.replaced_file.touch()
+        control.ask(self.config["socket"], GREETING, "reconfig", STATUS_S)
+
     def serving(self, pid):
         """Return the pids of those that answer, which have started no others.
 
@@ -65,7 +86,8 @@ class Server(server.Server):
         super().used()  # raises why it is gone
         pid = self.running()
         now = process.tree(pid)
-        if gone := sorted(set(self.first) - set(now)):
+        gone = sorted(set(self.first) - set(now))
+        if gone and not self.replaced_file.exists():
             raise ContractError(
                 f"process {gone[0]} of nsd has ended: "
                 f"{process.last_reason(self.config['process'])}"

@@ -7,6 +7,7 @@ declares that they begin empty, reset empties them and counts.
 from leaselab_contract import dns, updated
 from leaselab_contract.database import WithDatabase
 from leaselab_contract.errors import ContractError
+from leaselab_contract.operations import operation
 
 from powerdns_contract import store
 from powerdns_contract.control import cached, config_hash, control, counters
@@ -52,6 +53,20 @@ class Server(WithDatabase, updated.Server):
         raise ContractError(
             f"{left} cached answers left after purging {TRIES} times; is traffic running?"
         )
+
+    @operation(
+        "flush",
+        "its caches have half of the answers that they had, or less",
+        lambda server: server.config["cache"] != "none",
+    )
+    def flush(self):
+        """Empty its caches."""
+        was = cached(counters(self.config))
+        yield
+        control(self.config, "purge")
+        while cached(counters(self.config)) > was // 2:
+            yield False
+        yield True
 
     def counted(self):
         """Return its counters, and what its caches or its updated zones hold."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from leaselab_contract import process, sampling, server
 from leaselab_contract.errors import ContractError
+from leaselab_contract.operations import operation
 
 FORGET_S = 10.0
 SEED_BITS = 63
@@ -68,6 +69,20 @@ class Server(server.Server):
                 f"{after['leases']} leases right after that; is traffic running?"
             )
         return {"held": 0, "was": after["forgotten"] - before["forgotten"]}
+
+    @operation(
+        "stall",
+        "its counts have one more stall",
+        lambda server: "--stalls" in server.config["process"]["argv"],
+    )
+    def stall(self):
+        """Answer nothing for the next of the set times."""
+        before = len(self.counts()["stalls"])
+        yield
+        os.kill(self.running(), signal.SIGUSR1)
+        while len(self.counts()["stalls"]) == before:
+            yield False
+        yield True
 
     def counted(self):
         """Return its counters, and its leases."""

@@ -5,9 +5,11 @@ flush_zone would only mark all entries as expired.
 """
 
 import time
+from pathlib import Path
 
-from leaselab_contract import control, dns, process, sampling, server
+from leaselab_contract import changed, control, dns, process, sampling, server
 from leaselab_contract.errors import ContractError
+from leaselab_contract.operations import operation
 
 GREETING = "UBCT1"
 ANSWER_S = 0.8
@@ -22,6 +24,11 @@ COUNTERS = {
     "num.query.udpout": "Queryv4",
 }
 """Common names of its counters; those of the last two are BIND 9's."""
+ASK_S = 0.2
+MARK = "operate."
+"""A zone that it answers for while an operation takes effect, and after it."""
+BLOCKED = 1_000_000
+NEW_MARK = "it answers the new serial number of a zone of the configuration that it reads"
 CACHES = ("msg.cache.count", "rrset.cache.count")
 
 
@@ -58,6 +65,44 @@ class Server(server.Server):
                     " traffic running?"
                 )
             time.sleep(process.POLL_S)
+
+    @operation("reload", NEW_MARK)
+    def reload(self):
+        """Read its configuration again; its caches are lost."""
+        yield from self._read_again("reload")
+
+    @operation("reload-keep-cache", NEW_MARK)
+    def reload_keep_cache(self):
+        """Read its configuration again, and keep its caches."""
+        yield from self._read_again("reload_keep_cache")
+
+    @operation("blocklist", NEW_MARK)
+    def block(self):
+        """Read its configuration with a list of 1000000 blocked names; keep its caches."""
+        path = Path(f"{self.config['config_files'][1]}.blocked")
+        names = (
+            f'local-zone: "b{number}.blocked." always_nxdomain' for number in range(BLOCKED)
+        )
+        with changed.beside(path, "\n".join(["server:", *names, ""])):
+            yield from self._read_again("reload_keep_cache", f'include: "{path}"\n')
+
+    def _read_again(self, command, text=""):
+        """Have it read its configuration with a new mark and a text behind it."""
+        new = (self._mark() or 0) + 1
+        mark = f'local-data: "{MARK} 1 IN SOA a. b. {new} 1 1 1 1"\n'
+        text = f'{text}server:\nlocal-zone: "{MARK}" static\n{mark}'
+        with changed.appended(self.config["config_files"][0], text):
+            yield
+            control.ask(self.config["socket"], GREETING, command, CONTROL_S)
+            while self._mark() != new:
+                yield False
+            yield True
+
+    def _mark(self):
+        try:
+            return dns.serial(self.config["address"], MARK, seconds=ASK_S, recursion=True)
+        except (OSError, ValueError):
+            return None
 
     def settled(self, deadline):
         """Return what it holds once it answers again: a reload makes its socket again."""

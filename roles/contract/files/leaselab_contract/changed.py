@@ -1,0 +1,44 @@
+"""Files that an operation changes for a while; a later start finds them as deployed."""
+
+import contextlib
+import os
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def appended(path, text):
+    """Have a file end with a text for the context."""
+    size = Path(path).stat().st_size
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(text)
+    try:
+        yield
+    finally:
+        os.truncate(path, size)
+
+
+@contextlib.contextmanager
+def replaced(path, text):
+    """Have a file of another text in a file's place for the context."""
+    path = Path(path)
+    kept, draft = (path.with_name(f"{path.name}.{word}") for word in ("kept", "draft"))
+    draft.write_text(text, encoding="utf-8")
+    old = path.stat()
+    draft.chmod(old.st_mode)
+    os.chown(draft, old.st_uid, old.st_gid)
+    path.rename(kept)
+    try:
+        draft.rename(path)
+        yield
+    finally:
+        kept.replace(path)
+
+
+@contextlib.contextmanager
+def beside(path, text):
+    """Have a further file for the context."""
+    Path(path).write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        Path(path).unlink()

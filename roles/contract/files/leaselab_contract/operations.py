@@ -1,0 +1,90 @@
+"""Operations: what an operator does to a running server, one at a time.
+
+An operation is a method of a server that is a generator.  What it does before its first
+`yield` prepares it and is not timed.  From there on it yields whether its effect was seen, as
+often as it looks; what follows that is its end.  Its docstring says what it does, `seen` how
+its effect is seen.
+"""
+
+import select
+import sys
+import time
+
+from leaselab_contract.errors import ContractError
+from leaselab_contract.verbs import emit
+
+LIMIT_S = 60.0
+"""How long an effect is waited for."""
+POLL_S = 0.005
+
+
+def operation(name, seen, has=lambda _server: True):
+    """Mark a method as the operation of this name, of the servers for which `has` is true."""
+
+    def marked(method):
+        method.operation = name, seen, has
+        return method
+
+    return marked
+
+
+def known(server):
+    """Return the operations of a server: each method by its name, in the order of the names."""
+    methods = (getattr(server, name) for name in dir(type(server)))
+    marked = {
+        method.operation[0]: method
+        for method in methods
+        if hasattr(method, "operation") and method.operation[2](server)
+    }
+    return dict(sorted(marked.items()))
+
+
+def described(server):
+    """Return what each of them does and how its effect is seen, by its name."""
+    return {
+        "operations": {
+            name: {"does": " ".join(method.__doc__.split()), "seen": method.operation[1]}
+            for name, method in known(server).items()
+        }
+    }
+
+
+def follow(server):
+    """Carry out the operation that each line on standard input names, until that is closed.
+
+    Prints first what `described` returns, so that nothing is prepared any more when the first
+    line comes, and then one object for each line.
+    """
+    methods = known(server)
+    emit(described(server))
+    for line in iter(sys.stdin.readline, ""):
+        name = line.strip()
+        if name not in methods:
+            raise ContractError(f"no operation {name!r} (wanted {', '.join(methods)})")
+        emit({"name": name, **carried_out(methods[name]())})
+
+
+def carried_out(steps, limit_s=LIMIT_S):
+    """Carry out an operation; return when it began, took effect and ended (s since 1970).
+
+    `effect` is None where it took none, and `why` says the reason.
+    """
+    next(steps)
+    begun, effect, why = time.time(), None, ""
+    deadline = time.monotonic() + limit_s
+    try:
+        for is_seen in steps:
+            now = time.time()
+            effect = effect or (now if is_seen else None)
+            if time.monotonic() > deadline:
+                why = f"no effect was seen within {limit_s:g} s"
+                break
+            if not effect:
+                select.select([], [], [], POLL_S)
+    except (ContractError, OSError, ValueError) as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+    finally:
+        steps.close()
+    if effect is None and not why:
+        why = "it ended without an effect"
+    return {"begun": begun, "effect": effect, "ended": time.time(), "why": why}

@@ -1,0 +1,115 @@
+"""Operations on a running Kea: its configuration read, set and grown while it serves."""
+
+from pathlib import Path
+
+from leaselab_contract import changed
+from leaselab_contract.errors import ContractError
+from leaselab_contract.operations import operation
+
+from kea_contract.control import control
+
+ADDED = 1000
+FIRST_ID = 4_000_000_000
+"""Number of the first added subnet; those of others are below."""
+MARK = "leaselab-operation"
+"""What the configuration has in its user context; Kea ignores it."""
+NEW_MARK = "config-get shows the new mark of the configuration"
+ANSWER_S = 1.0
+
+
+class WithOperations:
+    """Kea with a control socket."""
+
+    @property
+    def _dhcp(self):
+        return f"Dhcp{self.config['family']}"
+
+    @property
+    def _subnets(self):
+        return f"subnet{self.config['family']}"
+
+    def _shown(self):
+        """Return the configuration that runs; None where Kea is too busy to show it."""
+        try:
+            return control(self.config, "config-get", timeout=ANSWER_S)[self._dhcp]
+        except (OSError, ValueError, ContractError):
+            return None
+
+    def _running(self):
+        """Return the same as config-set takes it."""
+        return {self._dhcp: control(self.config, "config-get")[self._dhcp]}
+
+    def _mark(self, shown):
+        return (shown or {}).get("user-context", {}).get(MARK, 0)
+
+    @operation("reload", NEW_MARK)
+    def reload(self):
+        """Read the configuration file again (config-reload)."""
+        argv = self.config["process"]["argv"]
+        path = Path(argv[argv.index("-c") + 1])
+        new = self._mark(self._shown()) + 1
+        begin, brace, rest = path.read_text(encoding="utf-8").partition("{")
+        head, own, tail = rest.partition("{")
+        text = f'{begin}{brace}{head}{own} "user-context": {{ "{MARK}": {new} }},{tail}'
+        with changed.replaced(path, text):
+            yield
+            control(self.config, "config-reload")
+            while self._mark(self._shown()) != new:
+                yield False
+            yield True
+
+    @operation("config-set", NEW_MARK)
+    def set_configuration(self):
+        """Set the configuration that runs once more (config-set)."""
+        wanted = self._running()
+        new = self._mark(wanted[self._dhcp]) + 1
+        context = wanted[self._dhcp].get("user-context", {})
+        wanted[self._dhcp]["user-context"] = {**context, MARK: new}
+        yield
+        control(self.config, "config-set", wanted)
+        while self._mark(self._shown()) != new:
+            yield False
+        yield True
+
+    @operation("add-subnets", "config-get shows the added subnets")
+    def add_subnets(self):
+        """Add 1000 subnets (config-set)."""
+        wanted = self._without_added()
+        prefix = "100.{}.{}.0/24" if self.config["family"] == 4 else "2001:db8:{:x}:{:x}::/64"
+        wanted[self._dhcp][self._subnets] += [
+            {"id": FIRST_ID + number, "subnet": prefix.format(64 + number // 250, number % 250)}
+            for number in range(ADDED)
+        ]
+        yield from self._set_subnets(wanted)
+
+    @operation("remove-subnets", "config-get does not show them any more")
+    def remove_subnets(self):
+        """Remove the 1000 subnets that were added before (config-set)."""
+        if not self._added(self._shown()):
+            for _ in self.add_subnets():
+                pass
+        yield from self._set_subnets(self._without_added())
+
+    def _set_subnets(self, wanted):
+        count = self._added(wanted[self._dhcp])
+        yield
+        control(self.config, "config-set", wanted)
+        while (shown := self._shown()) is None or self._added(shown) != count:
+            yield False
+        yield True
+
+    def _added(self, shown):
+        return sum(one["id"] >= FIRST_ID for one in (shown or {}).get(self._subnets, []))
+
+    def _without_added(self):
+        wanted = self._running()
+        subnets = wanted[self._dhcp][self._subnets]
+        wanted[self._dhcp][self._subnets] = [one for one in subnets if one["id"] < FIRST_ID]
+        return wanted
+
+    @operation("reclaim", "Kea answers the command")
+    def reclaim(self):
+        """Reclaim expired leases (leases-reclaim)."""
+        yield
+        control(self.config, "leases-reclaim", {"remove": False})
+        yield True
