@@ -138,6 +138,15 @@ class PacketWorld:
     def listing(self) -> Mapping[str, Mapping[str, str]]:
         return {}
 
+    def operations(self) -> NoReturn:
+        raise AssertionError("it does not declare that")
+
+    def operating(self) -> NoReturn:
+        raise AssertionError("it does not declare that")
+
+    def clock_ahead_s(self) -> float:
+        return 0.0
+
     def reload(self) -> float:
         raise AssertionError("it does not declare that")
 

@@ -180,6 +180,12 @@ class World:
         partner = dict(list(known.items())[: len(known) - self.unknown_leases])
         return {"server": known, "partner": partner}
 
+    def operations(self):
+        return {}
+
+    def operating(self):
+        raise NotImplementedError
+
     # Both hosts, and the network between them.
 
     def foreign(self):
@@ -192,6 +198,9 @@ class World:
 
     def unreached(self, _address):
         return self.neighbor
+
+    def clock_ahead_s(self):
+        return 0.0
 
     def generate(self, argv, _environment, timeout_s):
         assert timeout_s > 0

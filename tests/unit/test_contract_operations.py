@@ -87,7 +87,7 @@ def test_an_effect_that_does_not_come_is_not_waited_for_for_ever(operations):
 
 
 def test_a_name_that_is_none_ends_the_verb(operations, monkeypatch, capsys):
-    with pytest.raises(Exception, match="no operation .never."):
+    with pytest.raises(Exception, match=r"no operation .never."):
         follow(operations, server_of(operations), "never\n", monkeypatch, capsys)
 
 

@@ -1,5 +1,7 @@
 """What clients notice when a server of several dies."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -87,14 +89,14 @@ STORES = (
 
 def test_it_is_the_server_under_test_that_dies_when_it_was_asked_to():
     pair = Pair({}, {})
-    death = Death(PROCEDURE, LOAD, pair)
-    assert death.after_s == 10.0
-    death.happen()
-    assert pair.crashed == 1
+    waited = []
+    Death(PROCEDURE, LOAD, pair).happen(lambda at_s: waited.append((at_s, pair.crashed)))
+    assert (waited, pair.crashed) == ([(10.0, 0)], 1)
 
 
 def test_what_both_hold_is_compared_entry_by_entry():
-    figures = Death(PROCEDURE, LOAD, Pair(*STORES)).figures(replies((10.0, 21.3)))
+    answers = SimpleNamespace(answered_at=replies((10.0, 21.3)))
+    figures = Death(PROCEDURE, LOAD, Pair(*STORES)).fields(answers, 0.0, ())["figures"]
     assert figures.pop("outage_s") == pytest.approx(11.3, abs=0.101)
     assert figures == {"missing": 1, "conflicting": 1, "held": 3, "held_by_partner": 2}
 

@@ -22,7 +22,7 @@ from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
 from leaselab.model.procedures.ramp import Ramp
 
-STEADY = ("fixed-load", "event", "fill", "profile")
+STEADY = ("fixed-load", "event", "operate", "fill", "profile")
 
 
 def refused(match):
@@ -98,6 +98,13 @@ def test_parameters_that_no_measurement_could_meet_are_refused(name, fields, mat
         ("fill", {"fill": 1.0}, "fill is not valid .found 1.0, .* above 0 and below 1"),
         ("ramp", {"rates": []}, "found .., wanted 1 to 100 of them, each a whole number from"),
         ("ramp", {"rates": [5, 0]}, "rates is not valid .found .5, 0."),
+        (
+            "operate",
+            {"operations": []},
+            "found .., wanted 1 to 50 of them, each a word of small",
+        ),
+        ("operate", {"operations": ["a b"]}, "operations is not valid .found ..a b"),
+        ("operate", {"operations": "reload"}, "operations is not valid .found .reload"),
         ("ramp", {"step_s": 5}, "step_s is not valid .found 5, wanted .* from 6 to"),
     ],
 )
@@ -107,11 +114,12 @@ def test_so_are_those_of_each_procedure(name, fields, match):
     assert caught.value.outcome is Outcome.USAGE
 
 
+CHOICES = {"name", "event", "reset", "limit", "metric", "operations", "seed", "simulate"}
 NUMBERS = [
     (name, field.name)
     for name, kind in PROCEDURES.items()
     for field in msgspec.inspect.type_info(kind).fields
-    if field.name not in ("name", "event", "reset", "limit", "metric", "seed", "simulate")
+    if field.name not in CHOICES
 ]
 NONE = (math.nan, math.inf, -math.inf, 10**30, -(10**30), "", "5", True, [], {})
 
@@ -137,7 +145,7 @@ def test_every_parameter_has_a_lower_and_an_upper_bound(value):
         ),
         (
             {"name": "fixed-load", "before_s": 5},
-            "before_s is no parameter of fixed-load .wanted procedure event",
+            "before_s is no parameter of fixed-load .wanted procedure event or operate",
         ),
         ({"rounds": "many"}, 'rounds is not valid .found "many", wanted a whole number'),
         ({"trial_s": 1.5}, "trial_s is not valid .found 1.5, wanted a whole number"),
@@ -172,7 +180,9 @@ def test_a_procedure_is_written_and_read_back_as_it_is(name):
 # --- a rate, or a share of the max rate ---------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "share"), [("fixed-load", 0.8), ("event", 0.5)])
+@pytest.mark.parametrize(
+    ("name", "share"), [("fixed-load", 0.8), ("event", 0.5), ("operate", 0.5)]
+)
 def test_without_a_load_it_is_a_share_of_the_max_rate(name, share):
     assert (procedure_of({"name": name}).share, procedure_of({"name": name}).rate) == (
         share,

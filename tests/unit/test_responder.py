@@ -63,7 +63,13 @@ class Contract:
             "version": "0.1.0",
         }
         (folder / "variants" / "at.1").mkdir(parents=True)
-        (folder / "variants/at.1/server.json").write_text(json.dumps(self.settings))
+        self.add()
+
+    def add(self, *words):
+        """Have its command line end with words."""
+        self.settings["process"]["argv"] += words
+        settings = self.program.parent / "variants/at.1/server.json"
+        settings.write_text(json.dumps(self.settings))
 
     def __call__(self, verb, stdin=""):
         argv = [self.program, verb, "at.1"]
@@ -165,8 +171,7 @@ def test_one_that_does_not_start_says_why(contract):
     taken = ["--listen", "198.18.255.255"]
     place = responder.settings["process"]["argv"].index("--listen")
     responder.settings["process"]["argv"][place : place + 2] = taken
-    settings = responder.program.parent / "variants/at.1/server.json"
-    settings.write_text(json.dumps(responder.settings))
+    responder.add()
     done = subprocess.run(
         [responder.program, "start", "at.1"], capture_output=True, text=True, check=False
     )

@@ -114,6 +114,12 @@ def test_a_gap_that_begins_before_the_stretch_is_of_it():
     assert (gap.begin_s, gap.end_s) == pytest.approx((4.9, 5.4), abs=0.003)
 
 
+def test_a_gap_that_begins_at_the_end_of_the_stretch_is_of_the_next():
+    load = load_of(stalled(11.999, 0.5))
+    assert longest_gap(load, Stretch(5.0, 12.0)).length_s < 0.005
+    assert longest_gap(load, Stretch(12.0, 20.0)).length_s == pytest.approx(0.5, abs=0.003)
+
+
 def test_an_operation_is_compared_with_the_last_settled_stretch_before_it():
     begins, first = [5.0, 10.0, 15.0, 20.0], BEFORE
     recovered = [0.5, 4.5, None, 1.0]

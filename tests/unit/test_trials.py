@@ -45,6 +45,7 @@ class Reading:
     argv: tuple = ()
     answered_at: np.ndarray = field(default_factory=lambda: np.array([0.1, 0.2]))
     seen: Seen | None = None
+    started_at_s: float = 0.0
 
     def trial(self, seen):
         self.seen = seen
@@ -103,6 +104,9 @@ class World:
         self.aborts.append(may_abort)
         self.now += 7.0
         return self.readings.pop(0)
+
+    def clock_ahead_s(self):
+        return 40.0
 
     def foreign(self):
         return self.heard.pop(0) if self.heard else ()
@@ -329,26 +333,36 @@ class Happening:
 
     world: World
     error: LeaselabError | None = None
-    after_s: float = 12.0
+    ends_server: bool = True
 
-    def happen(self):
+    def happen(self, until):
+        until(12.0)
         self.world.did.append("happen")
 
-    def figures(self, answered_at):
+    def fields(self, answers, began_at, samples):
         if self.error:
             raise self.error
-        return {"last_s": float(answered_at.max())}
+        last_s = began_at + float(answers.answered_at.max())
+        return {"figures": {"last_s": last_s, "samples": float(len(samples))}}
 
 
 def test_what_happens_under_a_load_has_its_figures_and_resets_nothing():
     world = World(readings=[Reading(made(lost=40))], state="partner-down")
     trial = world.measure(may_abort=False, reset=False, during=Happening(world))
-    assert world.waited == [12.0]
+    assert world.waited in ([12.0], [5.0])  # the load lasts 7 s, and may have begun
     assert world.aborts == [False]
-    assert trial.figures == {"lost": 40.0, "last_s": 0.2}
+    assert trial.figures == {"lost": 40.0, "last_s": 0.2, "samples": 0.0}
     assert (trial.valid, trial.raw_file) == (True, "raw/run-1-trial-01.txt.gz")
     assert sorted(map(str, world.did[:2])) == ["happen", "offer"]
     assert len(world.did) == 3  # nothing is reset or settled: the server is dead
+
+
+def test_what_leaves_the_server_alive_has_its_figures_and_all_of_another_trial():
+    """Its times are by the engine's clock, of which the generator's is 40 s ahead."""
+    world = World(readings=[Reading(made(lost=40), started_at_s=1040.0)])
+    trial = world.measure(may_abort=False, during=Happening(world, ends_server=False))
+    assert trial.figures == {"last_s": pytest.approx(1000.2), "samples": 1.0}
+    assert (trial.cpu_us is None, world.did.count("reset")) == (False, 1)
 
 
 def test_what_happened_without_a_figure_is_a_trial_that_says_why():

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from leaselab.measure.stalls import Binned
 from leaselab.model.journal import AnyEntry, Entry, LiveEntry
 from leaselab.model.observation import (
     Counts,
     Foreign,
     Generated,
     HostReading,
+    Operated,
+    OperationKind,
     Sampled,
     ServerStarted,
 )
@@ -92,6 +95,15 @@ class Server(Protocol):
     def listing(self) -> Mapping[str, Mapping[str, str]]:
         """Return what each server holds by role, such as clients by address; as `crash`."""
 
+    def operations(self) -> Mapping[str, OperationKind]:
+        """Return what can be done to the server under test while it serves, by name."""
+
+    def operating(self) -> AbstractContextManager[Callable[[str], Operated]]:
+        """Get ready to operate the server under test; the function does so by a name.
+
+        Raises an invalid-measurement error where its contract ends meanwhile.
+        """
+
 
 class Counter(Protocol):
     """A running server that is counted; all raise an invalid-measurement error if it dies."""
@@ -135,6 +147,9 @@ class GeneratorHost(Protocol):
         self, argv: Sequence[str], environment: Mapping[str, str], timeout_s: float
     ) -> Generated:
         """Run one bounded command and return its output."""
+
+    def clock_ahead_s(self) -> float:
+        """Return its clock less the engine's (s)."""
 
     def unreached(self, address: str) -> str:
         """Return what is known of an address for which no host answers; empty if one does."""
@@ -203,17 +218,32 @@ class During(Protocol):
     """Something that happens under a load."""
 
     @property
-    def after_s(self) -> float:
-        """When it happens (s since the generator was started)."""
+    def ends_server(self) -> bool:
+        """Whether the server under test can neither be read nor reset after it."""
 
-    def happen(self) -> None:
-        """Do it."""
+    def happen(self, until: Callable[[float], None]) -> None:
+        """Do it; `until` waits until a time since the generator was started (s)."""
 
-    def figures(self, answered_at: Any) -> Mapping[str, float]:  # noqa: ANN401  # numpy's array
-        """Return what came of it by the metric's name, once the load has ended.
+    def fields(
+        self, answers: Answers, began_at: float, samples: Sequence[Sample]
+    ) -> Mapping[str, Any]:
+        """Return what came of it as fields of the trial, once the load has ended.
 
-        `answered_at` is when each transaction's last reply came (s, shape (answered,)).
+        `began_at` is when the load began by the engine's clock (s since 1970), `samples` are
+        those of the server under test.
         """
+
+
+class Answers(Protocol):
+    """When a load was answered."""
+
+    @property
+    def answered_at(self) -> Any:  # noqa: ANN401  # numpy's array
+        """When each transaction's last reply came (s since the start, shape (answered,))."""
+
+    @property
+    def binned(self) -> Binned:
+        """The transactions by short times."""
 
 
 Clock = Callable[[], float]

@@ -85,22 +85,23 @@ def noticed(load: Binned, before: Stretch, after: Stretch, effect_s: float) -> N
 
 
 def longest_gap(load: Binned, within: Stretch) -> Stretch | None:
-    """Return the longest time between two answers that ends in a stretch, or begins in it.
+    """Return the longest time between two answers that ends in a stretch, or reaches its end.
 
-    None where the load has no answer before the stretch or none after a point in it.
+    What reaches it counts as far as the end: the rest is of what follows.  None where nothing
+    was answered before the stretch, or nothing any more at the end of the load.
     """
     at = np.flatnonzero(load.answered)
     first, last = load.place(within.begin_s), load.place(within.end_s)
     begin = int(np.searchsorted(at, first, side="right")) - 1
     end = int(np.searchsorted(at, last, side="left"))
-    if begin < 0 or end >= at.size:
-        # Nothing follows at the end of the load, as nothing is due any more.
-        if begin < 0 or last < load.attempted.size or end - begin < 2:
-            return None
-        if at[-1] + load.place(WINDOW_S) < last:
-            return None
-        end = at.size - 1
-    times = at[begin : end + 1]
+    if begin < 0 or last <= first:
+        return None
+    times = np.append(at[begin:end], last)
+    is_last = last == load.attempted.size
+    if is_last and end == at.size and last - times[-2] > load.place(WINDOW_S):
+        return None
+    if is_last and times.size > 2:
+        times = times[:-1]  # nothing was due any more
     place = int(np.argmax(np.diff(times)))
     return Stretch(*(float(times[one] * load.bin_s) for one in (place, place + 1)))
 

@@ -9,11 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from leaselab.measure.generators.adapter import GENERATOR_STALLED, Adapter, Seen
+from leaselab.measure.generators.adapter import GENERATOR_STALLED, Adapter, Reading, Seen
 from leaselab.measure.ports import Clock, During, Host, Recorder, Server, Watch
 from leaselab.model import moment
 from leaselab.model.bench import Bench
@@ -138,10 +139,12 @@ class Trials:
         began = self.clock()
         with _fitting_a_result(name):
             early = None
-            if during is not None:
-                trial = self._happening(load, name, during)
+            if during is not None and during.ends_server:
+                trial = self._last(load, name, during)
             else:
-                trial, conclusive = self._attempt(load, name, may_abort=may_abort, reset=reset)
+                trial, conclusive = self._attempt(
+                    load, name, may_abort=may_abort, reset=reset, during=during
+                )
                 if not conclusive:
                     early = _early(replace(trial, wall_s=self.clock() - began))
                     again = f"{name}-again"
@@ -152,14 +155,25 @@ class Trials:
         return trial
 
     def _attempt(
-        self, load: Load, name: str, *, may_abort: bool, reset: bool
+        self,
+        load: Load,
+        name: str,
+        *,
+        may_abort: bool,
+        reset: bool,
+        during: During | None = None,
     ) -> tuple[Trial, bool]:
         """Make it once; whether it is conclusive, or was aborted and might have passed."""
         self.server.samples()  # those of the time between trials belong to none
         readings = [self._read()]
         before = self.server.sample_now()
         started_at = datetime.now(UTC)
-        reading = self.generator.offer(load, may_abort=may_abort)
+        ahead_s = self.generator.clock_ahead_s() if during else 0.0
+        reading = (
+            self._happening(load, during)
+            if during
+            else self.generator.offer(load, may_abort=may_abort)
+        )
         after = self.server.sample_now()
         readings.append(self._read())
         samples = self.server.samples()
@@ -203,24 +217,32 @@ class Trials:
             cpu_us=spent,
             raw_file=raw_file,
         )
+        if during:
+            began_at = reading.started_at_s - ahead_s
+            fields = during.fields(reading, began_at, trial.samples.get(SERVER, ()))
+            trial = _with_fields(trial, fields)
         return trial, conclusive
 
-    def _happening(self, load: Load, name: str, during: During) -> Trial:
-        """Make a trial in which something happens, to its end; nothing is reset after it."""
-        started_at = datetime.now(UTC)
-        readings = [self._read()]
+    def _happening(self, load: Load, during: During) -> Reading:
+        """Offer a load to its end, while something happens."""
         with ThreadPoolExecutor(max_workers=1) as pool:
             traffic = pool.submit(self.generator.offer, load, may_abort=False)
-            self.sleep(during.after_s)
-            during.happen()
-            reading = traffic.result()
+            began = self.clock()
+            during.happen(lambda at_s: self.sleep(max(0.0, began + at_s - self.clock())))
+            return traffic.result()
+
+    def _last(self, load: Load, name: str, during: During) -> Trial:
+        """Make a trial in which the server ends, to its end; nothing is reset after it."""
+        started_at = datetime.now(UTC)
+        readings = [self._read()]
+        reading = self._happening(load, during)
         readings.append(self._read())
         raw_file = self.recorder.write_bytes(f"raw/{name}.txt.gz", reading.output_gz)
         uses = _uses(*readings)
         trial = reading.trial(Seen(generator=uses.get(GENERATOR)))
-        figures = {"lost": float(trial.attempted - trial.completed)}
+        trial = replace(trial, figures={"lost": float(trial.attempted - trial.completed)})
         try:
-            figures |= during.figures(reading.answered_at)
+            trial = _with_fields(trial, during.fields(reading, 0.0, ()))
         except LeaselabError as error:
             if error.outcome is not Outcome.INVALID:
                 raise
@@ -230,7 +252,6 @@ class Trials:
             started_at=moment.timestamp(started_at),
             hosts=uses,
             raw_file=raw_file,
-            figures=figures,
         )
 
     def _doubted(self, trial: Trial, trouble: str, others: Sequence[Sample]) -> Trial:
@@ -275,6 +296,13 @@ class Trials:
             held = pool.submit(self.server.reset if wanted else dict)
             yield held
             held.result()
+
+
+def _with_fields(trial: Trial, fields: Mapping[str, Any]) -> Trial:
+    """Add what came of what happened; a trial that does not count keeps its own reason."""
+    figures = {**trial.figures, **fields.get("figures", {})}
+    kept = {} if trial.valid else {"reason": trial.reason, "detail": trial.detail}
+    return replace(trial, **{**fields, **kept, "figures": figures})
 
 
 @contextmanager

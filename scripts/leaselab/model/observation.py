@@ -54,6 +54,37 @@ class Reloaded(Struct, frozen=True):
     """Duration of the reload (s)."""
 
 
+class OperationKind(Struct, frozen=True):
+    """What a server can be told to do while it serves."""
+
+    does: str
+    seen: str
+    """How its effect is seen."""
+
+
+class Operable(Struct, frozen=True):
+    """Report of the server contract's `operations`."""
+
+    operations: Mapping[str, OperationKind]
+
+
+class Operated(Struct, frozen=True):
+    """An operation, as the server contract's `operate` carried it out.
+
+    Times are those of the server's clock (s since 1970-01-01 UTC).
+    """
+
+    name: str
+    begun: Amount
+    effect: Amount | None
+    """When its effect was seen; None where it had none."""
+    ended: Amount
+    why: str
+    """Why it had none."""
+    ahead_s: float = 0.0
+    """The server's clock less the engine's (s)."""
+
+
 UNPLACED = 123
 """Exit status of a generator that was not started: its addresses are not on its interface, or
 the link is down; also where that came to pass under its traffic."""

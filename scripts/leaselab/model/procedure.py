@@ -211,6 +211,11 @@ class Procedure(
         return ()
 
     @property
+    def step_word(self) -> str:
+        """What a step of it is."""
+        return "step"
+
+    @property
     def loss_goal(self) -> float | None:
         """Highest loss ratio of a trial that passes (0..1); None without a goal."""
         return self.loss_ratio

@@ -150,6 +150,46 @@ class Part(Reading, frozen=True, kw_only=True):
         return 1.0 - self.completed / self.attempted if self.attempted else 0.0
 
 
+class Around(Reading, frozen=True, kw_only=True):
+    """The load around an operation, by short steps."""
+
+    from_s: float
+    """Begin of the first step, from the begin of the operation on (s)."""
+    step_s: Amount
+    """Length of a step (s)."""
+    answered: tuple[Count, ...]
+    """Transactions whose last reply came in each."""
+    latency_s: tuple[Amount | None, ...]
+    """Mean latency of those that were due in each (s); null where none was answered."""
+
+
+class Operation(Reading, frozen=True, kw_only=True):
+    """What clients noticed of an operation on the server, until the next or the end."""
+
+    name: Text
+    """Its name in the server's contract, such as ``reload``."""
+    at_s: float
+    """When it began, from the begin of the traffic on (s)."""
+    effect_s: Amount | None
+    """From its begin until its effect was seen (s); null where it had none."""
+    ended_s: Amount
+    """From its begin until its end (s)."""
+    why: Text
+    """Why it had no effect; empty where it had one."""
+    stall_s: Amount | None
+    """Longest time between two answers (s); null where none came any more."""
+    late: Count
+    """Transactions that were due in it and answered too late."""
+    lost: Count
+    """Those that were lost, or answered in another way than expected."""
+    recovered_s: Amount | None
+    """From its begin until latency was as before (s); null where it was not."""
+    rss_bytes: Count | None
+    """Highest resident memory of the server (bytes); null without a sample."""
+    around: Around
+    """The load around it."""
+
+
 class Sample(Reading, frozen=True, kw_only=True):
     """One reading of a server."""
 
@@ -295,6 +335,8 @@ class Trial(Figures, frozen=True, kw_only=True):
     """The generator's output, gzip, by its path within the result."""
     figures: dict[str, Figure] = {}
     """Further figures of the trial by the metric's name, such as the effects of an event."""
+    operations: tuple[Operation, ...] = ()
+    """What clients noticed of operations on the server, in their order."""
     early_attempt: EarlyAttempt | None = None
     """An attempt before it that was ended too early; null where there was none."""
 

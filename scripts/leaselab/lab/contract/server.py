@@ -6,6 +6,7 @@ nothing here knows which server it is.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, TypeVar
@@ -20,12 +21,16 @@ from leaselab.model.errors import LeaselabError, invalid_measurement, lab_broken
 from leaselab.model.observation import (
     Counts,
     Held,
+    Operable,
+    Operated,
+    OperationKind,
     Reloaded,
     Reset,
     Sampled,
     ServerStarted,
     State,
 )
+from leaselab.model.procedures.operate import LONGEST_OPERATION_S
 from leaselab.model.text import bounded, last_line
 from leaselab.model.trial import Sample
 
@@ -37,7 +42,19 @@ LIST_TIMEOUT_S = 120.0
 PROFILE_BEGIN_S, PROFILE_END_S = 30.0, 300.0
 COUNT_TIMEOUT_S = 120.0
 """Longest answer of a count: a dump of all functions, or a server that does not rest (s)."""
-_Told = TypeVar("_Told", Counts, Held, Sample, Sampled, ServerStarted, State, Reset, Reloaded)
+_Told = TypeVar(
+    "_Told",
+    Counts,
+    Held,
+    Operable,
+    Operated,
+    Reloaded,
+    Reset,
+    Sample,
+    Sampled,
+    ServerStarted,
+    State,
+)
 _DEPLOY_AGAIN = "deploy again, which installs this release's contract"
 _SHUTDOWN_S = 5.0
 """How long a host that is shut down may outlive its server (s)."""
@@ -269,6 +286,33 @@ class ContractServer:
                     todo=_DEPLOY_AGAIN,
                 )
         return dict(line.split(" ") for line in lines)
+
+    def operations(self) -> Mapping[str, OperationKind]:
+        """Return what can be done to it while it serves, by name."""
+        done = self._do("operations", SAMPLE_TIMEOUT_S)
+        if done.status != 0:
+            raise self._broken(f"what can be done to it is unknown: {last_line(done.stderr)}")
+        return self.decoded(done.stdout, Operable, "operations").operations
+
+    @contextmanager
+    def operating(self) -> Iterator[Callable[[str], Operated]]:
+        """Get ready to operate it; the function does so by a name."""
+        with self._connection.follow(self._argv("operate")) as follower:
+
+            def operate(name: str) -> Operated:
+                asked = time.time()
+                line = follower.say(name, LONGEST_OPERATION_S)
+                answered = time.time()
+                if line is None:
+                    raise self.not_counted(follower, f"{name} was not carried out")
+                done = self.decoded(line, Operated, "operate")
+                # Its clock reads so much more: at most by the one, and at least by the other.
+                ahead_s = (done.begun - asked + done.ended - answered) / 2
+                return replace(done, ahead_s=ahead_s)
+
+            if follower.await_line(PROFILE_BEGIN_S) is None:
+                raise self.not_counted(follower, "the server cannot be operated")
+            yield operate
 
     def begin_profile(self) -> None:
         """Begin to sample what it runs.

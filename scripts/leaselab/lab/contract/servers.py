@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from leaselab.lab.contract.server import ContractServer, RemoteCounter
 from leaselab.model.bench import Bench
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.observation import Sampled, ServerStarted
+from leaselab.model.observation import Operated, OperationKind, Sampled, ServerStarted
 from leaselab.model.record import SERVER
 from leaselab.model.trial import Sample
 
@@ -110,6 +110,14 @@ class Servers:
     def crash(self) -> None:
         """End the server under test as a crash would; the others are not notified."""
         self.by_role[SERVER].crash()
+
+    def operations(self) -> Mapping[str, OperationKind]:
+        """Return what can be done to the server under test while it serves, by name."""
+        return self.by_role[SERVER].operations()
+
+    def operating(self) -> AbstractContextManager[Callable[[str], Operated]]:
+        """Get ready to operate the server under test; the others are left alone."""
+        return self.by_role[SERVER].operating()
 
     def listing(self) -> Mapping[str, Mapping[str, str]]:
         """Return all that each holds, by role: whose it is, by what it is."""

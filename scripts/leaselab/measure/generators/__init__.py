@@ -15,6 +15,7 @@ from leaselab.model.procedures.cost import Cost
 from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.operate import Operate
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.procedures.replay import Replay
 from leaselab.model.scenario import Scenario
@@ -31,9 +32,9 @@ a while to import."""
 _ALL: Final = frozenset(PROCEDURES.values())
 _OF_CLIENTS: Final = {Burst, Event, Fill, Replay}
 """Procedures that need clients with numbers, and when each of them was answered."""
-OF_DHCP: Final = {"leaseload": _ALL, "perfdhcp": _ALL - {Replay, Cost}}
+OF_DHCP: Final = {"leaseload": _ALL, "perfdhcp": _ALL - {Replay, Cost, Operate}}
 OF_DNS: Final = {
-    "dnsperf": _ALL - _OF_CLIENTS - {Cost},
+    "dnsperf": _ALL - _OF_CLIENTS - {Cost, Operate},
     "flame": frozenset({MaxRate, Ramp}),  # counts, by second
     "leaseload": _ALL - _OF_CLIENTS,
 }

@@ -83,6 +83,11 @@ class Reading:
         """The transactions by short times, where its load was counted so."""
         raise NotImplementedError
 
+    @property
+    def started_at_s(self) -> float:
+        """When the load began, by the clock of the generator's host (s since 1970)."""
+        raise NotImplementedError
+
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load: its figures, and the adapter's doubts."""
         raise NotImplementedError
@@ -190,6 +195,10 @@ class Adapter:
     def generate(self, argv: Sequence[str], most_s: float) -> Generated:
         """Run the tool; `most_s` is how long it takes where it does not hang (s)."""
         return self._host.generate(argv, self._tool.environment, most_s + TIMEOUT_SLACK_S)
+
+    def clock_ahead_s(self) -> float:
+        """Return the clock of the generator's host less the engine's (s)."""
+        return self._host.clock_ahead_s()
 
     def unreached(self) -> str:
         """Return what the generator's host knows of a server's host that it does not reach.

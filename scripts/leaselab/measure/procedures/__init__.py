@@ -12,6 +12,7 @@ from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
 from leaselab.measure.procedures.max_rate import Search
 from leaselab.measure.procedures.method import Method
+from leaselab.measure.procedures.operate import Operations
 from leaselab.measure.procedures.profile import Profiled
 from leaselab.measure.procedures.ramp import Steps
 from leaselab.measure.procedures.replay import Replayed
@@ -23,6 +24,7 @@ from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.operate import Operate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.procedures.replay import Replay
@@ -31,6 +33,7 @@ _METHODS: dict[type[Procedure], type[Method[Any]]] = {
     MaxRate: Search,
     FixedLoad: Steady,
     Event: Crash,
+    Operate: Operations,
     Burst: AllAtOnce,
     Fill: Filled,
     Ramp: Steps,

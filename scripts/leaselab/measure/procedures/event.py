@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leaselab.measure.ports import Ask, Server
+from leaselab.measure.ports import Answers, Ask, Server
 from leaselab.measure.procedures.method import Found, OneLoadMethod
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.procedures.event import Event
 from leaselab.model.record import PARTNER, SERVER, Round
-from leaselab.model.trial import Load
+from leaselab.model.trial import Load, Sample
 
 STEP_S = 0.1
 """Resolution of the outage (s)."""
@@ -57,16 +58,16 @@ class Death:
     load: Load
     server: Server
 
-    @property
-    def after_s(self) -> float:
-        """When it happens (s since the generator was started)."""
-        return float(self.procedure.before_s)
+    ends_server: ClassVar[bool] = True
 
-    def happen(self) -> None:
+    def happen(self, until: Callable[[float], None]) -> None:
         """End it."""
+        until(float(self.procedure.before_s))
         self.server.crash()
 
-    def figures(self, answered_at: Times) -> Mapping[str, float]:
+    def fields(
+        self, answers: Answers, _began_at: float, _samples: Sequence[Sample]
+    ) -> Mapping[str, Any]:
         """The length of the outage, and the leases that the other server did not know.
 
         Raises an invalid-measurement error as `outage_s`.
@@ -74,13 +75,14 @@ class Death:
         listing = self.server.listing()
         own, other = listing[SERVER], listing[PARTNER]
         conflicting = sum(other.get(entry, whose) != whose for entry, whose in own.items())
-        return {
-            "outage_s": outage_s(served(answered_at, self.load), self.procedure),
+        figures = {
+            "outage_s": outage_s(served(answers.answered_at, self.load), self.procedure),
             "missing": float(sum(entry not in other for entry in own)),
             "conflicting": float(conflicting),
             "held": float(len(own)),
             "held_by_partner": float(len(other)),
         }
+        return {"figures": figures}
 
 
 def served(answered_at: Times, load: Load) -> Times:

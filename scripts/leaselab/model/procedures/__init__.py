@@ -19,12 +19,13 @@ from leaselab.model.procedures.event import Event
 from leaselab.model.procedures.fill import Fill
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MAX_RATE, MaxRate
+from leaselab.model.procedures.operate import Operate
 from leaselab.model.procedures.profile import Profile
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.procedures.replay import Replay
 
 AnyProcedure = (
-    MaxRate | FixedLoad | Event | Burst | Fill | Ramp | Replay | Duel | Profile | Cost
+    MaxRate | FixedLoad | Event | Operate | Burst | Fill | Ramp | Replay | Duel | Profile | Cost
 )
 PROCEDURES: dict[str, type[AnyProcedure]] = {
     str(kind.__struct_config__.tag): kind for kind in get_args(AnyProcedure)
@@ -103,6 +104,8 @@ def _values(kind: msgspec.inspect.Type) -> str:
         case msgspec.inspect.VarTupleType():
             each = _values(kind.item_type)
             return f"{kind.min_length} to {kind.max_length} of them, each {each}"
+        case msgspec.inspect.StrType(pattern=str()):
+            return "a word of small letters, digits and hyphens"
         case msgspec.inspect.LiteralType():
             return " or ".join(sorted(map(str, kind.values)))
         case msgspec.inspect.IntType() | msgspec.inspect.FloatType():

@@ -60,6 +60,7 @@ from leaselab.model.errors import usage_error
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.cost import FEWER, MORE, USUAL, WARM_UP, Cost
 from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.operate import Operate
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import RECORDED, Load
 
@@ -70,7 +71,7 @@ AT_ONCE_S = 1
 SUBNETS_BYTES = 1232
 """Size of answers that queries with client subnets accept, where the load says none (bytes)."""
 BIN_S = 0.001
-"""Times by which completed exchanges are counted under an event (s)."""
+"""Times by which exchanges are counted while something happens under the load (s)."""
 EVERYBODY = "255.255.255.255"
 """Where a relay sends messages that both servers of a pair have to receive."""
 FIRST_CLIENT = "00:0c:01:02:03:04"
@@ -234,7 +235,7 @@ class Leaseload(Adapter):
             argv += ["--goal", f"{self._procedure.loss_ratio:g}"]
         if self._is_dns and is_recorded(self._bench.scenario):
             argv += ["--arrivals", f"{RECORDED}:{self._queries}"]
-        if isinstance(self._procedure, Event):
+        if isinstance(self._procedure, Event | Operate):
             argv += ["--bin", f"{BIN_S:g}"]
         return argv
 

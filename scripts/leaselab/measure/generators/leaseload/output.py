@@ -151,6 +151,8 @@ class Report(msgspec.Struct, frozen=True):
     """What leaseload prints; times are in seconds."""
 
     ended: str
+    started_at_s: float
+    """By the host's clock, since 1970."""
     traffic_s: float
     fell_behind: bool
     """More than 1 % of the load was sent late, or not at all."""

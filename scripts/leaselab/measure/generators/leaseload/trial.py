@@ -86,6 +86,11 @@ class LeaseloadReading(Reading):
         whole = {name: np.array(list_, dtype=np.float64) for name, list_ in lists.items()}
         return Binned(self.report.bin_s, **whole)
 
+    @property
+    def started_at_s(self) -> float:
+        """As in the base class."""
+        return self.report.started_at_s
+
     @cached_property
     def transactions(self) -> Transactions:
         """What came of the exchanges; those still open are lost."""

@@ -1,0 +1,209 @@
+"""Operate: what clients notice of operations on the server under a steady load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from leaselab.measure.ports import Answers, Ask, Server
+from leaselab.measure.procedures.method import Found, OneLoadMethod, is_to_repeat, none_counts
+from leaselab.measure.stalls import (
+    SETTLED_S,
+    Binned,
+    Stretch,
+    longest_gap,
+    noticed,
+    settled_before,
+)
+from leaselab.measure.trials import NO_FIGURE
+from leaselab.model.errors import unknown
+from leaselab.model.observation import Operated
+from leaselab.model.procedure import of_step
+from leaselab.model.procedures.operate import (
+    ATTEMPTS,
+    EFFECT,
+    LATE,
+    LOST,
+    MEMORY_OF,
+    RECOVERY,
+    STALL,
+    USUAL_GAP,
+    Operate,
+)
+from leaselab.model.record import Round
+from leaselab.model.trial import Around, Load, Operation, Sample, Trial
+
+SHOWN_BEFORE_S, SHOWN_AFTER_S, LONGEST_SHOWN_S = 1.0, 2.0, 20.0
+"""What is kept for the picture of an operation: before it, after its recovery, and at most."""
+SHOWN_STEP_S = 0.01
+LEAST_BEFORE_S = 1.0 + SETTLED_S
+"""Traffic before the first operation, of which the first second counts for nothing (s)."""
+
+
+class Operations(OneLoadMethod[Operate]):
+    """The server is operated under the load."""
+
+    unbroken = True
+
+    def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
+        """Offer the load, and operate the server in it.
+
+        Raises a usage error for an operation that the server does not have, an
+        invalid-measurement error where no trial of the round counts.
+        """
+        procedure, made = self.procedure, list[Trial]()
+        known = server.operations()
+        for name in procedure.operations:
+            if name not in known:
+                raise unknown("operation", name, sorted(known), "this server's contract")
+        load = Load(self.rate, procedure.traffic_s)
+        while True:
+            made.append(ask(load, may_abort=False, during=Operating(procedure, server)))
+            if not is_to_repeat(made) or len(made) == ATTEMPTS:
+                break
+        if not made[-1].valid:
+            raise none_counts(made, f"operations under {self.rate}/s")
+        return Found(figures(made[-1]), shown_trial=len(made) - 1)
+
+
+@dataclass(slots=True)
+class Operating:
+    """The operations of one trial."""
+
+    procedure: Operate
+    server: Server
+    done: list[Operated] = field(default_factory=list)
+
+    ends_server: ClassVar[bool] = False
+
+    def happen(self, until: Callable[[float], None]) -> None:
+        """Carry them out, each when it is due or the one before has ended."""
+        procedure = self.procedure
+        with self.server.operating() as operate:
+            for number, name in enumerate(procedure.operations):
+                until(procedure.before_s + number * procedure.every_s)
+                self.done.append(operate(name))
+
+    def fields(
+        self, answers: Answers, began_at: float, samples: Sequence[Sample]
+    ) -> Mapping[str, Any]:
+        """Return what clients noticed of each, as fields of the trial."""
+        made = operations_of(self.done, answers.binned, began_at, samples)
+        first = Stretch(1.0, max(1.0, made[0].at_s))
+        usual = longest_gap(answers.binned, first)
+        found: dict[str, Any] = {"operations": made}
+        if usual is not None:
+            found["figures"] = {USUAL_GAP: usual.length_s}
+        troubles = _troubles(made)
+        if troubles:
+            found |= {"valid": False, "reason": NO_FIGURE, "detail": "; ".join(troubles)}
+        return found
+
+
+def operations_of(
+    done: Sequence[Operated], load: Binned, began_at: float, samples: Sequence[Sample]
+) -> tuple[Operation, ...]:
+    """Return what clients noticed of each operation.
+
+    `began_at` is when the load began (s since 1970, by the engine's clock), `samples` are those
+    of the server.
+    """
+    begins = [one.begun - one.ahead_s - began_at for one in done]
+    ends = [*begins[1:], load.attempted.size * load.bin_s]
+    first = Stretch(min(1.0, max(0.0, begins[0] - SETTLED_S)), begins[0])
+    recovered, made = list[float | None](), list[Operation]()
+    for place, (one, begin, end) in enumerate(zip(done, begins, ends, strict=True)):
+        effect_s = None if one.effect is None else one.effect - one.begun
+        before = settled_before(begins, recovered, place, first)
+        seen = noticed(load, before, Stretch(begin, end), begin + (effect_s or 0.0))
+        recovered.append(seen.recovered_s)
+        own = [
+            sample.rss_bytes
+            for sample in samples
+            if sample.rss_bytes is not None and begin <= sample.t - one.ahead_s - began_at < end
+        ]
+        made.append(
+            Operation(
+                name=one.name,
+                at_s=begin,
+                effect_s=effect_s,
+                ended_s=one.ended - one.begun,
+                why=one.why,
+                stall_s=seen.stall_s,
+                late=seen.late,
+                lost=seen.lost,
+                recovered_s=seen.recovered_s,
+                rss_bytes=max(own, default=None),
+                around=_around(load, begin, end, seen.recovered_s),
+            )
+        )
+    return tuple(made)
+
+
+def _around(load: Binned, begin_s: float, end_s: float, recovered_s: float | None) -> Around:
+    """Return the load around an operation, for its picture."""
+    shown_s = LONGEST_SHOWN_S if recovered_s is None else recovered_s + SHOWN_AFTER_S
+    step = max(1, round(SHOWN_STEP_S / load.bin_s))
+    first = load.place(max(0.0, begin_s - SHOWN_BEFORE_S))
+    last = load.place(min(end_s, begin_s + min(shown_s, LONGEST_SHOWN_S)))
+    places = range(first, last, step)
+
+    def sums(one: Any) -> list[float]:  # noqa: ANN401  # numpy's array
+        return [float(one[place : place + step].sum()) for place in places]
+
+    counts = sums(load.completed + load.late)
+    return Around(
+        from_s=first * load.bin_s - begin_s,
+        step_s=step * load.bin_s,
+        answered=tuple(map(round, sums(load.answered))),
+        latency_s=tuple(
+            round(total / count, 7) if count else None
+            for total, count in zip(sums(load.latency_s), counts, strict=True)
+        ),
+    )
+
+
+def _troubles(made: Sequence[Operation]) -> list[str]:
+    """Say why operations came to nothing."""
+    found = [f"{one.name}: {one.why}" for one in made if one.effect_s is None]
+    found += [
+        f"{one.name}: the load was not served again"
+        for one in made
+        if one.stall_s is None and one.effect_s is not None
+    ]
+    if (began_s := made[0].at_s) < LEAST_BEFORE_S:
+        wanted = f"wanted {LEAST_BEFORE_S:g} s or more"
+        found.append(f"{made[0].name} began {began_s:.1f} s after the load, {wanted}")
+    return found
+
+
+def figures(trial: Trial) -> dict[str, float | None]:
+    """What a trial comes to, by the metrics' names."""
+    known = [_figures_of(one) for one in trial.operations]
+    whole: dict[str, float | None] = {}
+    for name in (STALL, RECOVERY, EFFECT):
+        values = [one[name] for one in known]
+        told = [value for value in values if value is not None]
+        whole[name] = max(told) if len(told) == len(values) else None
+    for name in (LATE, LOST):
+        whole[name] = float(np.sum([one[name] for one in known]))
+    each = {
+        of_step(name, number): value
+        for number, one in enumerate(known, start=1)
+        for name, value in one.items()
+    }
+    return {**whole, **trial.figures, **each}
+
+
+def _figures_of(one: Operation) -> dict[str, float | None]:
+    return {
+        STALL: one.stall_s,
+        RECOVERY: one.recovered_s,
+        EFFECT: one.effect_s,
+        LATE: float(one.late),
+        LOST: float(one.lost),
+        MEMORY_OF: None if one.rss_bytes is None else one.rss_bytes / 2**20,
+    }

@@ -1,0 +1,152 @@
+"""Operations under a load: what a round comes to, and when it does not count."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from msgspec.structs import replace
+from tests.examples import trial_of
+from tests.unit.test_stalls import base, load_of, stalled
+
+from leaselab.measure.generators.adapter import GENERATOR_STALLED
+from leaselab.measure.procedures import method_of
+from leaselab.model.errors import LeaselabError, Outcome
+from leaselab.model.observation import Operated, OperationKind
+from leaselab.model.procedures import procedure_of
+from leaselab.model.trial import Sample
+
+PLAN = procedure_of(
+    {"name": "operate", "operations": ["reload", "pause-1s"], "every_s": 7, "rate": 1000}
+)
+BEGAN = 1_800_000_000.0
+"""When the load began, by the engine's clock."""
+AHEAD_S = 40.0
+"""The server's clock before that."""
+
+
+class Reading:
+    def __init__(self, binned):
+        self.binned = binned
+
+
+def sample(at_s, mib):
+    t = BEGAN + AHEAD_S + at_s
+    return Sample(t=t, cpu_s=1.0, rss_bytes=mib << 20, udp_drops=0, held=0, counters={})
+
+
+class Server:
+    """A server that is operated at set times; `broken` operations have no effect."""
+
+    def __init__(self, at=(6.0, 13.0), broken=()):
+        self.at, self.broken, self.asked = iter(at), broken, []
+
+    def operations(self):
+        return {name: OperationKind("", "") for name in ("pause-1s", "reload")}
+
+    @contextmanager
+    def operating(self):
+        yield self.operate
+
+    def operate(self, name):
+        self.asked.append(name)
+        begun = BEGAN + AHEAD_S + next(self.at)
+        why = "the old zone is answered" if name in self.broken else ""
+        effect = None if why else begun + 0.25
+        return Operated(name, begun, effect, begun + 0.5, why, AHEAD_S)
+
+
+def round_of(server, delays=base, plan=PLAN, reasons=("",)):
+    """What a round comes to, with the trial; its trials do not count for `reasons`."""
+    made, waited = [], []
+
+    def ask(load, *, may_abort, during):
+        assert (load.rate, load.duration_s, may_abort) == (1000, 19, False)
+        during.happen(waited.append)
+        samples = [sample(at_s, mib) for at_s, mib in ((2, 900), (7, 300), (8, 500), (15, 200))]
+        fields = during.fields(Reading(load_of(delays)), BEGAN, samples)
+        reason = reasons[len(made)]
+        if reason:
+            fields = {**fields, "valid": False, "reason": reason}
+        made.append(replace(trial_of(1000, 19), **fields))
+        return made[-1]
+
+    found = method_of(plan).measure(ask, server, [])
+    assert waited == [5, 12] * len(made)
+    return found, made[-1]
+
+
+def both(due):
+    """A stall of 0.5 s by the first operation, and one of 1 s that is served slowly after."""
+    return stalled(6.0, 0.5)(due) + stalled(13.0, 1.0, 0.5)(due) - base(due)
+
+
+def test_a_round_has_the_figures_of_each_operation_and_the_worst_of_all():
+    server = Server()
+    found, trial = round_of(server, both)
+    assert server.asked == ["reload", "pause-1s"]
+    figures = found.metrics
+    for name, value in {
+        "step_1_stall_s": 0.5,
+        "step_2_stall_s": 1.0,
+        "stall_s": 1.0,
+        "step_1_recovered_s": 0.5,
+        "step_2_recovered_s": 2.0,
+        "recovered_s": 2.0,
+        "effect_s": 0.25,
+        "step_1_memory_of_operation_mib": 500,
+        "step_2_memory_of_operation_mib": 200,
+        "lost": 0,
+        "late": 0,
+    }.items():
+        assert figures[name] == pytest.approx(value, abs=0.05), name
+    assert 0 < figures["usual_gap_s"] < 0.005
+    assert set(figures) == {kind.name for kind in PLAN.metrics("queries")}
+    first, second = trial.operations
+    assert (first.name, second.name) == ("reload", "pause-1s")
+    assert (first.at_s, second.at_s) == pytest.approx((6.0, 13.0))
+
+
+def test_the_picture_has_the_seconds_around_each_operation_in_hundredths():
+    _, trial = round_of(Server(), both)
+    around = trial.operations[0].around
+    assert (around.from_s, around.step_s) == pytest.approx((-1.0, 0.01))
+    answered = np.array(around.answered)
+    assert answered[:99].min() >= 5  # 10 are due in each
+    assert answered[101:149].sum() == 0
+    assert answered[149:152].max() > 400  # all that waited
+    assert len(around.latency_s) == answered.size
+    assert max(filter(None, around.latency_s)) == pytest.approx(0.5, abs=0.02)
+    assert answered.size == pytest.approx(100 * (1 + 0.5 + 2), abs=10)
+
+
+@pytest.mark.parametrize(
+    ("server", "delays", "why"),
+    [
+        (Server(broken=("reload",)), base, "reload: the old zone is answered"),
+        (
+            Server(),
+            lambda due: np.where(due > 13.5, 1e4, base(due)),
+            "pause-1s: the load was not served again",
+        ),
+        (Server((0.5, 13.0)), base, "reload began 0.5 s after the load"),
+    ],
+)
+def test_an_operation_that_comes_to_nothing_ends_the_measurement(server, delays, why):
+    with pytest.raises(LeaselabError) as caught:
+        round_of(server, delays)
+    assert caught.value.outcome is Outcome.INVALID
+    assert f"no-figure: {why}" in caught.value.found
+
+
+def test_an_operation_that_the_server_does_not_have_is_refused_before_the_load():
+    plan = replace(PLAN, operations=("relaod",))
+    with pytest.raises(LeaselabError, match="relaod") as caught:
+        round_of(Server(), plan=plan)
+    assert caught.value.outcome is Outcome.USAGE
+    assert "reload" in str(caught.value)
+
+
+def test_a_round_that_the_generator_spoiled_is_made_again():
+    server = Server((6.0, 13.0, 6.1, 13.1))
+    found, _ = round_of(server, reasons=(GENERATOR_STALLED, ""))
+    assert (len(server.asked), found.shown_trial) == (4, 1)
