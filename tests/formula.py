@@ -7,6 +7,7 @@ through all of it.
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -18,9 +19,16 @@ from leaselab.archive.store import Store
 from leaselab.lab.deploy.bench_file import parse_bench
 from leaselab.measure.point import Point, journaled
 from leaselab.measure.procedures import method_of
+from leaselab.measure.stalls import Binned
 from leaselab.measure.trials import Trials
 from leaselab.model.journal import Fault, entry_of, written
-from leaselab.model.observation import HostReading, Sampled, ServerStarted
+from leaselab.model.observation import (
+    HostReading,
+    Operated,
+    OperationKind,
+    Sampled,
+    ServerStarted,
+)
 from leaselab.model.record import Experiment, Provenance
 from leaselab.model.trial import Part, Percentiles, Sample, Second, Trial
 from leaselab.run.record import KeptConfig, record_of
@@ -52,10 +60,32 @@ class FloodReading:
     argv: tuple[str, ...] = ("flood", "--queries")
     output_gz: bytes = b""
     conclusive: bool = True
+    stalls: list = field(default_factory=list)
+    """Begin and length of what its server stood still for (s)."""
+    started_at_s = 0.0
 
     @property
     def answered_at(self):
         return np.linspace(0.0, self.load.duration_s, self._completed)
+
+    @property
+    def binned(self):
+        """By milliseconds, of queries that come evenly; all that waits is served at once."""
+        due = np.arange(0, self.load.duration_s, 1 / self.load.rate)
+        latency = np.full(due.size, 0.0004)
+        for begin, length in self.stalls:
+            latency += np.where(due >= begin, np.maximum(0.0, begin + length - due), 0.0)
+        bins = 1000 * self.load.duration_s
+
+        def count(times, weights=None):
+            places = np.minimum((1000 * times).astype(int), bins - 1)
+            return np.bincount(places, weights, minlength=bins).astype(float)
+
+        attempted = count(due)
+        none = np.zeros(bins)
+        return Binned(
+            0.001, count(due + latency), attempted, attempted, none, count(due, latency)
+        )
 
     @property
     def _completed(self):
@@ -147,7 +177,14 @@ class Flood:
             for rate in load.counts or [load.rate] * load.duration_s
         )
         self.host.queries += load.rate * load.duration_s
-        return FloodReading(load, self.host.capacity, answered)
+        return FloodReading(load, self.host.capacity, answered, stalls=self.host.stalls)
+
+    def clock_ahead_s(self):
+        return 0.0
+
+
+STALLS_S = {"reload": 0.25, "pause-1s": 1.0}
+"""What can be done to the server, and for how long it stands still then (s)."""
 
 
 @dataclass
@@ -173,6 +210,8 @@ class Zones:
     events: list = field(default_factory=list)
     kill_at: float = math.inf
     """The journal's event before which the engine is killed."""
+    stalls: list = field(default_factory=list)
+    """Begin and length of what it stood still for under the load (s)."""
 
     def answers(self, asked, scatter, clients=0):
         """What it answers in a second of so many queries; 0 `clients`: each is a new one."""
@@ -228,6 +267,20 @@ class Zones:
         samples = sum(stacks.values())
         return Sampled("cpu-clock:u", samples, 1e-4 * samples, 0, stacks)
 
+    def operations(self):
+        return {name: OperationKind(f"It does {name}.", "it answers") for name in STALLS_S}
+
+    @contextmanager
+    def operating(self):
+        """Operate it 5 s after the begin of a load, and each 15 s."""
+        self.stalls.clear()
+        yield self.operate
+
+    def operate(self, name):
+        begun = 5.0 + 15.0 * len(self.stalls)
+        self.stalls.append((begun, STALLS_S[name]))
+        return Operated(name, begun, begun + 0.1, begun + STALLS_S[name], "")
+
     def read(self):
         return HostReading(0.01, 0.0, None, 0)
 
@@ -269,7 +322,7 @@ def formula_trials(bench, zones, generator=None):
     """Trials of a formula, by a flood unless another generator is given."""
     generator = generator or Flood(bench, bench.procedure, zones)
     hosts = {"server": zones, "generator": zones}
-    return Trials(bench, bench.procedure, zones, generator, zones, hosts)
+    return Trials(bench, bench.procedure, zones, generator, zones, hosts, sleep=lambda _: None)
 
 
 def begun_point(bench, zones, trials=None, *, listener=None, sleep=lambda _: None):

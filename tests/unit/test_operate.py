@@ -1,11 +1,15 @@
 """Operations under a load: what a round comes to, and when it does not count."""
 
+import csv
+import io
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 from msgspec.structs import replace
 from tests.examples import trial_of
+from tests.formula import archived
 from tests.unit.test_stalls import base, load_of, stalled
 
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
@@ -14,6 +18,9 @@ from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.observation import Operated, OperationKind
 from leaselab.model.procedures import procedure_of
 from leaselab.model.trial import Sample
+from leaselab.report.export.markdown import markdown
+from leaselab.report.site.operations_chart import operation_chart, operation_note
+from leaselab.report.text import print_result
 
 PLAN = procedure_of(
     {"name": "operate", "operations": ["reload", "pause-1s"], "every_s": 7, "rate": 1000}
@@ -93,8 +100,8 @@ def test_a_round_has_the_figures_of_each_operation_and_the_worst_of_all():
         "step_2_recovered_s": 2.0,
         "recovered_s": 2.0,
         "effect_s": 0.25,
-        "step_1_memory_of_operation_mib": 500,
-        "step_2_memory_of_operation_mib": 200,
+        "step_1_memory_mib": 500,
+        "step_2_memory_mib": 200,
         "lost": 0,
         "late": 0,
     }.items():
@@ -150,3 +157,51 @@ def test_a_round_that_the_generator_spoiled_is_made_again():
     server = Server((6.0, 13.0, 6.1, 13.1))
     found, _ = round_of(server, reasons=(GENERATOR_STALLED, ""))
     assert (len(server.asked), found.shown_trial) == (4, 1)
+
+
+# --- what is shown -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    return archived(
+        tmp_path_factory.mktemp("results"),
+        1,
+        name="operate",
+        operations=["reload", "pause-1s"],
+        rate=1000,
+        rounds=2,
+    )
+
+
+def test_a_result_is_the_longest_stall_and_has_each_operation_in_a_table(record):
+    assert record.figure.name == "stall_s"
+    assert record.figure.value == pytest.approx(1.0, abs=0.01)
+    stream = io.StringIO()
+    print_result(record, Path("there"), stream)
+    heading, *rows = stream.getvalue().split("\nOperations\n")[1].splitlines()[:3]
+    assert heading.split("  ")[0] == "operation"
+    assert "stall s  recovery s  effect ms  late  lost" in heading
+    assert len(heading) <= 80
+    assert [row.split()[:4] for row in rows] == [
+        ["1", "reload", "0.251", "0.250"],
+        ["2", "pause-1s", "1.00", "1.00"],
+    ]
+    assert "| 1 reload | 0.251 | 0.250 | 100.0 |" in markdown([record])
+
+
+def test_the_picture_shows_answers_and_latency_around_an_operation(record):
+    (shown,) = {round_.shown.operations[1] for round_ in record.rounds[:1]}
+    chart = operation_chart(shown, "queries")
+    answers, latency = (_points(layers) for layers in chart["vconcat"])
+    assert (answers[-0.5], answers[0.5]) == (1000, 0)
+    assert max(latency.values()) == pytest.approx(1000, abs=10)
+    assert "took effect" in operation_note(shown)
+    silent = replace(shown.around, answered=(0, 0), latency_s=(None, None))
+    assert operation_chart(replace(shown, around=silent), "queries") is None
+
+
+def _points(panel):
+    """Values of the panel of a chart by their times."""
+    rows = csv.DictReader(panel["layer"][0]["data"]["values"].splitlines())
+    return {float(row["s"]): float(row["v"]) for row in rows}

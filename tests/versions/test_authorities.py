@@ -16,6 +16,7 @@ SERVERS = [
     ("trixie", "yadifa", 4, "tcp"),
 ]
 """Release, role, family and transport of the queries; no other tests have the same root."""
+RNDC_KEY = 'key "leaselab" { algorithm hmac-sha256; secret "bGVhc2VsYWI="; };\n'
 OPTIONS = {
     "variant": "three",
     "data": "zones",
@@ -45,7 +46,11 @@ def deployed(request, network, tmp_path_factory):
 @pytest.fixture
 def host(deployed, tmp_path):
     """The root with the server, the contract, three zones, and the role's list of them."""
-    host = deployed
+    return with_zones(deployed, tmp_path)
+
+
+def with_zones(host, folder):
+    """Install a host with three zones and its list of them."""
     host.install()
     _, listed = host.settings["config_files"]
     own = [host.inner(path) for path in ("/zones", str(Path(listed).parent))]
@@ -54,7 +59,7 @@ def host(deployed, tmp_path):
     for name in names:
         host.put(f"/zones/{name}zone", f"$ORIGIN {name}\n{ZONE}")
     host.put("/zones/zones.tsv", "".join(f"{name}\t{name}zone\n" for name in names))
-    host.list_zones(tmp_path, "/zones", listed)
+    host.list_zones(folder, "/zones", listed)
     return host
 
 
@@ -87,6 +92,21 @@ def test_an_authority_serves_the_zones_of_its_role(host, tmp_path):
 
 
 def test_its_operations_take_effect_and_leave_its_files_as_they_were(host):
+    check_operations(host)
+
+
+def test_so_do_those_of_bind9(network, tmp_path):
+    templates = {"named.conf.j2": "config_file"}
+    options = {**OPTIONS, "variant": "operated", "found": "9.20.0"}
+    host = Rooted(network, "trixie", ["bind9", "bind9-utils"], "bind9", **options)
+    host.write(tmp_path, templates, "key_file", "allowed", dns_data_zones=ZONES)
+    with_zones(host, tmp_path)
+    host.put(host.paths["key_file"], RNDC_KEY)
+    host.put(host.settings["process"]["pid_file"], "")
+    check_operations(host)
+
+
+def check_operations(host):
     started = [json.loads(host.verb("start")[1])]
     try:
         made = host.operated()

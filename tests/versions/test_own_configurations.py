@@ -1,5 +1,6 @@
 """Users' own configurations as role kea writes them, judged by real releases of Kea."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -176,6 +177,24 @@ def test_every_client_that_was_made_for_a_file_is_answered(name, network, tmp_pa
     assert (report["filled"] or {"leases": 0})["leases"] == (0 if own.informs else clients)
     assert held["was"] >= (0 if own.informs else clients)  # some hold an address and a prefix
     assert held["held"] == 0
+
+
+@pytest.mark.parametrize("name", ["house", "isp6"])
+@pytest.mark.parametrize("suite", VERSIONS)
+def test_operations_take_effect_in_a_release_that_serves(suite, name, network, tmp_path):
+    file = unpacked_kea(suite) / f"etc/kea/own-{name}.json"
+    with started(name, network, tmp_path / "log", suite) as contract:
+        before = file.read_text(encoding="utf-8")
+        argv = ["kea", "-c", str(file)]
+        server = contract.Server({**settings(name, suite), "process": {"argv": argv}})
+        operations = importlib.import_module("leaselab_contract.operations")
+        known = operations.known(server)
+        names = [one for one in known if not one.startswith("pause")]
+        found = {one: operations.carried_out(known[one]()) for one in names}
+    assert {one: made["why"] for one, made in found.items()} == dict.fromkeys(
+        ("add-subnets", "config-set", "reclaim", "reload", "remove-subnets"), ""
+    )
+    assert file.read_text(encoding="utf-8") == before
 
 
 @pytest.mark.parametrize("name", FILLED)

@@ -124,6 +124,17 @@ def test_it_answers_names_of_the_hierarchy_and_forgets_them_at_a_reset(recursor,
     assert json.loads(recursor.verb("stop")[1]) == {"was_running": True}
 
 
+def test_its_operations_take_effect_and_leave_its_files_as_they_were(recursor, tmp_path):
+    started = [json.loads(recursor.verb("start")[1])]
+    assert recursor.asked(tmp_path, *NAMES, words=WORDS)["counts"]["completed"] == 50
+    made = recursor.operated()
+    started.append(json.loads(recursor.verb("start")[1]))
+    is_unbound = recursor.role == "unbound"
+    own = {"reload", "reload-keep-cache", "blocklist"} if is_unbound else {"flush"}
+    assert made.keys() == {"pause-100ms", "pause-1s", *own}
+    assert started[0]["config_sha256"] == started[1]["config_sha256"]
+
+
 @pytest.mark.parametrize("connections", [[], ["--fresh"]], ids=str)
 def test_it_answers_over_the_transport_of_the_load_after_a_reset_too(
     recursor, tmp_path, connections

@@ -103,7 +103,7 @@ class _Pages:
                     plural=view.plural,
                     holds=view.holds,
                     loss_goal=view.procedure.loss_goal,
-                    offered=bool(view.procedure.steps),
+                    offered=view.procedure.ramps,
                 ),
             }
         return json.dumps(state).encode()

@@ -211,6 +211,11 @@ class Procedure(
         return ()
 
     @property
+    def ramps(self) -> bool:
+        """Whether each of its steps is a trial with a load of its own."""
+        return False
+
+    @property
     def step_word(self) -> str:
         """What a step of it is."""
         return "step"

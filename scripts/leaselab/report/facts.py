@@ -18,7 +18,7 @@ from leaselab.model.scenario import Scenario
 from leaselab.model.server import Server, server_name
 from leaselab.model.text import printable
 from leaselab.model.trial import Trial
-from leaselab.report.listing import moment_words
+from leaselab.report.listing import measured, moment_words
 
 _NONE = "-"
 
@@ -85,7 +85,7 @@ def facts(record: Record, path: Path) -> Iterator[tuple[str, str]]:
 
 def shown_where(record: Record) -> str:
     """At which load the trials were that stand for their rounds, as the end of a phrase."""
-    if record.procedure.steps:
+    if record.procedure.ramps:
         return " in the last step"
     return " at the lower bound" if any(round_.bracket for round_ in record.rounds) else ""
 
@@ -236,6 +236,25 @@ def steps_of(record: Record) -> Steps:
         for metric in first.metrics
     )
     return Steps(headings, tuple(steps))
+
+
+def steps_rows(record: Record) -> list[tuple[str, ...]]:
+    """Return the metrics of each step below their headings; empty where there are none."""
+    known = steps_of(record)
+    if not known.steps:
+        return []
+    counted = record.scenario.transaction.plural
+    headings = (
+        title if unit == counted else f"{title} {unit.partition(' ')[0]}"
+        for title, unit in known.headings
+    )
+    rows = [(record.procedure.step_word, *headings)]
+    for step in known.steps:
+        figures = (
+            measured(metric.value, metric.unit, metric.half_width) for metric in step.metrics
+        )
+        rows.append((step.title.removeprefix("step "), *figures))
+    return rows
 
 
 def whole_of(record: Record) -> tuple[Metric, ...]:

@@ -213,7 +213,7 @@ class LiveView:
         beside = [{"s": point["s"], **point["beside"]} for point in server]
         lines = {
             f"{self.holds} gained (1/s)".strip(): _line(server, "gained"),
-            "offered (1/s)": _line(traffic, "offered") if self.procedure.steps else [],
+            "offered (1/s)": _line(traffic, "offered") if self.procedure.ramps else [],
             "completed (1/s)": _line(traffic, "completed"),
             "loss (%)": _line(loss, "loss"),
             "latency p99 (ms)": _line(traffic, "p99_ms"),

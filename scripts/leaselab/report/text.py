@@ -21,7 +21,7 @@ from leaselab.model.record import PARTNER, Metric, Record, Round
 from leaselab.model.server import server_name
 from leaselab.model.trial import KIND_NAMES, Part
 from leaselab.report.console import Console
-from leaselab.report.facts import confirmation_words, facts, shown_where, steps_of, whole_of
+from leaselab.report.facts import confirmation_words, facts, shown_where, steps_rows, whole_of
 from leaselab.report.listing import aligned, measured, number, span
 from leaselab.report.profile import Table, counted_table, spent_tables
 from leaselab.report.units import in_shown_units
@@ -144,8 +144,10 @@ def _result(
         parts += _table(counted_table(record), shape)
     elif record.rounds:
         parts += [Text("Runs", style="bold"), *_rounds(record, shape), Text()]
-    if steps := _steps(record, shape):
-        parts += [Text("Steps", style="bold"), *steps, Text()]
+    if steps := steps_rows(record):
+        columns = [*zip(*steps, strict=True)]
+        parts += [Text(f"{steps[0][0].capitalize()}s", style="bold")]
+        parts += [*shape.table(columns, names=1, needed=2), Text()]
     if minutes := _worst_minutes(record, shape):
         parts += [Text("Worst minutes", style="bold"), *minutes, Text()]
     if not whole:
@@ -295,21 +297,6 @@ def _round_columns(record: Record) -> tuple[list[Column], int]:
         if other.unit != figure.unit
     ]
     return [*needed, *alike, trials, *beside], len(needed)
-
-
-def _steps(record: Record, shape: _Shape) -> list[RenderableType]:
-    """A line for each step; nothing where there are none."""
-    known = steps_of(record)
-    if not known.steps:
-        return []
-    columns: list[Column] = [
-        ("step", *(step.title.removeprefix("step ") for step in known.steps))
-    ]
-    for place, (title, unit) in enumerate(known.headings):
-        metrics = (step.metrics[place] for step in known.steps)
-        figures = (measured(metric.value, metric.unit, metric.half_width) for metric in metrics)
-        columns.append((f"{title} {unit.partition(' ')[0]}", *figures))
-    return [*shape.table(columns, names=1, needed=2)]
 
 
 def _worst_minutes(record: Record, shape: _Shape) -> list[RenderableType]:

@@ -6,6 +6,7 @@ Records, the index and exports have seconds, ratios and bytes; converted values 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, TypeVar
@@ -18,6 +19,7 @@ Kind = tuple[str, str]
 Part = TypeVar("Part", Metric, Round)
 Scales = Mapping[Kind, tuple[str, float]]
 
+_OF_STEP = re.compile(r"^step_\d+_")
 _STEP = 1024
 """From MiB to GiB."""
 _OF_ROWS = ("value", "ci_low", "ci_high", "standard_error")
@@ -45,13 +47,13 @@ def scale_of(unit: str, values: Iterable[float | None]) -> tuple[str, float]:
 def in_shown_units(records: Sequence[Record]) -> list[Record]:
     """The same records with figures in the units to show; one unit for each metric of all.
 
-    Not to be archived or exported.
+    So have those of the steps of a procedure.  Not to be archived or exported.
     """
     values: dict[Kind, list[float | None]] = {}
     for record in records:
         for metric in record.metrics:
             known = record.values(metric.name) if metric.value is None else (metric.value,)
-            values.setdefault((metric.name, metric.unit), []).extend(known)
+            values.setdefault(_kind(metric.name, metric.unit), []).extend(known)
     scales = _scales(values)
     return [_shown(record, scales) for record in records]
 
@@ -60,11 +62,16 @@ def rows_in_shown_units(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     """The same for rows of the index, whichever of its columns they have."""
     values: dict[Kind, list[float | None]] = {}
     for row in rows:
-        values.setdefault((row["metric"], row["unit"]), []).append(row["value"])
+        values.setdefault(_kind(row["metric"], row["unit"]), []).append(row["value"])
         for name, (value, _, _, unit) in _metrics(row).items():
-            values.setdefault((name, unit), []).append(value)
+            values.setdefault(_kind(name, unit), []).append(value)
     scales = _scales(values)
     return [_shown_row(row, scales) for row in rows]
+
+
+def _kind(metric: str, unit: str) -> Kind:
+    """What has one unit: a metric, of the whole and of each step."""
+    return _OF_STEP.sub("", metric), unit
 
 
 def _scales(values_by_kind: Mapping[Kind, Sequence[float | None]]) -> Scales:
@@ -74,7 +81,9 @@ def _scales(values_by_kind: Mapping[Kind, Sequence[float | None]]) -> Scales:
 
 
 def _shown(record: Record, scales: Scales) -> Record:
-    scaled = {metric.name: scales.get((metric.name, metric.unit)) for metric in record.metrics}
+    scaled = {
+        metric.name: scales.get(_kind(metric.name, metric.unit)) for metric in record.metrics
+    }
     factors = {name: scale[1] for name, scale in scaled.items() if scale}
     if not factors:
         return record
@@ -118,7 +127,7 @@ def _changed(part: Part, **fields: object) -> Part:
 
 def _shown_row(row: Mapping[str, Any], scales: Scales) -> dict[str, Any]:
     shown = dict(row)
-    unit, factor = scales.get((row["metric"], row["unit"]), (row["unit"], 1.0))
+    unit, factor = scales.get(_kind(row["metric"], row["unit"]), (row["unit"], 1.0))
     if factor != 1.0:
         shown["unit"] = unit
         shown |= {name: _times(row[name], factor) for name in _OF_ROWS if name in row}
@@ -131,11 +140,11 @@ def _shown_row(row: Mapping[str, Any], scales: Scales) -> dict[str, Any]:
             )
     metrics = {
         name: [
-            *(_times(figure, scales[name, unit][1]) for figure in figures),
-            scales[name, unit][0],
+            *(_times(figure, scales[_kind(name, unit)][1]) for figure in figures),
+            scales[_kind(name, unit)][0],
         ]
         for name, (*figures, unit) in _metrics(row).items()
-        if (name, unit) in scales
+        if _kind(name, unit) in scales
     }
     if metrics:
         shown["metrics"] = json.dumps({**_metrics(row), **metrics})

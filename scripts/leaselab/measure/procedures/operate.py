@@ -21,13 +21,12 @@ from leaselab.measure.stalls import (
 from leaselab.measure.trials import NO_FIGURE
 from leaselab.model.errors import unknown
 from leaselab.model.observation import Operated
-from leaselab.model.procedure import of_step
+from leaselab.model.procedure import MEMORY, of_step
 from leaselab.model.procedures.operate import (
     ATTEMPTS,
     EFFECT,
     LATE,
     LOST,
-    MEMORY_OF,
     RECOVERY,
     STALL,
     USUAL_GAP,
@@ -205,5 +204,5 @@ def _figures_of(one: Operation) -> dict[str, float | None]:
         EFFECT: one.effect_s,
         LATE: float(one.late),
         LOST: float(one.lost),
-        MEMORY_OF: None if one.rss_bytes is None else one.rss_bytes / 2**20,
+        MEMORY: None if one.rss_bytes is None else one.rss_bytes / 2**20,
     }

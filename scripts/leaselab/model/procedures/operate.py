@@ -7,11 +7,11 @@ from typing import Annotated
 import msgspec
 from msgspec.structs import replace
 
-from leaselab.model.procedure import MEDIAN, MetricKind, of_step
+from leaselab.model.procedure import MEDIAN, MEMORY, MetricKind, of_step
 from leaselab.model.procedures.one_load import OneLoad
 
 STALL, RECOVERY, EFFECT = "stall_s", "recovered_s", "effect_s"
-LATE, LOST, MEMORY_OF, USUAL_GAP = "late", "lost", "memory_of_operation_mib", "usual_gap_s"
+LATE, LOST, USUAL_GAP = "late", "lost", "usual_gap_s"
 """Metrics of an operation, by `of_step`; of all of them the worst, or the sum of the lost."""
 ATTEMPTS = 3
 """Most trials of a round, where stalls of the generator invalidate them."""
@@ -79,10 +79,10 @@ class Operate(OneLoad, frozen=True, kw_only=True, tag="operate"):
             MetricKind(STALL, "stall", "s", "lower", MEDIAN),
             MetricKind(RECOVERY, "recovery", "s", "lower", MEDIAN),
             MetricKind(EFFECT, "effect", "s", "lower", MEDIAN),
-            MetricKind(LATE, f"late {plural}", plural, "lower", MEDIAN),
-            MetricKind(LOST, f"lost {plural}", plural, "lower", MEDIAN),
+            MetricKind(LATE, "late", plural, "lower", MEDIAN),
+            MetricKind(LOST, "lost", plural, "lower", MEDIAN),
         )
-        memory = MetricKind(MEMORY_OF, "memory", "MiB", "lower", MEDIAN)
+        memory = MetricKind(MEMORY, "memory", "MiB", "lower", MEDIAN)
         usual = MetricKind(USUAL_GAP, "longest gap before", "s", "neither", MEDIAN)
         whole = (
             kind if kind.name in (LATE, LOST) else replace(kind, title=f"longest {kind.title}")

@@ -57,6 +57,10 @@ class Ramp(Unjudged, frozen=True, kw_only=True, tag="ramp"):
         return tuple(f"step {number} ({rate}/s)" for number, rate in enumerate(self.rates, 1))
 
     @property
+    def ramps(self) -> bool:
+        return True
+
+    @property
     def steps_words(self) -> str:
         """Words for the loads of the steps."""
         return ", ".join(f"{rate}/s" for rate in self.rates)

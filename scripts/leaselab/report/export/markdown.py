@@ -12,6 +12,7 @@ from leaselab.analysis.figures.credibility import flags
 from leaselab.model.record import Record
 from leaselab.model.server import server_name
 from leaselab.report import profile
+from leaselab.report.facts import steps_rows
 from leaselab.report.listing import escaped, markdown_table
 from leaselab.report.matrix import print_matrix, shown
 from leaselab.report.units import in_shown_units
@@ -64,6 +65,10 @@ def markdown(records: Sequence[Record]) -> str:
         if record.source:
             text += f", {escaped(record.source.subject)}"
         stream.write(text + "\n")
+    for record in records:
+        if rows := steps_rows(record):
+            table = markdown_table(rows[0], rows[1:], 1)
+            stream.writelines([f"\n### {escaped(record.scenario.name)}\n\n", *table])
     return stream.getvalue()
 
 

@@ -64,7 +64,7 @@ def seconds_chart(
         shown = {value["n"] for value in values}
         named = [(line.name, line.colour) for line in series if line.name in shown]
         goal = loss_goal if title.startswith("loss") else None
-        panels.append(_panel(title, values, named, goal, len(panels)))
+        panels.append(panel(title, values, named, goal, len(panels)))
     if not panels:
         return None
     panels[-1]["layer"][0]["encoding"]["x"] |= {
@@ -117,13 +117,18 @@ def _with_ends(values: list[dict[str, Any]], step: int) -> list[dict[str, Any]]:
     ]
 
 
-def _panel(
+def panel(
     title: str,
     values: Sequence[Mapping[str, Any]],
     series: Sequence[tuple[str, str]],
     goal: float | None,
     place: int,
 ) -> vega.Spec:
+    """Return a panel of lines on the common clock.
+
+    `values` have the time `s`, the value `v`, the line's name `n` and the trial `t`; `series`
+    are names and colours, `place` is its number.
+    """
     known = [float(value["v"]) for value in values]
     known += [] if goal is None else [100 * goal]
     scale = {"domain": [min(0.0, *known), _ROOM * max(known) or 1.0], "nice": False}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from leaselab.report.facts import (
 )
 from leaselab.report.profile import counted_table, spent_tables
 from leaselab.report.site.figure import Figure, figure
+from leaselab.report.site.operations_chart import operation_chart, operation_note
 from leaselab.report.site.seconds_chart import seconds_chart, seconds_note
 from leaselab.report.site.sweep_charts import (
     far_loads,
@@ -87,6 +88,7 @@ def sweep(
         ),
     }
     typical = typical_run(record)
+    operations = list(operation_figures(record, typical))
     seconds = [
         figure(
             f"seconds-{round_.index}",
@@ -110,6 +112,7 @@ def sweep(
         "counted": counted_table(record) if record.procedure.counts_alone else None,
         "refused": record.refused_figure,
         "steps": steps_of(record),
+        "operations": operations,
         "spent": [*spent_tables(spent, record.figure.unit)] if spent else [],
         "tried": any(round_.trials for round_ in record.rounds),
         "server_words": server_name(record.server),
@@ -138,7 +141,7 @@ def sweep(
         "pruned": pruned,
     }
     last = [confirmation["seconds"]] if confirmation else []
-    return context, [*charts.values(), *seconds, *last]
+    return context, [*charts.values(), *operations, *seconds, *last]
 
 
 def _loss_note(record: Record) -> str:
@@ -162,9 +165,21 @@ def run_seconds(record: Record, round_: Round, other: str = "") -> Spec | None:
         plural=record.scenario.transaction.plural,
         holds=record.server.holds,
         loss_goal=record.procedure.loss_goal,
-        offered=bool(record.procedure.steps),
+        offered=record.procedure.ramps,
         other=other,
     )
+
+
+def operation_figures(record: Record, typical: Round | None) -> Iterator[Figure | None]:
+    """The seconds around each operation of a run."""
+    made = typical.shown.operations if typical and typical.shown else ()
+    for number, operation in enumerate(made, start=1):
+        yield figure(
+            f"operation-{number}",
+            f"{operation.name}, in run {typical.index if typical else 0}",
+            operation_chart(operation, record.scenario.transaction.plural),
+            note=operation_note(operation),
+        )
 
 
 def typical_run(record: Record) -> Round | None:
