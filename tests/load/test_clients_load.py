@@ -157,7 +157,7 @@ def comes_to(probe, document, load):
     try:
         probed = adapter.answers()
         reading = adapter.offer(load, may_abort=True)
-        binned = [list(map(float, np.ravel(one))) for one in astuple(reading.binned)]
+        binned = [list(map(float, np.ravel(figure))) for figure in astuple(reading.binned)]
         return probed, reading.trial(Seen()), [*reading.answered_at], binned
     except LeaselabError as error:
         return str(error)

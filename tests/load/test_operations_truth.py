@@ -64,15 +64,15 @@ def test_set_stalls_are_reported_within_ten_milliseconds_and_recovery_within_fiv
     queries = tmp_path / "queries"
     queries.write_text("www.example. A\n")
     for last in (*[False] * (TRIES - 1), True):
-        found, truth = measured(responder, queries)
-        for one, length, did in zip(found, LENGTHS_S, truth, strict=True):
+        reported, truth = measured(responder, queries)
+        for stall, length, did in zip(reported, LENGTHS_S, truth, strict=True):
             assert did["longest_gap_s"] >= length
-            assert one.stall_s == pytest.approx(did["longest_gap_s"], abs=0.01)
+            assert stall.stall_s == pytest.approx(did["longest_gap_s"], abs=0.01)
         exact = [
-            one.recovered_s == pytest.approx(did["recovered_s"], rel=0.05, abs=0.02)
-            for one, did in zip(found, truth, strict=True)
+            stall.recovered_s == pytest.approx(did["recovered_s"], rel=0.05, abs=0.02)
+            for stall, did in zip(reported, truth, strict=True)
         ]
-        assert all(exact) or not last, (found, truth)
+        assert all(exact) or not last, (reported, truth)
         if all(exact):
             break
-    assert [(one.late, one.lost, one.why) for one in found] == [(0, 0, "")] * 3
+    assert [(stall.late, stall.lost, stall.why) for stall in reported] == [(0, 0, "")] * 3

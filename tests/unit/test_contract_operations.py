@@ -75,14 +75,14 @@ def test_each_line_is_an_operation_that_says_when_it_took_effect(
 )
 def test_an_operation_without_an_effect_says_why(operations, steps, why):
     server = server_of(operations, *steps)
-    found = operations.carried_out(server.turn())
-    assert (found["effect"], found["why"]) == (None, why)
+    answer = operations.carried_out(server.turn())
+    assert (answer["effect"], answer["why"]) == (None, why)
 
 
 def test_an_effect_that_does_not_come_is_not_waited_for_for_ever(operations):
     server = server_of(operations, *[False] * 100_000)
-    found = operations.carried_out(server.turn(), 0.05)
-    assert (found["effect"], found["why"]) == (None, "no effect was seen within 0.05 s")
+    answer = operations.carried_out(server.turn(), 0.05)
+    assert (answer["effect"], answer["why"]) == (None, "no effect was seen within 0.05 s")
     assert server.did == ("prepared",)
 
 

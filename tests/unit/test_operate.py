@@ -77,9 +77,9 @@ def round_of(server, delays=base, plan=PLAN, reasons=("",)):
         made.append(replace(trial_of(1000, 19), **fields))
         return made[-1]
 
-    found = method_of(plan).measure(ask, server, [])
+    outcome = method_of(plan).measure(ask, server, [])
     assert waited == [5, 12] * len(made)
-    return found, made[-1]
+    return outcome, made[-1]
 
 
 def both(due):
@@ -89,9 +89,9 @@ def both(due):
 
 def test_a_round_has_the_figures_of_each_operation_and_the_worst_of_all():
     server = Server()
-    found, trial = round_of(server, both)
+    outcome, trial = round_of(server, both)
     assert server.asked == ["reload", "pause-1s"]
-    figures = found.metrics
+    figures = outcome.metrics
     for name, value in {
         "step_1_stall_s": 0.5,
         "step_2_stall_s": 1.0,
@@ -155,8 +155,8 @@ def test_an_operation_that_the_server_does_not_have_is_refused_before_the_load()
 
 def test_a_round_that_the_generator_spoiled_is_made_again():
     server = Server((6.0, 13.0, 6.1, 13.1))
-    found, _ = round_of(server, reasons=(GENERATOR_STALLED, ""))
-    assert (len(server.asked), found.shown_trial) == (4, 1)
+    outcome, _ = round_of(server, reasons=(GENERATOR_STALLED, ""))
+    assert (len(server.asked), outcome.shown_trial) == (4, 1)
 
 
 # --- what is shown -------------------------------------------------------------------

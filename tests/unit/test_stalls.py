@@ -54,28 +54,28 @@ def stalled(at, length, load=0.0):
 def test_a_stall_is_measured_within_ten_milliseconds_and_its_end_within_five_percent(
     length, load
 ):
-    found = noticed(load_of(stalled(6.0, length, load)), BEFORE, AFTER, 6.0)
-    assert found.stall_s == pytest.approx(length, abs=0.01)
-    assert found.recovered_s == pytest.approx(1.0 + length / (1 - load), rel=0.05)
-    assert (found.late, found.lost) == (0, 0)
+    seen = noticed(load_of(stalled(6.0, length, load)), BEFORE, AFTER, 6.0)
+    assert seen.stall_s == pytest.approx(length, abs=0.01)
+    assert seen.recovered_s == pytest.approx(1.0 + length / (1 - load), rel=0.05)
+    assert (seen.late, seen.lost) == (0, 0)
 
 
 def test_without_a_stall_there_is_nothing_to_recover_from():
-    found = noticed(load_of(base), BEFORE, AFTER, 5.1)
-    assert found.recovered_s == 0.0
-    assert found.stall_s < 0.005
-    assert (found.late, found.lost) == (0, 0)
+    seen = noticed(load_of(base), BEFORE, AFTER, 5.1)
+    assert seen.recovered_s == 0.0
+    assert seen.stall_s < 0.005
+    assert (seen.late, seen.lost) == (0, 0)
 
 
 def test_slowness_until_the_effect_counts_though_it_begins_late():
-    found = noticed(
+    seen = noticed(
         load_of(lambda due: base(due) * np.where((due > 6) & (due < 8), 1.5, 1.0)),
         BEFORE,
         AFTER,
         9.0,
     )
-    assert found.recovered_s == pytest.approx(3.0, abs=0.06)
-    assert found.stall_s < 0.005
+    assert seen.recovered_s == pytest.approx(3.0, abs=0.06)
+    assert seen.stall_s < 0.005
 
 
 def test_a_change_within_ten_percent_is_none():
@@ -88,25 +88,25 @@ def test_a_change_within_ten_percent_is_none():
 
 
 def test_late_and_lost_are_of_what_was_due_after_it():
-    found = noticed(
+    seen = noticed(
         load_of(stalled(6.0, 3.0), lost=[(2.0, 2.5), (10.0, 10.25)]), BEFORE, AFTER, 6.0
     )
-    assert (found.late, found.lost) == (pytest.approx(1000, abs=2), 250)
-    assert found.stall_s == pytest.approx(3.0, abs=0.01)
+    assert (seen.late, seen.lost) == (pytest.approx(1000, abs=2), 250)
+    assert seen.stall_s == pytest.approx(3.0, abs=0.01)
 
 
 def test_a_server_that_does_not_answer_again_has_no_stall_and_does_not_recover():
-    found = noticed(load_of(base, lost=[(9.0, 20.0)]), BEFORE, AFTER, 9.0)
-    assert (found.stall_s, found.recovered_s, found.lost) == (None, None, 11_000)
+    seen = noticed(load_of(base, lost=[(9.0, 20.0)]), BEFORE, AFTER, 9.0)
+    assert (seen.stall_s, seen.recovered_s, seen.lost) == (None, None, 11_000)
 
 
 @pytest.mark.parametrize("rate", [50, 200])
 def test_few_transactions_make_gaps_of_their_distance(rate):
     load = load_of(stalled(6.0, 1.0), rate)
     assert longest_gap(load, BEFORE).length_s == pytest.approx(1 / rate, abs=0.003)
-    found = noticed(load, BEFORE, AFTER, 6.0)
-    assert found.stall_s == pytest.approx(1.0, abs=0.01 + 1 / rate)
-    assert found.recovered_s == pytest.approx(2.0, abs=0.1)
+    seen = noticed(load, BEFORE, AFTER, 6.0)
+    assert seen.stall_s == pytest.approx(1.0, abs=0.01 + 1 / rate)
+    assert seen.recovered_s == pytest.approx(2.0, abs=0.1)
 
 
 def test_a_gap_that_begins_before_the_stretch_is_of_it():
@@ -123,5 +123,5 @@ def test_a_gap_that_begins_at_the_end_of_the_stretch_is_of_the_next():
 def test_an_operation_is_compared_with_the_last_settled_stretch_before_it():
     begins, first = [5.0, 10.0, 15.0, 20.0], BEFORE
     recovered = [0.5, 4.5, None, 1.0]
-    found = [settled_before(begins, recovered, place, first) for place in range(4)]
-    assert found == [first, *[Stretch(5.5, 10.0)] * 3]
+    seen = [settled_before(begins, recovered, place, first) for place in range(4)]
+    assert seen == [first, *[Stretch(5.5, 10.0)] * 3]

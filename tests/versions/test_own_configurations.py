@@ -189,11 +189,13 @@ def test_operations_take_effect_in_a_release_that_serves(suite, name, network, t
         server = contract.Server({**settings(name, suite), "process": {"argv": argv}})
         operations = importlib.import_module("leaselab_contract.operations")
         known = operations.known(server)
-        names = [one for one in known if not one.startswith("pause")]
-        found = {one: operations.carried_out(known[one]()) for one in names}
-    assert {one: made["why"] for one, made in found.items()} == dict.fromkeys(
-        ("add-subnets", "config-set", "reclaim", "reload", "remove-subnets"), ""
-    )
+        why = {
+            word: operations.carried_out(act())["why"]
+            for word, act in known.items()
+            if not word.startswith("pause")
+        }
+    asked = ("add-subnets", "config-set", "reclaim", "reload", "remove-subnets")
+    assert why == dict.fromkeys(asked, "")
     assert file.read_text(encoding="utf-8") == before
 
 

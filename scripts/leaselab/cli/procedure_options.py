@@ -51,6 +51,7 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
         choices=list(PROCEDURES),
         action=_Listing,
         help="search for the max rate, offer a fixed load, kill a server under load (event), "
+        "operate it, such as by a reload, "
         "start all clients at once (burst), fill the pool before a load, offer steps of load, "
         "replay when clients came, sample its CPU time by function (profile), or count what "
         "it does (cost) "

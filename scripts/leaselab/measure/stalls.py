@@ -129,8 +129,8 @@ def _recovered(
     stays = near[at] & (sums[ends] - sums[at] >= USUAL_SHARE * (ends - at))
     slow = np.flatnonzero(~stays[: max(0, load.place(effect_s) - begin)])
     first = max(load.place(known_s) - begin, int(slow[-1]) + 1 if slow.size else 0)
-    found = np.flatnonzero(stays[first:])
-    return float((first + found[0]) * load.bin_s) if found.size else None
+    settled_at = np.flatnonzero(stays[first:])
+    return float((first + settled_at[0]) * load.bin_s) if settled_at.size else None
 
 
 def _bins_of(load: Binned, stretch: Stretch, count: int) -> int:

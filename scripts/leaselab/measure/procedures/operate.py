@@ -93,13 +93,13 @@ class Operating:
         made = operations_of(self.done, answers.binned, began_at, samples)
         first = Stretch(1.0, max(1.0, made[0].at_s))
         usual = longest_gap(answers.binned, first)
-        found: dict[str, Any] = {"operations": made}
+        fields: dict[str, Any] = {"operations": made}
         if usual is not None:
-            found["figures"] = {USUAL_GAP: usual.length_s}
+            fields["figures"] = {USUAL_GAP: usual.length_s}
         troubles = _troubles(made)
         if troubles:
-            found |= {"valid": False, "reason": NO_FIGURE, "detail": "; ".join(troubles)}
-        return found
+            fields |= {"valid": False, "reason": NO_FIGURE, "detail": "; ".join(troubles)}
+        return fields
 
 
 def operations_of(
@@ -167,16 +167,16 @@ def _around(load: Binned, begin_s: float, end_s: float, recovered_s: float | Non
 
 def _troubles(made: Sequence[Operation]) -> list[str]:
     """Say why operations came to nothing."""
-    found = [f"{one.name}: {one.why}" for one in made if one.effect_s is None]
-    found += [
+    troubles = [f"{one.name}: {one.why}" for one in made if one.effect_s is None]
+    troubles += [
         f"{one.name}: the load was not served again"
         for one in made
         if one.stall_s is None and one.effect_s is not None
     ]
     if (began_s := made[0].at_s) < LEAST_BEFORE_S:
         wanted = f"wanted {LEAST_BEFORE_S:g} s or more"
-        found.append(f"{made[0].name} began {began_s:.1f} s after the load, {wanted}")
-    return found
+        troubles.append(f"{made[0].name} began {began_s:.1f} s after the load, {wanted}")
+    return troubles
 
 
 def figures(trial: Trial) -> dict[str, float | None]:
@@ -185,8 +185,8 @@ def figures(trial: Trial) -> dict[str, float | None]:
     whole: dict[str, float | None] = {}
     for name in (STALL, RECOVERY, EFFECT):
         values = [one[name] for one in known]
-        told = [value for value in values if value is not None]
-        whole[name] = max(told) if len(told) == len(values) else None
+        known_values = [value for value in values if value is not None]
+        whole[name] = max(known_values) if len(known_values) == len(values) else None
     for name in (LATE, LOST):
         whole[name] = float(np.sum([one[name] for one in known]))
     each = {
