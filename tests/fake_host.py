@@ -69,6 +69,10 @@ class FakeFollower:
 
     conclude = ask
 
+    def say(self, line, timeout_s):
+        assert line
+        return self.ask(timeout_s)
+
     def await_line(self, timeout_s):
         assert timeout_s > 0
         return self.begun

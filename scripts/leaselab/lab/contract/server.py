@@ -304,14 +304,16 @@ class ContractServer:
                 line = follower.say(name, LONGEST_OPERATION_S)
                 answered = time.time()
                 if line is None:
-                    raise self.not_counted(follower, f"{name} was not carried out")
+                    why = f"{name} was not carried out"
+                    raise self.not_counted(follower, why, LONGEST_OPERATION_S)
                 done = self.decoded(line, Operated, "operate")
                 # Its clock reads so much more: at most by the one, and at least by the other.
                 ahead_s = (done.begun - asked + done.ended - answered) / 2
                 return replace(done, ahead_s=ahead_s)
 
             if follower.await_line(PROFILE_BEGIN_S) is None:
-                raise self.not_counted(follower, "the server cannot be operated")
+                why = "the server cannot be operated"
+                raise self.not_counted(follower, why, PROFILE_BEGIN_S)
             yield operate
 
     def begin_profile(self) -> None:
@@ -404,14 +406,17 @@ class ContractServer:
                 todo="see its log there, and offer less if that is why",
             )
 
-    def not_counted(self, follower: Follower, what: str) -> LeaselabError:
-        """Return the error of a count that has ended; raises that of a host below it.
+    def not_counted(
+        self, follower: Follower, what: str, limit_s: float = COUNT_TIMEOUT_S
+    ) -> LeaselabError:
+        """Return the error of a verb that has ended under commands; raises that of its host.
 
-        A server that does not run under a counter is not broken: it started as it is deployed.
+        `limit_s` is how long it was waited for.  A server that does not run under a counter is
+        not broken: it started as it is deployed.
         """
         reason = follower.ended
         if reason is None:
-            return self._broken(f"{what}: no answer within {COUNT_TIMEOUT_S:.0f} s")
+            return self._broken(f"{what}: no answer within {limit_s:.0f} s")
         if follower.status == _BENEATH or follower.status in _NOT_THERE:
             return self._broken(f"{what}: {last_line(reason)}")
         self._check_host(follower.status)
