@@ -25,6 +25,7 @@ from leaselab.analysis.figures.truth import (
 from leaselab.catalog.roles import options_of
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.operate import Operate
 from leaselab.model.procedures.ramp import Ramp
 from leaselab.model.record import MALFORMED
 from leaselab.model.scenario import ServerOptions, Transaction
@@ -73,6 +74,15 @@ def test_a_stall_takes_its_share_of_the_time():
     stalls = scenario(stall_ms=20.0, stall_every_ms=200.0)
     (fact,) = truth_of(stalls, MaxRate()).facts
     assert fact == Fact(MAX_RATE, pytest.approx(1800 / 0.975), ROUGH)
+
+
+def test_the_longest_of_the_stalls_that_are_made_is_true_within_ten_milliseconds():
+    stalls = scenario(stalls_ms="50,200,1000")
+    of_two = Operate(operations=("stall", "stall"))
+    (fact,) = truth_of(stalls, of_two).facts
+    assert fact == Fact("longest stall", 0.2, pytest.approx(0.05))
+    assert truth_of(stalls, Operate(operations=("stall", "pause-1s"))) is None
+    assert truth_of(scenario(), of_two) is None
 
 
 def test_what_is_dropped_takes_half_of_the_work_where_goodput_collapses():

@@ -42,7 +42,7 @@ def responder_arguments(options, protocol, address, interface, transport="udp"):
     for name, first, between, second in pairs:
         if options[second]:
             argv += [f"--{name}", f"{_word(options[first])}{between}{_word(options[second])}"]
-    return argv
+    return argv + (["--stalls", options["stalls_ms"]] if options["stalls_ms"] else [])
 
 
 def _word(value):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from leaselab.analysis.figures.truth import Judged
+from leaselab.analysis.figures.truth import LONGEST_STALL, Judged
 from leaselab.model.record import Record
 from leaselab.model.text import printable
 from leaselab.report.listing import aligned, markdown_table
@@ -66,7 +66,6 @@ def _reasons(rows: Sequence[Judged]) -> Iterator[str]:
 
 
 def _cells(row: Judged) -> list[str]:
-    is_rate = row.tolerance is not None
     allowed = _NOTHING
     if row.tolerance is not None:
         allowed = f"±{100 * row.tolerance:g} %"
@@ -77,18 +76,21 @@ def _cells(row: Judged) -> list[str]:
         row.scenario,
         row.generator,
         row.figure,
-        _figure(row.true, is_rate=is_rate),
-        _figure(row.measured, is_rate=is_rate),
+        _figure(row.true, row),
+        _figure(row.measured, row),
         _NOTHING if row.error is None else f"{100 * row.error:+.2f} %",
         allowed,
         "yes" if row.within else _NOTHING if row.why else "no",
     ]
 
 
-def _figure(value: float | None, *, is_rate: bool) -> str:
+def _figure(value: float | None, row: Judged) -> str:
+    """A figure of a row in its unit."""
     if value is None:
         return _NOTHING
-    return f"{value:.0f}/s" if is_rate else f"{100 * value:.3f} %"
+    if row.figure == LONGEST_STALL:
+        return f"{value:.3f} s"
+    return f"{100 * value:.3f} %" if row.tolerance is None else f"{value:.0f}/s"
 
 
 HEADINGS_CEILINGS = ("scenario", "generator", "metric", "value", "spread", "runs")

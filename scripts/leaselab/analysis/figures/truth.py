@@ -16,6 +16,7 @@ from leaselab.model.errors import Outcome
 from leaselab.model.procedures import AnyProcedure
 from leaselab.model.procedures.fixed_load import FixedLoad
 from leaselab.model.procedures.max_rate import MaxRate
+from leaselab.model.procedures.operate import Operate
 from leaselab.model.record import MALFORMED, Record
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import Trial
@@ -29,6 +30,8 @@ CONFIDENCE = 0.99
 """Of the interval of a share: of a hundred true ones, one is reported as wrong by chance."""
 MAX_RATE, LOST, REFUSED, LATE = "max rate", "lost", "refused", "late"
 """What is compared; all but the first are shares of the transactions begun."""
+LONGEST_STALL, STALL_WITHIN_S, OPERATED = "longest stall", 0.01, "stall"
+"""How a stall is compared, how near it has to be (s), and the operation that makes it."""
 _STEPS = 60
 """Halvings by which a rate is found: more than a float has digits."""
 
@@ -39,9 +42,9 @@ class Fact:
 
     name: str
     value: float
-    """A rate (transactions/s), or a share (0..1)."""
+    """A rate (transactions/s), a stall (s), or a share (0..1)."""
     tolerance: float | None = None
-    """How far a rate may be from it (ratio); None of a share, which has an interval."""
+    """How far a rate or stall may be from it (ratio); None of a share: it has an interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,8 @@ def truth_of(scenario: Scenario, procedure: AnyProcedure) -> Truth | None:
     """Return what is true of a scenario that is measured by a procedure.
 
     None where nothing follows: of another server, of one without a capacity, of a max rate with
-    faults that cost transactions, and of procedures other than max-rate and fixed-load.
+    faults that cost transactions, of operations other than stalls, and of procedures other than
+    max-rate, fixed-load and operate.
     """
     if scenario.server.kind != RESPONDER:
         return None
@@ -99,6 +103,8 @@ def truth_of(scenario: Scenario, procedure: AnyProcedure) -> Truth | None:
     if options["malformed"] and stages > 1:
         return Truth(doubt=MALFORMED)
     shares = shares_of(options, stages, procedure.late_s)
+    if isinstance(procedure, Operate):
+        return _of_stalls(options["stalls_ms"], procedure.operations)
     if isinstance(procedure, FixedLoad):
         return Truth(tuple(Fact(name, share) for name, share in shares.items()))
     if not isinstance(procedure, MaxRate) or any(shares.values()) or not options["capacity"]:
@@ -106,6 +112,14 @@ def truth_of(scenario: Scenario, procedure: AnyProcedure) -> Truth | None:
     rough = options["stall_ms"] or options["overload"] == "collapses"
     rate = highest_rate(options, stages, procedure.loss_ratio, procedure.trial_s)
     return Truth((Fact(MAX_RATE, rate, ROUGH if rough else EXACT),))
+
+
+def _of_stalls(stalls_ms: str, operations: Sequence[str]) -> Truth | None:
+    """Return the longest of the set stalls that operations make; None of other operations."""
+    if set(operations) != {OPERATED} or not stalls_ms:
+        return None
+    longest_s = max(map(float, stalls_ms.split(",")[: len(operations)])) / 1000
+    return Truth((Fact(LONGEST_STALL, longest_s, STALL_WITHIN_S / longest_s),))
 
 
 def shares_of(options: Mapping[str, Any], stages: int, late_s: float) -> dict[str, float]:
