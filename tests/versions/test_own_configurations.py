@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.contracts import contract_module
+from tests.nightly import but_at_night
 from tests.own import clients_of
 from tests.rooted import LOADS, cabled, offered, render, template
 from tests.tools import AS_ROOT, run, unpacked_kea, unpacked_root
@@ -180,7 +181,7 @@ def test_every_client_that_was_made_for_a_file_is_answered(name, network, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["house", "isp6"])
-@pytest.mark.parametrize("suite", VERSIONS)
+@pytest.mark.parametrize("suite", but_at_night(["trixie"], VERSIONS))
 def test_operations_take_effect_in_a_release_that_serves(suite, name, network, tmp_path):
     file = unpacked_kea(suite) / f"etc/kea/own-{name}.json"
     with started(name, network, tmp_path / "log", suite) as contract:

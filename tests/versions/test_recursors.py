@@ -124,6 +124,7 @@ def test_it_answers_names_of_the_hierarchy_and_forgets_them_at_a_reset(recursor,
     assert json.loads(recursor.verb("stop")[1]) == {"was_running": True}
 
 
+@pytest.mark.night
 def test_its_operations_take_effect_and_leave_its_files_as_they_were(recursor, tmp_path):
     started = [json.loads(recursor.verb("start")[1])]
     assert recursor.asked(tmp_path, *NAMES, words=WORDS)["counts"]["completed"] == 50
