@@ -103,6 +103,7 @@ def test_parameters_that_no_measurement_could_meet_are_refused(name, fields, mat
             {"operations": []},
             "found .., wanted 1 to 50 of them, each a word of small",
         ),
+        ("operate", {"every_s": 896}, "too long .*found .*: 901 s, wanted 900 s or less"),
         ("operate", {"operations": ["a b"]}, "operations is not valid .found ..a b"),
         ("operate", {"operations": "reload"}, "operations is not valid .found .reload"),
         ("ramp", {"step_s": 5}, "step_s is not valid .found 5, wanted .* from 6 to"),

@@ -146,10 +146,13 @@ def _means(load: Binned, window: int) -> Numbers:
     Infinite where nothing of a window was answered.
     """
     window = max(1, min(window, load.attempted.size))
-    answered = load.completed + load.late
-    counts, sums = (
-        np.convolve(one, np.ones(window), mode="valid") for one in (answered, load.latency_s)
-    )
+
+    def sums_of(figures: Numbers) -> Numbers:
+        until = np.concatenate(([0.0], np.cumsum(figures)))
+        sums: Numbers = until[window:] - until[:-window]
+        return sums
+
+    counts, sums = sums_of(load.completed + load.late), sums_of(load.latency_s)
     means: Numbers = np.divide(sums, counts, out=np.full(sums.size, np.inf), where=counts > 0.5)
     return means
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec.structs import replace
 
-from leaselab.model.procedure import MEDIAN, MEMORY, MetricKind, of_step
+from leaselab.model.procedure import MEDIAN, MEMORY, MetricKind, of_step, refuse
 from leaselab.model.procedures.one_load import OneLoad
 
 STALL, RECOVERY, EFFECT = "stall_s", "recovered_s", "effect_s"
@@ -15,6 +15,8 @@ LATE, LOST, USUAL_GAP = "late", "lost", "usual_gap_s"
 """Metrics of an operation, by `of_step`; of all of them the worst, or the sum of the lost."""
 ATTEMPTS = 3
 """Most trials of a round, where stalls of the generator invalidate them."""
+LONGEST_LOAD_S = 900
+"""Longest load (s): leaseload counts a million of bins."""
 LONGEST_OPERATION_S = 90.0
 """How long the contract may take for one, and for what it prepares and restores (s)."""
 
@@ -72,6 +74,17 @@ class Operate(OneLoad, frozen=True, kw_only=True, tag="operate"):
     def longest_trials_s(self) -> float:
         operating_s = len(self.operations) * LONGEST_OPERATION_S
         return ATTEMPTS * (self.longest_trial_s + operating_s + self.beside_s)
+
+    def check(self) -> None:
+        """As in the base class; a load is counted by milliseconds only for so long."""
+        super().check()
+        if self.traffic_s > LONGEST_LOAD_S:
+            refuse(
+                "the load would be too long to be counted by milliseconds",
+                f"{len(self.operations)} operations, each {self.every_s} s: {self.traffic_s} s",
+                f"{LONGEST_LOAD_S} s or less",
+                "lower every_s, or name fewer operations",
+            )
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
         """Return the figures of all operations together, then those of each."""

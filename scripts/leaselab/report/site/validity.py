@@ -33,7 +33,8 @@ NOT_COUNTED = {
     "other-answers": "the answers are of another size than those of a probe at a low rate",
     "names-repeated": "there were more queries than names, so a cache that must be cold "
     "became warm",
-    "no-figure": "the load was not served before the event, or not again after it",
+    "no-figure": "the load was not served before the event, or not again after it; or an "
+    "operation had no effect",
 }
 """Why a trial does not count: each word with its meaning."""
 NO_FIGURE = {
