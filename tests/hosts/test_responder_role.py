@@ -102,6 +102,7 @@ def played(tmp_path_factory):
 def test_a_responder_gets_the_build_that_leaseload_comes_from(played, name):
     assert played[name]["built"]["key"] == KEY
     assert played[name]["contract"]["build"] == KEY
+    assert played[name]["contract"]["commit"] is None, "it is of no server's repository"
 
 
 @pytest.mark.parametrize("name", OTHERS)
