@@ -27,6 +27,8 @@ from leaselab.inputs.queries.file import read_queries
 from leaselab.inputs.queries.of_zones import queries_of
 from leaselab.inputs.queries.zones import keep_zones, read_zone
 from leaselab.inputs.user_configuration import add_scenario, read_served
+from leaselab.leases.check import check
+from leaselab.measure.generators.leaseload.history import history_of
 
 OK, OVER = 0, 1
 _LINK_RAW = 101
@@ -195,6 +197,32 @@ def _leases(count: int) -> Iterable[bytes]:
         yield f"{address},{mac},,3600,{1_790_000_000 + number},1,0,0,,0\n".encode()
 
 
+def _history(count: int) -> Iterable[bytes]:
+    """Grants to half as many clients, with their offers; each tenth client releases its lease.
+
+    Each client that comes back has the same address; one of a thousand has that of another.
+    """
+    for number in range(count):
+        client = number % (count // 2 or 1)
+        who = f"02:00:{client >> 16:02x}:{client >> 8 & 255:02x}:{client & 255:02x}:00"
+        lent = client - (client % 1000 == 2)
+        address = f"10.{lent >> 16}.{lent >> 8 & 255}.{lent & 255}"
+        at = 100 * number
+        words = f"{at + 60} {at + 90} - 3600 192.0.2.1"
+        yield f"offered {who} {address} - {at} {at + 50} - 3600 192.0.2.1\n".encode()
+        yield f"granted {who} {address} {address} {words}\n".encode()
+        if client % 10 == 0:
+            yield f"released {who} {address} {address} {at + 95} - - 3600 -\n".encode()
+
+
+def _check_history(path: Path) -> object:
+    with path.open("rb") as file:
+        (violation,) = check(history_of(file))
+    if violation.rule != "twice":
+        raise AssertionError(violation)
+    return violation
+
+
 def _read_served(path: Path) -> object:
     """Read it, and keep the scenario that it makes."""
     (path.parent / "scenarios").symlink_to(checkout_root() / "scenarios")
@@ -255,6 +283,7 @@ ROWS = {
         "a.pcap", lambda count: _dhcp(count, 1), _read_capture, 1_000_000, 60, 100
     ),
     "queries of a capture": Row("a.pcap", _dns, _read_queries, 500_000, 40, 200),
+    "leases of a history": Row("h", _history, _check_history, 1_000_000, 20, 1000),
     "clients": Row("c.yml", _clients, read_clients, 4096, 15, 300),
     "queries": Row("q", _lines, read_queries, 1_000_000, 20, 500),
     "zone": Row("z", _zone, _read_zone, 1_000_000, 60, 350),

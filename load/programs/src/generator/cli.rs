@@ -129,6 +129,8 @@ pub struct Asked {
     pub load: Load,
     /// Loads come line by line, after these options.
     pub serve: Option<Words>,
+    /// What clients saw of their leases is printed before the report.
+    pub history: bool,
 }
 
 /// Read a command line without the program's name; None if what it requested was printed.
@@ -175,6 +177,12 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
     {
         return Err("--serve: found a load, expected it on standard input".into());
     }
+    let history = words.flag("history");
+    if history && serve.is_some() {
+        return Err(
+            "--history: does not go with --serve, which prints a line for each load".into()
+        );
+    }
     // Any will do where each load brings its own.
     let load =
         Load::read(&if serve.is_some() { words.with("--rate 1")? } else { words.clone() })?;
@@ -190,6 +198,7 @@ fn asked(words: &Words) -> Result<Asked, Wrong> {
         processors: processors(words)?,
         load,
         serve,
+        history,
     })
 }
 
@@ -431,6 +440,8 @@ mod tests {
             (&format!("{V4} --processors 4096"), "--processors"),
             (&format!("{V4} --nosuch 1"), "--nosuch"),
             (&format!("{V4} --serve"), "--serve"),
+            ("dhcp4 --interface lo --serve --history", "--history"),
+            (&format!("{DNS} --history"), "--history"),
             ("dhcp4 --interface lo --serve --window 1 --transactions 1", "--serve"),
             ("dhcp4 --interface lo --serve --transactions 1", "--transactions"),
             ("dhcp4 --interface lo --window 1 --transactions 1 --step", "--serve"),

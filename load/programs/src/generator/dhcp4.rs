@@ -6,7 +6,7 @@ use leaseload_packet::Malformed;
 use leaseload_packet::dhcp4::{self, Message};
 use leaseload_packet::frame::{self, EVERYBODY, End};
 
-use crate::generator::clients::{Lease, Mac, place_of};
+use crate::generator::clients::{Lease, Mac, hex, place_of};
 use crate::generator::population::Crowd;
 use crate::generator::protocol::{Ask, Dhcp, Meaning, Protocol, Reply};
 
@@ -170,6 +170,15 @@ impl Protocol for Dhcp4 {
 
     fn is_to(&self, client: u64, who: &[u8]) -> bool {
         who == self.crowd.mac(client)
+    }
+
+    fn client_name(&self, client: u64) -> String {
+        hex(&self.crowd.mac(client))
+    }
+
+    fn server_name(&self, number: u32) -> String {
+        let server = self.servers.get(number as usize);
+        server.map_or_else(String::new, |server| server.address.to_string())
     }
 
     fn patience(&self, kind: Dhcp, _: bool) -> (f64, f64) {

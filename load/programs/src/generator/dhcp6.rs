@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use leaseload_packet::Malformed;
 use leaseload_packet::dhcp6::{self, Address, Association, Message, Prefix, Relay, status};
 
-use crate::generator::clients::{Lease, Want, place_of};
+use crate::generator::clients::{Lease, Want, hex, place_of};
 use crate::generator::population::Crowd;
 use crate::generator::protocol::{Ask, Dhcp, Meaning, NOTHING_GIVEN, Protocol, Reply};
 
@@ -220,6 +220,14 @@ impl Protocol for Dhcp6 {
 
     fn is_to(&self, client: u64, who: &[u8]) -> bool {
         who == self.duid(client).as_ref()
+    }
+
+    fn client_name(&self, client: u64) -> String {
+        hex(&self.duid(client))
+    }
+
+    fn server_name(&self, number: u32) -> String {
+        self.servers.get(number as usize).map_or_else(String::new, |duid| hex(duid))
     }
 
     fn patience(&self, kind: Dhcp, is_second: bool) -> (f64, f64) {

@@ -2,6 +2,7 @@
 
 use crate::generator::clients::Lease;
 use crate::generator::exchanges::Exchanges;
+use crate::generator::history::Ended;
 use crate::generator::load::Load;
 use crate::generator::protocol::{Dhcp, Kind, Protocol};
 use crate::generator::ring::{Exchange, State};
@@ -29,6 +30,11 @@ impl<P: Protocol> Exchanges<P> {
                 }
             }
         }
+    }
+
+    /// An exchange ends, and its client has seen how.
+    pub(crate) fn note_history(&mut self, number: u64, ended: Ended) {
+        self.history.note(&self.protocol, self.ring.at(number), ended);
     }
 
     /// The last answer to an exchange came, or its only message was sent.
@@ -133,6 +139,7 @@ impl<P: Protocol> Exchanges<P> {
     }
 
     fn lose(&mut self, number: u64) {
+        self.note_history(number, Ended::Silent);
         let exchange = *self.ring.at(number);
         let stage = self.protocol.stage(exchange.kind, exchange.state == State::Second);
         self.tally.stages.entry(stage).or_default().lost += 1;
@@ -170,6 +177,7 @@ impl<P: Protocol> Exchanges<P> {
             let exchange = *self.ring.at(number);
             if exchange.state != State::Over {
                 if is_early && !exchange.is_overdue {
+                    self.note_history(number, Ended::Silent);
                     self.tally.of(exchange.kind.into()).counts.open += 1;
                     self.end(number);
                 } else {

@@ -6,6 +6,7 @@ use leaseload_net::clock::SECOND;
 
 use crate::generator::book::AddressBook;
 use crate::generator::clients::{Clients, Lease};
+use crate::generator::history::{Ended, History};
 use crate::generator::lease_clock::{LeaseClock, LeaseTimer};
 use crate::generator::load::{Load, Offer};
 use crate::generator::protocol::{Ask, Dhcp, Kind, Meaning, NOTHING_GIVEN, Protocol, Reply};
@@ -60,6 +61,8 @@ pub struct Exchanges<P: Protocol> {
     pub tally: Tally,
     /// Who has which address.
     pub book: AddressBook,
+    /// What clients saw of their leases.
+    pub history: History,
 }
 
 impl<P: Protocol> Exchanges<P> {
@@ -87,6 +90,7 @@ impl<P: Protocol> Exchanges<P> {
             first: 0,
             tally: Tally::default(),
             book,
+            history: History::new(now),
         }
     }
 
@@ -208,8 +212,8 @@ impl<P: Protocol> Exchanges<P> {
             (exchange.kind, exchange.tries, exchange.state == State::Second);
         match message {
             Message::First => (exchange.began, exchange.asked) = (at, at),
-            Message::Second => exchange.asked = at,
-            Message::Again => {}
+            Message::Second => (exchange.asked, exchange.again) = (at, 0),
+            Message::Again => exchange.again = at,
         }
         let due = exchange.due;
         self.tally.events.unsent += u64::from(!was_taken);
@@ -226,6 +230,7 @@ impl<P: Protocol> Exchanges<P> {
             self.tally.stages.entry(stage).or_default();
         }
         if !self.protocol.is_answered(kind) {
+            self.note_history(number, Ended::Silent);
             self.free(number);
             self.complete(number, at);
         } else if self.offer.load.again {
@@ -368,6 +373,7 @@ impl<P: Protocol> Exchanges<P> {
                 *self.tally.refused.entry(word).or_default() += 1;
                 self.tally.of(kind).counts.refused += 1;
                 self.tally.ended(kind, at.saturating_sub(self.start));
+                self.note_history(number, Ended::Refused(at));
                 self.end(number);
                 if let Some(mut clock) = self.lease_clock() {
                     clock.note_failed(action, exchange.client, at, true);
@@ -377,6 +383,7 @@ impl<P: Protocol> Exchanges<P> {
                 }
             }
             Meaning::Done(given) => {
+                self.note_history(number, Ended::Answered(at, given));
                 if let Some(lease) = given {
                     self.note_given(exchange.client, &lease, at);
                     self.ring.at_mut(number).lease = lease;

@@ -11,6 +11,7 @@ mod endings;
 mod engine;
 mod exchanges;
 mod fresh;
+mod history;
 mod lane;
 mod lease_clock;
 mod load;

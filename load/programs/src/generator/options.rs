@@ -91,6 +91,12 @@ const ROWS: &[Row] = &[
         and \"want\" what they ask for (dhcp6). Clients of all kinds come evenly mixed. The
         server has to answer to where a message comes from, or giaddr to be an address of
         this host."),
+    Once(DHCP, "history", "print what clients see of their leases, before the report: a line
+        for each message that may give or end a lease, with KIND CLIENT ADDRESS ASKED SENT
+        ANSWERED RESENT VALID SERVER. KIND is offered, granted, renewed, refused, released or
+        declined; SENT is when the message left, RESENT when its last copy did, ANSWERED when
+        its answer came (us since the start); VALID is in seconds, and - is what is not known
+        or was not answered"),
     Heading("Queries (dns)"),
     Once(DNS, "queries FILE", "a name and a type a line, asked in turn; NAME UPDATE ZONE
         sends an update (RFC 2136) that gives the name another address. A last word @SECONDS

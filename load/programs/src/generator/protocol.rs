@@ -156,6 +156,16 @@ pub trait Protocol: Send {
     /// Whether a reply is to this client.
     fn is_to(&self, client: u64, who: &[u8]) -> bool;
 
+    /// Who a client is, for people; empty where clients are nobody.
+    fn client_name(&self, _: u64) -> String {
+        String::new()
+    }
+
+    /// A server that was seen, likewise.
+    fn server_name(&self, _: u32) -> String {
+        String::new()
+    }
+
     /// How long a client waits before it sends again (s): its first time, and the longest.
     fn patience(&self, kind: Self::Kind, is_second: bool) -> (f64, f64);
 }

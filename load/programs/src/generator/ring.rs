@@ -25,6 +25,8 @@ pub struct Exchange<K> {
     pub began: u64,
     /// When the message that waits for an answer was first sent.
     pub asked: u64,
+    /// When it was last sent again; 0 for never.
+    pub again: u64,
     pub kind: K,
     pub state: State,
     /// How often the message was sent again.

@@ -54,8 +54,9 @@ impl<P: Protocol> Generator<P> {
             };
             let book = AddressBook::new(others.min(MOST_ROOM) as usize)
                 .of_clients(clients.share() as usize, threads);
-            let exchanges =
+            let mut exchanges =
                 Exchanges::new(protocol, clients, lanes.len(), book, offer.clone(), now);
+            exchanges.history.is_kept = asked.history;
             engines.push(Engine::new(lanes, exchanges, offer.clone(), gate.clone()));
         }
         let processors = asked.processors.clone();
@@ -133,6 +134,8 @@ impl<P: Protocol> Generator<P> {
         let start = start.get().copied().unwrap_or(ended);
         let mut tally = Tally::default();
         for engine in &mut self.engines {
+            let written = engine.exchanges.history.flush();
+            written.map_err(|error| format!("--history: {error}"))?;
             tally.absorb(&std::mem::take(&mut engine.exchanges.tally));
         }
         tally.events.duplicates += self.shared_addresses(ended);

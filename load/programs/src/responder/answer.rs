@@ -45,6 +45,10 @@ pub enum Wrong {
     Foreign,
     /// With the address of another client.
     SameAddress,
+    /// With an address of this number for a client that asks for none.
+    Numbered(u32),
+    /// A renewal is refused, as of an unknown lease.
+    Forgotten,
     /// It says that it did not fit.
     Truncated,
 }
@@ -58,17 +62,21 @@ pub struct Question {
     pub gives: bool,
     /// It takes a lease back.
     pub frees: bool,
+    /// It is for a lease that the client has.
+    pub renews: bool,
 }
 
 /// Look at a packet; None for one that is not answered.
 pub fn question(protocol: Protocol, bytes: &[u8]) -> Result<Question, Malformed> {
     Ok(match protocol {
         Protocol::Dhcp4 => {
-            let kind = dhcp4::read(bytes)?.kind;
+            let message = dhcp4::read(bytes)?;
+            let kind = message.kind;
             Question {
                 begins: kind == dhcp4::Kind::Discover,
                 gives: kind == dhcp4::Kind::Request,
                 frees: kind == dhcp4::Kind::Release,
+                renews: kind == dhcp4::Kind::Request && !message.ciaddr.is_unspecified(),
             }
         }
         Protocol::Dhcp6 => {
@@ -82,11 +90,12 @@ pub fn question(protocol: Protocol, bytes: &[u8]) -> Result<Question, Malformed>
                         dhcp6::Kind::Request | dhcp6::Kind::Renew | dhcp6::Kind::Rebind
                     ),
                 frees: message.kind == dhcp6::Kind::Release,
+                renews: matches!(message.kind, dhcp6::Kind::Renew | dhcp6::Kind::Rebind),
             }
         }
         Protocol::Dns => {
             dns::read_query(bytes)?;
-            Question { begins: true, gives: false, frees: false }
+            Question { begins: true, gives: false, frees: false, renews: false }
         }
     })
 }
@@ -137,6 +146,7 @@ fn answer4(
     use dhcp4::Kind;
     let kind = match asked.kind {
         Kind::Request | Kind::Discover if wrong == Wrong::Refused => Kind::Nak,
+        Kind::Request if wrong == Wrong::Forgotten => Kind::Nak,
         Kind::Discover if asked.rapid_commit => Kind::Ack,
         Kind::Discover => Kind::Offer,
         Kind::Request => Kind::Ack,
@@ -156,6 +166,11 @@ fn answer4(
         let [.., a, b, c] = asked.mac;
         message.yiaddr = match wrong {
             Wrong::SameAddress => Ipv4Addr::new(10, 0, 0, 1),
+            Wrong::Numbered(number) => {
+                let own = Some(asked.ciaddr).filter(|own| !own.is_unspecified());
+                let next = Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 0)) | number);
+                asked.requested.or(own).unwrap_or(next)
+            }
             _ => Ipv4Addr::new(10, a, b, c),
         };
         let given = |seconds| Some(seconds).filter(|seconds| *seconds > 0);
@@ -189,8 +204,18 @@ fn answer6(
         _ => Kind::Reply,
     };
     let number = asked.client_id.iter().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
-    let number = if wrong == Wrong::SameAddress { 1 } else { number & 0xffff_ffff };
-    let is_refused = wrong == Wrong::Refused;
+    let number = match wrong {
+        Wrong::SameAddress => 1,
+        Wrong::Numbered(next) => u64::from(next),
+        _ => number & 0xffff_ffff,
+    };
+    let is_refused = matches!(wrong, Wrong::Refused | Wrong::Forgotten);
+    let why = |refused| match wrong {
+        Wrong::Forgotten => status::NO_BINDING,
+        Wrong::Refused => refused,
+        _ => status::SUCCESS,
+    };
+    let is_numbered = matches!(wrong, Wrong::Numbered(_));
     let gives = !matches!(
         asked.kind,
         Kind::Release | Kind::Decline | Kind::Confirm | Kind::InformationRequest
@@ -202,26 +227,32 @@ fn answer6(
     message.rapid_commit = asked.rapid_commit && kind == Kind::Reply;
     if gives {
         message.address = asked.address.map(|asked| {
+            let own = asked.value.map(|own| own.address);
+            let own = own.filter(|own| is_numbered && !own.is_unspecified());
+            let next = Ipv6Addr::from(ADDRESSES | u128::from(number));
             let address = Address {
-                address: Ipv6Addr::from(ADDRESSES | u128::from(number)),
+                address: own.unwrap_or(next),
                 preferred_s: times.valid_s / 2,
                 valid_s: times.valid_s,
             };
             let mut given = Association::new(asked.iaid, (!is_refused).then_some(address));
             (given.renew_s, given.rebind_s) = (times.renew_s, times.rebind_s);
-            given.status = if is_refused { status::NO_ADDRESSES } else { status::SUCCESS };
+            given.status = why(status::NO_ADDRESSES);
             given
         });
         message.prefix = asked.prefix.map(|asked| {
+            let own = asked.value.map(|own| own.prefix);
+            let own = own.filter(|own| is_numbered && !own.is_unspecified());
+            let next = Ipv6Addr::from(PREFIXES | u128::from(number) << 72);
             let prefix = Prefix {
-                prefix: Ipv6Addr::from(PREFIXES | u128::from(number) << 72),
+                prefix: own.unwrap_or(next),
                 length: 56,
                 preferred_s: times.valid_s / 2,
                 valid_s: times.valid_s,
             };
             let mut given = Association::new(asked.iaid, (!is_refused).then_some(prefix));
             (given.renew_s, given.rebind_s) = (times.renew_s, times.rebind_s);
-            given.status = if is_refused { status::NO_PREFIXES } else { status::SUCCESS };
+            given.status = why(status::NO_PREFIXES);
             given
         });
     }

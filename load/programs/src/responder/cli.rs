@@ -26,6 +26,10 @@ pub struct Faults {
     pub foreign: f64,
     /// Answers with the address of another client.
     pub same_address: f64,
+    /// Renewals that are refused, as the lease is forgotten.
+    pub forget: f64,
+    /// Addresses that are given in turn, each again while others may have it.
+    pub early: Option<u32>,
     /// Answers in a datagram that say that they did not fit.
     pub truncate: f64,
     /// Answers in a datagram from another port.
@@ -158,6 +162,8 @@ impl Given {
                 malformed: self.share("malformed")?,
                 foreign: self.share("foreign")?,
                 same_address: self.share("same-address")?,
+                forget: self.share("forget")?,
+                early: self.0.within("early", 1, 1 << 24)?,
                 truncate: self.share("truncate")?,
                 elsewhere: self.share("elsewhere")?,
             },

@@ -94,6 +94,8 @@ struct Responder<'a> {
     sender: Sender,
     later: BinaryHeap<Due>,
     number: u64,
+    /// Of --early: the number of the address that was offered last.
+    begun: u32,
     random: Random,
     clock: Converter,
     counts: Counts,
@@ -143,6 +145,7 @@ fn serve(asked: &Asked) -> Result<(), String> {
         server: Server::new(asked.settings.clone(), clock::monotonic()),
         later: BinaryHeap::new(),
         number: 0,
+        begun: 0,
         random: Random::new(asked.seed),
         clock: Converter::read(),
         counts: Counts::default(),
@@ -278,14 +281,19 @@ impl Responder<'_> {
         }
         let wrong = if self.happens(faults.refuse) {
             Wrong::Refused
+        } else if question.renews && self.happens(faults.forget) {
+            Wrong::Forgotten
         } else if self.happens(faults.same_address) {
             Wrong::SameAddress
+        } else if let Some(size) = faults.early {
+            self.begun = (self.begun + u32::from(question.begins)) % size;
+            Wrong::Numbered(self.begun)
         } else if connection.is_none() && self.happens(faults.truncate) {
             Wrong::Truncated
         } else {
             Wrong::No
         };
-        if wrong != Wrong::Refused {
+        if !matches!(wrong, Wrong::Refused | Wrong::Forgotten) {
             self.counts.leases += u64::from(question.gives);
             self.counts.leases = self.counts.leases.saturating_sub(u64::from(question.frees));
         }

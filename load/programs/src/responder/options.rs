@@ -50,6 +50,9 @@ const ROWS: &[Row] = &[
     Once(ALL, "malformed SHARE", "sends another answer, cut short"),
     Once(ALL, "foreign SHARE", "sends another answer, to somebody else"),
     Once(ALL, "same-address SHARE", "gives the same address to several clients"),
+    Once(DHCP, "forget SHARE", "refuses renewals, as if it did not know the lease"),
+    Once(DHCP, "early N", "gives N addresses in turn, each again after the others, whatever
+        its lease time"),
     Once(DNS, "truncate SHARE", "says in a datagram that the answer did not fit (dns)"),
     Once(DNS, "elsewhere SHARE", "sends a datagram's answer from another port (dns)"),
     Once(DNS, "tls-port N", "answers over TLS 1.3 at this port, too (dns), with a key of its
