@@ -63,6 +63,7 @@ class FloodReading:
     stalls: list = field(default_factory=list)
     """Begin and length of what its server stood still for (s)."""
     started_at_s = 0.0
+    history = None
 
     @property
     def answered_at(self):

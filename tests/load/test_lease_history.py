@@ -30,8 +30,9 @@ def network():
         yield [str(word) for word in words]
 
 
-def seen(network, folder, protocol, faults, load):
-    """What clients see of a load before a responder with faults, and the load's report."""
+def seen(network, folder, protocol, words):
+    """What clients see before a responder with faults of a load, and the load's report."""
+    faults, load = words
     server, relay = SERVERS[protocol]
     counts = folder / "counts.json"
     listen = [protocol, "--listen", server, "--interface", "lo", "--counts", counts]
@@ -53,7 +54,7 @@ def seen(network, folder, protocol, faults, load):
 
 @pytest.mark.parametrize("protocol", SERVERS)
 @pytest.mark.parametrize(
-    ("faults", "load"),
+    "words",
     [
         ("", f"{RETURNING} new=3,renew=3,rebind=1,reboot=1,rapid=1,release=1"),
         ("", "--clients 30 --window 8 --transactions 200"),
@@ -63,29 +64,29 @@ def seen(network, folder, protocol, faults, load):
         ),
     ],
 )
-def test_a_right_server_breaks_no_promise(protocol, faults, load, network, tmp_path):
-    history, report = seen(network, tmp_path, protocol, faults, load)
+def test_a_right_server_breaks_no_promise(protocol, words, network, tmp_path):
+    history, report = seen(network, tmp_path, protocol, words)
     assert check(history) == ()
     given = (history.kind == Kind.GRANTED) & history.is_answered
     assert given.sum() >= report["kinds"]["new"]["completed"] > 0
 
 
 @pytest.mark.parametrize(
-    ("protocol", "faults", "load", "rule"),
+    ("protocol", "words", "rule"),
     [
-        ("dhcp4", "--same-address 1", RATE, "twice"),
-        ("dhcp6", "--same-address 1", f"{RATE} --want both", "twice"),
-        ("dhcp4", "--early 50", RATE, "twice"),
-        ("dhcp6", "--early 50", f"{RATE} --want prefix", "twice"),
-        ("dhcp4", "--early 5000", f"{RATE} --clients 80 --fill", "forgotten"),
-        ("dhcp4", "--forget 0.1", f"{RETURNING} renew=1,rebind=1", "refused"),
-        ("dhcp6", "--forget 0.1", f"{RETURNING} renew=1,rebind=1", "refused"),
+        ("dhcp4", ("--same-address 1", RATE), "twice"),
+        ("dhcp6", ("--same-address 1", f"{RATE} --want both"), "twice"),
+        ("dhcp4", ("--early 50", RATE), "twice"),
+        ("dhcp6", ("--early 50", f"{RATE} --want prefix"), "twice"),
+        ("dhcp4", ("--early 5000", f"{RATE} --clients 80 --fill"), "forgotten"),
+        ("dhcp4", ("--forget 0.1", f"{RETURNING} renew=1,rebind=1"), "refused"),
+        ("dhcp6", ("--forget 0.1", f"{RETURNING} renew=1,rebind=1"), "refused"),
         # The responder gives each client its own address, whatever it has declined.
-        ("dhcp6", "", f"{RETURNING} decline=1,new=4", "declined"),
+        ("dhcp6", ("", f"{RETURNING} decline=1,new=4"), "declined"),
     ],
 )
-def test_what_a_server_does_wrong_is_found(protocol, faults, load, rule, network, tmp_path):
-    history, _ = seen(network, tmp_path, protocol, faults, load)
+def test_what_a_server_does_wrong_is_found(protocol, words, rule, network, tmp_path):
+    history, _ = seen(network, tmp_path, protocol, words)
     (violation,) = check(history)
     assert violation.rule == rule
     assert len(violation.lines) <= 5

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 from tests.examples import trial_of
 
+from leaselab.leases.history import Kind, Recorder
 from leaselab.measure.procedures import method_of
 from leaselab.measure.procedures.event import Death, outage_s, served
 from leaselab.model.errors import LeaselabError, Outcome
@@ -94,11 +95,20 @@ def test_it_is_the_server_under_test_that_dies_when_it_was_asked_to():
     assert (waited, pair.crashed) == ([(10.0, 0)], 1)
 
 
-def test_what_both_hold_is_compared_entry_by_entry():
-    answers = SimpleNamespace(answered_at=replies((10.0, 21.3)))
-    figures = Death(PROCEDURE, LOAD, Pair(*STORES)).fields(answers, 0.0, ())["figures"]
-    assert figures.pop("outage_s") == pytest.approx(11.3, abs=0.101)
-    assert figures == {"missing": 1, "conflicting": 1, "held": 3, "held_by_partner": 2}
+@pytest.mark.parametrize(("seen", "count"), [("abc", 2), ("ac", 1), ("a", 0), (None, 2)])
+def test_a_lease_is_lost_that_the_partner_does_not_know_if_its_client_has_it(seen, count):
+    """Without a word of clients each lease of the dead server counts."""
+    recorder = Recorder()
+    for client in seen or "":
+        address = f"10.0.0.{'abc'.index(client) + 1}"
+        recorder.add(Kind.GRANTED, client, address, 0, 1000, valid_s=86_400)
+    history = None if seen is None else recorder.history()
+    answers = SimpleNamespace(answered_at=replies((10.0, 21.3)), history=history)
+    fields = Death(PROCEDURE, LOAD, Pair(*STORES)).fields(answers, 0.0, ())
+    assert fields["figures"].pop("outage_s") == pytest.approx(11.3, abs=0.101)
+    assert fields["figures"] == {"violations": count, "held": 3, "held_by_partner": 2}
+    lost = [(each.rule, each.count) for each in fields["violations"]]
+    assert lost == [("forgotten", count)] * (count > 0)
 
 
 @pytest.mark.parametrize(

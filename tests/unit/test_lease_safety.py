@@ -10,7 +10,7 @@ from tests.lease_servers import ADDRESSES, BROKEN, Server, history_of
 from leaselab.leases.check import DECLINED_S, check
 from leaselab.leases.history import LINGER, NEVER, SECOND, Kind, Recorder
 from leaselab.leases.modes import MODES
-from leaselab.model.lease_safety import Rule
+from leaselab.model.lease_safety import FORGOTTEN, TWICE
 
 SHARES = st.sampled_from([0.0, 0.1, 0.4])
 INSIDE = ADDRESSES.__contains__
@@ -23,7 +23,7 @@ def rules_of(events, **words):
         at = NEVER if answered is None else round(answered * SECOND)
         given = {"valid_s": 60, **more} if kind in (Kind.GRANTED, Kind.RENEWED) else more
         recorder.add(kind, client, address, round(sent * SECOND), at, **given)
-    return {violation.rule.value for violation in check(recorder.history(), **words)}
+    return {violation.rule for violation in check(recorder.history(), **words)}
 
 
 @given(st.integers(0, 2**32), SHARES, SHARES, SHARES, st.booleans())
@@ -43,7 +43,7 @@ def test_each_broken_server_is_found(kind, network):
     for seed in range(16):
         chance = Random(seed)  # noqa: S311  # no secret
         history = history_of(kind(), chance, actions=100, **network)
-        found |= {violation.rule.value for violation in check(history, is_inside=INSIDE)}
+        found |= {violation.rule for violation in check(history, is_inside=INSIDE)}
     assert found >= BROKEN[kind]
 
 
@@ -136,7 +136,7 @@ def test_the_server_that_answers_next_knows_each_lease(store, said):
     recorder.add(Kind.GRANTED, "c", "10.0.0.3", 0, SECOND, valid_s=60)
     recorder.add(Kind.RELEASED, "c", "10.0.0.3", 2 * SECOND)
     violations = check(recorder.history(), store=store)
-    assert [violation.rule for violation in violations] == [Rule.FORGOTTEN] * bool(said)
+    assert [violation.rule for violation in violations] == [FORGOTTEN] * bool(said)
     assert not said or said in violations[0].lines[-1]
 
 
@@ -148,7 +148,7 @@ def test_the_shortest_counter_example_says_who_got_what_when():
             Kind.GRANTED, client, "10.0.0.1", at, at + 1500, valid_s=60, server="192.0.2.1"
         )
     (violation,) = check(recorder.history())
-    assert (violation.rule, violation.count) == (Rule.TWICE, 2)
+    assert (violation.rule, violation.count) == (TWICE, 2)
     assert violation.lines == (
         "0.000000 s  client a asks for 10.0.0.1",
         "0.001500 s  client a gets 10.0.0.1 until 60.000000 s, by server 192.0.2.1",
@@ -164,5 +164,5 @@ def test_what_a_mode_permits_has_the_manual_s_reason():
         recorder.add(Kind.GRANTED, client, "10.0.0.1", 0, 1, valid_s=60)
     for mode in MODES.values():
         (violation,) = check(recorder.history(), mode=mode)
-        assert violation.permitted == mode.permits.get(Rule.TWICE, "")
+        assert violation.permitted == mode.permits.get(TWICE, "")
     assert not MODES["connected"].permits

@@ -1,6 +1,7 @@
 """leaseload's command lines for DHCP, and what its recorded reports come to."""
 
 import gzip
+import json
 import math
 
 import pytest
@@ -8,6 +9,8 @@ from msgspec import structs
 from tests.dns import Host, sums_up
 from tests.leaseload import adapter, bench, left, report, words
 
+from leaselab.leases.check import check
+from leaselab.leases.history import Kind
 from leaselab.measure.generators import check_fits
 from leaselab.measure.generators.adapter import GENERATOR_STALLED, Seen
 from leaselab.measure.generators.dhcp_load import (
@@ -193,6 +196,36 @@ def test_an_event_has_its_completions_counted_by_milliseconds():
     times = reading.answered_at
     assert times.size == 987  # one for each that completed
     assert 0 < times.min() < times.max() < 2.2
+
+
+HISTORY = b"""\
+offered 000c01020304 10.0.0.1 - 100 900 - 3600 198.18.0.10
+granted 000c01020304 10.0.0.1 10.0.0.1 1000 2000 - 3600 198.18.0.10
+granted 000c01020305 10.0.0.1 10.0.0.1 3000 4000 5000 3600 198.18.0.10
+released 000c01020305 - 2001:2::/56 6000 - - 0 -
+"""
+
+
+def test_the_history_of_an_event_is_before_its_report_and_judges_addresses_of_two():
+    text = HISTORY + json.dumps(report("good", duplicates=1)).encode()
+    made, host = adapter(text, procedure=procedure_of({"name": "event"}))
+    reading = made.offer(Load(500, 2), may_abort=False)
+    assert "--history" in words(host)
+    history = reading.history
+    assert [Kind(kind).name for kind in history.kind] == [
+        *("OFFERED", "GRANTED", "GRANTED", "RELEASED")
+    ]
+    assert history.done.tolist() == [900, 2000, 10_005_000, 10_006_000]
+    assert [violation.rule for violation in check(history)] == ["twice"]
+    assert reading.trial(Seen()).valid
+
+
+def test_a_history_of_another_form_is_a_broken_lab():
+    for line in (b"granted 1 2", b"given a b c 1 2 3 4 d", b"granted a b c 1 2 x 4 d"):
+        made, _ = adapter(line + b"\n{}", procedure=procedure_of({"name": "event"}))
+        with pytest.raises(LeaselabError, match="no line of a history") as caught:
+            _ = made.offer(Load(500, 2), may_abort=False).history
+        assert caught.value.outcome is Outcome.LAB
 
 
 def test_a_probe_is_one_exchange_and_has_a_few_tries():

@@ -275,9 +275,14 @@ def test_a_death_under_load_says_how_long_nobody_was_served_and_what_was_lost():
     assert world.crashes == 2
     for round_ in point.rounds:
         assert round_.metrics["outage_s"] == 0.0  # this world's partner is there at once
-        assert round_.metrics["missing"] == 3
+        assert round_.metrics["violations"] == 3
         (trial,) = round_.trials
         assert (trial.rate, trial.duration_s, round_.shown_trial) == (200, 5, 0)
+        (lost,) = trial.violations
+        assert (lost.rule, lost.lines[-1]) == (
+            "forgotten",
+            "the server that answers next does not know it",
+        )
         assert "-D" not in trial.argv
         names = {kind.name for kind in point.method.procedure.metrics("exchanges")}
         assert names <= set(round_.metrics)

@@ -448,7 +448,7 @@ def test_each_stage_of_a_transaction_is_waited_for(stages, plural, match):
                 "memory_drift",
             ],
         ),
-        (Event(), ["outage_s", "lost", "missing", "conflicting"]),
+        (Event(), ["outage_s", "lost", "violations"]),
     ],
 )
 def test_the_metrics_of_each_procedure_the_one_it_is_about_first(procedure, names):

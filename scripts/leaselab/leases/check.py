@@ -15,7 +15,16 @@ from leaselab.leases.history import LINGER, NEVER, SECOND, History, Ints, Kind
 from leaselab.leases.holds import ROUNDING, Holds, holds_of
 from leaselab.leases.modes import CONNECTED, Mode
 from leaselab.leases.words import lines_of
-from leaselab.model.lease_safety import Rule, Violation
+from leaselab.model.lease_safety import (
+    DECLINED,
+    FORGOTTEN,
+    OTHER,
+    OUTSIDE,
+    REFUSED,
+    TWICE,
+    Rule,
+    Violation,
+)
 
 DECLINED_S = 600
 """How long no server offers a declined address at the least: dnsmasq; others wait for a day."""
@@ -52,12 +61,12 @@ def check(
     """
     holds = holds_of(history)
     found: dict[Rule, Iterator[Case]] = {
-        Rule.TWICE: _twice(history, holds),
-        Rule.FORGOTTEN: _forgotten(history, holds, store),
-        Rule.REFUSED: _refused(history, holds),
-        Rule.DECLINED: _declined(history, holds),
-        Rule.OTHER: _other(history),
-        Rule.OUTSIDE: _outside(history, is_inside),
+        TWICE: _twice(history, holds),
+        FORGOTTEN: _forgotten(history, holds, store),
+        REFUSED: _refused(history, holds),
+        DECLINED: _declined(history, holds),
+        OTHER: _other(history),
+        OUTSIDE: _outside(history, is_inside),
     }
     violations = []
     for rule, cases in found.items():

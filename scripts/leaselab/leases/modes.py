@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from leaselab.model.lease_safety import Rule
+from leaselab.model.lease_safety import DECLINED, FORGOTTEN, REFUSED, TWICE, Rule
 
 _ALL_SCOPES = (
     'each server takes the other for dead: in partner-down "the active server responds to all '
@@ -43,20 +43,20 @@ MODES = {
         CONNECTED,
         Mode(
             "hot-standby, partitioned",
-            {Rule.TWICE: _ALL_SCOPES, Rule.FORGOTTEN: _ALL_SCOPES, Rule.REFUSED: _ALL_SCOPES},
+            {TWICE: _ALL_SCOPES, FORGOTTEN: _ALL_SCOPES, REFUSED: _ALL_SCOPES},
         ),
         Mode(
             "load-balancing, partitioned",
             {
-                Rule.TWICE: _ALL_SCOPES,
-                Rule.FORGOTTEN: _NO_UPDATES,
-                Rule.REFUSED: _NO_UPDATES,
-                Rule.DECLINED: _NO_UPDATES,
+                TWICE: _ALL_SCOPES,
+                FORGOTTEN: _NO_UPDATES,
+                REFUSED: _NO_UPDATES,
+                DECLINED: _NO_UPDATES,
             },
         ),
         Mode(
             "clocks apart",
-            dict.fromkeys((Rule.TWICE, Rule.FORGOTTEN, Rule.REFUSED, Rule.DECLINED), _DIVERGE),
+            dict.fromkeys((TWICE, FORGOTTEN, REFUSED, DECLINED), _DIVERGE),
         ),
     )
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+from leaselab.leases.history import History
 from leaselab.measure.stalls import Binned
 from leaselab.model.journal import AnyEntry, Entry, LiveEntry
 from leaselab.model.observation import (
@@ -244,6 +245,10 @@ class Answers(Protocol):
     @property
     def binned(self) -> Binned:
         """The transactions by short times."""
+
+    @property
+    def history(self) -> History | None:
+        """What clients saw of their leases; None where the generator does not say it."""
 
 
 Clock = Callable[[], float]

@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-import enum
+from collections.abc import Iterable
+from typing import Final, Literal
 
-import msgspec
+from msgspec import Struct
 
+from leaselab.model.bounds import Count, Text
 
-class Rule(enum.StrEnum):
-    """What servers promise their clients."""
-
-    TWICE = "twice"
-    """No two clients hold an address at once."""
-    FORGOTTEN = "forgotten"
-    """The server that answers next knows each acknowledged lease."""
-    REFUSED = "refused"
-    """A renewal within its time is not refused."""
-    DECLINED = "declined"
-    """A declined address is not offered again before its time."""
-    OTHER = "other"
-    """An acknowledged lease is the one that was asked for."""
-    OUTSIDE = "outside"
-    """Leases are of the pools."""
-
-    @property
-    def broken(self) -> str:
-        """What has happened where it is broken, of one case."""
-        return _BROKEN[self]
-
-
-_BROKEN = {
-    Rule.TWICE: "an address had two clients at once",
-    Rule.FORGOTTEN: "an acknowledged lease was not known afterwards",
-    Rule.REFUSED: "a renewal was refused within its time",
-    Rule.DECLINED: "a declined address was offered again before its time",
-    Rule.OTHER: "a client got another address than it had asked for",
-    Rule.OUTSIDE: "an address is outside of the pools",
+TWICE: Final = "twice"
+FORGOTTEN: Final = "forgotten"
+REFUSED: Final = "refused"
+DECLINED: Final = "declined"
+OTHER: Final = "other"
+OUTSIDE: Final = "outside"
+Rule = Literal["twice", "forgotten", "refused", "declined", "other", "outside"]
+"""What servers promise their clients."""
+BROKEN: Final[dict[Rule, str]] = {
+    TWICE: "an address had two clients at once",
+    FORGOTTEN: "an acknowledged lease was not known afterwards",
+    REFUSED: "a renewal was refused within its time",
+    DECLINED: "a declined address was offered again before its time",
+    OTHER: "a client got another address than it had asked for",
+    OUTSIDE: "an address is outside of the pools",
 }
+"""What has happened where a promise is broken, of one case."""
 
 
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A broken rule, and its shortest counter-example."""
+def faults_of(violations: Iterable[Violation]) -> int:
+    """How often a promise was broken that the servers' mode does not let them break."""
+    return sum(violation.count for violation in violations if not violation.permitted)
+
+
+class Violation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A broken promise of leases, and its shortest counter-example."""
 
     rule: Rule
-    count: int
+    """The promise."""
+    count: Count
     """How often it was broken."""
-    lines: tuple[str, ...]
+    lines: tuple[Text, ...]
     """Of one case, who got what when."""
-    permitted: str = ""
+    permitted: Text = ""
     """Why that is no fault in the mode in which the servers were; empty for a fault."""
+
+    @property
+    def words(self) -> str:
+        """What was broken, and how often."""
+        design = f", by design: {self.permitted}" if self.permitted else ""
+        return f"{BROKEN[self.rule]} ({self.count} case{'s' * (self.count > 1)}){design}"

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from leaselab.model.bounds import Amount, Bounded, Count, Figure, File, Text
 from leaselab.model.kinds import Sum, deciding
+from leaselab.model.lease_safety import Violation
 from leaselab.model.moment import Moment
 
 SHARES = {
@@ -337,6 +338,8 @@ class Trial(Figures, frozen=True, kw_only=True):
     """Further figures of the trial by the metric's name, such as the effects of an event."""
     operations: tuple[Operation, ...] = ()
     """What clients noticed of operations on the server, in their order."""
+    violations: tuple[Violation, ...] = ()
+    """What servers promise their clients of leases, and have broken in the trial."""
     early_attempt: EarlyAttempt | None = None
     """An attempt before it that was ended too early; null where there was none."""
 

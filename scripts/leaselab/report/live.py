@@ -360,6 +360,7 @@ def trial_words(trial: Trial, procedure: Procedure) -> str:
         trial.kind_words,
         trial.failure_words,
         trial.event_words,
+        *(violation.words for violation in trial.violations),
         _judged(trial, procedure),
     ]
     return f"{trial.load.words}: {', '.join(filter(None, parts))}"

@@ -150,6 +150,8 @@ def _result(
         parts += [*shape.table(columns, names=1, needed=2), Text()]
     if minutes := _worst_minutes(record, shape):
         parts += [Text("Worst minutes", style="bold"), *minutes, Text()]
+    if broken := [*_violations(record)]:
+        parts += [Text("Lease safety", style="bold"), *broken, Text()]
     if not whole:
         return Group(*parts, *shape.fields([("result", str(path))]))
     if kinds := _kinds(record, shape):
@@ -310,6 +312,14 @@ def _worst_minutes(record: Record, shape: _Shape) -> list[RenderableType]:
     ]
     worst = sorted(known, key=lambda row: row[2].badness, reverse=True)[:_WORST_MINUTES]
     return _parts("minute", worst, shape)
+
+
+def _violations(record: Record) -> Iterator[RenderableType]:
+    """What was broken of leases in each run, with a counter-example."""
+    for round_ in record.rounds:
+        for violation in (each for trial in round_.trials for each in trial.violations):
+            yield _indented(f"run {round_.index}: {violation.words}", style="yellow")
+            yield from (_indented(f"  {line}") for line in violation.lines)
 
 
 def _kinds(record: Record, shape: _Shape) -> list[RenderableType]:

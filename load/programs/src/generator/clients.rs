@@ -94,10 +94,9 @@ pub fn bytes_of(hex: &str) -> Option<Vec<u8>> {
     (0..digits.len()).step_by(2).map(pair).collect()
 }
 
-/// Bytes as hexadecimal digits with colons between.
+/// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
-    let pairs: Vec<_> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    pairs.join(":")
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// How options are encoded, and what they have room for.

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from leaselab.leases.history import History
 from leaselab.measure.counting import Step, count
 from leaselab.measure.generators.printed import printed
 from leaselab.measure.generators.transactions import Transactions
@@ -87,6 +88,11 @@ class Reading:
     def started_at_s(self) -> float:
         """When the load began, by the clock of the generator's host (s since 1970)."""
         raise NotImplementedError
+
+    @property
+    def history(self) -> History | None:
+        """What clients saw of their leases; None where the tool does not say it."""
+        return None
 
     def trial(self, seen: Seen) -> Trial:
         """Return what came of the load: its figures, and the adapter's doubts."""

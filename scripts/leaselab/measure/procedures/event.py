@@ -9,9 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leaselab.leases.check import check
+from leaselab.leases.history import History, Kind, Recorder
 from leaselab.measure.ports import Answers, Ask, Server
 from leaselab.measure.procedures.method import Found, OneLoadMethod
 from leaselab.model.errors import invalid_measurement
+from leaselab.model.lease_safety import faults_of
 from leaselab.model.procedures.event import Event
 from leaselab.model.record import PARTNER, SERVER, Round
 from leaselab.model.trial import Load, Sample
@@ -24,6 +27,7 @@ LAST_SHARE = 0.998
 """Share of the time after which a generator may have ended: it stops a little early."""
 
 Times = NDArray[np.float64]
+_DAY_S = 86_400
 
 
 class Crash(OneLoadMethod[Event]):
@@ -50,7 +54,7 @@ class Crash(OneLoadMethod[Event]):
         return Found(dict(trial.figures), shown_trial=0)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Death:
     """The end of the server under test."""
 
@@ -68,21 +72,30 @@ class Death:
     def fields(
         self, answers: Answers, _began_at: float, _samples: Sequence[Sample]
     ) -> Mapping[str, Any]:
-        """The length of the outage, and the leases that the other server did not know.
+        """The length of the outage, and what was broken of leases.
 
         Raises an invalid-measurement error as `outage_s`.
         """
         listing = self.server.listing()
         own, other = listing[SERVER], listing[PARTNER]
-        conflicting = sum(other.get(entry, whose) != whose for entry, whose in own.items())
+        # Of clients that said nothing what the dead server holds is taken as acknowledged.
+        history = _given(own) if answers.history is None else answers.history
+        violations = check(history, store=other)
         figures = {
             "outage_s": outage_s(served(answers.answered_at, self.load), self.procedure),
-            "missing": float(sum(entry not in other for entry in own)),
-            "conflicting": float(conflicting),
+            "violations": float(faults_of(violations)),
             "held": float(len(own)),
             "held_by_partner": float(len(other)),
         }
-        return {"figures": figures}
+        return {"figures": figures, "violations": violations}
+
+
+def _given(store: Mapping[str, str]) -> History:
+    """The history of clients that got what a server holds, all at once."""
+    recorder = Recorder()
+    for address, client in store.items():
+        recorder.add(Kind.GRANTED, client, address, 0, 0, valid_s=_DAY_S)
+    return recorder.history()
 
 
 def served(answered_at: Times, load: Load) -> Times:

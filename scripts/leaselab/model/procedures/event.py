@@ -52,11 +52,9 @@ class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
         return self.longest_trial_s + self.beside_s
 
     def metrics(self, plural: str) -> tuple[MetricKind, ...]:
-        """Return the metrics: time without service, and leases missing on the other server."""
-        other = "the other server"
+        """Return the metrics: time without service, and what was broken of leases."""
         return (
             MetricKind("outage_s", "outage", "s", "lower", MEDIAN),
             MetricKind("lost", f"lost {plural}", plural, "lower", MEDIAN),
-            MetricKind("missing", f"missing on {other}", "entries", "lower", MEDIAN),
-            MetricKind("conflicting", f"conflicting on {other}", "entries", "lower", MEDIAN),
+            MetricKind("violations", "lease violations", "cases", "lower", MEDIAN),
         )

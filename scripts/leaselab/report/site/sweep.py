@@ -115,6 +115,12 @@ def sweep(
         "operations": operations,
         "spent": [*spent_tables(spent, record.figure.unit)] if spent else [],
         "tried": any(round_.trials for round_ in record.rounds),
+        "violations": [
+            (round_.index, violation)
+            for round_ in record.rounds
+            for trial in round_.trials
+            for violation in trial.violations
+        ],
         "server_words": server_name(record.server),
         "rate_unit": rate_unit(record),
         "flags": flagged,

@@ -49,6 +49,7 @@ from leaselab.measure.generators.dns.answers import (
 )
 from leaselab.measure.generators.leaseload.output import report_of
 from leaselab.measure.generators.leaseload.trial import (
+    HISTORY,
     LEAST_FILL_RATE,
     ClientsReading,
     LeaseloadReading,
@@ -237,6 +238,8 @@ class Leaseload(Adapter):
             argv += ["--arrivals", f"{RECORDED}:{self._queries}"]
         if isinstance(self._procedure, Event | Operate):
             argv += ["--bin", f"{BIN_S:g}"]
+        if isinstance(self._procedure, Event):
+            argv += [HISTORY]
         return argv
 
     def _beginning(self, load: Load) -> list[str]:

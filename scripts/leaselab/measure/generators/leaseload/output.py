@@ -224,7 +224,7 @@ def report_of(generated: Generated, bench: Bench) -> Report:
     """Read a report; raises a broken-lab error for output that is no measurement."""
     text = printed(generated, bench)
     try:
-        report = msgspec.json.decode(text, type=Report)
+        report = msgspec.json.decode(_parted(text)[1], type=Report)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise unreadable("leaseload", str(error), text) from error
     for word, counts in {"all": report.counts, **report.kinds}.items():
@@ -233,6 +233,17 @@ def report_of(generated: Generated, bench: Bench) -> Report:
             sums = f"{ends} ends of {counts.attempted} exchanges ({word})"
             raise unreadable("leaseload", sums, text)
     return report
+
+
+def history_in(generated: Generated, bench: Bench) -> list[bytes]:
+    """The lines of clients' leases before a report; raises as `report_of`."""
+    return _parted(printed(generated, bench))[0].splitlines()
+
+
+def _parted(text: bytes) -> tuple[bytes, bytes]:
+    """The lines before a report, and the report."""
+    lines, brace, report = text.partition(b"{")
+    return lines, brace + report
 
 
 def filled_of(generated: Generated) -> Filled | None:
@@ -244,7 +255,7 @@ def filled_of(generated: Generated) -> Filled | None:
         return None
     try:
         text = zlib.decompress(generated.output_gz, wbits=31)
-        ended = msgspec.json.decode(text, type=Report)
+        ended = msgspec.json.decode(_parted(text)[1], type=Report)
     except (zlib.error, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     return None if ended.counts.attempted else ended.filled
