@@ -50,7 +50,8 @@ def message4(kind, mac, xid, options=(), giaddr=NOWHERE, **head):
     """A message of a client, of a relay where it has `giaddr`."""
     op, hardware, agent = head.get("op", 1), head.get("hardware", 1), head.get("agent", ())
     fixed = struct.pack("!BBBBIHH", op, hardware, len(mac), giaddr != NOWHERE, xid, 0, 0)
-    fixed += ipaddress.ip_address(head.get("ciaddr", NOWHERE)).packed + bytes(8)
+    fixed += ipaddress.ip_address(head.get("ciaddr", NOWHERE)).packed
+    fixed += ipaddress.ip_address(head.get("yiaddr", NOWHERE)).packed + bytes(4)
     fixed += ipaddress.ip_address(giaddr).packed
     fixed = (fixed + mac).ljust(236, b"\0") + COOKIE
     body = option4(53, bytes([kind])) + b"".join(option4(*each) for each in options)
@@ -176,6 +177,12 @@ class Capture:
 
     def on_link6(self, at, payload, source="fe80::2"):
         self.add(at, datagram(payload, source, MULTICAST, (546, 547)))
+
+    def answer4(self, at, payload, target=EVERYBODY):
+        self.add(at, datagram(payload, SERVER4, target, (67, 68)))
+
+    def answer6(self, at, payload, target="fe80::2"):
+        self.add(at, datagram(payload, SERVER6, target, (547, 546)))
 
     def ask(self, at, payload, source="192.0.2.7", target="192.0.2.53", ports=(40_000, 53)):
         self.add(at, datagram(payload, source, target, ports))

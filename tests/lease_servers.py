@@ -156,7 +156,7 @@ class GivesAnother(Server):
 
     def request(self, client, address, now_s):
         given = self.lease_of(client, now_s)
-        free = [one for one in ADDRESSES if one != address and self.is_free(one, now_s)]
+        free = [other for other in ADDRESSES if other != address and self.is_free(other, now_s)]
         given = given if given not in (None, address) else next(iter(free), None)
         return self.give(client, given, now_s) if given else None
 

@@ -24,7 +24,7 @@ RETURNING = f"{RATE} --clients 80 --fill --mix"
 @pytest.fixture(scope="module")
 def network():
     addresses = [
-        f"{one}/{128 if ':' in one else 32}" for ends in SERVERS.values() for one in ends
+        f"{end}/{128 if ':' in end else 32}" for ends in SERVERS.values() for end in ends
     ]
     with network_of("history", *addresses) as words:
         yield [str(word) for word in words]

@@ -12,7 +12,7 @@ from leaselab.report.site.validity import DOUBTS, NO_FIGURE, NOT_COUNTED
 _TODO = {
     Outcome.OK: "nothing",
     Outcome.REGRESSION: "read the verdict: it names the commit. `advise --strict` uses this "
-    "code for a known cost, or for something that is not judged",
+    "code for a known cost, or for something that is not judged; `leases` for a broken promise",
     Outcome.USAGE: "correct the command, the inventory or the scenario",
     Outcome.INVALID: "read the reason; measure again, with other parameters or on a quieter "
     "machine",

@@ -1,19 +1,35 @@
-"""``leaselab clients`` and ``leaselab queries``: loads of captures."""
+"""``leaselab clients`` and ``leaselab queries``: loads of captures; ``leaselab leases``."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from leaselab.cli.options import STDOUT, expecting, whole, write_output
+from msgspec import to_builtins
+
+from leaselab.cli.options import (
+    STDOUT,
+    add_json,
+    expecting,
+    print_answer,
+    whole,
+    write_output,
+)
+from leaselab.inputs.clients.dialogue import Dialogue
 from leaselab.inputs.clients.file import Clients
 from leaselab.inputs.clients.frames import todo_for
 from leaselab.inputs.clients.sources import SHARED, Reader, read_source
 from leaselab.inputs.queries.capture import Counted, Names, Read
 from leaselab.inputs.queries.names import labels_of
+from leaselab.leases.check import check
+from leaselab.leases.history import SECOND
+from leaselab.leases.modes import CONNECTED, MODES
 from leaselab.model.errors import Outcome, usage_error
+from leaselab.model.lease_safety import Violation, faults_of
 
 _MOST_TYPES = 6
 
@@ -86,6 +102,73 @@ def _counted_clients(clients: Clients) -> Iterator[str]:
     if clients.skipped:
         yield from _skipped(clients.skipped)
     yield from clients.notes
+
+
+def add_leases(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "captures",
+        metavar="CAPTURE",
+        nargs="+",
+        type=Path,
+        help="pcap or pcapng of a server's or a relay's side, with its answers, DHCPv4 and "
+        "DHCPv6; - is a capture on stdin. Several files are read as one, the oldest first",
+    )
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default=CONNECTED.name,
+        help="how the servers were then: what that permits by design is shown with the reason, "
+        f"and is no fault (default: {CONNECTED.name})",
+    )
+    add_json(parser)
+
+
+def leases(args: argparse.Namespace) -> Outcome:
+    """Read every file, and print what servers have broken of their promises."""
+    dialogue = Dialogue()
+    for path in args.captures:
+        dialogue.read(path)
+    history = dialogue.history()
+    grants = int(history.gives_lease.sum())
+    if not grants:
+        raise usage_error(
+            "no lease that a server gave in it",
+            where=", ".join(map(str, args.captures)),
+            found=_counted(dialogue.skipped.most_common()) or f"{len(history)} messages",
+            wanted="a capture with the messages of clients and the answers of servers",
+            todo=todo_for(dialogue.skipped)
+            or "tcpdump -w FILE port 67 or port 68 or port "
+            "546 or port 547, on the server's host",
+        )
+    violations = check(history, mode=MODES[args.mode])
+    counts = {
+        "begins": datetime.fromtimestamp(history.sent[0] / SECOND, UTC).isoformat(),
+        "clients": int(history.client.max()) + 1,
+        "leases": grants,
+        "violations": to_builtins(violations),
+    }
+    lines = [*_checked_leases(dialogue, counts, violations)]
+    print_answer(args, counts, "\n".join(lines))
+    return Outcome.REGRESSION if faults_of(violations) else Outcome.OK
+
+
+def _checked_leases(
+    dialogue: Dialogue, counts: Mapping[str, Any], violations: Iterable[Violation]
+) -> Iterator[str]:
+    yield (
+        f"{counts['leases']} leases and renewals of {counts['clients']} clients, from "
+        f"{counts['begins']}"
+    )
+    for violation in violations:
+        yield violation.words
+        yield from (f"  {line}" for line in violation.lines)
+    if not violations:
+        yield "none was lost or given twice"
+    if dialogue.left_out:
+        yield f"{dialogue.left_out} later messages are left out: the history is full"
+    if dialogue.skipped:
+        yield from _skipped(dict(dialogue.skipped.most_common()))
+    yield from (f"{count} files {what}" for what, count in dialogue.notes.items())
 
 
 @expecting("a name, such as example.com")

@@ -95,6 +95,11 @@ GROUPS = {
             "captures.clients",
         ),
         Command(
+            "leases",
+            "say whether a capture shows a lease lost or given twice; exit code 1 if so",
+            "captures.leases",
+        ),
+        Command(
             "queries", "take the DNS queries of a capture for --queries", "captures.queries"
         ),
         Command("advise", "check a Kea configuration for known costs"),

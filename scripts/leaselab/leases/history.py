@@ -75,6 +75,12 @@ class History:
         return answered
 
     @property
+    def gives_lease(self) -> NDArray[np.bool_]:
+        """Of each event whether its client has a lease by the answer."""
+        given: NDArray[np.bool_] = np.isin(self.kind, (Kind.GRANTED, Kind.RENEWED))
+        return given & self.is_answered
+
+    @property
     def ends(self) -> int:
         """When the last thing happened."""
         return int(max(self.sent.max(), self.answered.max())) if len(self) else 0

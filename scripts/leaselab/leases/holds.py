@@ -43,7 +43,7 @@ class Holds:
 def holds_of(history: History) -> Holds:
     """The certain leases of a history, by client and time."""
     kind, address = history.kind, history.address
-    is_given = history.is_answered & ((kind == Kind.GRANTED) | (kind == Kind.RENEWED))
+    is_given = history.gives_lease
     is_ending = np.isin(kind, _ENDING)
     events = np.flatnonzero(is_given | is_ending | (kind == Kind.GRANTED))
     events = events[np.argsort(history.owner[events], kind="stable")]  # by time within each

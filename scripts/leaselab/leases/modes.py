@@ -42,11 +42,11 @@ MODES = {
     for mode in (
         CONNECTED,
         Mode(
-            "hot-standby, partitioned",
+            "hot-standby-partition",
             {TWICE: _ALL_SCOPES, FORGOTTEN: _ALL_SCOPES, REFUSED: _ALL_SCOPES},
         ),
         Mode(
-            "load-balancing, partitioned",
+            "load-balancing-partition",
             {
                 TWICE: _ALL_SCOPES,
                 FORGOTTEN: _NO_UPDATES,
@@ -55,7 +55,7 @@ MODES = {
             },
         ),
         Mode(
-            "clocks apart",
+            "clocks-apart",
             dict.fromkeys((TWICE, FORGOTTEN, REFUSED, DECLINED), _DIVERGE),
         ),
     )

@@ -78,17 +78,17 @@ def _of_v4(datagram: Datagram) -> Message | str:
         return REPLY if data[0] == 2 else BOOTP
     if data[236:240] != _COOKIE:
         return BOOTP if len(data) >= 240 else MALFORMED
-    options = tuple(_options4(data[240:], ends=True))
+    options = tuple(options4(data[240:], ends=True))
     overloaded = dict(options).get(_OVERLOAD)
     for field, marks in ((data[108:236], (b"\1", b"\3")), (data[44:108], (b"\2", b"\3"))):
-        options += tuple(_options4(field, ends=True)) if overloaded in marks else ()
+        options += tuple(options4(field, ends=True)) if overloaded in marks else ()
     first = dict(reversed(options))
     word = _WORDS4.get(first.get(53, b"\0")[0])
     if word is None:
         return BOOTP
     giaddr, current = data[24:28], data[12:16]
     is_relayed = giaddr != _NONE4
-    agent = tuple(_options4(b"".join(value for code, value in options if code == _AGENT)))
+    agent = tuple(options4(b"".join(value for code, value in options if code == _AGENT)))
     of_relay = dict(agent)
     link = of_relay.get(_LINK_SELECTION, b"")
     if word == SECOND and 54 not in first:
@@ -117,7 +117,7 @@ def _of_v4(datagram: Datagram) -> Message | str:
     )
 
 
-def _options4(data: bytes, *, ends: bool = False) -> Iterator[tuple[int, bytes]]:
+def options4(data: bytes, *, ends: bool = False) -> Iterator[tuple[int, bytes]]:
     """Options; or sub-options, which have no end of their own, up to one that is cut short."""
     place = 0
     while place < len(data) - (not ends):
@@ -143,7 +143,7 @@ def _of_v6(datagram: Datagram) -> Message | str:
         hops += 1
         if hops > _MOST_RELAYS or len(data) < 34:
             return MALFORMED
-        options = tuple(_options6(data[34:]))
+        options = tuple(options6(data[34:]))
         link, sender, inside = data[2:18], data[18:34], dict(reversed(options)).get(9, b"")
         # The nearest relay may leave the link to the next one: RFC 6221.
         relay = link if link != _NONE6 else relay
@@ -154,7 +154,7 @@ def _of_v6(datagram: Datagram) -> Message | str:
         return REPLY if data[0] in (2, 7, 10, 13) else BOOTP
     if len(data) < 4:
         return MALFORMED
-    options = tuple(_options6(data[4:]))
+    options = tuple(options6(data[4:]))
     codes = {code for code, _ in options}
     first = dict(reversed(options))
     duid = first.get(1, b"")
@@ -173,7 +173,8 @@ def _of_v6(datagram: Datagram) -> Message | str:
     )
 
 
-def _options6(data: bytes) -> Iterator[tuple[int, bytes]]:
+def options6(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Options; raises ValueError for one that is cut short."""
     place = 0
     while place < len(data):
         size = data[place + 2] << 8 | data[place + 3]

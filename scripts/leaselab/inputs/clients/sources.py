@@ -30,7 +30,7 @@ from leaselab.inputs.leases import MOST_BYTES
 from leaselab.model.errors import usage_error
 
 STDIN = Path("-")
-_PORTS = {4: (67, 68), 6: (546, 547)}
+PORTS = {4: (67, 68), 6: (546, 547)}
 SHARED = 5
 """Clients that have to send a value for it to be kept."""
 
@@ -123,7 +123,7 @@ def _read_capture(reader: Reader, path: Path) -> None:
     """
     packets = Packets(path)
     for at, frame in packets:
-        datagram = datagram_of(packets.link, frame, _PORTS)
+        datagram = datagram_of(packets.link, frame, PORTS)
         reader.add(datagram if isinstance(datagram, str) else message_of(datagram), at)
     reader.notes.update(packets.notes)
 
