@@ -47,6 +47,7 @@ def measured(responder, queries):
     responder("stop")
     counts = json.loads(responder.counts.read_text())
     lists = msgspec.structs.asdict(report.bins)
+    del lists["answered"]
     binned = Binned(report.bin_s, **{name: np.array(of) for name, of in lists.items()})
     return operations_of(done, binned, report.started_at_s, ()), counts["stalls"]
 

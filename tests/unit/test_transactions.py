@@ -92,9 +92,10 @@ def leaseload_text(case, *, is_dns):
             "parts": [],
             "early_mean_s": USUAL_S,
             "early_spread_s": USUAL_S,
+            "started_at_s": 0.0,
             "bin_s": 0.001,
             "bins": dict.fromkeys(
-                ("answered", "attempted", "completed", "late", "latency_s"), ()
+                ("answered", "replies", "attempted", "completed", "late", "latency_s"), ()
             ),
             "duplicates": 0,
             **dict.fromkeys(("foreign", "earlier", "repeated", "expired"), 0),

@@ -23,11 +23,12 @@ USUAL_SHARE, SETTLED_S = 0.9, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """A load by bins; all but `answered` are of the transactions that were due in each."""
+    """A load by bins; all but `replies` are of the transactions that were due in each."""
 
     bin_s: float
-    answered: Numbers
-    """Transactions whose last reply came in each, shape (bins,)."""
+    replies: Numbers
+    """Replies that came in each, of any stage of a transaction, shape (bins,): a server that
+    goes on may first offer leases, and complete nothing."""
     attempted: Numbers
     completed: Numbers
     """Those completed in time."""
@@ -90,7 +91,7 @@ def longest_gap(load: Binned, within: Stretch) -> Stretch | None:
     What reaches it counts as far as the end: the rest is of what follows.  None where nothing
     was answered before the stretch, or nothing any more at the end of the load.
     """
-    at = np.flatnonzero(load.answered)
+    at = np.flatnonzero(load.replies)
     first, last = load.place(within.begin_s), load.place(within.end_s)
     begin = int(np.searchsorted(at, first, side="right")) - 1
     end = int(np.searchsorted(at, last, side="left"))

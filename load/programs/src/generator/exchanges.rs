@@ -352,6 +352,7 @@ impl<P: Protocol> Exchanges<P> {
         let since_start = exchange.asked.saturating_sub(self.start);
         let latency = at.saturating_sub(exchange.asked);
         self.tally.answered(stage, since_start, latency, !is_second);
+        self.tally.replied(at.saturating_sub(self.start), &self.offer);
         let last_reply = &mut self.tally.largest.last_reply;
         *last_reply = at.saturating_sub(self.start).max(*last_reply);
         let replies = self.tally.replies.entry(reply.word).or_default();

@@ -128,6 +128,7 @@ fn of_bins(bins: &[Bin]) -> Value {
     let count = |figure: fn(&Bin) -> u32| bins.iter().map(figure).collect::<Vec<_>>();
     json!({
         "answered": count(|bin| bin.answered),
+        "replies": count(|bin| bin.replies),
         "attempted": count(|bin| bin.attempted),
         "completed": count(|bin| bin.completed),
         "late": count(|bin| bin.late),

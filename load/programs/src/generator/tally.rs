@@ -236,11 +236,14 @@ pub struct Part {
     pub latency: Option<Box<Histogram<u32>>>,
 }
 
-/// One interval of the requested length. All but `answered` are of the exchanges due in it.
+/// One interval of the requested length. All but `answered` and `replies` are of the
+/// exchanges due in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bin {
     /// Exchanges whose last answer came in it.
     pub answered: u32,
+    /// Answers that came in it, of any stage of an exchange.
+    pub replies: u32,
     pub attempted: u32,
     /// Completed in time.
     pub completed: u32,
@@ -348,6 +351,13 @@ impl Tally {
         }
     }
 
+    /// An answer of any stage came at `at` since the start.
+    pub fn replied(&mut self, at: u64, offer: &Offer) {
+        if let Some(bin) = self.bin(at, offer) {
+            bin.replies += 1;
+        }
+    }
+
     /// An exchange that was due at `due` was completed at `at`, both since the start.
     pub fn completed(&mut self, kind: Kind, due: u64, at: u64, latency: u64, offer: &Offer) {
         let is_late = latency > offer.load.late;
@@ -426,6 +436,7 @@ impl Tally {
         }
         for (mine, theirs) in self.bins.iter_mut().zip(&other.bins) {
             mine.answered += theirs.answered;
+            mine.replies += theirs.replies;
             mine.attempted += theirs.attempted;
             mine.completed += theirs.completed;
             mine.late += theirs.late;
@@ -494,6 +505,7 @@ mod tests {
             (Kind::Dns(Request::Update), SECOND * 9 / 10, SECOND),
         ] {
             tally.sent(kind, due, due, &offer);
+            tally.replied(due + latency, &offer);
             tally.completed(kind, due, due + latency, latency, &offer);
         }
         let mut both = Tally::default();
@@ -509,8 +521,8 @@ mod tests {
         assert_eq!([both.all().whole.0.len(), both.all().after_traffic], [8, 2]);
         let [first, ninth] = [both.bins[0], both.bins[9]];
         assert_eq!(
-            [first.attempted, first.completed, first.late, first.answered],
-            [4, 4, 0, 2]
+            [first.attempted, first.completed, first.late, first.answered, first.replies],
+            [4, 4, 0, 2, 2]
         );
         assert_eq!(
             [ninth.attempted, ninth.completed, ninth.late, ninth.answered],

@@ -157,7 +157,7 @@ def _around(load: Binned, begin_s: float, end_s: float, recovered_s: float | Non
     return Around(
         from_s=first * load.bin_s - begin_s,
         step_s=step * load.bin_s,
-        answered=tuple(map(round, sums(load.answered))),
+        answered=tuple(map(round, sums(load.replies))),
         latency_s=tuple(
             round(total / count, 7) if count else None
             for total, count in zip(sums(load.latency_s), counts, strict=True)

@@ -139,7 +139,9 @@ class Bins(msgspec.Struct, frozen=True):
     """The load by times of `bin_s`, a list for each figure; empty where none were asked for."""
 
     answered: tuple[int, ...]
-    """Exchanges whose last answer came in each; the others are of those due in it."""
+    """Exchanges whose last answer came in each."""
+    replies: tuple[int, ...]
+    """Answers that came in each, of any stage; the others are of the exchanges due in it."""
     attempted: tuple[int, ...]
     completed: tuple[int, ...]
     late: tuple[int, ...]

@@ -88,6 +88,7 @@ class LeaseloadReading(Reading):
     def binned(self) -> Binned:
         """The exchanges by bins."""
         lists = msgspec.structs.asdict(self.report.bins)
+        del lists["answered"]
         whole = {name: np.array(list_, dtype=np.float64) for name, list_ in lists.items()}
         return Binned(self.report.bin_s, **whole)
 
