@@ -7,7 +7,7 @@ from tests.dnsmasq_changes import break_build, mend_build
 from tests.repositories import commit
 from tests.sources import SourceLists, repository_of
 
-BUILD_S = 900
+BUILD_S = 3600
 SERVED = "v4-dnsmasq"
 """The scenario that a commit is built for."""
 

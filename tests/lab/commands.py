@@ -46,6 +46,8 @@ ENVIRONMENT = {
 }
 
 
+HANG_S = 1800
+"""What takes longer hangs, on a busy machine as well (s)."""
 DOCKER_SOCKET = Path("/var/run/docker.sock")
 SERVING = ("leaselab-server", "leaselab-partner")
 NAMES = {*SERVING, "leaselab-generator", "leaselab-builder"}
@@ -53,7 +55,7 @@ NAMES = {*SERVING, "leaselab-generator", "leaselab-builder"}
 _MINE = {"label": f"leaselab_checkout={ROOT}"}
 
 
-def leaselab(*arguments, timeout_s=240, under=(), **environment):
+def leaselab(*arguments, timeout_s=HANG_S, under=(), **environment):
     """Run one command to its end, `under` another program where one is named."""
     command = [*under, sys.executable, "-m", "leaselab", *arguments]
     return _run(command, timeout_s, environment)
@@ -72,7 +74,7 @@ def ours(engine):
     }
 
 
-def playbook(names, *arguments, inventory=LOCAL, timeout_s=240, **environment):
+def playbook(names, *arguments, inventory=LOCAL, timeout_s=HANG_S, **environment):
     """Run a playbook by hand, or several in one go."""
     program = Path(sys.executable).with_name("ansible-playbook")
     several = (names,) if isinstance(names, str) else names
@@ -117,7 +119,7 @@ def hold_back_servers(*, held=True):
             container.update(cpu_period=10_000, cpu_quota=5_000 if held else -1)
 
 
-def reached(group, timeout_s=60.0):
+def reached(group, timeout_s=HANG_S):
     """Wait until a host answers again, after its container was started."""
     access = read_inventory(LOCAL).only(group).access
     deadline = time.monotonic() + timeout_s
@@ -227,7 +229,7 @@ class Engine:
             self.lines.append("")
             self._news.notify_all()
 
-    def saw(self, pattern, timeout_s=60):
+    def saw(self, pattern, timeout_s=HANG_S):
         """Wait until a line matches."""
 
         def printed():
@@ -237,7 +239,7 @@ class Engine:
             self._news.wait_for(lambda: printed() or self.lines[-1:] == [""], timeout_s)
         assert printed(), self.lines
 
-    def end(self, timeout_s=120):
+    def end(self, timeout_s=HANG_S):
         """Wait for its end; return its exit code and its last words."""
         code = self.process.wait(timeout_s)
         self._reader.join(60)

@@ -36,7 +36,7 @@ def printed(done):
 def test_no_engine_and_none_to_be_installed_is_one_message(tmp_path):
     as_root = [] if os.geteuid() == 0 else ["sudo", "-n", "--preserve-env"]
     apart = ["unshare", "--mount", "--propagation", "private", "sh", "-c", BARE, "bare"]
-    done = leaselab("lab", "up", timeout_s=120, under=[*as_root, *apart, tmp_path], **NO_ENGINE)
+    done = leaselab("lab", "up", under=[*as_root, *apart, tmp_path], **NO_ENGINE)
     assert done.returncode == 4
     assert (
         "no Docker engine answers and none can be installed (found No package matching"

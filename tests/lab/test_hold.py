@@ -40,7 +40,7 @@ def test_a_held_bench_is_its_holders_alone_and_comes_back_whole(
         (tmp_path / "hold").rename(HOLD)
 
     sweep = engine("step", "sweep", bench, "--results", results)
-    sweep.saw(r"run 1/1: \d+/s for", timeout_s=60)
+    sweep.saw(r"run 1/1: \d+/s for")
     os.kill(sweep.process.pid, signal.SIGKILL)
     sweep.end()
     held = json.loads(leaselab("lab", "status", "--json").stdout)["lock"]

@@ -24,7 +24,7 @@ def test_scenarios_of_one_command_take_turns_and_are_points_of_one_experiment(
         "--set=relative_width=0.5",
     ]
     quick += ["--set=warm_up_s=0", "--set=confirm_s=0"]
-    done = leaselab("run", *names, *quick, "--results", results, timeout_s=600)
+    done = leaselab("run", *names, *quick, "--results", results)
     assert done.returncode == 0, done.stderr
     assert f"{first}: deployed as it was" in done.stderr
     turns = re.findall(r"^(\S+): run (\d)/2: max rate ", done.stderr, re.MULTILINE)

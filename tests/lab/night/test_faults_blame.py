@@ -60,7 +60,7 @@ def test_a_fault_of_a_host_is_that_hosts(row, engine, bench_file, results):
         sweep.end()
     with Host(role).undergoing(fault):
         if when == "in a trial":
-            got, last = sweep.end(timeout_s=150)
+            got, last = sweep.end()
         else:
             done = leaselab("resume", "--results", results)
             got, last = done.returncode, complaint(done) if done.returncode else ""

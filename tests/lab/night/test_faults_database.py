@@ -144,7 +144,7 @@ def test_a_database_that_dies_or_has_no_room_is_a_broken_lab_and_the_sweep_goes_
     """Killed in a trial; then, in what went on with that sweep, its disk is full."""
     scenario = next(name for name, folder in FOLDERS.items() if folder == small_disk)
     sweep = engine("step", "sweep", bench_file(steadily), "--results", results)
-    sweep.saw(r"run 1/2: \d+/s for", timeout_s=120)
+    sweep.saw(r"run 1/2: \d+/s for")
     on_host("server", f"pkill -KILL -x {PROGRAMS[scenario]}")
     code, last = sweep.end()
     assert code == 4, last
@@ -152,7 +152,7 @@ def test_a_database_that_dies_or_has_no_room_is_a_broken_lab_and_the_sweep_goes_
     assert "the database is gone: " in last  # "cannot be reset" before it, between two trials
 
     sweep = engine("resume", "--results", results)
-    sweep.saw(r"run 1/2: \d+/s for (?!.*journal)", timeout_s=120)
+    sweep.saw(r"run 1/2: \d+/s for (?!.*journal)")
     filler = f"{small_disk}/filler"
     on_host(
         "server",
