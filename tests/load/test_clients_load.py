@@ -188,7 +188,7 @@ def test_each_field_of_a_report_is_read(network, tmp_path):
             plain = comes_to(report, document, load)
             for path, value in leaves(document):
                 place = "/".join(map(str, path))
-                field = re.sub(r"(kinds|refused|replies)/\w+|\d+", "*", place)
+                field = re.sub(r"(kinds|refused|(?<!bins/)replies)/\w+|\d+", "*", place)
                 if field in read or path[-1] in HOW_IT_RAN:
                     continue
                 changed = altered(document, path, value)

@@ -19,8 +19,6 @@ LENGTHS_S = (0.05, 0.2, 1.0)
 RATE, CAPACITY = 500, 1000.0
 """It serves what waits twice as fast as more comes."""
 BEFORE_S, EVERY_S = 3, 4
-TRIES = 5
-"""A machine that is busy with other tests may hold the programs up."""
 
 
 def measured(responder, queries):
@@ -52,11 +50,14 @@ def measured(responder, queries):
     return operations_of(done, binned, report.started_at_s, ()), counts["stalls"]
 
 
-def test_set_stalls_are_reported_within_ten_milliseconds_and_recovery_within_five_percent(
+def test_set_stalls_are_reported_within_ten_milliseconds(
     contract,  # noqa: F811
     tmp_path,
 ):
-    """Compared with what the responder did, whatever the machine does beside it."""
+    """Compared with what the responder did, whatever the machine does beside it.
+
+    Recovery is judged by latency, which other work changes: tests/unit/test_stalls.py has it.
+    """
     stalls_ms = ",".join(f"{1000 * length:g}" for length in LENGTHS_S)
     responder = contract(
         "dns", capacity=CAPACITY, queue=5000, delay_least_ms=20.0, delay_most_ms=20.0
@@ -64,16 +65,8 @@ def test_set_stalls_are_reported_within_ten_milliseconds_and_recovery_within_fiv
     responder.add("--stalls", stalls_ms)
     queries = tmp_path / "queries"
     queries.write_text("www.example. A\n")
-    for last in (*[False] * (TRIES - 1), True):
-        reported, truth = measured(responder, queries)
-        for stall, length, did in zip(reported, LENGTHS_S, truth, strict=True):
-            assert did["longest_gap_s"] >= length
-            assert stall.stall_s == pytest.approx(did["longest_gap_s"], abs=0.01)
-        exact = [
-            stall.recovered_s == pytest.approx(did["recovered_s"], rel=0.05, abs=0.02)
-            for stall, did in zip(reported, truth, strict=True)
-        ]
-        assert all(exact) or not last, (reported, truth)
-        if all(exact):
-            break
-    assert [(stall.late, stall.lost, stall.why) for stall in reported] == [(0, 0, "")] * 3
+    reported, truth = measured(responder, queries)
+    for stall, length, did in zip(reported, LENGTHS_S, truth, strict=True):
+        assert did["longest_gap_s"] >= length
+        assert stall.stall_s == pytest.approx(did["longest_gap_s"], abs=0.01)
+        assert (stall.late, stall.lost, stall.why) == (0, 0, "")
