@@ -151,7 +151,7 @@ def _result(
     if minutes := _worst_minutes(record, shape):
         parts += [Text("Worst minutes", style="bold"), *minutes, Text()]
     if broken := [*_violations(record)]:
-        parts += [Text("Lease safety", style="bold"), *broken, Text()]
+        parts += [Text("Violations", style="bold"), *broken, Text()]
     if not whole:
         return Group(*parts, *shape.fields([("result", str(path))]))
     if kinds := _kinds(record, shape):
@@ -315,7 +315,7 @@ def _worst_minutes(record: Record, shape: _Shape) -> list[RenderableType]:
 
 
 def _violations(record: Record) -> Iterator[RenderableType]:
-    """What was broken of leases in each run, with a counter-example."""
+    """The promises that a server broke in each run, with a counter-example."""
     for round_ in record.rounds:
         for violation in (each for trial in round_.trials for each in trial.violations):
             yield _indented(f"run {round_.index}: {violation.words}", style="yellow")

@@ -69,9 +69,9 @@ def rows_in_shown_units(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
     return [_shown_row(row, scales) for row in rows]
 
 
-def _kind(metric: str, unit: str) -> Kind:
-    """What has one unit: a metric, of the whole and of each step."""
-    return _OF_STEP.sub("", metric), unit
+def _kind(metric: str | None, unit: str) -> Kind:
+    """What has one unit: a metric, of the whole and of each step; a result may have none."""
+    return _OF_STEP.sub("", metric or ""), unit
 
 
 def _scales(values_by_kind: Mapping[Kind, Sequence[float | None]]) -> Scales:
