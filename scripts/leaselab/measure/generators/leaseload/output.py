@@ -243,9 +243,9 @@ def history_in(generated: Generated, bench: Bench) -> list[bytes]:
 
 
 def _parted(text: bytes) -> tuple[bytes, bytes]:
-    """The lines before a report, and the report."""
-    lines, brace, report = text.partition(b"{")
-    return lines, brace + report
+    """The lines before a report, and the report, which begins a line, or is all."""
+    begin = 0 if text.startswith(b"{") else text.find(b"\n{") + 1
+    return text[:begin], text[begin:]
 
 
 def filled_of(generated: Generated) -> Filled | None:
