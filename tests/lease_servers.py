@@ -161,11 +161,6 @@ class GivesAnother(Server):
         return self.give(client, given, now_s) if given else None
 
 
-class LeavesThePool(Server):
-    def pick(self, client, now_s):
-        return f"10.0.1.{client}"
-
-
 BROKEN = {
     SameAddress: {"twice"},
     Forgets: {"twice", "forgotten", "refused"},
@@ -176,7 +171,6 @@ BROKEN = {
     MovesClients: {"forgotten"},
     ReleasesOthers: {"forgotten"},
     GivesAnother: {"other"},
-    LeavesThePool: {"outside"},
 }
 """What each promises and does not keep."""
 

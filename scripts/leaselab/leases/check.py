@@ -5,7 +5,7 @@ Only what no loss, delay or order of the messages explains is a violation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,6 @@ from leaselab.model.lease_safety import (
     DECLINED,
     FORGOTTEN,
     OTHER,
-    OUTSIDE,
     REFUSED,
     TWICE,
     Rule,
@@ -51,13 +50,11 @@ def check(
     history: History,
     *,
     mode: Mode = CONNECTED,
-    is_inside: Callable[[str], bool] | None = None,
     store: Mapping[str, str] | None = None,
 ) -> tuple[Violation, ...]:
     """What was broken, each with its shortest counter-example, in the order of the rules.
 
-    `is_inside` says of an address whether it is of the pools; `store` is what the server that
-    answers next holds after the history: clients by address.
+    `store` is what the server that answers next holds after the history: clients by address.
     """
     holds = holds_of(history)
     found: dict[Rule, Iterator[Case]] = {
@@ -66,7 +63,6 @@ def check(
         REFUSED: _refused(history, holds),
         DECLINED: _declined(history, holds),
         OTHER: _other(history),
-        OUTSIDE: _outside(history, is_inside),
     }
     violations = []
     for rule, cases in found.items():
@@ -253,16 +249,4 @@ def _other(history: History) -> Cases:
     is_other = given & (history.asked != NEVER) & (history.asked != history.address)
     for event in np.flatnonzero(is_other).tolist():
         if "." in history.addresses[history.address[event]]:  # RFC 8415 lets DHCPv6 do it
-            yield Case((event,), int(history.answered[event]))
-
-
-def _outside(history: History, is_inside: Callable[[str], bool] | None) -> Cases:
-    """A lease that is of no pool."""
-    if is_inside is None:
-        return
-    inside = np.array([is_inside(address) for address in history.addresses], dtype=bool)
-    given = np.isin(history.kind, (Kind.OFFERED, Kind.GRANTED, Kind.RENEWED))
-    given &= history.is_answered & (history.address != NEVER)
-    for event in np.flatnonzero(given).tolist():
-        if not inside[history.address[event]]:
             yield Case((event,), int(history.answered[event]))

@@ -14,8 +14,7 @@ FORGOTTEN: Final = "forgotten"
 REFUSED: Final = "refused"
 DECLINED: Final = "declined"
 OTHER: Final = "other"
-OUTSIDE: Final = "outside"
-Rule = Literal["twice", "forgotten", "refused", "declined", "other", "outside"]
+Rule = Literal["twice", "forgotten", "refused", "declined", "other"]
 """What servers promise their clients."""
 BROKEN: Final[dict[Rule, str]] = {
     TWICE: "an address had two clients at once",
@@ -23,7 +22,6 @@ BROKEN: Final[dict[Rule, str]] = {
     REFUSED: "a renewal was refused within its time",
     DECLINED: "a declined address was offered again before its time",
     OTHER: "a client got another address than it had asked for",
-    OUTSIDE: "an address is outside of the pools",
 }
 """What has happened where a promise is broken, of one case."""
 
