@@ -26,7 +26,7 @@ TABLE = [
     ("partner", "kill", "in a trial", 3, "partner: the server died … kea-dhcp4 is gone"),
     ("partner", "freeze", "in a trial", 4, "partner: "),
     ("partner", "link down", "in a trial", 4, "partner: the link of eth1 has changed"),
-    ("partner", "restart", "in a trial", 4, "partner: "),
+    ("partner", "restart", "in a trial", 4, "partner: … the host"),
 ]
 
 
