@@ -176,6 +176,19 @@ def test_a_job_that_ended_as_the_master_was_killed_is_not_done_again(up):
     assert request["results"] == SUCCESS
 
 
+def test_a_request_whose_claim_led_to_no_build_is_offered_again(up):
+    """As a worker leaves it that dies between the two."""
+    up.kill("b")
+    number = up.force("series-b", 10)
+    with closing(sqlite3.connect(up.folder / "master/state.sqlite", timeout=60)) as state:
+        claim = "INSERT INTO buildrequest_claims (brid, masterid, claimed_at) VALUES (?, 1, 1)"
+        state.execute(claim, (number,))
+        state.commit()
+    up.start()
+    up.await_done(number)
+    assert up.results(number) == [("b", SUCCESS)]
+
+
 def is_free(file):
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
