@@ -19,7 +19,7 @@ def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(tmp_path):
     scenario = "v4-mysql"
     results = tmp_path / "results"
     settings = {"scenario": scenario, "leaselab_procedure": SMALL}
-    done = playbook("site", "-e", json.dumps(settings), LEASELAB_RESULTS=str(results))
+    done = playbook(("lab_up", "site"), "-e", json.dumps(settings), LEASELAB_RESULTS=str(results))
     assert done.returncode == 0, done.stdout[-2000:]
     (path,) = results.glob("*/*/*/result.json")
     document = json.loads(path.read_text(encoding="utf-8"))
@@ -48,6 +48,6 @@ def test_a_deployment_that_kea_refuses_is_reported_in_kea_s_words():
         "kea_relay_addresses": ["not an address"],
         "bench_file_path": "/nowhere/bench.json",
     }
-    done = playbook("deploy", "-e", json.dumps(settings))
+    done = playbook(("lab_up", "provision", "deploy"), "-e", json.dumps(settings))
     assert done.returncode != 0
     assert "not an address" in done.stdout
