@@ -152,7 +152,7 @@ def calling(call, *arguments, **environment):
         ([], "run"),
         (["export", "--csv"], "run"),
         (["export", "--parquet", "-o", "x"], "parquet"),
-        (["clients", "day.pcap"], "captures"),
+        *(([reader, "day.pcap"], "captures") for reader in ("clients", "queries", "leases")),
         (["extra", "jobs"], "jobs"),
         (["extra", "collections"], "collections"),
         (["dev", "lint"], "dev"),
