@@ -7,6 +7,8 @@ REPLY = "  unsigned char *opt, *clid = NULL;\n  struct dhcp_lease *ltmp, *lease 
 NOT_C = "  this is not C;\n"
 PACKET = "void dhcp_packet(time_t now, int pxe_fd)\n{"
 """The head of the function in `src/dhcp.c` that each packet calls."""
+SPIN = "\n  for (volatile long spun = 0; spun < 300000; spun++);"
+"""Work for each packet, of about as long as all the rest."""
 START = "void dhcp_init(void)\n{\n"
 """The head of the function in `src/dhcp.c` that is called once, as it starts."""
 _SLOW = """static void answer_packet(time_t now, int pxe_fd);

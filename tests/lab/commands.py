@@ -36,6 +36,8 @@ SMALL = {
 LONG_TRIALS = {"trial_s": 3}
 """What else a sweep has that a fault meets in the middle of a trial: no run ends with its
 first, and the second is long enough."""
+SHORT_DUEL = ("--budget=1.2", "--set=trial_s=1", "--set=warm_up_s=0")
+"""Nine rounds at most, and a look after each from the fifth on."""
 ENVIRONMENT = {
     **os.environ,
     "LEASELAB_ROOT": str(ROOT),

@@ -19,7 +19,8 @@ def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(tmp_path):
     scenario = "v4-mysql"
     results = tmp_path / "results"
     settings = {"scenario": scenario, "leaselab_procedure": SMALL}
-    done = playbook(("lab_up", "site"), "-e", json.dumps(settings), LEASELAB_RESULTS=str(results))
+    own = {"LEASELAB_RESULTS": str(results)}
+    done = playbook(("lab_up", "site"), "-e", json.dumps(settings), **own)
     assert done.returncode == 0, done.stdout[-2000:]
     (path,) = results.glob("*/*/*/result.json")
     document = json.loads(path.read_text(encoding="utf-8"))
@@ -30,7 +31,6 @@ def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(tmp_path):
     assert server["durability"] == "written"
     tuned = server["beside"]["database"]["variables"]
     assert tuned["innodb_flush_log_at_trx_commit"] == "2"
-    own = {"LEASELAB_RESULTS": str(results)}
     foreseen = playbook(ALL, "-e", json.dumps(settings), "--check", "--diff", **own)
     assert changed(foreseen) == 0
     assert len(list(results.glob("*/*/*/result.json"))) == 1

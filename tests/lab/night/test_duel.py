@@ -3,17 +3,13 @@
 import json
 
 import pytest
-from tests.dnsmasq_changes import PACKET
-from tests.lab.commands import leaselab
+from tests.dnsmasq_changes import PACKET, SPIN
+from tests.lab.commands import SHORT_DUEL, leaselab
 from tests.sources import SourceLists, change, repository_of
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("prepared")]
 
 SCENARIO = "v4-dnsmasq"
-SPIN = "\n  for (volatile long spun = 0; spun < 300000; spun++);"
-"""Work for each packet, of about as long as all the rest."""
-SHORT = ["--budget=1.2", "--set=trial_s=1", "--set=warm_up_s=0"]
-"""Nine rounds at most, and a look after each from the fifth on."""
 DUEL_S = 1800
 """Two builds, six deployments and a count on a busy machine, before the duel begins (s)."""
 
@@ -33,8 +29,8 @@ def test_two_commits_that_are_both_up_are_distinguished_and_the_function_is_name
     source, results, tmp_path
 ):
     path, base, slow = source
-    words = ["compare", base, slow, "--live", "--repo", path, "--scenario", SCENARIO, *SHORT]
-    words += ["--code-quality", tmp_path / "quality.json"]
+    words = ["compare", base, slow, "--live", "--repo", path, "--scenario", SCENARIO]
+    words += [*SHORT_DUEL, "--code-quality", tmp_path / "quality.json"]
     done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
     assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
@@ -59,7 +55,7 @@ def test_two_commits_that_are_both_up_are_distinguished_and_the_function_is_name
 
 def test_a_braked_server_is_slower_by_about_the_time_of_the_brake(results):
     """The completed rate of dnsmasq falls by less: fewer clients are cheaper for it."""
-    words = ["calibrate", "--error-budget", SCENARIO, "--pairs=1", "--slowdown=30", *SHORT]
+    words = ["calibrate", "--error-budget", SCENARIO, "--pairs=1", "--slowdown=30", *SHORT_DUEL]
     done = leaselab(*words, "--results", results, "--json", timeout_s=DUEL_S)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)

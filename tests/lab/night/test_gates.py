@@ -1,7 +1,8 @@
 """The gate of code hosts, played by their own programs in the lab that needs no Docker.
 
-A repository has four merge requests: one that costs 1 % more, one that costs the same, one that
-does not build, one whose subject and files try to give orders.
+A repository has merge requests: one that costs 1 % more, one that costs the same, one that does
+not build, one whose subject and files try to give orders; and one that is much slower, which a
+bench measures too.
 """
 
 import io
@@ -15,8 +16,8 @@ import docker
 import pytest
 from tests import gates
 from tests.codehosts import code_host
-from tests.dnsmasq_changes import PACKET, break_build
-from tests.lab.commands import ROOT, leaselab
+from tests.dnsmasq_changes import PACKET, SPIN, break_build
+from tests.lab.commands import LOCAL, ROOT, SHORT_DUEL, leaselab
 from tests.repositories import git
 from tests.sources import SourceLists, change, repository_of
 
@@ -36,6 +37,7 @@ IDLE = f"""static void idle(void)
   idle();
 """
 ORDERS = "@all ::error::x <img src=//x> [x](//x) %{{ 7*7 }} $(touch ran)"
+GIVEN = {"scenario": "v4-dnsmasq", "options": SMALL}
 PLAY_S = 3600
 OWN_CAS = Path("/usr/local/share/ca-certificates")
 """Certificates by which this machine reaches the package indexes; an image of it needs them."""
@@ -60,7 +62,21 @@ def hostile(path):
     return change(path, "src/dhcp.c", PACKET, IDLE, ORDERS, minute=2)
 
 
-CHANGES = {"costlier": idle, "equal": same, "broken": broken, "hostile": hostile}
+def slow(path):
+    """The one that a bench measures too."""
+    bench = {"bench": "local", "inventory": "inventory/docker"}
+    gates.write_pipelines(path, **GIVEN, **bench, duel_options=" ".join(SHORT_DUEL))
+    git(path, "add", "--all", "--force")
+    return change(path, "src/dhcp.c", PACKET, PACKET + SPIN, "Spin", minute=2)
+
+
+CHANGES = {
+    "costlier": idle,
+    "equal": same,
+    "broken": broken,
+    "hostile": hostile,
+    "slow": slow,
+}
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +86,7 @@ def repository(tmp_path_factory):
     gates.install()
     work = folder / "work"
     repository_of("dnsmasq", ["trixie"], work, SourceLists(folder / "lists", ["trixie"]))
-    gates.write_pipelines(work, scenario="v4-dnsmasq", options=SMALL)
+    gates.write_pipelines(work, **GIVEN)
     git(work, "add", "--all", "--force")
     git(work, "commit", "--quiet", "-m", "Measure each merge request", minute=1)
     heads = {"main": git(work, "rev-parse", "HEAD")}
@@ -90,7 +106,7 @@ def played(repository, tmp_path_factory):
     results = tmp_path_factory.mktemp("gated") / "results"
     made = {}
 
-    def play(kind, name):
+    def play(kind, name, **more):
         if (kind, name) in made:
             return made[kind, name]
         checkout = tmp_path_factory.mktemp(f"{kind}-{name}") / "dnsmasq"
@@ -99,7 +115,8 @@ def played(repository, tmp_path_factory):
         git(checkout, "remote", "set-url", "origin", "https://github.com/lab/dnsmasq")
         with code_host(heads[name]) as host:
             play_it = getattr(gates, f"play_{kind}")
-            ended = play_it(checkout, host, heads["main"], results=results, timeout_s=PLAY_S)
+            more |= {"results": results, "timeout_s": PLAY_S}
+            ended = play_it(checkout, host, heads["main"], **more)
         made[kind, name] = *ended, checkout, host.mine()
         return made[kind, name]
 
@@ -185,6 +202,25 @@ def test_a_hostile_commit_is_measured_and_has_no_effect(played, kind):
     assert "@all" not in comment
     assert "<img" not in comment.replace("\\<img", "")
     assert not (checkout / "ran").exists()
+
+
+@pytest.mark.usefixtures("prepared")
+@KINDS
+def test_a_slower_merge_request_fails_in_a_duel_on_a_bench_which_is_free_again(played, kind):
+    if kind == "gitlab":  # without its count: gitlab-ci-local has one checkout for all jobs
+        jobs = ("leaselab-rate", "leaselab-rate-comment")
+        how, output, checkout, comments = played(kind, "slow", jobs=jobs)
+        assert how == {"leaselab-rate": "FAIL", "leaselab-rate-comment": 0}, output
+        place = outcome(checkout, kind)
+    else:
+        how, output, checkout, comments = played(kind, "slow")
+        assert how == [1, 0], output
+        place = checkout.parent / "kept" / "leaselab-rate" / "leaselab-out"
+    assert any("## Leaselab: slower" in comment for comment in comments), comments
+    findings = json.loads((place / "code-quality.json").read_text())
+    assert "src/dhcp.c" in {finding["location"]["path"] for finding in findings}
+    done = leaselab("lab", "status", "-i", LOCAL, "--json")
+    assert json.loads(done.stdout)["lock"] is None
 
 
 @pytest.mark.usefixtures("repository")
