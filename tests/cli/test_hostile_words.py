@@ -21,6 +21,7 @@ from tests.bench_document import DOCUMENT
 from tests.examples import archive_result, example_result
 from tests.inventories import parsed
 from tests.repositories import make_repository
+from tests.waiting import HANGS_S
 
 from leaselab.cli import check, lab
 from leaselab.cli.commands import COMMANDS
@@ -220,7 +221,7 @@ def shell(script, **environment):
             **environment,
         },
         capture_output=True,
-        timeout=60,
+        timeout=HANGS_S,
         check=False,
     )
 

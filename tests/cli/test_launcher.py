@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANGS_S
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("leaselab", "README.md", "pyproject.toml", "requirements", "scripts")
@@ -122,7 +123,7 @@ def test_first_use_heals_what_was_cut_short_and_two_at_once_set_up_once(checkout
         )
         for _ in range(2)
     ]
-    answers = [process.communicate(timeout=300) for process in both]
+    answers = [process.communicate(timeout=HANGS_S) for process in both]
     assert [answer[0] for answer in answers] == [VERSION, VERSION], answers
     assert sum("setting up" in answer[1] for answer in answers) == 1
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.processes import await_end, hear_interrupts
-from tests.waiting import until
+from tests.waiting import HANGS_S, until
 
 from leaselab.lab.deploy.playbook import playbook_error, run_playbook
 from leaselab.model.errors import LeaselabError, Outcome, lab_broken
@@ -171,7 +171,7 @@ def test_the_end_of_its_caller_stops_the_playbook_and_what_it_started(checkout, 
     pid_file = checkout / "ansible" / "pid"
     until(lambda: pid_file.exists() and pid_file.read_text("utf-8").strip(), bool)
     caller.send_signal(number)
-    _, errors = caller.communicate(timeout=60)
+    _, errors = caller.communicate(timeout=HANGS_S)
     assert (b"KeyboardInterrupt" in errors) == (number == signal.SIGINT)
     await_end(pid_file.read_text(encoding="utf-8").strip())
 

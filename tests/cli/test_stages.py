@@ -18,6 +18,7 @@ from tests.build_record import ANSWER
 from tests.here import Here, request
 from tests.inventories import parsed
 from tests.repositories import commit, make_repository
+from tests.waiting import HANGS_S
 
 from leaselab.archive.store import Store
 from leaselab.builds.artifacts import source_hash
@@ -91,7 +92,7 @@ class Playbooks:
         (builds / KEY / "artifact.tar.gz").touch()
         kept = {"source": source_hash(), "key": KEY}
         (builds / "leaseload.json").write_text(json.dumps(kept), encoding="utf-8")
-        assert self.building.wait(60)
+        assert self.building.wait(HANGS_S)
         return PlaybookStats(2, self.checkout / "log")
 
     def _play(self, name, variables):

@@ -179,7 +179,7 @@ def test_a_host_whose_login_prints_a_greeting_has_that_problem(lab):
 
 
 def test_hosts_of_all_benches_are_asked_at_the_same_time(lab):
-    all_are_asked = threading.Barrier(6, timeout=60)
+    all_are_asked = threading.Barrier(6, timeout=HANGS_S)
 
     def waits(access):
         all_are_asked.wait()

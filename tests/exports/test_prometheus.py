@@ -16,7 +16,7 @@ from tests.examples import START, archive_result, example_result
 from tests.hostile import hostile_archive
 from tests.past import past
 from tests.tools import unpacked
-from tests.waiting import until
+from tests.waiting import HANGS_S, until
 
 from leaselab.archive.store import Store
 from leaselab.report.export.openmetrics import openmetrics
@@ -108,7 +108,7 @@ def ask(programs, rows, tmp_path_factory):
         yield query
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait(HANGS_S)
 
 
 def test_a_backfilled_history_is_answered_with_the_figures_of_the_results(ask, rows):

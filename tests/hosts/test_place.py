@@ -8,6 +8,7 @@ import pytest
 from tests.contracts import ROLES
 from tests.dns import dns_bench
 from tests.rooted import cabled
+from tests.waiting import HANGS_S
 
 from leaselab.lab.contract.remote import RemoteGenerator, RemoteHost
 from leaselab.lab.hosts.place import placed
@@ -45,7 +46,7 @@ class Inside:
         return Completed(done.returncode, done.stdout, done.stderr.decode())
 
     def do(self, script):
-        done = self.run(["sh", "-ec", script], timeout_s=60)
+        done = self.run(["sh", "-ec", script], timeout_s=HANGS_S)
         assert done.status == 0, done.stderr
         return done.stdout.decode()
 
@@ -141,8 +142,8 @@ def test_no_server_starts_where_its_address_is_not(hosts, fault, what):
     server, _ = hosts
     argv = ["env", f"PYTHONPATH={ROLES}/contract/files", "python3", "-c", CHECK]
     argv += ["s0", "198.18.0.10"]
-    assert server.run(argv, timeout_s=60).status == 0
+    assert server.run(argv, timeout_s=HANGS_S).status == 0
     server.do(fault)
-    done = server.run(argv, timeout_s=60)
+    done = server.run(argv, timeout_s=HANGS_S)
     assert "LabError: " in done.stderr
     assert what in done.stderr

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from urllib.request import Request, urlopen
 
@@ -67,7 +68,7 @@ class Queue:
         def answered():
             # A busy master may lose a connection.
             with (
-                suppress(ConnectionError),
+                suppress(ConnectionError, HTTPException),
                 urlopen(f"http://127.0.0.1:{self.page_port}/api/v2/{what}") as answer,
             ):
                 return json.load(answer)[what.partition("?")[0]]

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from tests.waiting import HANGS_S
+
 from ci.jobcheck.generate import generate
 
 ROOT = Path(__file__).parents[2]
@@ -72,5 +74,5 @@ def run(*argv, cwd=ROOT, env=None, stdin=None):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=HANGS_S,
     )

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from tests.jobs.bench_queue import BENCHES, JOBS, ROOT, Queue
-from tests.waiting import until
+from tests.waiting import HANGS_S, until
 
 pytestmark = pytest.mark.night
 TRY = ROOT / "jobs/buildbot/try.sh"
@@ -180,7 +180,7 @@ def test_a_request_whose_claim_led_to_no_build_is_offered_again(up):
     """As a worker leaves it that dies between the two."""
     up.kill("b")
     number = up.force("series-b", 10)
-    with closing(sqlite3.connect(up.folder / "master/state.sqlite", timeout=60)) as state:
+    with closing(sqlite3.connect(up.folder / "master/state.sqlite", timeout=HANGS_S)) as state:
         claim = "INSERT INTO buildrequest_claims (brid, masterid, claimed_at) VALUES (?, 1, 1)"
         state.execute(claim, (number,))
         state.commit()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import docker
 from tests.processes import hear_interrupts
+from tests.waiting import HANGS_S
 
 from leaselab.lab.bench.lock import Hold, ask
 from leaselab.lab.hosts.inventory import read_inventory
@@ -48,8 +49,6 @@ ENVIRONMENT = {
 }
 
 
-HANG_S = 1800
-"""What takes longer hangs, on a busy machine as well (s)."""
 DOCKER_SOCKET = Path("/var/run/docker.sock")
 SERVING = ("leaselab-server", "leaselab-partner")
 NAMES = {*SERVING, "leaselab-generator", "leaselab-builder"}
@@ -57,7 +56,7 @@ NAMES = {*SERVING, "leaselab-generator", "leaselab-builder"}
 _MINE = {"label": f"leaselab_checkout={ROOT}"}
 
 
-def leaselab(*arguments, timeout_s=HANG_S, under=(), **environment):
+def leaselab(*arguments, timeout_s=HANGS_S, under=(), **environment):
     """Run one command to its end, `under` another program where one is named."""
     command = [*under, sys.executable, "-m", "leaselab", *arguments]
     return _run(command, timeout_s, environment)
@@ -76,7 +75,7 @@ def ours(engine):
     }
 
 
-def playbook(names, *arguments, inventory=LOCAL, timeout_s=HANG_S, **environment):
+def playbook(names, *arguments, inventory=LOCAL, timeout_s=HANGS_S, **environment):
     """Run a playbook by hand, or several in one go."""
     program = Path(sys.executable).with_name("ansible-playbook")
     several = (names,) if isinstance(names, str) else names
@@ -121,7 +120,7 @@ def hold_back_servers(*, held=True):
             container.update(cpu_period=10_000, cpu_quota=5_000 if held else -1)
 
 
-def reached(group, timeout_s=HANG_S):
+def reached(group, timeout_s=HANGS_S):
     """Wait until a host answers again, after its container was started."""
     access = read_inventory(LOCAL).only(group).access
     deadline = time.monotonic() + timeout_s
@@ -231,7 +230,7 @@ class Engine:
             self.lines.append("")
             self._news.notify_all()
 
-    def saw(self, pattern, timeout_s=HANG_S):
+    def saw(self, pattern, timeout_s=HANGS_S):
         """Wait until a line matches."""
 
         def printed():
@@ -241,10 +240,10 @@ class Engine:
             self._news.wait_for(lambda: printed() or self.lines[-1:] == [""], timeout_s)
         assert printed(), self.lines
 
-    def end(self, timeout_s=HANG_S):
+    def end(self, timeout_s=HANGS_S):
         """Wait for its end; return its exit code and its last words."""
         code = self.process.wait(timeout_s)
-        self._reader.join(60)
+        self._reader.join(HANGS_S)
         return code, next((line for line in reversed(self.lines) if line), "")
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.lab.building import Source
 from tests.lab.commands import LOCAL, ROOT, SMALL, Engine, begin_playbook, hold_back_servers
+from tests.waiting import HANGS_S
 
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.lab.deploy.deployment import host_states, read_deployment
@@ -221,9 +222,9 @@ def engine():
     for item in started:
         item.process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            item.process.wait(60)
+            item.process.wait(HANGS_S)
         item.process.kill()
-        item.process.wait(60)
+        item.process.wait(HANGS_S)
 
 
 @pytest.fixture
@@ -237,7 +238,7 @@ def on_host():
 
     def run(role, command):
         with connect(read_inventory(LOCAL).only(groups[role]).access) as host:
-            done = host.run(["sh", "-c", command], timeout_s=60)
+            done = host.run(["sh", "-c", command], timeout_s=HANGS_S)
         assert done.status == 0, done.stderr
         return done.stdout.decode()
 

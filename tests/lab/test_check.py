@@ -14,6 +14,7 @@ from tests.lab.commands import (
     pinned_keys,
     playbook,
 )
+from tests.waiting import HANGS_S
 
 from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.hosts.transport import connect
@@ -118,22 +119,22 @@ def packaged_kea(access, interface, address):
     )
     with connect(access) as host:
         done = host.run(
-            ["sh", "-c", start], timeout_s=60, stdin=json.dumps(configuration).encode()
+            ["sh", "-c", start], timeout_s=HANGS_S, stdin=json.dumps(configuration).encode()
         )
         assert done.status == 0, done.stderr
         try:
             deadline = time.monotonic() + START_S
             # UDP port 67, as the kernel shows it.
             listening = ["grep", "-q", ":0043 ", "/proc/net/udp"]
-            while host.run(listening, timeout_s=60).status != 0:
-                log = host.run(["cat", f"{FOLDER}/log"], timeout_s=60).stdout.decode()
+            while host.run(listening, timeout_s=HANGS_S).status != 0:
+                log = host.run(["cat", f"{FOLDER}/log"], timeout_s=HANGS_S).stdout.decode()
                 assert time.monotonic() < deadline, log
                 time.sleep(0.2)
-            pids = host.run(["cat", f"{FOLDER}/kea.kea-dhcp4.pid"], timeout_s=60).stdout
+            pids = host.run(["cat", f"{FOLDER}/kea.kea-dhcp4.pid"], timeout_s=HANGS_S).stdout
             yield int(pids)
         finally:
             stop = f"kill $(cat {FOLDER}/kea.kea-dhcp4.pid); rm -r {FOLDER}"
-            host.run(["sh", "-c", stop], timeout_s=60)
+            host.run(["sh", "-c", stop], timeout_s=HANGS_S)
 
 
 def test_a_leftover_server_is_refused_unless_a_sweep_holds_the_bench(inventory, document):

@@ -9,6 +9,7 @@ from pathlib import Path
 import docker
 import pytest
 from tests.lab.commands import KEYS, LOCAL, NAMES, ROOT, held_by_another, lab, ours
+from tests.waiting import HANGS_S
 
 from leaselab.lab.bench.lock import PROGRAM
 from leaselab.lab.hosts.inventory import (
@@ -112,7 +113,7 @@ def test_up_changes_what_was_held_back_or_stopped_and_nothing_else(engine, tmp_p
     assert json.loads(done.stdout)["changed"] == 1  # the task that makes all containers
     assert processor_of_the_server(engine) == (-1, 10_000)
     with connect(read_inventory(LOCAL).only(PARTNER_GROUP).access) as partner:
-        assert partner.run(["hostname"], timeout_s=60).stdout == b"leaselab-partner\n"
+        assert partner.run(["hostname"], timeout_s=HANGS_S).stdout == b"leaselab-partner\n"
 
 
 def processor_of_the_server(engine):
@@ -147,7 +148,9 @@ def test_a_bench_in_use_is_not_taken_down(engine):
     program = (ROOT / "roles/bench_lock/files/bench-lock").read_bytes()
     with connect(read_inventory(LOCAL).only(GENERATOR_GROUP).access) as generator:
         install = f"mkdir -p {Path(PROGRAM).parent} && cat > {PROGRAM} && chmod 755 {PROGRAM}"
-        assert generator.run(["sh", "-c", install], timeout_s=60, stdin=program).status == 0
+        assert (
+            generator.run(["sh", "-c", install], timeout_s=HANGS_S, stdin=program).status == 0
+        )
         with held_by_another(generator):
             done = lab("down")
     assert done.returncode == IN_USE

@@ -17,6 +17,7 @@ from tests.leaseload import adapter as clients
 from tests.leaseload import dns
 from tests.load_programs import ROOT, load_programs
 from tests.tools import AS_ROOT, run
+from tests.waiting import HANGS_S
 
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.catalog.kept_scenarios import OWN
@@ -74,7 +75,7 @@ def offered(target, network, faults, words):
         )
     finally:
         server.terminate()
-        server.wait(timeout=60)
+        server.wait(timeout=HANGS_S)
     assert status == 0, output
     return json.loads(output)
 

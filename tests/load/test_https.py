@@ -9,7 +9,7 @@ import pytest
 from tests.load_programs import load_programs
 from tests.rooted import network_of
 from tests.tools import AS_ROOT, run, unpacked_root
-from tests.waiting import until
+from tests.waiting import HANGS_S, until
 
 SERVER, PROXY = "198.18.0.10", "198.18.0.20"
 PORTS = {SERVER: "0A0012C6:01BB", PROXY: "140012C6:01BB"}
@@ -49,7 +49,7 @@ def listening(network, address, *command):
         yield
     finally:
         run(*AS_ROOT, "kill", str(process.pid))
-        process.wait(timeout=60)
+        process.wait(timeout=HANGS_S)
 
 
 @pytest.mark.parametrize("most", [None, 20])

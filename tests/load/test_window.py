@@ -7,7 +7,7 @@ import pytest
 from tests.load_programs import load_programs
 from tests.rooted import network_of
 from tests.tools import run
-from tests.waiting import until
+from tests.waiting import HANGS_S, until
 
 SERVER, RELAY = "198.18.0.10", "198.18.0.30"
 SERVER_6, RELAY_6 = "2001:2:0:1::10", "2001:2:0:1::30"
@@ -77,9 +77,9 @@ def received(network, load, folder):
         assert status == 0, output
     finally:
         capture.terminate()
-        said, _ = capture.communicate(timeout=60)
+        said, _ = capture.communicate(timeout=HANGS_S)
         responder.terminate()
-        responder.wait(timeout=60)
+        responder.wait(timeout=HANGS_S)
         counts.unlink(missing_ok=True)
     return said.splitlines(), output
 

@@ -13,6 +13,7 @@ import bcrypt
 import pytest
 import yaml
 from tests.ssh.machines import AS_ROOT, machine, unpacked
+from tests.waiting import HANGS_S
 
 from leaselab.cli.main import main
 from leaselab.lab.hosts import boot
@@ -138,7 +139,7 @@ def started(*words, log):
         yield
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(HANGS_S)
 
 
 def until(attempt, log):
@@ -209,7 +210,7 @@ def played(folder, redfish, ipmi, command):
     log = folder / "log"
     with log.open("wb") as output:
         done = subprocess.run(
-            argv, stdout=output, stderr=output, env=environment, check=False, timeout=300
+            argv, stdout=output, stderr=output, env=environment, check=False, timeout=HANGS_S
         )
     printed = log.read_text("utf-8")
     assert done.returncode == 0, printed[-3000:]
@@ -272,7 +273,7 @@ class TestHost:
         monkeypatch.setattr(boot, "SECOND_LOOK_S", 0.1)
         with machine("sut", tmp_path) as sut, machine("gen", tmp_path) as gen:
             sut.process.terminate()  # no power yet
-            sut.process.wait(60)
+            sut.process.wait(HANGS_S)
             hosts = {"sut": sut.access, "gen": gen.access}
             sshd = ["chroot", str(unpacked()), "/usr/sbin/sshd", "-D", "-f"]
             settings = f"/etc/ssh/sut-{sut.access.port}/sshd_config"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.tools import AS_ROOT, TOOLS, extract, made_once
+from tests.waiting import HANGS_S
 
 from leaselab.model.bench import HostAccess
 
@@ -122,7 +123,7 @@ def machine(name, folder, *settings):
         )
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(HANGS_S)
         run("rm", "-r", f"{place}{inside}")
 
 

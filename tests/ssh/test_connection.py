@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from tests.plays import ansible
 from tests.ssh.machines import machine, unpacked, write
+from tests.waiting import HANGS_S
 
 from leaselab.lab.checks.contact import contact
 from leaselab.lab.hosts import boot
@@ -57,23 +58,23 @@ def refusal(access):
 
 class TestSudo:
     def test_commands_run_as_root_or_as_the_login(self, root, host):
-        assert root.run(["id", "-u"], timeout_s=60).stdout == b"0\n"
-        assert root.run(["id", "-u"], timeout_s=60, as_login=True).stdout == b"1000\n"
+        assert root.run(["id", "-u"], timeout_s=HANGS_S).stdout == b"0\n"
+        assert root.run(["id", "-u"], timeout_s=HANGS_S, as_login=True).stdout == b"1000\n"
         with connect(host.access) as without_sudo:
-            assert without_sudo.run(["id", "-u"], timeout_s=60).stdout == b"1000\n"
+            assert without_sudo.run(["id", "-u"], timeout_s=HANGS_S).stdout == b"1000\n"
 
     @pytest.mark.parametrize("status", [0, 1, 4, 7])
     def test_a_commands_own_status_is_kept(self, root, status):
-        done = root.run(["sh", "-c", f"echo failed >&2; exit {status}"], timeout_s=60)
+        done = root.run(["sh", "-c", f"echo failed >&2; exit {status}"], timeout_s=HANGS_S)
         assert (done.status, done.stderr) == (status, "failed\n")
 
     def test_a_missing_program_is_reported_as_a_shell_reports_it(self, root):
         """The engine learns from it that nothing is deployed, which is no server's fault."""
-        assert root.run(["/opt/leaselab/server", "start"], timeout_s=60).status == 127
+        assert root.run(["/opt/leaselab/server", "start"], timeout_s=HANGS_S).status == 127
 
     def test_input_and_output_pass_through_unchanged(self, root):
         sent = bytes(range(256)) * 4096
-        assert root.run(["cat"], timeout_s=60, stdin=sent).stdout == sent
+        assert root.run(["cat"], timeout_s=HANGS_S, stdin=sent).stdout == sent
 
     def test_a_command_that_prints_lines_is_followed_as_root(self, root):
         with root.follow(["sh", "-c", "read _; id -u; exit 3"]) as follower:
@@ -85,13 +86,13 @@ class TestSudo:
         """Its first line says that it has begun; the last, of any length, what came of it."""
         script = "echo begun; cat >/dev/null; sleep 0.3; head -c 2000000 /dev/zero | tr '\\0' x"
         with root.follow(["sh", "-c", f"{script}; echo"]) as follower:
-            assert follower.await_line(60) == "begun"
+            assert follower.await_line(HANGS_S) == "begun"
             assert follower.conclude(60) == 2_000_000 * "x"
             assert follower.status == 0
 
     def test_a_lost_connection_says_which_host_what_ran_and_what_is_known_of_it(self, root):
         with pytest.raises(LeaselabError) as caught:
-            root.run(["exec", "bash", "-c", "kill -9 $PPID"], timeout_s=60, as_login=True)
+            root.run(["exec", "bash", "-c", "kill -9 $PPID"], timeout_s=HANGS_S, as_login=True)
         assert re.fullmatch(
             r"sut: connection lost while running exec bash, after \d+ s: [\w ]{5,}; look at "
             r"the host; the sweep can be resumed when it is back",
@@ -115,12 +116,12 @@ class TestSudo:
         write(rule, "operator ALL=(root) ALL", "0440")
         try:
             with pytest.raises(LeaselabError) as caught:
-                root.run(["/opt/leaselab/server", "start"], timeout_s=60)
+                root.run(["/opt/leaselab/server", "start"], timeout_s=HANGS_S)
         finally:
             write(rule, "operator ALL=(root) NOPASSWD: ALL", "0440")
         assert caught.value.outcome is Outcome.LAB
         assert "sudo refuses operator: " in str(caught.value)
-        assert root.run(["true"], timeout_s=60).status == 0
+        assert root.run(["true"], timeout_s=HANGS_S).status == 0
 
     def test_contact_reports_the_uid_of_commands_and_the_address_of_the_login(self, host):
         access = host.seen_by("operator", sudo=True)
@@ -132,10 +133,10 @@ class TestJumpHost:
     def test_commands_run_behind_one_and_behind_two(self, host, gate, closed_gate):
         over = host.seen_by("operator", sudo=True, jump=gate.access)
         with connect(over) as connection:
-            assert connection.run(["id", "-u"], timeout_s=60).stdout == b"0\n"
+            assert connection.run(["id", "-u"], timeout_s=HANGS_S).stdout == b"0\n"
         twice = replace(over, jump=replace(gate.access, jump=gate.access))
         with connect(twice) as connection:
-            assert connection.run(["id", "-u"], timeout_s=60).stdout == b"0\n"
+            assert connection.run(["id", "-u"], timeout_s=HANGS_S).stdout == b"0\n"
         beyond = replace(over, jump=replace(gate.access, jump=closed_gate.access))
         assert "the jump host opens no way to" in refusal(beyond)
 
@@ -202,7 +203,7 @@ class TestSilence:
             closing = threading.Thread(target=close)
             closing.start()
             assert self.silent(replace(host.access, port=door.getsockname()[1]))
-            closing.join(60)
+            closing.join(HANGS_S)
 
     def test_one_that_refuses_or_cannot_be_asked_is_not(
         self, host, gate, closed_gate, tmp_path
@@ -261,7 +262,7 @@ bench:
         "operator", sudo=True, jump=replace(gate.access, name="jump host 127.0.0.1")
     )
     with connect(access) as connection:
-        assert connection.run(["id", "-u"], timeout_s=60).stdout == b"0\n"
+        assert connection.run(["id", "-u"], timeout_s=HANGS_S).stdout == b"0\n"
     # Raw, as there is no Python; without a terminal, as there are no devices.
     words = ("-m", "raw", "-a", "id -u", "-e", "ansible_ssh_use_tty=false")
     done = ansible(

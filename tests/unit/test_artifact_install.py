@@ -9,6 +9,7 @@ import tarfile
 import pytest
 import yaml
 from tests.role_modules import ROLES, load
+from tests.waiting import HANGS_S
 
 ROLE = ROLES / "artifact"
 
@@ -175,7 +176,10 @@ def test_a_program_that_is_asked_for_its_version_cannot_hold_up_its_host(
     path.write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
     path.chmod(0o755)
     done = subprocess.run(
-        ["sh", "-c", script, "sh", path, "-v"], capture_output=True, timeout=60, check=False
+        ["sh", "-c", script, "sh", path, "-v"],
+        capture_output=True,
+        timeout=HANGS_S,
+        check=False,
     )
     if status is None:
         assert done.returncode not in (0, 124)

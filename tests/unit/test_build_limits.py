@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from tests.builder import GOOD, made, running_as, temporary_builder
-from tests.waiting import until
+from tests.waiting import HANGS_S, until
 
 MIB = 1 << 20
 SLEEP = "exec sleep 600"
@@ -335,7 +335,7 @@ def test_a_build_ends_with_its_caller(builder, leave):
         await_process(builder)
         leave(child, terminal)
         await_process(builder, there=False)
-        assert child.wait(60) != 0
+        assert child.wait(HANGS_S) != 0
     if leave is not closes_terminal:
         os.close(terminal)
     builder.recipe()
@@ -361,10 +361,10 @@ def test_a_build_that_waits_names_what_it_waits_for_and_not_without_end(builder)
         with builder.start("build", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as second:
             time.sleep(1)
             second.terminate()
-            second.communicate(timeout=60)
+            second.communicate(timeout=HANGS_S)
         assert running_as(builder.user), "who only waits ends nothing of another's"
         first.terminate()
-        first.communicate(timeout=60)
+        first.communicate(timeout=HANGS_S)
     nothing_is_left(builder)
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.waiting import HANGS_S
 
 SCRIPT = Path(__file__).parents[2] / "roles/delayed_link/files/leaselab-delayed-link"
 WAY_S = 0.05
@@ -54,7 +55,7 @@ def linked(settings, path):
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout.readline() == "listens\n"
-            with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+            with socket.create_connection(("127.0.0.1", port), timeout=HANGS_S) as connection:
                 yield connection
         finally:
             child.terminate()

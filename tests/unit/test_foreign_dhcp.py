@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 from tests.foreign import PROGRAM, foreign_dhcp, reply4
 from tests.role_modules import load
+from tests.waiting import HANGS_S
 
 filters = load("isolation", "isolation")
 
@@ -61,7 +62,7 @@ class Wire:
 
     def ask(self, seconds="0.4"):
         with self.start(str(PROGRAM), "ask", "near", "198.18.0.30", seconds) as asking:
-            output, complaint = asking.communicate(timeout=60)
+            output, complaint = asking.communicate(timeout=HANGS_S)
         assert (asking.returncode, complaint) == (0, "")
         return json.loads(output)["foreign"]
 
@@ -107,7 +108,7 @@ def watch(wire):
         assert watch.report() == []
         yield watch
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(HANGS_S) == 0
 
 
 def reply6(mac=MAC, source="fe80::7", ports=(547, 546)):
@@ -182,7 +183,7 @@ def test_who_answers_or_asks_beside_the_bench_is_named(wire, frames, named):
 
 def test_an_interface_that_is_not_there_is_one_line(wire):
     with wire.start(str(PROGRAM), "ask", "nowhere", "198.18.0.30", "1") as asking:
-        _, complaint = asking.communicate(timeout=60)
+        _, complaint = asking.communicate(timeout=HANGS_S)
     assert asking.returncode == 1
     assert complaint.startswith("foreign-dhcp: ")
     assert complaint.count("\n") == 1

@@ -23,6 +23,7 @@ from tests.cli.test_queries_of_captures import morning, resolved, streamed
 from tests.examples import example_result
 from tests.mutations import mutated, tries
 from tests.own import read_served
+from tests.waiting import HANGS_S
 
 from leaselab.archive import schema
 from leaselab.catalog import plain_file
@@ -50,7 +51,6 @@ from leaselab.model.observation import Generated
 DATA = Path(__file__).parents[1] / "data"
 OWN = DATA / "own"
 MUTANTS = tries(50)
-HANG_S = 30
 DNSMASQ_LEASES = b"1790000000 02:00:00:00:00:01 192.0.2.7 host *\nduid 00:01\n"
 
 
@@ -239,7 +239,7 @@ def no_hang():
         raise TimeoutError
 
     before = signal.signal(signal.SIGALRM, hangs)
-    signal.alarm(HANG_S)
+    signal.alarm(HANGS_S)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -266,7 +266,7 @@ def placed(foreign, folder):
 
 def outcome(foreign, path):
     """What came of reading: a result, or the outcome of the error, whose text can be shown."""
-    signal.alarm(HANG_S)
+    signal.alarm(HANGS_S)
     try:
         foreign.read(path)
     except LeaselabError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.dns import dns_bench
 from tests.here import ConnectionHere
+from tests.waiting import HANGS_S
 
 from leaselab.lab.contract.remote import TURN, RemoteGenerator
 from leaselab.measure.generators.printed import printed
@@ -20,7 +21,7 @@ def turn(tmp_path):
     return tmp_path / "turn"
 
 
-def generate(turn, *argv, timeout_s=60):
+def generate(turn, *argv, timeout_s=HANGS_S):
     host = RemoteGenerator(ConnectionHere(), "lo", ["127.0.0.1"], str(turn))
     return host.generate(argv, {"WORD": "seven"}, timeout_s)
 

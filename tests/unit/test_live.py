@@ -19,6 +19,7 @@ import pytest
 from msgspec.structs import replace
 from tests.bench_document import DOCUMENT
 from tests.examples import START, example_result
+from tests.waiting import HANGS_S
 
 from leaselab.archive.live import LiveFeed, LiveReader, live_path
 from leaselab.archive.store import Store
@@ -204,7 +205,7 @@ def watching(sweep, *words, **given):
         yield process
     finally:
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=HANGS_S)
 
 
 def test_watch_in_a_pipe_prints_lines_until_the_sweep_ends(running):
@@ -213,7 +214,7 @@ def test_watch_in_a_pipe_prints_lines_until_the_sweep_ends(running):
         line = watch.stdout.readline()
         assert "phase measuring; run 2 of 9; estimate so far 6015/s; trial 6000/s for" in line
         sweep.close()
-        _, said = watch.communicate(timeout=60)
+        _, said = watch.communicate(timeout=HANGS_S)
     assert watch.returncode == 0
     assert f"{SWEEP} was interrupted: `leaselab resume {SWEEP}`" in said
 
@@ -232,7 +233,7 @@ def test_the_terminal_shows_facts_and_lines_until_its_user_or_the_sweep_ends_it(
             os.write(ours, b"q")
         else:
             sweep.close()
-        _, said = watch.communicate(timeout=60)
+        _, said = watch.communicate(timeout=HANGS_S)
     os.close(ours)
     assert watch.returncode == 0
     assert f"{SWEEP} {'goes on' if leave == 'q' else 'was interrupted'}" in said
@@ -254,7 +255,7 @@ def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(r
     sweep, _ = running
     with watching(sweep, "--html") as watch:
         url = watch.stdout.readline().strip()
-        assert url.startswith("http://127.0.0.1:"), watch.communicate(timeout=60)
+        assert url.startswith("http://127.0.0.1:"), watch.communicate(timeout=HANGS_S)
         with urllib.request.urlopen(url) as answer:  # noqa: S310  # our own
             page = answer.read().decode()
         for asset in re.findall(r'(?:src|href)="/([^"]+)"', page):
@@ -274,7 +275,7 @@ def test_the_live_page_is_served_to_this_machine_alone_and_ends_with_the_sweep(r
             urllib.request.urlopen(rebound)  # noqa: S310
         assert b"v4-memfile" not in refused.value.read()
         sweep.close()
-        _, said = watch.communicate(timeout=60)
+        _, said = watch.communicate(timeout=HANGS_S)
         assert f"{SWEEP} was interrupted" in said
         assert watch.returncode == 0
 
@@ -299,7 +300,7 @@ def test_the_page_answers_those_who_ask_for_this_machine_by_a_name_of_its_own():
         assert server.server_address[0] == "127.0.0.1", "no other machine reaches it"
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         for host in (*OURS, *OTHERS):
-            there = http.client.HTTPConnection(*server.server_address, timeout=60)
+            there = http.client.HTTPConnection(*server.server_address, timeout=HANGS_S)
             there.putrequest("GET", "/state.json", skip_host=True)
             if host is not None:
                 there.putheader("Host", host)

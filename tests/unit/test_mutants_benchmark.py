@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 from benchmarks._mutants import CALL, HOOKS, MUTANTS, mutated
+from tests.waiting import HANGS_S
 
 SERVERS = {
     "dnsmasq": (
@@ -49,7 +50,7 @@ def test_a_slowdown_is_compiled_and_runs_with_each_packet(kind, name, tmp_path):
     made = [compiler, *flags, "-o", program]
     done = subprocess.run(made, input=text, text=True, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
-    subprocess.run([program], check=True, timeout=60)
+    subprocess.run([program], check=True, timeout=HANGS_S)
 
 
 @pytest.mark.parametrize("kind", HOOKS)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.formula import Zones, formula_bench, formula_point
+from tests.waiting import HANGS_S
 
 from leaselab.catalog.roles import read_yaml
 from leaselab.model.record import Provenance
@@ -27,7 +28,7 @@ OPENS = textwrap.dedent("""
     local = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     def sizes():
         return [s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) for s in (one, other, local)]
-    before, until = sizes(), time.monotonic() + 60
+    before, until = sizes(), time.monotonic() + 600
     while sizes()[0] < int(sys.argv[1]) and time.monotonic() < until:
         time.sleep(0.005)
     print(json.dumps([before[1:], sizes()]))
@@ -42,7 +43,7 @@ def launched(*command, size=SIZE, under=ROOTED):
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
-        timeout=120,
+        timeout=HANGS_S,
     )
 
 

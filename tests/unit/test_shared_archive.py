@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from tests.examples import MAX_RATES, PROCEDURE, START, archive_result, example_result
+from tests.waiting import HANGS_S
 
 from leaselab.archive.index import Index
 from leaselab.archive.index_file import INDEX
@@ -96,7 +97,7 @@ def python(script, *arguments, before=()):
         + [str(argument) for argument in arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANGS_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

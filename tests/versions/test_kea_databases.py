@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tests.contracts import ROLES, contract_module
 from tests.tools import AS_ROOT, run, unpacked_root
+from tests.waiting import HANGS_S
 
 from leaselab.inputs.leases import read_leases
 from leaselab.inputs.user_configuration import read_served
@@ -87,7 +88,7 @@ class Database:
         with log.open("wb") as output:
             server = subprocess.Popen(command, stdout=output, stderr=output)
         try:
-            until = time.monotonic() + 60
+            until = time.monotonic() + HANGS_S
             create = self.words(*CLIENTS[self.kind])
             while run(*create, input="CREATE DATABASE kea;")[0]:
                 assert server.poll() is None, log.read_text(encoding="utf-8")
@@ -96,7 +97,7 @@ class Database:
             yield self
         finally:
             server.terminate()
-            server.wait(timeout=30)
+            server.wait(timeout=HANGS_S)
 
     def dumped(self, family):
         """What Kea's own tool says of the leases."""
@@ -184,8 +185,8 @@ def test_leases_written_at_once_into_the_empty_table_are_all_counted(
     second.stdin.write(texts[1])
     second.stdin.close()
     time.sleep(0.5)  # it waits for the first one to end
-    assert first.communicate("COMMIT;\n", timeout=30)[0] == ""
+    assert first.communicate("COMMIT;\n", timeout=HANGS_S)[0] == ""
     assert second.stdout.read() == ""
-    assert second.wait(30) == 0
+    assert second.wait(HANGS_S) == 0
     use = database.settings["use_sql"]
     assert database.sql(f"{use}\n{COUNTED[family]}").strip() == "2"

@@ -17,6 +17,7 @@ from tests.own import clients_of
 from tests.rooted import LOADS, cabled, offered, render, template
 from tests.tools import AS_ROOT, run, unpacked_kea, unpacked_root
 from tests.versions.test_kea_configurations import VERSIONS, known_words
+from tests.waiting import HANGS_S
 
 from leaselab.inputs.advice import Given
 from leaselab.inputs.keama import read_with_keama
@@ -140,7 +141,7 @@ def started(name, network, log, suite="trixie", *, keeps=False):
     with log.open("wb") as output, contract_module("kea", "kea_contract.server") as contract:
         command = [*map(str, kea(suite, name, network, "-c", keeps=keeps))]
         server = subprocess.Popen(command, stdout=output, stderr=output)
-        until = time.monotonic() + 20
+        until = time.monotonic() + HANGS_S
         try:
             while True:
                 try:
@@ -153,7 +154,7 @@ def started(name, network, log, suite="trixie", *, keeps=False):
             yield contract
         finally:
             server.terminate()
-            server.wait(timeout=10)
+            server.wait(timeout=HANGS_S)
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -8,6 +8,7 @@ import time
 import pytest
 from tests.lab.commands import ENVIRONMENT, ROOT, leaselab
 from tests.sources import SourceLists, repository_of
+from tests.waiting import HANGS_S
 
 from leaselab.lab.hosts.inventory import GENERATOR_GROUP, SERVER_GROUP, read_inventory
 from leaselab.lab.hosts.transport import connect
@@ -20,15 +21,15 @@ SMALL = (
     *("--set", "rounds=1", "--set", "late_s=2", "--set", "wait_s=4"),
 )
 """That a server serves is shown by a load that the slowest of these machines carries."""
-HANG_S = 7200
-"""What takes longer hangs: user-mode Linux builds many times slower than this machine (s)."""
+SLOW_S = 4 * HANGS_S
+"""User-mode Linux builds many times slower than this machine (s)."""
 pytestmark = pytest.mark.lab
 
 
 @pytest.fixture(scope="module")
 def machines():
     """The lab, up; down again at the end."""
-    done = leaselab("lab", "up", "-i", INVENTORY, timeout_s=HANG_S)
+    done = leaselab("lab", "up", "-i", INVENTORY, timeout_s=SLOW_S)
     assert done.returncode == 0, done.stderr
     yield read_inventory(INVENTORY)
     done = leaselab("lab", "down", "-i", INVENTORY, "--force")
@@ -47,7 +48,7 @@ def measured(machines, tmp_path):
 
     def measure(scenario, *options):
         words = ("run", scenario, "-i", machines.path, "--results", tmp_path / "results")
-        done = leaselab(*words, *SMALL, *options, "--json", timeout_s=HANG_S)
+        done = leaselab(*words, *SMALL, *options, "--json", timeout_s=SLOW_S)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -64,11 +65,11 @@ def switch(access, action):
 
 def output_of(access, *argv):
     """What a command says on a host, once that answers."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + HANGS_S
     while True:
         try:
             with connect(access) as host:
-                return host.run(list(argv), timeout_s=60).stdout.decode().strip()
+                return host.run(list(argv), timeout_s=HANGS_S).stdout.decode().strip()
         except LeaselabError:
             assert time.monotonic() < deadline, access.name
             time.sleep(0.5)
@@ -98,11 +99,11 @@ def test_a_host_that_is_off_is_recovered_before_a_sweep(machines, server, tmp_pa
     """By `check` as well, where it is asked for; not in a sweep."""
     off = leaselab("lab", "power", "off", server.name, "-i", INVENTORY)
     assert (off.returncode, off.stdout) == (0, f"{server.name}: off, was on\n"), off.stderr
-    checked = leaselab("lab", "check", "-i", INVENTORY, timeout_s=HANG_S)
+    checked = leaselab("lab", "check", "-i", INVENTORY, timeout_s=SLOW_S)
     assert checked.returncode == 4
     assert "its power is cycled" not in checked.stderr
     sweep = ("run", "v4-dnsmasq", "-i", INVENTORY, "--results", tmp_path, *SMALL)
-    done = leaselab(*sweep, timeout_s=HANG_S)
+    done = leaselab(*sweep, timeout_s=SLOW_S)
     assert done.returncode == 0, done.stderr
     assert f"{server.name} does not answer: its power is cycled" in done.stderr
     assert f"{server.name} answers again, " in done.stderr
@@ -117,7 +118,7 @@ def test_a_host_that_is_off_is_recovered_before_a_sweep(machines, server, tmp_pa
 def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp_path):
     results = tmp_path / "results"
     sweep = ("run", "v4-dnsmasq", "-i", INVENTORY, "--results", results, *SMALL)
-    done = leaselab(*sweep, "--json", timeout_s=HANG_S)
+    done = leaselab(*sweep, "--json", timeout_s=SLOW_S)
     assert done.returncode == 0, done.stderr
     engine = subprocess.Popen(
         [sys.executable, "-m", "leaselab", *map(str, sweep), "--set", "rounds=2"],
@@ -131,11 +132,11 @@ def test_a_packaged_server_is_measured_and_a_reboot_is_gone_on_after(server, tmp
             break
     before = boot_of(server)
     output_of(server, "systemctl", "--no-block", "reboot")
-    rest = engine.communicate(timeout=300)[0]
+    rest = engine.communicate(timeout=HANGS_S)[0]
     assert engine.returncode == 4, rest
     while boot_of(server) == before:
         time.sleep(0.5)
-    resumed = leaselab("resume", "--results", results, timeout_s=HANG_S)
+    resumed = leaselab("resume", "--results", results, timeout_s=SLOW_S)
     assert resumed.returncode == 0, resumed.stderr
 
 

@@ -36,9 +36,8 @@ class Claims(BuildbotService):
         """Look for such claims, and have their requests wait again."""
         master = self.master
         mine = {"claimed": True, "complete": False, "claimed_by_masterid": master.masterid}
-        for request in await master.data.get(
-            ("buildrequests",), filters=[Filter(key, "eq", [value]) for key, value in mine.items()]
-        ):
+        filters = [Filter(key, "eq", [value]) for key, value in mine.items()]
+        for request in await master.data.get(("buildrequests",), filters=filters):
             number, claimed_at = request["buildrequestid"], request["claimed_at"]
             if datetime2epoch(claimed_at) > master.reactor.seconds() - KEPT_S:
                 continue

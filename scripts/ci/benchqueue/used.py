@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from http.client import HTTPException
 from typing import Any
 from urllib.request import urlopen
 
@@ -59,6 +60,6 @@ def _ask(page: str, what: str) -> list[dict[str, Any]]:
     try:
         with urlopen(f"{page}api/v2/{what}", timeout=60) as answer:  # noqa: S310  # our own page
             content = json.load(answer)
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise lab_broken("the queue does not answer", where=page, found=str(error)) from error
     return list(content[what.partition("?")[0]])

@@ -20,6 +20,7 @@ from tests.lab.commands import ROOT, copy_inventory, pinned_keys
 from tests.pipeline.executor import Controller
 from tests.repositories import git
 from tests.sources import SourceLists, change, repository_of
+from tests.waiting import HANGS_S
 
 pytestmark = pytest.mark.lab
 
@@ -175,7 +176,7 @@ class Site:
             capture_output=True,
             text=True,
             check=False,
-            timeout=240,
+            timeout=HANGS_S,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
