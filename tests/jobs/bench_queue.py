@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 from contextlib import suppress
@@ -14,6 +15,8 @@ from tests.here import PROGRAM
 from tests.processes import await_end
 from tests.server_kinds import free_port
 from tests.waiting import until
+
+from ci.benchqueue.claims import GIVEN_BACK
 
 ROOT = Path(__file__).parents[2]
 SMALL = f"{Path(__file__).parent}/small_job.sh"
@@ -114,6 +117,12 @@ class Queue:
         benches = {entry["workerid"]: entry["name"] for entry in self.ask("workers")}
         builds = self.ask(f"builds?buildrequestid={number}&order=buildid&complete=true")
         return [(benches[entry["workerid"]], entry["results"]) for entry in builds]
+
+    def given_back(self):
+        """The requests whose claims led to no build."""
+        logs = (self.folder / "master").glob("twistd.log*")
+        found = (re.findall(rf"{GIVEN_BACK} (\d+)", log.read_text("utf-8")) for log in logs)
+        return {int(number) for numbers in found for number in numbers}
 
     def lines(self, word):
         text = self.log.read_text("utf-8") if self.log.exists() else ""

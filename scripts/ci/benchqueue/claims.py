@@ -7,19 +7,20 @@ keeps the claim, and offers the request to nobody until the master starts again.
 from __future__ import annotations
 
 from buildbot.data.resultspec import Filter
-from buildbot.util import datetime2epoch
 from buildbot.util.poll import method
 from buildbot.util.service import BuildbotService
+from twisted.python import log
 
-LOOK_S = 20
-KEPT_S = 60
-"""From a claim to its build Buildbot needs milliseconds."""
+LOOK_S = 5
+GIVEN_BACK = "given back: the claim of request"
+"""How a line of the log begins that names one."""
 
 
 class Claims(BuildbotService):
-    """Give back claims that are old and have no build."""
+    """Give back claims that two looks in turn see without a build."""
 
     name = "claims"
+    _seen: frozenset[int] = frozenset()
 
     async def startService(self) -> None:  # noqa: N802  # Buildbot's
         """Begin to look."""
@@ -34,15 +35,22 @@ class Claims(BuildbotService):
     @method
     async def look(self) -> None:
         """Look for such claims, and have their requests wait again."""
-        master = self.master
-        mine = {"claimed": True, "complete": False, "claimed_by_masterid": master.masterid}
-        filters = [Filter(key, "eq", [value]) for key, value in mine.items()]
-        for request in await master.data.get(("buildrequests",), filters=filters):
-            number, claimed_at = request["buildrequestid"], request["claimed_at"]
-            if datetime2epoch(claimed_at) > master.reactor.seconds() - KEPT_S:
-                continue
-            builds = await master.data.get(("buildrequests", number, "builds"))
-            if all(build["complete"] and build["started_at"] < claimed_at for build in builds):
-                master.botmaster.remove_in_progress_buildrequest(number)
-                await master.data.updates.unclaimBuildRequests([number])
-                master.botmaster.maybeStartBuildsForAllBuilders()
+        botmaster, updates = self.master.botmaster, self.master.data.updates
+        if botmaster.brd.active:
+            return  # it may be between a claim and the build
+        mine = {"claimed": True, "complete": False, "claimed_by_masterid": self.master.masterid}
+        claimed = await self.master.data.get(
+            ("buildrequests",), filters=[Filter(key, "eq", [mine[key]]) for key in mine]
+        )
+        idle = frozenset(request["buildrequestid"] for request in claimed) - {
+            request.id
+            for builder in botmaster.builders.values()
+            for build in builder.building
+            for request in build.requests
+        }
+        for number in sorted(idle & self._seen):
+            log.msg(f"{GIVEN_BACK} {number}")
+            botmaster.remove_in_progress_buildrequest(number)
+            await updates.unclaimBuildRequests([number])
+            botmaster.maybeStartBuildsForAllBuilders()
+        self._seen = idle

@@ -9,6 +9,8 @@ from buildbot.plugins import steps, util
 from buildbot.process.build import Build
 from buildbot.process.buildstep import BuildStep, ShellMixin
 from buildbot.process.results import FAILURE, RETRY, SKIPPED, SUCCESS, WARNINGS
+from buildbot.process.workerforbuilder import WorkerForBuilder
+from buildbot.util.twisted import async_to_deferred
 
 from ci.benchqueue.order import BROKEN, broken_benches
 from ci.benchqueue.site import CANARY, Job, Site, Source
@@ -64,9 +66,20 @@ class Stage(ShellMixin, BuildStep):
 class Repeated(Build):
     """A build that is repeated, too, where its worker dies before the first stage.
 
-    Buildbot puts that worker into quarantine, which fails for one that is gone: the build would
-    not end before the master does.
+    Buildbot 4.3 then uses a worker that is gone, or puts it into quarantine; both fail, and the
+    build would not end before the master does.
     """
+
+    @async_to_deferred
+    async def startBuild(self, workerforbuilder: WorkerForBuilder) -> None:  # noqa: N802  # Buildbot's
+        """Start it; end it where the worker is gone."""
+        try:
+            await super().startBuild(workerforbuilder)
+        except (AssertionError, AttributeError):
+            worker = workerforbuilder.worker
+            if worker is not None and worker.conn is not None:
+                raise
+            await self.buildFinished(["worker", "lost"], RETRY)
 
     async def buildPreparationFailure(self, why: object, state_string: str) -> None:  # noqa: N802  # Buildbot's
         """Note that the worker cannot be used; the build ends afterwards."""
