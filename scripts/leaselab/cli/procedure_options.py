@@ -49,13 +49,12 @@ def add_procedure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--procedure",
         choices=list(PROCEDURES),
+        metavar="NAME",
         action=_Listing,
-        help="search for the max rate, offer a fixed load, kill a server under load (event), "
-        "operate it, such as by a reload, "
-        "start all clients at once (burst), fill the pool before a load, offer steps of load, "
-        "replay when clients came, sample its CPU time by function (profile), or count what "
-        "it does (cost) "
-        f"(default: {MAX_RATE})",
+        help=f"{MAX_RATE} (default), fixed-load, ramp (steps of load), fill (the pool before a "
+        "load), burst (all clients at once), replay (when clients came), event (servers are "
+        "killed under load), operate (such as a reload under load), profile (CPU time by "
+        "function), duel (of compare --live), or cost (count what it does)",
     )
     _add_set(
         group,
