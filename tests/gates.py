@@ -62,7 +62,7 @@ def component(**given):
 def write_pipelines(folder, **inputs):
     """Write into a server's repository what calls the gate, with the same inputs for both."""
     given = {"leaselab": str(ROOT), **inputs}
-    include = [{"local": "/leaselab.yml", "inputs": {**given, "image": "unused"}}]
+    include = [{"local": "/gate.yml", "inputs": {**given, "image": "unused"}}]
     called = "lab/leaselab/.github/workflows/{}@main"
     gate = {
         "name": "Gate",
@@ -88,7 +88,7 @@ def write_pipelines(folder, **inputs):
         (workflows / "comment.yml", comment),
     ):
         path.write_text(yaml.safe_dump(document), encoding="utf-8")
-    shutil.copy(COMPONENT, folder / "leaselab.yml")
+    shutil.copy(COMPONENT, folder / "gate.yml")
 
 
 def _played(words, *, cancelled_once=None, timeout_s, **more):
