@@ -206,9 +206,10 @@ released 000c01020305 - 2001:2::/56 6000 - - 0 -
 """
 
 
-def test_the_history_of_an_event_is_before_its_report_and_judges_addresses_of_two():
+@pytest.mark.parametrize("name", ["event", "operate"])
+def test_a_history_is_before_its_report_and_judges_addresses_of_two(name):
     text = HISTORY + json.dumps(report("good", duplicates=1)).encode()
-    made, host = adapter(text, procedure=procedure_of({"name": "event"}))
+    made, host = adapter(text, procedure=procedure_of({"name": name}))
     reading = made.offer(Load(500, 2), may_abort=False)
     assert "--history" in words(host)
     history = reading.history

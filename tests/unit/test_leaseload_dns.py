@@ -51,6 +51,13 @@ def test_a_users_own_queries_have_their_edns_and_either_answer_is_expected():
     assert trial.failures == {"REFUSED": 20}
 
 
+def test_operations_under_queries_have_no_history_of_leases():
+    made, host = dns(report("dns"), procedure=[("name", "operate")])
+    assert made.offer(Load(500, 2), may_abort=False).history is None
+    assert "--bin 0.001" in words(host)
+    assert "--history" not in words(host)
+
+
 def test_queries_come_at_the_distances_of_their_file_but_for_the_probe():
     good = report("dns", refused={}, replies={"NOERROR": {"count": 400, "bytes": 17200}})
     made, host = dns(good, good, load={"arrivals": "recorded"})

@@ -12,6 +12,7 @@ from tests.examples import trial_of
 from tests.formula import archived
 from tests.unit.test_stalls import base, load_of, stalled
 
+from leaselab.leases.history import Kind, Recorder
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.procedures import method_of
 from leaselab.model.errors import LeaselabError, Outcome
@@ -32,8 +33,8 @@ AHEAD_S = 40.0
 
 
 class Reading:
-    def __init__(self, binned):
-        self.binned = binned
+    def __init__(self, binned, history=None):
+        self.binned, self.history = binned, history
 
 
 def sample(at_s, mib):
@@ -62,7 +63,7 @@ class Server:
         return Operated(name, begun, effect, begun + 0.5, why, AHEAD_S)
 
 
-def round_of(server, delays=base, plan=PLAN, reasons=("",)):
+def round_of(server, delays=base, plan=PLAN, reasons=("",), history=None):
     """What a round comes to, with the trial; its trials do not count for `reasons`."""
     made, waited = [], []
 
@@ -70,7 +71,7 @@ def round_of(server, delays=base, plan=PLAN, reasons=("",)):
         assert (load.rate, load.duration_s, may_abort) == (1000, 19, False)
         during.happen(waited.append)
         samples = [sample(at_s, mib) for at_s, mib in ((2, 900), (7, 300), (8, 500), (15, 200))]
-        fields = during.fields(Reading(load_of(delays)), BEGAN, samples)
+        fields = during.fields(Reading(load_of(delays), history), BEGAN, samples)
         reason = reasons[len(made)]
         if reason:
             fields = {**fields, "valid": False, "reason": reason}
@@ -107,10 +108,21 @@ def test_a_round_has_the_figures_of_each_operation_and_the_worst_of_all():
     }.items():
         assert figures[name] == pytest.approx(value, abs=0.05), name
     assert 0 < figures["usual_gap_s"] < 0.005
-    assert set(figures) == {kind.name for kind in PLAN.metrics("queries")}
+    known = {kind.name for kind in PLAN.metrics("queries") if not kind.seldom}
+    assert set(figures) == known
     first, second = trial.operations
     assert (first.name, second.name) == ("reload", "pause-1s")
     assert (first.at_s, second.at_s) == pytest.approx((6.0, 13.0))
+
+
+@pytest.mark.parametrize(("clients", "count"), [("ab", 1), ("aa", 0)])
+def test_a_round_says_what_was_broken_of_leases_where_clients_say_what_they_saw(clients, count):
+    recorder = Recorder()
+    for place, client in enumerate(clients):
+        recorder.add(Kind.GRANTED, client, "10.0.0.1", place, place + 1, valid_s=3600)
+    outcome, trial = round_of(Server(), history=recorder.history())
+    assert outcome.metrics["violations"] == count
+    assert [each.rule for each in trial.violations] == ["twice"] * count
 
 
 def test_the_picture_has_the_seconds_around_each_operation_in_hundredths():

@@ -16,6 +16,7 @@ from leaselab.measure.procedures.method import Found, OneLoadMethod
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.lease_safety import faults_of
 from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.one_load import VIOLATIONS
 from leaselab.model.record import PARTNER, SERVER, Round
 from leaselab.model.trial import Load, Sample
 
@@ -83,7 +84,7 @@ class Death:
         violations = check(history, store=other)
         figures = {
             "outage_s": outage_s(served(answers.answered_at, self.load), self.procedure),
-            "violations": float(faults_of(violations)),
+            VIOLATIONS.name: float(faults_of(violations)),
             "held": float(len(own)),
             "held_by_partner": float(len(other)),
         }

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from leaselab.leases.check import check
 from leaselab.measure.ports import Answers, Ask, Server
 from leaselab.measure.procedures.method import Found, OneLoadMethod, is_to_repeat, none_counts
 from leaselab.measure.stalls import (
@@ -20,8 +21,10 @@ from leaselab.measure.stalls import (
 )
 from leaselab.measure.trials import NO_FIGURE
 from leaselab.model.errors import unknown
+from leaselab.model.lease_safety import faults_of
 from leaselab.model.observation import Operated
 from leaselab.model.procedure import MEMORY, of_step
+from leaselab.model.procedures.one_load import VIOLATIONS
 from leaselab.model.procedures.operate import (
     ATTEMPTS,
     EFFECT,
@@ -93,9 +96,12 @@ class Operating:
         made = operations_of(self.done, answers.binned, began_at, samples)
         first = Stretch(1.0, max(1.0, made[0].at_s))
         usual = longest_gap(answers.binned, first)
-        fields: dict[str, Any] = {"operations": made}
+        fields: dict[str, Any] = {"operations": made, "figures": {}}
         if usual is not None:
-            fields["figures"] = {USUAL_GAP: usual.length_s}
+            fields["figures"][USUAL_GAP] = usual.length_s
+        if answers.history is not None:
+            fields["violations"] = check(answers.history)
+            fields["figures"][VIOLATIONS.name] = float(faults_of(fields["violations"]))
         troubles = _troubles(made)
         if troubles:
             fields |= {"valid": False, "reason": NO_FIGURE, "detail": "; ".join(troubles)}

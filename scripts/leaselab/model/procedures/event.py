@@ -9,7 +9,7 @@ from leaselab.model.procedure import (
     Length,
     MetricKind,
 )
-from leaselab.model.procedures.one_load import OneLoad
+from leaselab.model.procedures.one_load import VIOLATIONS, OneLoad
 
 EVENT: Final = "event"
 """Name of the procedure."""
@@ -56,5 +56,5 @@ class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
         return (
             MetricKind("outage_s", "outage", "s", "lower", MEDIAN),
             MetricKind("lost", f"lost {plural}", plural, "lower", MEDIAN),
-            MetricKind("violations", "lease violations", "cases", "lower", MEDIAN),
+            VIOLATIONS,
         )

@@ -6,7 +6,10 @@ from typing import Annotated, Any, Self
 
 import msgspec
 
-from leaselab.model.procedure import Procedure, Rate, Rounds, Unjudged
+from leaselab.model.procedure import MEDIAN, MetricKind, Procedure, Rate, Rounds, Unjudged
+
+VIOLATIONS = MetricKind("violations", "lease violations", "cases", "lower", MEDIAN, seldom=True)
+"""What was broken of leases, where clients say what they saw of them."""
 
 
 class OneLoad(Unjudged, frozen=True, kw_only=True):

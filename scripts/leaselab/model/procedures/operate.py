@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from leaselab.model.procedure import MEDIAN, MEMORY, MetricKind, of_step, refuse
-from leaselab.model.procedures.one_load import OneLoad
+from leaselab.model.procedures.one_load import VIOLATIONS, OneLoad
 
 STALL, RECOVERY, EFFECT = "stall_s", "recovered_s", "effect_s"
 LATE, LOST, USUAL_GAP = "late", "lost", "usual_gap_s"
@@ -106,4 +106,4 @@ class Operate(OneLoad, frozen=True, kw_only=True, tag="operate"):
             for number, operation in enumerate(self.steps, start=1)
             for kind in (*alike, memory)
         )
-        return (*whole, usual, *steps)
+        return (*whole, usual, VIOLATIONS, *steps)

@@ -237,9 +237,7 @@ class Leaseload(Adapter):
         if self._is_dns and is_recorded(self._bench.scenario):
             argv += ["--arrivals", f"{RECORDED}:{self._queries}"]
         if isinstance(self._procedure, Event | Operate):
-            argv += ["--bin", f"{BIN_S:g}"]
-        if isinstance(self._procedure, Event):
-            argv += [HISTORY]
+            argv += ["--bin", f"{BIN_S:g}", *([] if self._is_dns else [HISTORY])]
         return argv
 
     def _beginning(self, load: Load) -> list[str]:

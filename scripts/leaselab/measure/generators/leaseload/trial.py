@@ -98,8 +98,10 @@ class LeaseloadReading(Reading):
         return self.report.started_at_s
 
     @property
-    def history(self) -> History:
-        """What clients saw of their leases."""
+    def history(self) -> History | None:
+        """What clients saw of their leases; None of a load whose clients do not say it."""
+        if HISTORY not in self.argv:
+            return None
         return history_of(history_in(self.generated, self.bench))
 
     @cached_property
