@@ -24,14 +24,28 @@ BUILT = {"v4-dnsmasq-file": {"key": "0a1b2c3d4e5f"}}
 AT_TWO = "v6-memfile"
 VARIANTS = {"v6-memfile": "v6-memfile-at2", "v4-dnsmasq-file": "v4-dnsmasq-file.0a1b2c3d4e"}
 PLAYED = (
-    *("v4-memfile-mt-hs", "v6-memfile", "v4-mysql-durable", "v4-dnsmasq-file"),
-    *("v4-mysql-apart", "v4-mysql-cluster", "unbound-fresh-https"),
+    *("v4-memfile-mt-hs", "v6-memfile", "v4-mysql-shared", "v4-mysql-durable"),
+    *("v4-dnsmasq-file", "v4-mysql-apart", "v4-mysql-cluster", "unbound-fresh-https"),
+    "v6-mysql-shared",
 )
 SUPPORTING = ("v4-mysql-cluster", "unbound-fresh-https")
-"""The scenarios of which this is the partner's host."""
+"""The scenarios of which this is the partner's host, with a supporting service."""
+BORROWING = "v6-mysql-shared"
+"""The same of a pair."""
+LENDING = (*SUPPORTING, "v4-mysql-shared")
 
 OF_THE_WAY = ("mysql_support_address",)
 """What only the host of the server that asks has: here it is of the scenario before."""
+
+
+def support_of(name):
+    """What serves a scenario's server on this host from the other one."""
+    support = SCENARIOS[name].support
+    if name == BORROWING:
+        return {"kind": "mysql", "options": {}}
+    if support is None or name in SUPPORTING:
+        return {}
+    return {"kind": support.kind, "options": support.options}
 
 
 def serving(name):
@@ -63,7 +77,10 @@ def handed(tmp_path_factory):
             "leaselab_scenario": msgspec.to_builtins(scenario),
             "leaselab_serves": msgspec.to_builtins(serving(name)),
             "leaselab_supporting": name in SUPPORTING,
-            "leaselab_beside": scenario.beside,
+            "leaselab_beside": {} if name == BORROWING else scenario.beside,
+            "leaselab_support": support_of(name),
+            "leaselab_lends": name in LENDING,
+            "leaselab_other": "server" if name in (*SUPPORTING, BORROWING) else "partner",
             "leaselab_relays": ["198.18.0.30"],
             "leaselab_peers": PEERS if scenario.partner else [],
             "leaselab_built": BUILT.get(name, {}),
@@ -115,9 +132,7 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
     """Whatever another scenario set before: nothing of it stays behind."""
     scenario, kind = SCENARIOS[name], serving(name).kind
     declared = options_of(kind, "main")
-    support = {}
-    if scenario.support and name not in SUPPORTING:
-        support = {"kind": scenario.support.kind, "options": scenario.support.options}
+    address = {BORROWING: "198.18.0.10", "v4-mysql-apart": "198.18.0.20"}.get(name, "")
     wanted = {
         **serving(name).options,
         **scenario.load,
@@ -132,9 +147,9 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
         "artifact": "",
         "partner": scenario.partner,
         "peers": PEERS if scenario.partner else [],
-        "beside": list(scenario.beside),
-        "support": support,
-        "support_address": "198.18.0.20" if scenario.support else "",
+        "beside": [] if name == BORROWING else list(scenario.beside),
+        "support": support_of(name),
+        "support_address": address,
         "client_address": "198.18.0.10" if name in SUPPORTING else "",
         "server": scenario.server.kind,
         "generator": scenario.generator,
@@ -147,17 +162,26 @@ def test_a_role_gets_every_option_of_its_server_and_its_load(handed, name):
     assert by_name == {option: wanted[option] for option in wanted if option in declared}
 
 
-def test_companion_services_get_what_the_scenario_sets_and_no_more(handed):
+@pytest.mark.parametrize(
+    ("name", "client", "more"),
+    [
+        ("v4-mysql-durable", "", {"mysql_innodb_flush_log_at_trx_commit": 1}),
+        ("v4-mysql-shared", "198.18.0.20", {}),
+    ],
+)
+def test_companion_services_get_what_the_scenario_sets_and_no_more(handed, name, client, more):
     """An inventory may set the others."""
     settings = {
-        name: value
-        for name, value in handed["v4-mysql-durable"].items()
-        if name.startswith("mysql_")
+        variable: value
+        for variable, value in handed[name].items()
+        if variable.startswith("mysql_")
     }
     assert settings == {
-        "mysql_innodb_flush_log_at_trx_commit": 1,
         "mysql_server": "kea",
-        "mysql_variant": "v4-mysql-durable",
+        "mysql_variant": name,
+        "mysql_test_address": "198.18.0.10",
+        "mysql_client_address": client,
+        **more,
     }
 
 

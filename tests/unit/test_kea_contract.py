@@ -280,6 +280,19 @@ def test_a_schema_far_away_is_made_by_its_script_and_without_kea_admin(
     assert heard == "USE kea;\nCREATE TABLE lease4 (a INT);\n"
 
 
+@of("kea")
+def test_a_database_of_the_other_server_is_used_as_it_is(variant, config, tmp_path):
+    """That server makes and empties it; this one only forgets what it has counted."""
+    saying(config, f"echo $1 >> {tmp_path}/verbs; echo '{{}}'")
+    config["database"] |= {"distant": True, "borrowed": True, "is_hook": True}
+    server = variant.server(database=config["database"], variant="v4-mysql")
+    assert server.start()["beside"] == {}
+    variant.be(held=9)
+    assert server.reset() == {"held": None, "was": None}
+    assert variant.asked()[-1].startswith("statistic-reset")
+    assert (tmp_path / "verbs").read_text("utf-8").split() == ["stop", "start", "login"]
+
+
 def test_a_variant_of_an_older_release_has_no_link(module):
     """It lies there still after an update, and has to be stopped."""
     links = module("database").links

@@ -270,15 +270,31 @@ def test_a_pair_starts_waits_and_is_emptied_together():
     assert both.trouble() == "waiting"
 
 
-def test_a_support_is_started_first_stopped_last_and_has_no_state_with_the_server():
-    order = []
+def noting(order):
+    """Makes hosts that note when they start and stop."""
 
-    def noting(role, verb):
+    def note(role, verb):
         return lambda _: order.append((role, verb)) or GOOD[verb]
 
     def made(role, **more):
-        return host(role, **{verb: noting(role, verb) for verb in ("start", "stop")}, **more)
+        return host(role, **{verb: note(role, verb) for verb in ("start", "stop")}, **more)
 
+    return made
+
+
+def test_the_server_of_a_pair_whose_database_the_other_one_uses_is_there_all_the_time():
+    order = []
+    made = noting(order)
+    both, *_ = several(made("server"), made("partner"))
+    assert both.start().pid == 7
+    both.stop()
+    starts = [("server", "start"), ("partner", "start")]
+    assert order == [*starts, ("partner", "stop"), ("server", "stop")]
+
+
+def test_a_support_is_started_first_stopped_last_and_has_no_state_with_the_server():
+    order = []
+    made = noting(order)
     support = made("partner", reset={"held": None, "was": None})
     both, *_ = several(made("server"), support, pair=False)
     assert both.start().pid == 7

@@ -27,6 +27,11 @@ def has_leases(config):
     return bool(config["database"]) and config["database"]["leases"]
 
 
+def is_borrowed(config):
+    """Whether it is that of the other server of a pair, which makes and empties it."""
+    return bool(config["database"]) and config["database"].get("borrowed", False)
+
+
 def links(config):
     """Processes through which Kea reaches it: none, or one that delays what passes."""
     link = (config["database"] or {}).get("link")
@@ -41,12 +46,8 @@ def prepare(config):
     """
     try:
         found = start(config)
-        ask(config, "reset")
-        make_schema(config)
-        if config["database"]["hosts_file"]:
-            rows = Path(config["database"]["hosts_file"]).read_text(encoding="ascii")
-            ask(config, "sql", rows)
-        fill(config)
+        if not is_borrowed(config):
+            make_again(config)
     except LabError:
         check_disk(config)  # its last log line need not name that
         raise
@@ -54,6 +55,16 @@ def prepare(config):
     ask(config, "login")
     check_version(config)
     return {} if is_distant(config) else {"database": found}
+
+
+def make_again(config):
+    """Make the schema, with the reservations and the leases with which Kea begins."""
+    ask(config, "reset")
+    make_schema(config)
+    if config["database"]["hosts_file"]:
+        rows = Path(config["database"]["hosts_file"]).read_text(encoding="ascii")
+        ask(config, "sql", rows)
+    fill(config)
 
 
 def write_emptying(config):

@@ -14,7 +14,7 @@ from leaselab_contract.database import WithDatabase
 from leaselab_contract.errors import ContractError
 
 from kea_contract import database, operated, pair, poll, store
-from kea_contract.control import config_hash, control, leases, statistic
+from kea_contract.control import config_hash, control, forget_leases, leases, statistic
 
 ANSWER_S = 0.8
 
@@ -52,7 +52,7 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
 
     def check_started(self):
         """Start a pair's agent, and the poller; raises for leases that it did not take."""
-        if database.has_leases(self.config):
+        if database.has_leases(self.config) and not database.is_borrowed(self.config):
             database.write_emptying(self.config)
         filled.check(self.config, lambda: leases(self.config))
         if self.config["agent"]:
@@ -85,6 +85,9 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
 
     def reset(self):
         """Empty the store; once more for leases whose request was still queued."""
+        if database.is_borrowed(self.config):
+            forget_leases(self.config)
+            return super().reset()
         was = 0
         for _ in range(5):
             before, left = self.empty()

@@ -24,10 +24,19 @@ class Servers:
     """The server under test with its partner or supporting service, each behind a contract."""
 
     by_role: Mapping[str, ContractServer]
-    """The server under test is `SERVER`; it is started last and stopped first."""
+    """The server under test is `SERVER`."""
     pair: bool = False
     """Whether all share what they hold and have a state together; else the others serve for
     the server under test, and what they hold is its own to empty."""
+
+    @property
+    def _in_order(self) -> Sequence[ContractServer]:
+        """As they are started: what others need first.
+
+        In a pair that is the server under test, whose database its partner may use.
+        """
+        own, others = self.by_role[SERVER], self._others.values()
+        return (own, *others) if self.pair else (*others, own)
 
     @property
     def _others(self) -> Mapping[str, ContractServer]:
@@ -39,20 +48,21 @@ class Servers:
         Raises a server-broken error when one does not start, a broken-lab error when it is
         not what was deployed or a service that it depends on fails.
         """
-        for other in self._others.values():
-            with self._no_fault_of_the_server():
-                other.start()
-        started = self.by_role[SERVER].start()
+        started = dict[ContractServer, ServerStarted]()
+        for one in self._in_order:
+            with self._no_fault_of_the_server(one):
+                started[one] = one.start()
         self.settle()
-        return started
+        return started[self.by_role[SERVER]]
 
     @contextmanager
-    def _no_fault_of_the_server(self) -> Iterator[None]:
+    def _no_fault_of_the_server(self, one: ContractServer) -> Iterator[None]:
         """Raise the errors of a supporting service as broken-lab errors."""
+        is_support = not self.pair and one is not self.by_role[SERVER]
         try:
             yield
         except LeaselabError as error:
-            if not self.pair and error.outcome in (Outcome.BUILD, Outcome.INVALID):
+            if is_support and error.outcome in (Outcome.BUILD, Outcome.INVALID):
                 raise replace(
                     error, outcome=Outcome.LAB, what=f"supporting service: {error.what}"
                 ) from error
@@ -99,7 +109,7 @@ class Servers:
         """Run the server under test while it is counted, beside its supporting service."""
         try:
             for other in self._others.values():
-                with self._no_fault_of_the_server():
+                with self._no_fault_of_the_server(other):
                     other.start()
             with self.by_role[SERVER].counting(by) as counter:
                 yield counter
@@ -132,11 +142,11 @@ class Servers:
         self._each(ContractServer.clear)
 
     def _each(self, act: Callable[[ContractServer], None]) -> None:
-        """Do it to all, the server under test first; raises the first error after the last."""
+        """Do it to all, the last started first; raises the first error after the last."""
         errors = []
-        for other in (self.by_role[SERVER], *self._others.values()):
+        for one in reversed(self._in_order):
             try:
-                act(other)
+                act(one)
             except LeaselabError as error:
                 errors.append(error)
         if errors:
@@ -149,7 +159,7 @@ class Servers:
         it is the supporting service.
         """
         for other in self._others.values():
-            with self._no_fault_of_the_server():
+            with self._no_fault_of_the_server(other):
                 other.sample_now()
         return self.by_role[SERVER].sample_now()
 
