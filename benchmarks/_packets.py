@@ -132,8 +132,11 @@ class PacketWorld:
     def serving(self, argv: Sequence[str], _environment: Mapping[str, str]) -> NoReturn:
         raise AssertionError(f"nothing takes loads line by line here: {argv}")
 
-    def crash(self) -> None:
-        """It never does."""
+    def crash(self, roles: Sequence[str]) -> None:
+        """They never do."""
+
+    def restart(self, roles: Sequence[str]) -> None:
+        """They never did crash."""
 
     def listing(self) -> Mapping[str, Mapping[str, str]]:
         return {}

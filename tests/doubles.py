@@ -172,7 +172,7 @@ class World:
         self.reloads += 1
         return 2.5
 
-    def crash(self):
+    def crash(self, _roles):
         self.crashes += 1
 
     def listing(self):

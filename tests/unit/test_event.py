@@ -73,10 +73,16 @@ class Pair:
 
     def __init__(self, server, partner):
         self.stores = {"server": server, "partner": partner}
-        self.crashed = 0
+        self.done = []
 
-    def crash(self):
-        self.crashed += 1
+    def crash(self, roles):
+        self.done.append(("crash", *roles))
+
+    def restart(self, roles):
+        self.done.append(("restart", *roles))
+
+    def settle(self):
+        self.done.append(("settle",))
 
     def listing(self):
         return self.stores
@@ -88,11 +94,42 @@ STORES = (
 )
 
 
-def test_it_is_the_server_under_test_that_dies_when_it_was_asked_to():
+@pytest.mark.parametrize(
+    ("changes", "done"),
+    [
+        ({}, [10.0, ("crash", "server")]),
+        ({"who": "partner"}, [10.0, ("crash", "partner")]),
+        ({"return_s": 5}, [10.0, ("crash", "server"), 15.0, ("restart", "server")]),
+        (
+            {"who": "both", "return_s": 5},
+            [10.0, ("crash", "server", "partner"), 15.0, ("restart", "server", "partner")],
+        ),
+    ],
+)
+def test_those_die_and_return_who_were_asked_to_when_they_were(changes, done):
     pair = Pair({}, {})
-    waited = []
-    Death(PROCEDURE, LOAD, pair).happen(lambda at_s: waited.append((at_s, pair.crashed)))
-    assert (waited, pair.crashed) == ([(10.0, 0)], 1)
+    Death(replace(PROCEDURE, **changes), LOAD, pair).happen(pair.done.append)
+    assert pair.done == done
+
+
+@pytest.mark.parametrize(
+    ("changes", "count", "settled"),
+    [
+        ({}, 2, []),  # what the partner does not know
+        ({"who": "partner"}, 1, []),
+        ({"return_s": 5}, 3, [("settle",)]),
+        ({"who": "both", "return_s": 5}, 3, [("settle",)]),
+    ],
+)
+def test_a_lease_has_to_be_known_to_all_that_answer_at_the_end(changes, count, settled):
+    recorder = Recorder()
+    for number, client in enumerate("abcd", start=1):
+        recorder.add(Kind.GRANTED, client, f"10.0.0.{number}", 0, 1000, valid_s=86_400)
+    pair = Pair(STORES[0], {**STORES[1], "10.0.0.4": "d"})
+    answers = SimpleNamespace(answered_at=replies((10.0, 21.3)), history=recorder.history())
+    fields = Death(replace(PROCEDURE, **changes), LOAD, pair).fields(answers, 0.0, ())
+    assert fields["figures"]["violations"] == count
+    assert pair.done == settled
 
 
 @pytest.mark.parametrize(("seen", "count"), [("abc", 2), ("ac", 1), ("a", 0), (None, 2)])

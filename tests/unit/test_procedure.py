@@ -115,7 +115,7 @@ def test_so_are_those_of_each_procedure(name, fields, match):
     assert caught.value.outcome is Outcome.USAGE
 
 
-CHOICES = {"name", "event", "reset", "limit", "metric", "operations", "seed", "simulate"}
+CHOICES = {"name", "event", "who", "reset", "limit", "metric", "operations", "seed", "simulate"}
 NUMBERS = [
     (name, field.name)
     for name, kind in PROCEDURES.items()

@@ -374,7 +374,7 @@ def test_a_host_that_shuts_down_is_no_server_that_fails(verb, monkeypatch):
 
 def test_each_is_ended_by_itself():
     both, first, second = several(first=host(crash={"was_running": True}, stop=(1, "it hangs")))
-    both.crash()
+    both.crash(["server"])
     assert (verbs(first), verbs(second)) == (["crash"], [])
     assert "it hangs" in refused(both.stop).what
     assert verbs(second) == ["stop"]

@@ -145,19 +145,21 @@ def _after(scenario: Scenario, parameters: Mapping[str, Any]) -> dict[str, Any]:
             where=f"scenario {scenario.name}",
             found="one server",
             wanted="two",
-            todo="choose one whose name ends in -hs or -lb",
+            todo="choose one whose name ends in -hs, -lb or -shared",
         )
     delay_s = float(scenario.server.options.get(_DELAY, 0.0))
-    given = parameters.get("after_s", delay_s + AFTER_SLACK_S)
+    returned = parameters.get("return_s", 0)
+    usual = round(delay_s) + AFTER_SLACK_S + (returned if isinstance(returned, int) else 0)
+    given = parameters.get("after_s", usual)
     if isinstance(given, int | float) and given <= delay_s:
         raise usage_error(
             "after_s is shorter than the pair's response delay",
             where=WHERE,
             found=str(given),
             wanted=f"more than the scenario's {_DELAY}, {delay_s:g}",
-            todo=f"leave it out: it is {AFTER_SLACK_S} s beyond the delay then",
+            todo=f"leave it out: it is {usual} then",
         )
-    return {"after_s": round(delay_s) + AFTER_SLACK_S}
+    return {"after_s": usual}
 
 
 def is_whole(parameters: Mapping[str, Any]) -> bool:

@@ -90,8 +90,14 @@ class Server(Protocol):
         the end of the context.  Raises an invalid-measurement error where it cannot be counted.
         """
 
-    def crash(self) -> None:
-        """End the server under test as a crash would; only where the kind declares it."""
+    def crash(self, roles: Sequence[str]) -> None:
+        """End servers as a crash would, by role; only where the kind declares it."""
+
+    def restart(self, roles: Sequence[str]) -> None:
+        """Start them again with what they hold; as `crash`.
+
+        Raises a server-broken error where one does not start.
+        """
 
     def listing(self) -> Mapping[str, Mapping[str, str]]:
         """Return what each server holds by role, such as clients by address; as `crash`."""

@@ -80,6 +80,35 @@ def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, result
     assert "Scenario v4-memfile-hs needs a partner." in by_hand.stdout
 
 
+ALONE = {"rate": 300, "rounds": 1, "before_s": 3}
+
+
+@pytest.mark.parametrize(
+    ("scenario", "more"),
+    [
+        ("v4-memfile-hs", {"return_s": 16}),
+        ("v4-memfile-hs", {"who": "both", "return_s": 3}),
+        ("v4-postgresql-shared", {"return_s": 3}),
+        ("v4-mysql-shared", {"who": "partner", "return_s": 3}),
+    ],
+    ids=str,
+)
+def test_no_lease_is_lost_where_killed_servers_return(scenario, more, results):
+    given = [
+        word
+        for name, value in {**ALONE, **more}.items()
+        for word in ("--set", f"{name}={value}")
+    ]
+    done = leaselab(
+        "run", "--procedure", "event", scenario, *given, "--results", results, "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    (trial,) = trials_of(json.loads(done.stdout))
+    assert trial["violations"] == []
+    figures = trial["figures"]
+    assert min(figures["held"], figures["held_by_partner"]) >= trial["completed"] > 300 * 3
+
+
 def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     assert deployed["servers"]["partner"]
     load = (

@@ -22,7 +22,7 @@ ANSWER_S = 0.8
 class Server(operated.WithOperations, WithDatabase, server.Server):
     """Kea, with a pair's agent, its database, the delayed link to that, and its poller."""
 
-    VERBS = (*server.Server.VERBS, "state", "settle", "list", "crash")
+    VERBS = (*server.Server.VERBS, "state", "settle", "list", "crash", "restart")
 
     def prepare(self):
         """Empty the store and the forensic log; start the database with its delayed link."""
@@ -155,6 +155,14 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         return {"was_running": bool(pids)}
+
+    def restart(self):
+        """Start it again after a crash, with what it holds."""
+        Path(self.config["control_socket"]).unlink(missing_ok=True)
+        child, version = super().launch()
+        if self.config["agent"]:
+            pair.start_agent(self.config["agent"])
+        return {"pid": child.pid, "version": version}
 
     def stop(self):
         """End it, its companion services, and its database."""

@@ -268,6 +268,16 @@ class ContractServer:
         if done.status != 0:
             raise self._broken(f"the server does not crash: {last_line(done.stderr)}")
 
+    def restart(self) -> None:
+        """Start it again after that; raises a server-broken error where it does not start."""
+        done = self._do("restart", self._deployed.start_limit_s)
+        if done.status != 0:
+            raise server_broken(
+                f"the server does not start again: {last_line(done.stderr)}",
+                where=self._connection.access.name,
+                todo="see the server's log there",
+            )
+
     def listing(self) -> dict[str, str]:
         """Return all that it holds: whose it is, by what it is, such as client by address."""
         done = self._do("list", LIST_TIMEOUT_S)

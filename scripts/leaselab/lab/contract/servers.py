@@ -117,9 +117,15 @@ class Servers:
             for other in self._others.values():
                 other.stop()
 
-    def crash(self) -> None:
-        """End the server under test as a crash would; the others are not notified."""
-        self.by_role[SERVER].crash()
+    def crash(self, roles: Sequence[str]) -> None:
+        """End some as a crash would; the others are not notified."""
+        for role in roles:
+            self.by_role[role].crash()
+
+    def restart(self, roles: Sequence[str]) -> None:
+        """Start them again with what they hold."""
+        for role in roles:
+            self.by_role[role].restart()
 
     def operations(self) -> Mapping[str, OperationKind]:
         """Return what can be done to the server under test while it serves, by name."""

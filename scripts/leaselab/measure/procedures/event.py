@@ -1,4 +1,4 @@
-"""Event: what clients notice when a server of several dies under a steady load."""
+"""Event: what clients notice when servers of several die under a steady load, or return."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _DAY_S = 86_400
 
 
 class Crash(OneLoadMethod[Event]):
-    """The server under test dies under the load, and the other one takes over."""
+    """Servers die under the load: others take over, or they return."""
 
     unbroken = False  # it is one trial, made or not
 
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
-        """Offer the load, and kill the server in it.
+        """Offer the load, and kill servers in it.
 
         Raises an invalid-measurement error when the load was not served before, or not
         again within `after_s`.
@@ -57,7 +57,7 @@ class Crash(OneLoadMethod[Event]):
 
 @dataclass(frozen=True)
 class Death:
-    """The end of the server under test."""
+    """The end of servers, and their return."""
 
     procedure: Event
     load: Load
@@ -66,22 +66,30 @@ class Death:
     ends_server: ClassVar[bool] = True
 
     def happen(self, until: Callable[[float], None]) -> None:
-        """End it."""
-        until(float(self.procedure.before_s))
-        self.server.crash()
+        """End them, and start them again; return when they serve together."""
+        procedure = self.procedure
+        until(float(procedure.before_s))
+        self.server.crash(procedure.killed)
+        if procedure.return_s:
+            until(float(procedure.before_s + procedure.return_s))
+            self.server.restart(procedure.killed)
 
     def fields(
         self, answers: Answers, _began_at: float, _samples: Sequence[Sample]
     ) -> Mapping[str, Any]:
         """The length of the outage, and what was broken of leases.
 
-        Raises an invalid-measurement error as `outage_s`.
+        Raises an invalid-measurement error as `outage_s`, a broken-lab error where those that
+        have returned do not come together.
         """
+        if self.procedure.return_s:
+            self.server.settle()
         listing = self.server.listing()
         own, other = listing[SERVER], listing[PARTNER]
         # Of clients that said nothing what the dead server holds is taken as acknowledged.
         history = _given(own) if answers.history is None else answers.history
-        violations = check(history, store=other)
+        answering = [listing[role] for role in self.procedure.answering]
+        violations = check(history, store=known_to_all(answering))
         figures = {
             "outage_s": outage_s(served(answers.answered_at, self.load), self.procedure),
             VIOLATIONS.name: float(faults_of(violations)),
@@ -89,6 +97,16 @@ class Death:
             "held_by_partner": float(len(other)),
         }
         return {"figures": figures, "violations": violations}
+
+
+def known_to_all(stores: Sequence[Mapping[str, str]]) -> Mapping[str, str]:
+    """What all of several servers hold: each of them may be the next to answer."""
+    first, *others = stores
+    return {
+        what: whose
+        for what, whose in first.items()
+        if all(s.get(what) == whose for s in others)
+    }
 
 
 def _given(store: Mapping[str, str]) -> History:

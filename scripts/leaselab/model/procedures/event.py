@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from leaselab.model.procedure import (
-    MEDIAN,
-    Length,
-    MetricKind,
-)
+from msgspec import Meta
+
+from leaselab.model.procedure import MEDIAN, Length, MetricKind, refuse
 from leaselab.model.procedures.one_load import VIOLATIONS, OneLoad
 
 EVENT: Final = "event"
@@ -17,15 +15,22 @@ AFTER_SLACK_S = 20
 """Traffic after the event beyond the delay after which the other server declares it down."""
 
 
+_ROLES: Final = ("server", "partner")
+
+
 class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
     """One load, and an event under it: one of several servers fails."""
 
     event: Literal["crash"] = "crash"
-    """The event: the server under test is killed, as by a crash."""
+    """The event: servers are killed, as by a crash."""
+    who: Literal["server", "partner", "both"] = "server"
+    """Whom it is about: the server under test, the other one of its pair, or both at once."""
     before_s: Length = 10
     """Traffic before it (s)."""
     after_s: Length = 30
     """Traffic after it (s); longer than the other server takes to detect the event."""
+    return_s: Annotated[int, Meta(ge=0, le=604_800)] = 0
+    """From it until they are started again, with what they hold (s); 0 is never."""
 
     @property
     def usual_share(self) -> float:
@@ -33,7 +38,31 @@ class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
 
     @property
     def words(self) -> str:
-        return f"{self.load_words}, {self.event} after {self.before_s} s, then {self.after_s} s"
+        who = "" if self.who == "server" else f" of {self.who}"
+        event = f"{self.event}{who} after {self.before_s} s"
+        event += f", return {self.return_s} s later" if self.return_s else ""
+        return f"{self.load_words}, {event}, then {self.after_s - self.return_s} s"
+
+    @property
+    def killed(self) -> tuple[str, ...]:
+        """The roles of those that are killed."""
+        return _ROLES if self.who == "both" else (self.who,)
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        """The roles of those that answer at the end."""
+        return tuple(role for role in _ROLES if self.return_s or role not in self.killed)
+
+    def check(self) -> None:
+        """As in the base class; somebody has to answer at the end."""
+        super().check()
+        if self.return_s >= self.after_s or not self.answering:
+            refuse(
+                "nobody would answer after the event",
+                f"who {self.who}, return_s {self.return_s}, after_s {self.after_s}",
+                "a server that lives, or return_s above 0 and below after_s",
+                "set return_s, or leave out who",
+            )
 
     @property
     def most_attempted(self) -> int:
