@@ -109,6 +109,41 @@ def test_no_lease_is_lost_where_killed_servers_return(scenario, more, results):
     assert min(figures["held"], figures["held_by_partner"]) >= trial["completed"] > 300 * 3
 
 
+def test_leases_that_are_not_replicated_are_violations(deployed, bench_file, results, on_host):
+    """A legal setting of Kea, with which nothing else fails: heartbeats are answered."""
+    assert deployed["servers"]["partner"]
+    file, contract = "/etc/kea/leaselab-v4-memfile-hs_dhcp.json", "/opt/leaselab/server"
+    replicates = '"mode": "hot-standby",'
+    running = {}
+    for role in ("server", "partner"):
+        on_host(role, f"cp -p {file} {file}.kept")
+        on_host(role, f"""sed -i 's/{replicates}/& "send-lease-updates": false,/' {file}""")
+        started = json.loads(on_host(role, f"{contract} start {SCENARIO}"))
+        running[role] = started["config_sha256"]
+        on_host(role, f"{contract} stop {SCENARIO}")
+
+    def change(document):
+        document["procedure"] = {"name": "event", **ALONE, "after_s": 18}
+        for role, sha256 in running.items():
+            assert document["servers"][role]["running_config_sha256"] != sha256
+            document["servers"][role]["running_config_sha256"] = sha256
+
+    try:
+        sweep = leaselab("step", "sweep", bench_file(change), "--results", results, "--json")
+    finally:
+        for role in running:
+            on_host(role, f"mv {file}.kept {file}")
+    assert sweep.returncode == 0, sweep.stderr
+    (trial,) = trials_of(json.loads(sweep.stdout))
+    broken = {violation["rule"]: violation for violation in trial["violations"]}
+    assert broken.keys() == {"twice", "forgotten"}
+    assert broken["forgotten"]["count"] >= 300 * 2  # all that the server gave before its end
+    assert trial["figures"]["violations"] >= 2 * 300 * 2
+    first, *_, last = broken["twice"]["lines"]
+    assert "asks for 10.0.0." in first
+    assert last.startswith("both have it for 86")
+
+
 def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     assert deployed["servers"]["partner"]
     load = (
