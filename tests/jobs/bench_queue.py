@@ -121,8 +121,8 @@ class Queue:
     def given_back(self):
         """The requests whose claims led to no build."""
         logs = (self.folder / "master").glob("twistd.log*")
-        found = (re.findall(rf"{GIVEN_BACK} (\d+)", log.read_text("utf-8")) for log in logs)
-        return {int(number) for numbers in found for number in numbers}
+        numbers = (re.findall(rf"{GIVEN_BACK} (\d+)", log.read_text("utf-8")) for log in logs)
+        return {int(number) for named in numbers for number in named}
 
     def lines(self, word):
         text = self.log.read_text("utf-8") if self.log.exists() else ""
