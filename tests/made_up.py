@@ -107,7 +107,8 @@ class Lab(Workshop):
         self.costs: dict[str, float] = {}
         """CPU time of a transaction, over that of the others (ratio); in duels.
 
-        Under ``start of NAME``: the time of a start likewise.
+        Under ``start of NAME`` and ``stall of NAME``: the time of a start, and the longest
+        stall by an operation, likewise.
         """
         self.counts: dict[str, dict[str, int]] = {}
         """What points do more of, as `counted` takes it."""
@@ -351,7 +352,8 @@ class Lab(Workshop):
                 rate, measured = rate * (1 + self.off[number]), f"{measured} as B"
             turn = self._turn(measured, index, rate)
             turn.metrics["cpu_us"] *= self.costs.get(name, 1.0)
-            turn.metrics["start_s"] *= self.costs.get(f"start of {name}", 1.0)
+            for of in ("start", "stall"):
+                turn.metrics[f"{of}_s"] *= self.costs.get(f"{of} of {name}", 1.0)
             return turn
         if isinstance(procedure, Cost):
             return self._counted(point, name, index)
@@ -402,6 +404,7 @@ class Lab(Workshop):
                 "loss_ratio": 1 - completed / (1.05 * rate),
                 "cpu_us": 1e6 / completed,
                 "start_s": 0.2 * (1 + 0.02 * chance.gauss(0, 1)),
+                "stall_s": 0.05 * (1 + 0.02 * chance.gauss(0, 1)),
             },
             traffic_s=6.0,
             wall_s=15.0,

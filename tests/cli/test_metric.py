@@ -11,6 +11,8 @@ from tests.made_up import Lab
 from tests.repositories import commit
 
 from leaselab.cli.main import main
+from leaselab.model.procedure import SERVER_KINDS
+from leaselab.model.procedures.operate import Operate
 
 CULPRIT = 5
 
@@ -25,6 +27,7 @@ def lab(tmp_path, monkeypatch, hashes):
     """A lab whose servers take longer to start from the culprit on, and serve as fast."""
     made = Lab(tmp_path, monkeypatch)
     made.costs = {f"start of {name}": 1.4 for name in hashes[CULPRIT:]}
+    made.costs |= {f"stall of {name}": 4.0 for name in hashes[CULPRIT:]}
     return made
 
 
@@ -70,6 +73,11 @@ def test_starts_are_at_one_address_where_two_could_be_up_at_once(lab, place, has
         (["--metric", "loss_ratio"], "no duel is about this figure"),
         (["--metric", "reload_s"], "kea does not reload its data"),
         (["--metric", "start_s", "--layouts", "2"], "layouts change how fast code is"),
+        (["--metric", "stall_s"], "there is nothing to do to the servers"),
+        (
+            ["--metric", "stall_s", "--set", "operations=reload", "--generator", "perfdhcp"],
+            "cannot offer exchanges in that way (found procedure duel about operations",
+        ),
     ],
 )
 def test_what_no_duel_can_decide_is_refused(lab, place, capsys, arguments, words):
@@ -78,58 +86,104 @@ def test_what_no_duel_can_decide_is_refused(lab, place, capsys, arguments, words
     assert lab.rounds == []
 
 
+OPERATED = ("--metric", "stall_s", "--set", "operations=reload", "--no-profile")
+
+
+@pytest.mark.parametrize(
+    ("budget", "code"), [("to 0.3", 0), ("to 0.1", 1), ("0.2", 0), ("0.1", 1), ("any", 0)]
+)
 @pytest.mark.usefixtures("lab")
-def test_the_commit_since_which_starts_take_longer_is_named(place, hashes, capsys):
+def test_a_longer_stall_is_worse_unless_its_budget_allows_it(
+    place, hashes, capsys, tmp_path, *, budget, code
+):
+    """It is 0.05 s, and then 0.2 s."""
+    assert live(place, hashes[0], hashes[-1], *OPERATED) == 1
+    out, _ = capsys.readouterr()
+    assert "Worse: the longest stall of kea" in out
+    assert re.search(r"longest stall: (3\.9|4\.[01])", out)
+    policy = tmp_path / "leaselab.yml"
+    policy.write_text(f"allow: {{stall_s: {budget}}}\n")
+    judged = ["--policy", str(policy), "--no-profile"]
+    assert live(place, hashes[0], hashes[-1], *OPERATED, *judged) == code
+    out, _ = capsys.readouterr()
+    assert ("not allowed" in out) == bool(code)
+    assert live(place, hashes[0], hashes[1], *OPERATED, *judged) == 0
+
+
+@pytest.mark.usefixtures("lab")
+def test_a_stall_beyond_its_limit_is_not_allowed_though_it_is_no_longer(
+    place, hashes, capsys, tmp_path
+):
+    policy = tmp_path / "leaselab.yml"
+    policy.write_text("allow: {stall_s: to 0.04}\n")
+    assert live(place, hashes[0], hashes[1], *OPERATED, "--policy", str(policy)) == 1
+    assert re.search(r"may grow to 0\.04: 0\.0\d+ s, not allowed", capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("lab")
+@pytest.mark.parametrize(
+    ("options", "longer"), [(("--metric", "start_s"), 1.4), (OPERATED[:-1], 4.0)]
+)
+def test_the_commit_since_which_starts_or_stalls_take_longer_is_named(
+    place, hashes, capsys, options, longer
+):
     """Though the archive has duels of another figure, which found nothing."""
     assert bisect(place, hashes) == 0
     capsys.readouterr()
-    assert bisect(place, hashes, "--metric", "start_s", "--json") == 1
+    assert bisect(place, hashes, *options, "--json") == 1
     document = json.loads(capsys.readouterr().out)
-    assert document["metric"] == "start_s"
+    assert document["metric"] == options[1]
     (culprit,) = document["culprits"]
     assert (culprit["hash"], culprit["after"]) == (hashes[CULPRIT], hashes[CULPRIT - 1])
-    assert culprit["ratio"] == pytest.approx(1.4, rel=0.05)
-    assert bisect(place, hashes, "--metric", "start_s") == 1
+    assert culprit["ratio"] == pytest.approx(longer, rel=0.05)
+    assert bisect(place, hashes, *options) == 1
     assert f"Worse since {hashes[CULPRIT][:10]}" in capsys.readouterr().out
 
 
 # ---- archived results
 
 
-@pytest.fixture
-def archive(lab, hashes):
-    """Sweeps of the commits: the rate stays, starts take longer from the tenth on."""
+def history(lab, hashes, kind, procedure=None):
+    """Results of the commits: the rate stays, another figure is higher from the tenth on."""
 
-    def sweep(number, starts):
+    def sweep(number, value):
         made = example_result(started=START + timedelta(days=number), token=f"{number:04x}")
         # As the hosts of the lab, which do not say their release.
         made = replace(made, bench=replace(made.bench, hosts={}))
         rounds = tuple(
-            replace(each, metrics={**each.metrics, "start_s": starts * (1 + 0.01 * (at % 3))})
+            replace(each, metrics={**each.metrics, kind.name: value * (1 + 0.01 * (at % 3))})
             for at, each in enumerate(made.rounds)
         )
-        spread = [each.metrics["start_s"] for each in rounds]
-        start = replace(
+        spread = [each.metrics[kind.name] for each in rounds]
+        figure = replace(
             made.figure,
-            name="start_s",
-            title="start",
-            unit="s",
-            better="lower",
+            name=kind.name,
+            title=kind.title,
+            unit=kind.unit,
+            better=kind.better,
             value=sorted(spread)[len(spread) // 2],
             how="median",
             trim=0,
             dropped=(),
-            ci95=(0.99 * starts, 1.01 * starts),
-            standard_error=0.003 * starts,
+            ci95=(0.99 * value, 1.01 * value),
+            standard_error=0.003 * value,
             lowest=min(spread),
             highest=max(spread),
         )
-        record = replace(made, rounds=rounds, metrics=(*made.metrics, start))
+        record = replace(made, rounds=rounds, metrics=(*made.metrics, figure))
+        if procedure:
+            scenario = replace(made.scenario, generator="leaseload")
+            record = replace(record, procedure=procedure, scenario=scenario, metrics=(figure,))
         source = f"2026-01-{number + 1:02d}T12:00:00+00:00"
         record = built(record, hashes[number], subject=f"Change {number}", author_date=source)
         return archive_result(lab.results, record)
 
     return [sweep(number, 0.2 if number < 9 else 0.3) for number in range(16)]
+
+
+@pytest.fixture
+def archive(lab, hashes):
+    return history(lab, hashes, SERVER_KINDS[0])
 
 
 def test_archived_results_are_compared_by_any_metric_of_both(archive, capsys):
@@ -167,3 +221,21 @@ def test_review_confirms_a_change_of_starts_by_a_duel_of_starts(lab, place, hash
     assert main([*confirm]) == 1
     assert "1 confirmed" in capsys.readouterr().out
     assert lab.measured == []
+
+
+def test_review_confirms_a_change_of_stalls_by_a_duel_with_the_same_operations(
+    lab, place, hashes, capsys
+):
+    operate = Operate(operations=("reload",), rate=1000, every_s=7)
+    history(lab, hashes, operate.metrics("exchanges")[0], operate)
+    lab.costs = {f"stall of {name}": 1.5 for name in hashes[9:]}
+    other = ("--metric", "stall_s", "--set", "operations=pause-1s", "--no-profile")
+    assert live(place, hashes[8], hashes[9], *other) == 1
+    lab.forget()
+    capsys.readouterr()
+    assert main(["review", "--confirm", "--repo", str(place), "--no-profile", "--json"]) == 1
+    (change,) = json.loads(capsys.readouterr().out)["changes"]
+    assert (change["metric"], change["state"]) == ("stall_s", "confirmed")
+    assert lab.measured == hashes[8:10], "the duel of another operation settles nothing"
+    plans = {(plan.metric, plan.operations, plan.every_s) for plan in lab.procedures}
+    assert plans == {("stall_s", ("reload",), 7)}

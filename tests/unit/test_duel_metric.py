@@ -65,7 +65,8 @@ def test_a_change_counts_from_half_of_what_is_looked_for(metric):
 
 
 def test_the_smallest_change_is_that_of_the_figure_unless_it_is_given():
-    assert [Duel(metric=name).find for name in METRICS] == [0.03, 0.03, 0.25, 0.1, 0.25, 0.25]
+    finds = [Duel(metric=name).find for name in METRICS]
+    assert finds == [0.03, 0.03, 0.25, 0.1, *[0.25] * 5]
     assert LEAST["start_s"] == 0.25
     assert Duel(metric="start_s", find=0.1).find == 0.1
     assert Duel(metric="start_s").ruler() != Duel(metric="memory_mib").ruler()
@@ -103,6 +104,8 @@ class Starter(Zones):
     letter: str = ""
     log: list = field(default_factory=list)
     reloads: int = 0
+    stalls_for: float = 1.0
+    """How long an operation stops it, over what it usually does (ratio)."""
 
     def start(self):
         self.log.append(self.letter)
@@ -113,6 +116,12 @@ class Starter(Zones):
     def reload(self):
         self.reloads += 1
         return self.takes_s * (1 + 0.001 * (self.reloads % 5))
+
+    def operate(self, name):
+        done = super().operate(name)
+        begun, length = self.stalls.pop()
+        self.stalls.append((begun, self.stalls_for * length))
+        return done
 
     def sample_now(self):
         return msgspec.structs.replace(super().sample_now(), rss_bytes=int(4e8 * self.takes_s))
@@ -185,6 +194,28 @@ def test_what_is_no_rate_is_measured_at_one_load_that_both_serve(metric):
     slower = metric == "memory_mib"
     assert verdict.answer is (Answer.SLOWER if slower else Answer.SAME)
     assert points[0].method.procedure.metrics("queries")[0].name == metric
+
+
+@pytest.mark.parametrize(("longer", "answer"), [(1.0, Answer.SAME), (4.0, Answer.SLOWER)])
+def test_both_are_operated_in_each_trial_of_a_duel_about_stalls(longer, answer):
+    a, b = two()
+    b.stalls_for = longer
+    verdict, points = fight("stall_s", a, b, operations=["reload"], every_s=10)
+    assert (verdict.answer, verdict.final) == (answer, True)
+    assert verdict.ratio == pytest.approx(longer, rel=0.03)
+    assert not verdict.worse
+    for point, server in zip(points, (a, b), strict=True):
+        last = point.rounds[-1]
+        (trial,) = last.trials
+        assert (trial.duration_s, trial.rate) == (15, points[0].rounds[0].trials[0].rate)
+        assert [made.name for made in trial.operations] == ["reload"]
+        assert last.metrics["stall_s"] == pytest.approx(0.25 * server.stalls_for, abs=0.01)
+        assert last.metrics["step_1_stall_s"] == last.metrics["stall_s"]
+
+
+def test_an_operation_that_a_server_does_not_have_ends_the_duel():
+    _, points = fight("stall_s", *two(), operations=["relaod"])
+    assert {point.error and point.error.outcome for point in points} == {Outcome.USAGE, None}
 
 
 @pytest.mark.parametrize("metric", ["start_s", "memory_mib"])

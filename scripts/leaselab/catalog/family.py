@@ -20,6 +20,7 @@ from leaselab.catalog.scenario_file import Entry, Factor, ScenarioFile, SupportP
 from leaselab.model.errors import unknown, usage_error
 from leaselab.model.procedure import WHERE
 from leaselab.model.procedures import PROCEDURES, AnyProcedure, procedure_of
+from leaselab.model.procedures.duel import DUEL, OPERATED, OPERATING, Duel
 from leaselab.model.procedures.event import AFTER_SLACK_S, EVENT
 from leaselab.model.procedures.max_rate import MAX_RATE
 from leaselab.model.scenario import Scenario, ServerOptions, Transaction
@@ -63,7 +64,8 @@ class Family:
         given = self.procedures[scenario]
         asked = overrides.get("name", given.get("name", MAX_RATE))
         if asked != given.get("name", MAX_RATE):
-            given = {}
+            operates = asked == DUEL and overrides.get("metric") in OPERATED
+            given = {name: given[name] for name in OPERATING if operates and name in given}
         for name in sorted(self.varied[scenario] & overrides.keys() & given.keys()):
             if overrides[name] != given[name]:
                 raise usage_error(
@@ -90,7 +92,15 @@ class Family:
         parameters = {**given, **overrides}
         if asked == EVENT:
             parameters = {**_after(self.scenarios[scenario], parameters), **parameters}
-        return procedure_of(parameters)
+        procedure = procedure_of(parameters)
+        if isinstance(procedure, Duel) and procedure.operates and not procedure.operations:
+            raise usage_error(
+                "there is nothing to do to the servers",
+                where=f"scenario {scenario}",
+                found=f"metric {procedure.metric}, and no operations",
+                todo="name some: --set operations=reload",
+            )
+        return procedure
 
 
 def load_families(folder: Path) -> dict[str, Family]:

@@ -169,7 +169,7 @@ def _measured_here(
     inventory = inventory_of(args)
     catalogue = Catalogue.here()
     scenario = add_and_print(own, file, catalogue)
-    parameters = parameters_of(args, measured_by(scenario, args.generator))
+    parameters = parameters_of(args, measured_by(scenario, args.generator), catalogue)
     session = Session(store, inventory, catalogue, parameters, full=args.full, show=progress)
     advice = plan_costs(advice, own, file, _given(args), catalogue=catalogue, whole=scenario)
     duels = duels_of(advice, catalogue, args.generator)

@@ -148,7 +148,7 @@ def run(args: argparse.Namespace) -> Outcome:
 
 def _duelling(args: argparse.Namespace, catalogue: Catalogue, scenario: Scenario) -> Search:
     """The search by duels that was asked for; raises a usage error for one that cannot be."""
-    parameters, plan = plan_of(args)
+    parameters, plan = plan_of(args, scenario, catalogue)
     waits = adapter_of(scenario).waits
     round_min = plan.round_with_s(waits=waits) / 60
     limits = Limits(plan.find, plan.rounds, round_min, args.budget, plan.metric)

@@ -125,11 +125,10 @@ def _error_budget(args: argparse.Namespace) -> Outcome:
         raise usage_error("both servers are the same", found=args.server, wanted="a commit")
     store, inventory = options.open_store(args), inventory_of(args)
     repository = open_source(args.repo) if args.repo else None
-    sides = Sides(
-        Catalogue.here(), repository, args.scenario or DEFAULT_SCENARIO, args.generator
-    )
+    catalogue = Catalogue.here()
+    sides = Sides(catalogue, repository, args.scenario or DEFAULT_SCENARIO, args.generator)
     task, _ = sides.tasks(args.server, args.server)
-    parameters = parameters_of(args, task.scenario)
+    parameters = parameters_of(args, task.scenario, catalogue)
     session = sides.session(store, inventory, parameters, progress, full=args.full)
     session.check_tasks(task)
     try:

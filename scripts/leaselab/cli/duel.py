@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from leaselab.analysis.comparison.verdict import Comparison
@@ -109,14 +110,17 @@ def add_metric(parser: argparse._ActionsContainer, also: str = "") -> None:
     )
 
 
-def plan_of(args: argparse.Namespace) -> tuple[dict[str, Any], Duel]:
+def plan_of(
+    args: argparse.Namespace, scenario: Scenario, catalogue: Catalogue
+) -> tuple[dict[str, Any], Duel]:
     """Return the parameters of the duels that were asked for, and what they are.
 
     Raises a usage error for what cannot be.
     """
     find = None if args.find is None else args.find / 100
     metric = getattr(args, "metric", None)
-    given, plan = planned(procedure_overrides(args), find=find, metric=metric)
+    of = partial(catalogue.procedure_of, scenario)
+    given, plan = planned(procedure_overrides(args), of, find=find, metric=metric)
     if getattr(args, "layouts", None) and plan.metric not in OF_CODE:
         raise usage_error(
             "layouts change how fast code is under load",
@@ -128,12 +132,14 @@ def plan_of(args: argparse.Namespace) -> tuple[dict[str, Any], Duel]:
     return given, plan
 
 
-def parameters_of(args: argparse.Namespace, scenario: Scenario) -> dict[str, Any]:
+def parameters_of(
+    args: argparse.Namespace, scenario: Scenario, catalogue: Catalogue
+) -> dict[str, Any]:
     """Return the parameters of the duel that was asked for, within its budget.
 
     Raises a usage error for one that cannot be.
     """
-    given, plan = plan_of(args)
+    given, plan = plan_of(args, scenario, catalogue)
     rounds = plan.within(60 * args.budget, waits=adapter_of(scenario).waits).rounds
     as_many = "--budget" in args.given and "rounds" not in given
     given["rounds"] = rounds if as_many else min(plan.rounds, rounds)
@@ -164,7 +170,7 @@ def live(
             f"{second.scenario.name}",
         )
     inventory = inventory_of(args)
-    parameters = parameters_of(args, second.scenario)
+    parameters = parameters_of(args, second.scenario, catalogue)
     session = sides.session(store, inventory, parameters, progress, full=args.full)
     session.check_tasks(first, second)
     contest = session.contest(first, second)

@@ -12,7 +12,6 @@ from leaselab.catalog.decoding import Keys, faults
 from leaselab.catalog.documents import Lines, parse_yaml
 from leaselab.model.errors import LeaselabError, unknown, usage_error
 from leaselab.model.policy import (
-    COST_FIGURES,
     FIGURES,
     Allowance,
     Clause,
@@ -140,18 +139,9 @@ def _wrong_terms(terms: Terms, place: Place, path: Keys) -> Iterator[LeaselabErr
     """Names and amounts of one level."""
     if terms.metric is not None and terms.metric not in METRICS:
         yield unknown("metric", terms.metric, METRICS, place((*path, "metric")))
-    for name, amount in terms.allow.items():
-        where = place((*path, "allow", name))
+    for name in terms.allow:
         if name not in FIGURES:
-            yield unknown("figure", name, FIGURES, where)
-        elif name not in COST_FIGURES and not isinstance(amount, str):
-            yield usage_error(
-                f"of {name} only a share can be judged",
-                where=where,
-                found=f"{amount:g}",
-                wanted="a share, such as 3 %",
-                todo="add the per cent sign, or give a share",
-            )
+            yield unknown("figure", name, FIGURES, place((*path, "allow", name)))
 
 
 def _unseen(clause: Clause) -> Iterator[LeaselabError]:

@@ -28,11 +28,17 @@ _FIND = 2.0
 _MOST_FIND = 0.49
 _ROUNDED = 1e-9
 """Errors of computing a change (ratio)."""
-_AMOUNT = "0.5 %, a number in the unit of the figure, or any"
+_TO = "to "
+_AMOUNT = "0.5 %, a number in the unit of the figure, to and such a number, or any"
 _REF = f"{BRANCH_POINT}, {RELEASE}, or a branch, tag or hash"
 _WHO = "name@example.org, or *@example.org for all of a domain"
 Amount = (
-    Annotated[str, Meta(pattern=r"^(any|[0-9]{1,3}(\.[0-9]{1,4})? ?%)$(?!\n)")]
+    Annotated[
+        str,
+        Meta(
+            pattern=r"^(any|[0-9]{1,3}(\.[0-9]{1,4})? ?%|to [0-9]{1,12}(\.[0-9]{1,6})?)$(?!\n)"
+        ),
+    ]
     | Annotated[float, Meta(ge=0, le=1e12)]
 )
 Allowed = Annotated[
@@ -62,7 +68,8 @@ class Terms(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The figure that decides a duel; completed_rate unless given."""
     allow: Allowed = {}
     """By figure, how much worse it may get: a share of what it was, such as 0.5 %, a number in
-    its unit, or any. Of another figure no change for the worse is allowed that is seen."""
+    its unit, or any; or to which number, whatever it was. Of another figure no change for the
+    worse is allowed that is seen."""
 
 
 class ScenarioTerms(Terms, frozen=True, kw_only=True):
@@ -81,6 +88,11 @@ class PolicyFile(Terms, frozen=True, kw_only=True):
     """Addresses of committers whose Leaselab-Accept counts: one, or *@DOMAIN."""
 
 
+def drops(figure: str) -> bool:
+    """Whether a lower value of a figure is worse."""
+    return figure.endswith("_rate")
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """How much worse a figure may get."""
@@ -88,26 +100,34 @@ class Allowance:
     most: float
     """A share (0..), or an amount in the unit of the figure; infinite for any."""
     is_share: bool
+    is_limit: bool = False
+    """Whether the amount is not of a change, but the worst value that the figure may have."""
 
     @classmethod
     def of(cls, amount: str | float) -> Allowance:
         """Read one that fits `Amount`."""
+        if isinstance(amount, str) and amount.startswith(_TO):
+            return cls(float(amount.removeprefix(_TO)), is_share=False, is_limit=True)
         if isinstance(amount, str):
             is_any = amount == ANY
             return cls(math.inf if is_any else float(amount.rstrip(" %")) / 100, is_share=True)
         return cls(amount, is_share=False)
 
-    def holds(self, share: float | None, amount: float | None) -> bool:
-        """Whether a change for the worse is allowed; a share is None where it was 0 before."""
-        change = share if self.is_share else amount
+    def holds(self, figure: Ruled) -> bool:
+        """Whether it allows a figure, or how much worse that is."""
         if math.isinf(self.most):
             return True
+        if self.is_limit and drops(figure.figure):
+            return figure.value is not None and figure.value >= self.most * (1 - _ROUNDED)
+        change = figure.share if self.is_share else figure.amount
+        change = figure.value if self.is_limit else change
         return change is not None and change <= self.most * (1 + _ROUNDED)
 
     @property
     def find(self) -> float:
         """The change that a duel looks for, so that a larger one than this counts; 0: usual."""
-        return min(_FIND * self.most, _MOST_FIND) if math.isfinite(self.most) else 0.0
+        is_known = self.is_share and math.isfinite(self.most)
+        return min(_FIND * self.most, _MOST_FIND) if is_known else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +262,8 @@ class Ruled:
     """Whether the change is smaller than `share`."""
     amount: float | None = None
     """The same in `unit`; None where only the share is known."""
+    value: float | None = None
+    """What the figure is now, in `unit`."""
     unit: str = ""
     accepted: Acceptance | None = None
 

@@ -231,6 +231,11 @@ class Procedure(
         return False
 
     @property
+    def operates(self) -> bool:
+        """Whether the server is operated in its trials, which are counted by short bins."""
+        return False
+
+    @property
     def samples(self) -> bool:
         """Whether it samples the server's processes, by a program on their host."""
         return False

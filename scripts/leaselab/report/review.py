@@ -27,6 +27,7 @@ from leaselab.analysis.history.series import (
     State,
     duelled,
     histories,
+    operations_of,
 )
 from leaselab.archive.calibration import duels
 from leaselab.archive.changes import read_changes
@@ -230,6 +231,7 @@ def _duels(store: Store, rows: Mapping[str, Row]) -> Iterator[Duel]:
                 (first["id"], second["id"]),
                 max(first["finished_at"], second["finished_at"]),
                 capped=verdict.duel.capped,
+                operations=operations_of(first),
             )
 
 

@@ -10,7 +10,7 @@ from leaselab.archive.store import Store
 from leaselab.catalog.catalogue import Catalogue
 from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.model.procedures.duel import DUEL
+from leaselab.model.procedures.duel import DUEL, OPERATED, OPERATING
 from leaselab.model.speech import announce, say
 from leaselab.report.review import range_words
 from leaselab.run.contest import duel, explain
@@ -78,6 +78,8 @@ class Confirmation:
         sides = Sides(self.catalogue, open_source(where), series.scenario, generator)
         tasks = sides.tasks(change.before.commit or "", change.after.commit or "")
         asked = {"name": DUEL, "metric": duelled(series.metric, series.unit)}
+        if asked["metric"] in OPERATED:
+            asked |= {name: getattr(record.procedure, name) for name in OPERATING}
         inventory = self.benches[series.bench]
         session = sides.session(self.store, inventory, asked, self.show, full=self.full)
         session.check_tasks(*tasks)

@@ -20,7 +20,7 @@ from leaselab.model.contest import Contest, contest_by
 from leaselab.model.errors import LeaselabError, Outcome, invalid_measurement, usage_error
 from leaselab.model.identity import Conditions
 from leaselab.model.procedure import COMPLETED
-from leaselab.model.procedures import procedure_of
+from leaselab.model.procedures import AnyProcedure, procedure_of
 from leaselab.model.procedures.duel import DUEL, METRICS, Duel
 from leaselab.model.procedures.profile import PROFILE
 from leaselab.model.record import Record
@@ -88,12 +88,16 @@ def duel(session: Session, contest: Contest[Task], slowdown: float | None = None
 
 
 def planned(
-    given: Mapping[str, Any], *, find: float | None, metric: str | None
+    given: Mapping[str, Any],
+    of: Callable[[Mapping[str, Any]], AnyProcedure] = procedure_of,
+    *,
+    find: float | None,
+    metric: str | None,
 ) -> tuple[dict[str, Any], Duel]:
     """Return the parameters of a duel, and what they are.
 
-    `find` is the smallest change for the worse that it is to find (0..1).  Raises a usage error
-    for a metric that no duel is about.
+    `of` builds the procedure of its scenario, `find` is the smallest change for the worse that
+    it is to find (0..1).  Raises a usage error for a metric that no duel is about.
     """
     if metric is not None and metric not in METRICS:
         raise usage_error(
@@ -104,7 +108,7 @@ def planned(
         )
     named = {"name": DUEL, "find": find, "metric": metric}
     asked = {**given, **{key: value for key, value in named.items() if value is not None}}
-    plan = procedure_of(asked)
+    plan = of(asked)
     if not isinstance(plan, Duel):
         raise AssertionError(f"{DUEL} is the name of {plan.name}")
     return asked, plan

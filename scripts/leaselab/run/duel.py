@@ -173,7 +173,7 @@ class DuelRounds:
             for turn in range(self._plan.trials):
                 for side in order if turn % 2 == 0 else reversed(order):
                     at.side = side
-                    self._method(side).turn(opened[side].ask, rate, clients)
+                    self._turn(side, opened[side], rate, clients)
             answers = {}
             for side in order:
                 at.side = side
@@ -191,9 +191,14 @@ class DuelRounds:
             if old := self._is_old(index):
                 self._age(side, current, rate, clients)
             for _ in range(self._plan.trials):
-                self._method(side).turn(current.ask, rate, clients)
+                self._turn(side, current, rate, clients)
             answer = self._method(side).answer(current.made, clients, old=old)
         self.points[side].complete(current, answer)
+
+    def _turn(self, side: int, current: OpenRound, rate: int, clients: int) -> None:
+        """Make one trial of a point that counts."""
+        operated = self.points[side].trials.server if self._plan.operates else None
+        self._method(side).turn(current.ask, rate, clients, operated)
 
     def _started(self, index: int, side: int, at: _Current) -> None:
         """Start one point, and have it reload its data where the duel is about that.

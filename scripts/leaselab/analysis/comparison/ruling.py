@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from leaselab.analysis.comparison.cost import CostVerdict
 from leaselab.analysis.comparison.verdict import Comparison, Limit, Verdict
-from leaselab.analysis.duels.duel import Answer, DuelVerdict
+from leaselab.analysis.duels.duel import Answer, DuelVerdict, Judged
 from leaselab.model.policy import Acceptance, Clause, InForce, Ruled, Ruling, State
 from leaselab.model.procedures.cost import COST
 from leaselab.model.procedures.duel import DUEL
@@ -28,7 +28,7 @@ def judge(rules: InForce, comparison: Comparison) -> Ruling | None:
         found = [*_of_counts(clause, verdict.cost)]
     elif verdict.duel is not None:
         clause = rules.policy.clause(scenario, DUEL, verdict.duel.metric)
-        found = [*_of_duel(clause, verdict, verdict.duel)]
+        found = [*_of_duel(clause, comparison, verdict, verdict.duel)]
     else:
         return None
     figures = tuple(_with_acceptance(one, clause, rules.accepted) for one in found)
@@ -36,28 +36,36 @@ def judge(rules: InForce, comparison: Comparison) -> Ruling | None:
 
 
 def _of_counts(clause: Clause, cost: CostVerdict) -> Iterator[Ruled]:
-    for part in cost.grown:
-        share = part.difference / part.before if part.before else None
-        figure = Ruled(
-            part.name, State.BROKEN, share=share, amount=part.difference, unit=part.unit
+    found = [
+        _ruled(
+            clause,
+            Ruled(
+                part.name,
+                State.BROKEN if part.grown else State.KEPT,
+                share=part.difference / part.before if part.before else None,
+                amount=part.difference,
+                value=part.after,
+                unit=part.unit,
+            ),
         )
-        yield _ruled(clause, figure)
-    if not cost.grown:
-        yield _ruled(clause, Ruled(cost.instructions.name, State.KEPT))
-
-
-def _of_duel(clause: Clause, verdict: Verdict, duel: DuelVerdict) -> Iterator[Ruled]:
-    """First what decides; where it did not get worse and another figure did, without it."""
-    worse = [
-        _ruled(clause, Ruled(one.name, State.BROKEN, share=abs(one.ratio - 1)))
-        for one in duel.worse
+        for part in cost.parts
     ]
-    main = Ruled(duel.metric, State.KEPT)
-    if duel.answer is Answer.SLOWER:
-        main = Ruled(duel.metric, State.BROKEN, share=abs(duel.ratio - 1))
-    elif duel.answer is Answer.UNKNOWN:
-        main = Ruled(duel.metric, State.UNKNOWN, share=duel.main.bound, is_bound=True)
-    main = _ruled(clause, main)
+    seen = [one for one in found if one.state is not State.KEPT]
+    yield from seen or found[:1]
+
+
+def _of_duel(
+    clause: Clause, comparison: Comparison, verdict: Verdict, duel: DuelVerdict
+) -> Iterator[Ruled]:
+    """First what decides; where it did not get worse and another figure did, without it."""
+
+    def judged(one: Judged, state: State) -> Ruled:
+        return _ruled(clause, _figure(comparison, one, state))
+
+    others = (judged(one, State.BROKEN if one.worse else State.KEPT) for one in duel.others)
+    worse = [one for one in others if one.state is not State.KEPT]
+    answers = {Answer.SLOWER: State.BROKEN, Answer.UNKNOWN: State.UNKNOWN}
+    main = judged(duel.main, answers.get(duel.answer, State.KEPT))
     bounded = main.rule is not None and math.isfinite(main.rule.allowed.most)
     if main.state is State.ALLOWED and bounded and verdict.limit is not Limit.NONE:
         main = replace(main, state=State.UNKNOWN)  # it is slower by at least so much
@@ -66,11 +74,33 @@ def _of_duel(clause: Clause, verdict: Verdict, duel: DuelVerdict) -> Iterator[Ru
     yield from worse
 
 
+def _figure(comparison: Comparison, one: Judged, state: State) -> Ruled:
+    """A figure of a duel: how much worse it is, of one not known well enough at most."""
+    base, other = (
+        None if record is None else record.metric(one.name)
+        for record in (comparison.base, comparison.other)
+    )
+    is_bound = state is State.UNKNOWN
+    share = one.bound if is_bound else abs(one.ratio - 1)
+    return Ruled(
+        one.name,
+        state,
+        share=None if state is State.KEPT else share,
+        is_bound=is_bound,
+        amount=share * base.value if base and base.value is not None else None,
+        value=other.value if other else None,
+        unit=other.unit if other else "",
+    )
+
+
 def _ruled(clause: Clause, figure: Ruled) -> Ruled:
-    """The same with its rule; allowed where that allows the change."""
+    """The same with its rule: allowed where that allows it, not allowed beyond a limit."""
     rule = clause.rules.get(figure.figure)
-    holds = rule is not None and rule.allowed.holds(figure.share, figure.amount)
-    state = State.ALLOWED if holds and figure.state is not State.KEPT else figure.state
+    state = figure.state
+    if rule is not None and rule.allowed.holds(figure):
+        state = State.KEPT if state is State.KEPT else State.ALLOWED
+    elif rule is not None and rule.allowed.is_limit and figure.value is not None:
+        state = State.BROKEN
     return replace(figure, rule=rule, state=state)
 
 

@@ -56,7 +56,8 @@ _MAY_BE = 0.2
 """One-sided p from which on down a figure may have got worse, so that a duel goes on for it."""
 SHARES = {RATE: 0.75, CPU: 0.1, OLD: 0.05, P99: 0.04, MEMORY: 0.03, START_S: 0.03}
 """Which share of the false alarms each figure may make that is judged; together they are 1.
-A figure that decides instead of the rate exchanges shares with it."""
+A figure that decides instead of the rate exchanges shares with it; one without a share of its
+own has that of old rounds, which are there for the rate only."""
 
 
 class Answer(enum.Enum):
@@ -347,7 +348,7 @@ def _share(plan: Duel, name: str) -> float:
     """Which share of the false alarms a figure may make (0..1)."""
     if name == plan.metric:
         return SHARES[RATE]
-    return SHARES[plan.metric if name == RATE else name]
+    return SHARES.get(plan.metric, SHARES[OLD]) if name == RATE else SHARES[name]
 
 
 def _alarm_bound(plan: Duel, look: int, name: str) -> float:

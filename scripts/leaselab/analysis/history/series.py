@@ -109,6 +109,8 @@ class Duel:
     """When it was finished."""
     capped: bool = False
     """Whether the ratio is only a limit, as the faster server was not at its own."""
+    operations: tuple[str, ...] = ()
+    """What was done to both in each trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +246,11 @@ def duelled(metric: str, unit: str) -> str | None:
     if metric in METRICS:
         return metric
     return COMPLETED if unit.endswith("/s") else None
+
+
+def operations_of(row: Row) -> tuple[str, ...]:
+    """Return what was done to the server under load, of a row of the index."""
+    return tuple(json.loads(row["ruler"]).get("operations", ()))
 
 
 def histories(
@@ -452,6 +459,7 @@ def _change(points: Sequence[Point], shift: Shift, row: Row, duels: Sequence[Due
         for duel in duels
         if (duel.scenario, duel.bench) == (row["scenario"], row["bench"])
         and duel.metric == duelled(row["metric"], row["unit"])
+        and duel.operations in ((), operations_of(row))
         and duel.first in sides[0]
         and duel.second in sides[1]
     ]

@@ -78,13 +78,15 @@ def check_fits(scenario: Scenario, procedure: Procedure) -> None:
     if is_dns(scenario):
         _check_queries(scenario)
     can = offering.get(generator, _ALL)
-    if type(procedure) not in can:
-        others = [name for name in offering if type(procedure) in offering[name]]
+    kind = Operate if procedure.operates else type(procedure)
+    if kind not in can:
+        others = [name for name in offering if kind in offering[name]]
         raise usage_error(
             f"{generator} cannot offer {transaction.plural} in that way",
             where=where,
-            found=f"procedure {procedure.name}",
-            wanted=" or ".join(name for name, kind in PROCEDURES.items() if kind in can),
+            found=f"procedure {procedure.name}"
+            + " about operations" * (kind is not type(procedure)),
+            wanted=" or ".join(name for name, other in PROCEDURES.items() if other in can),
             todo="take another procedure"
             + f", or --generator {' or '.join(others)}" * bool(others),
         )

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from leaselab.measure.generators.adapter import GENERATOR_STALLED
 from leaselab.measure.ports import Ask, Server
 from leaselab.measure.procedures.method import Found, Method
+from leaselab.measure.procedures.operate import Operating, check_known, figures
 from leaselab.model.procedure import COMPLETED, P99, STALLED_LIMIT
 from leaselab.model.procedures.duel import BELOW, FILLING_SHARE, OLD, SIGHT_S, Duel
 from leaselab.model.record import Round
@@ -64,14 +65,21 @@ class DuelTrials(Method[Duel]):
         least = min(FILLING_SHARE * rate, plan.most_attempted / seconds)
         return Load(max(1, int(least)), seconds, clients=clients)
 
-    def turn(self, ask: Ask, rate: int, clients: int = 0) -> Trial:
+    def turn(
+        self, ask: Ask, rate: int, clients: int = 0, operated: Server | None = None
+    ) -> Trial:
         """Make one trial; one that a stall of the generator spoiled is made again.
 
-        Where so many clients come back, the server keeps what it holds.
+        Where so many clients come back, the server keeps what it holds.  Raises a usage error
+        for an operation that the server that is to be `operated` does not have.
         """
-        load = Load(rate, self.procedure.trial_s, clients=clients)
+        plan = self.procedure
+        load = Load(rate, plan.trial_s, clients=clients)
+        if operated:
+            check_known(plan.operations, operated)
         for _ in range(STALLED_LIMIT):
-            trial = ask(load, may_abort=False, reset=not clients)
+            during = Operating(plan, operated) if operated else None
+            trial = ask(load, may_abort=False, reset=not clients, during=during)
             if trial.reason != GENERATOR_STALLED:
                 break
         return trial
@@ -96,4 +104,9 @@ class DuelTrials(Method[Duel]):
             "loss_ratio": loss_ratio_of(counted),
             "clients": clients or None,
         }
+        if self.procedure.operates:
+            of_each = [figures(trial) for trial in counted]
+            for name in of_each[0]:
+                known = [value for each in of_each if (value := each[name]) is not None]
+                metrics[name] = statistics.median(known) if known else None
         return Found(metrics, shown_trial=made.index(counted[-1]))

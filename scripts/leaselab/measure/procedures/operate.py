@@ -24,6 +24,7 @@ from leaselab.model.errors import unknown
 from leaselab.model.lease_safety import faults_of
 from leaselab.model.observation import Operated
 from leaselab.model.procedure import MEMORY, of_step
+from leaselab.model.procedures.duel import Duel
 from leaselab.model.procedures.one_load import VIOLATIONS
 from leaselab.model.procedures.operate import (
     ATTEMPTS,
@@ -57,10 +58,7 @@ class Operations(OneLoadMethod[Operate]):
         invalid-measurement error where no trial of the round counts.
         """
         procedure, made = self.procedure, list[Trial]()
-        known = server.operations()
-        for name in procedure.operations:
-            if name not in known:
-                raise unknown("operation", name, sorted(known), "this server's contract")
+        check_known(procedure.operations, server)
         load = Load(self.rate, procedure.traffic_s)
         while True:
             made.append(ask(load, may_abort=False, during=Operating(procedure, server)))
@@ -71,11 +69,19 @@ class Operations(OneLoadMethod[Operate]):
         return Found(figures(made[-1]), shown_trial=len(made) - 1)
 
 
+def check_known(operations: Sequence[str], server: Server) -> None:
+    """Raise a usage error for an operation that a server does not have."""
+    known = server.operations()
+    for name in operations:
+        if name not in known:
+            raise unknown("operation", name, sorted(known), "this server's contract")
+
+
 @dataclass(slots=True)
 class Operating:
     """The operations of one trial."""
 
-    procedure: Operate
+    procedure: Operate | Duel
     server: Server
     done: list[Operated] = field(default_factory=list)
 

@@ -103,7 +103,7 @@ def _values(kind: msgspec.inspect.Type) -> str:
             return next(filter(None, map(_values, kind.types)), "")
         case msgspec.inspect.VarTupleType():
             each = _values(kind.item_type)
-            return f"{kind.min_length} to {kind.max_length} of them, each {each}"
+            return f"{kind.min_length or 0} to {kind.max_length} of them, each {each}"
         case msgspec.inspect.StrType(pattern=str()):
             return "a word of small letters, digits and hyphens"
         case msgspec.inspect.LiteralType():

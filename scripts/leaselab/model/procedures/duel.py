@@ -39,17 +39,36 @@ from leaselab.model.procedure import (
     cpu_kind,
     refuse,
 )
+from leaselab.model.procedures.operate import (
+    Operate,
+    Operations,
+    Spacing,
+)
 
 DUEL: Final = "duel"
 """Name of the procedure."""
-_Metric = Literal["completed_rate", "cpu_us", "p99_s", "memory_mib", "start_s", "reload_s"]
+_OfOperations = Literal["stall_s", "recovered_s", "effect_s"]
+_Metric = Literal[
+    "completed_rate", "cpu_us", "p99_s", "memory_mib", "start_s", "reload_s", _OfOperations
+]
 METRICS: tuple[str, ...] = get_args(_Metric)
 """Figures that a duel can be about, the usual one first."""
+OPERATED: tuple[str, ...] = get_args(_OfOperations)
+"""Those of operations, which happen in each trial of a duel about one of them."""
+OPERATING = ("operations", "before_s", "every_s")
+"""Parameters of procedure operate that a duel has as well."""
 OF_CODE = (COMPLETED, CPU)
 """Those that say how fast the code is under load."""
 OLD = "old_rate"
 """Name of the metric of old rounds: their completed rate."""
-LEAST = {OLD: 0.1, P99: 0.25, MEMORY: 0.1, START_S: 0.25, RELOAD_S: 0.25}
+LEAST = {
+    OLD: 0.1,
+    P99: 0.25,
+    MEMORY: 0.1,
+    START_S: 0.25,
+    RELOAD_S: 0.25,
+    **dict.fromkeys(OPERATED, 0.25),
+}
 """Smallest change that a duel looks for, by figure (ratio, 0..)."""
 LEAST_OTHERS = 0.03
 """The same for all other figures."""
@@ -191,13 +210,25 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
     old_s: Annotated[int, msgspec.Meta(ge=0, le=600)] = 25
     """Least time from the start of the servers to their trials in old rounds (s): the first
     round, and one of each 16. 0: no round is old."""
+    operations: Operations = ()
+    """What is done to each server in a trial, where the metric is of operations; those of the
+    scenario unless given."""
+    before_s: Spacing = 5
+    """Traffic before the first operation (s)."""
+    every_s: Spacing = 15
+    """Traffic from the begin of each operation to the next, or to the end (s)."""
     seed: str = DUEL
     """What the order of the servers in each round is drawn by: the id of the experiment, so
     that a resumed duel goes on with the same sequence, and no two duels have the same."""
 
     def __post_init__(self) -> None:
-        """Set the smallest change by the metric."""
+        """Set the smallest change by the metric, and trials that have room for operations."""
         super().__post_init__()
+        if self.operates:
+            # One longer than all of these stalls would meet clients that wait.
+            msgspec.structs.force_setattr(self, "clients_s", 0)
+            length_s = self.before_s + len(self.operations) * self.every_s
+            msgspec.structs.force_setattr(self, "trial_s", length_s)
         if not self.find:
             msgspec.structs.force_setattr(self, "find", LEAST.get(self.metric, LEAST_OTHERS))
 
@@ -208,8 +239,9 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
             what = "starts" if self.metric == START_S else "reloads"
             return f"{what} without load, {self.rounds} rounds at most"
         load = "a little more than" if self.at_limit else f"{BELOW:.0%} of what"
+        operated = f" with {', '.join(self.operations)}" if self.operates else ""
         return (
-            f"trials of {self.trial_s} s at {load} A completes, "
+            f"trials of {self.trial_s} s{operated} at {load} A completes, "
             f"{self.trials} of each server in a round, {self.rounds} rounds at most, "
             f"replies within {self.late_s:g} s{wider if self.wider > 1 else ''}"
         )
@@ -228,7 +260,8 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
 
     @property
     def places(self) -> int:
-        return 1 if self.starts else 2
+        # An operation on what both share, such as a database, would meet the other server.
+        return 1 if self.starts or self.operates else 2
 
     @property
     def at_limit(self) -> bool:
@@ -241,9 +274,20 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         return self.metric in (START_S, RELOAD_S)
 
     @property
+    def operates(self) -> bool:
+        return self.metric in OPERATED
+
+    @property
     def others(self) -> tuple[str, ...]:
-        """The figures that are judged in each round besides the one that decides."""
-        every = (START_S,) if self.starts else (COMPLETED, CPU, P99, MEMORY, START_S)
+        """The figures that are judged in each round besides the one that decides.
+
+        Where servers are operated, latency is that of the operations.
+        """
+        every: tuple[str, ...] = (COMPLETED, CPU, P99, MEMORY, START_S)
+        if self.starts:
+            every = (START_S,)
+        elif self.operates:
+            every = (COMPLETED, CPU, MEMORY, START_S)
         return tuple(name for name in every if name != self.metric)
 
     @property
@@ -375,7 +419,7 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
         completed.
         """
         completed = completed_kind(plural)
-        kinds = (
+        kinds: tuple[MetricKind, ...] = (
             completed,
             cpu_kind(plural),
             P99_KIND,
@@ -391,6 +435,8 @@ class Duel(Unjudged, frozen=True, kw_only=True, tag=DUEL):
                 seldom=True,
             ),
         )
+        if self.operates:
+            kinds += Operate(operations=self.operations).metrics(plural)
         main = next(kind for kind in (*kinds, *SERVER_KINDS) if kind.name == self.metric)
         return (main, *(kind for kind in kinds if kind is not main and not self.starts))
 

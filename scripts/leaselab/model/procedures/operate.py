@@ -19,20 +19,23 @@ LONGEST_LOAD_S = 900
 """Longest load (s): leaseload counts a million of bins."""
 LONGEST_OPERATION_S = 90.0
 """How long the contract may take for one, and for what it prepares and restores (s)."""
+Operations = Annotated[
+    tuple[Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]{0,39}$")], ...],
+    msgspec.Meta(max_length=50),
+]
+"""What is done to a server, in this order."""
+Spacing = Annotated[int, msgspec.Meta(ge=3, le=604_800)]
 
 
 class Operate(OneLoad, frozen=True, kw_only=True, tag="operate"):
     """One load, and operations under it that the kind of server declares."""
 
-    operations: Annotated[
-        tuple[Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]{0,39}$")], ...],
-        msgspec.Meta(min_length=1, max_length=50),
-    ] = ("pause-1s",)
+    operations: Annotated[Operations, msgspec.Meta(min_length=1)] = ("pause-1s",)
     """What is done to the server, in this order; its contract's verb `operations` lists what a
     server has."""
-    before_s: Annotated[int, msgspec.Meta(ge=3, le=604_800)] = 5
+    before_s: Spacing = 5
     """Traffic before the first (s)."""
-    every_s: Annotated[int, msgspec.Meta(ge=3, le=604_800)] = 15
+    every_s: Spacing = 15
     """Traffic from the begin of each to the next, or to the end (s)."""
 
     @property
@@ -48,6 +51,10 @@ class Operate(OneLoad, frozen=True, kw_only=True, tag="operate"):
     def steps(self) -> tuple[str, ...]:
         """The operations: ``1 reload``."""
         return tuple(f"{number} {name}" for number, name in enumerate(self.operations, 1))
+
+    @property
+    def operates(self) -> bool:
+        return True
 
     @property
     def step_word(self) -> str:

@@ -16,6 +16,7 @@ from leaselab.model.policy import (
     Ruled,
     Ruling,
     State,
+    drops,
 )
 from leaselab.model.source import SHORT
 from leaselab.report.listing import signed_amount
@@ -48,8 +49,8 @@ def rule_words(rule: Rule | None, figure: str, scenario: str) -> str:
     """A rule: ``leaselab.yml:12 instructions of v4-dnsmasq may grow by 0.5 %``."""
     if rule is None:
         return f"{FILE} has no rule for {figure} of {scenario}"
-    change = "drop" if _drops(figure) else "grow"
-    return f"{rule.place} {figure} of {scenario} may {change} by {_allowed(rule.allowed)}"
+    change = "drop" if drops(figure) else "grow"
+    return f"{rule.place} {figure} of {scenario} may {change} {_allowed(rule.allowed)}"
 
 
 def ruling_document(ruling: Ruling | None) -> dict[str, Any] | None:
@@ -66,6 +67,7 @@ def ruling_document(ruling: Ruling | None) -> dict[str, Any] | None:
                 "word": one.state.value,
                 "share": one.share,
                 "amount": one.amount,
+                "value": one.value,
                 "unit": one.unit or None,
                 "accepted_by": one.accepted.address if one.accepted else None,
                 "reason": one.accepted.reason if one.accepted else None,
@@ -86,10 +88,13 @@ def _answer(figure: Ruled) -> str:
         return str(figure.state.value)
     by_amount = figure.share is None or (figure.rule and not figure.rule.allowed.is_share)
     change = f"{100 * (figure.share or 0):.2g} %"
-    change = f"-{change}" if _drops(figure.figure) else f"+{change}"
-    if by_amount and figure.amount is not None:
-        change = f"{signed_amount(figure.amount)} {figure.unit}"
-    if figure.is_bound:
+    change = f"-{change}" if drops(figure.figure) else f"+{change}"
+    if figure.rule and figure.rule.allowed.is_limit and figure.value is not None:
+        change = f"{figure.value:.4g} {figure.unit}"
+    elif by_amount and figure.amount is not None:
+        amount = -figure.amount if drops(figure.figure) else figure.amount
+        change = f"{signed_amount(amount)} {figure.unit}"
+    elif figure.is_bound:
         change += " at most"
     who = figure.accepted
     if who is None:
@@ -100,12 +105,8 @@ def _answer(figure: Ruled) -> str:
     )
 
 
-def _drops(figure: str) -> bool:
-    """Whether a lower value is worse."""
-    return figure.endswith("_rate")
-
-
 def _allowed(allowed: Allowance) -> str:
     if math.isinf(allowed.most):
-        return "any amount"
-    return f"{100 * allowed.most:g} %" if allowed.is_share else f"{allowed.most:g}"
+        return "by any amount"
+    amount = f"{100 * allowed.most:g} %" if allowed.is_share else f"{allowed.most:g}"
+    return f"{'to' if allowed.is_limit else 'by'} {amount}"

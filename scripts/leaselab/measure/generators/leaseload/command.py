@@ -61,7 +61,6 @@ from leaselab.model.errors import usage_error
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.cost import FEWER, MORE, USUAL, WARM_UP, Cost
 from leaselab.model.procedures.event import Event
-from leaselab.model.procedures.operate import Operate
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import RECORDED, Load
 
@@ -236,7 +235,7 @@ class Leaseload(Adapter):
             argv += ["--goal", f"{self._procedure.loss_ratio:g}"]
         if self._is_dns and is_recorded(self._bench.scenario):
             argv += ["--arrivals", f"{RECORDED}:{self._queries}"]
-        if isinstance(self._procedure, Event | Operate):
+        if isinstance(self._procedure, Event) or self._procedure.operates:
             argv += ["--bin", f"{BIN_S:g}", *([] if self._is_dns else [HISTORY])]
         return argv
 
