@@ -22,6 +22,7 @@ from leaselab_contract import (
 from leaselab_contract.errors import ContractError
 from leaselab_contract.operations import operation
 
+CUT_S = 1.0
 STOPPED = "the kernel shows the process as stopped"
 
 
@@ -205,6 +206,22 @@ class Server:
     def pause_long(self):
         """Stop its processes for 5 s, as a snapshot does."""
         return self._pause(5.0)
+
+    @operation(
+        "link-down",
+        "the kernel shows the interface as down",
+        lambda server: address.is_cable(server.config["interface"]),
+    )
+    def cut(self):
+        """Take its test interface down for 1 s, as a cable that is pulled out."""
+        interface = self.config["interface"]
+        yield
+        until = time.monotonic() + CUT_S
+        with address.down(interface):
+            while address.is_up(interface):
+                yield False
+            yield True
+            time.sleep(max(0.0, until - time.monotonic()))
 
     def _pause(self, seconds):
         pid = self.running()

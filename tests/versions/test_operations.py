@@ -1,0 +1,59 @@
+"""Operations of real servers that give leases, as their roles run them."""
+
+import json
+import sys
+
+import pytest
+from tests import deployed
+from tests.contracts import ROLES
+from tests.rooted import cabled
+from tests.tools import run
+
+OF_ALL = {"link-down", "pause-100ms", "pause-1s"}
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    with cabled("operations") as prefixes:
+        yield prefixes
+
+
+@pytest.mark.parametrize(
+    ("role", "options", "own"),
+    [
+        (
+            *("kea", {"backend": "memfile"}),
+            {"add-subnets", "config-set", "reclaim", "reload", "remove-subnets"},
+        ),
+    ],
+)
+def test_its_operations_take_effect_and_leave_its_files_as_they_were(
+    hosts, tmp_path, role, options, own
+):
+    root = deployed.leases(hosts[0], tmp_path, role, 4, **options)
+    try:
+        started = [json.loads(root.verb("start")[1])]
+        assert root.operated().keys() == OF_ALL | own
+        assert json.loads(root.verb("sample")[1].splitlines()[0])["held"] == 0
+        started.append(json.loads(root.verb("start")[1]))
+    finally:
+        root.verb("stop")
+    assert started[0]["config_sha256"] == started[1]["config_sha256"]
+
+
+def test_a_link_that_is_down_comes_back_with_its_addresses(hosts):
+    code = f"""
+import sys
+sys.path.insert(0, {str(ROLES / "contract/files")!r})
+from leaselab_contract import address
+both = ("198.18.0.10", "2001:2:0:1::10")
+assert [*map(address.having_address, both)] == [["s0"]] * 2
+assert [address.is_cable(name) for name in ("s0", "lo", "none")] == [True, False, False]
+with address.down("s0"):
+    assert not address.is_up("s0")
+    assert address.having_address(both[1]) == []
+assert address.is_up("s0")
+assert [*map(address.having_address, both)] == [["s0"]] * 2
+"""
+    status, said = run(*hosts[0], sys.executable, "-c", code)
+    assert status == 0, said
