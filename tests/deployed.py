@@ -60,6 +60,8 @@ def leases(network, folder, role, family, /, **options):
     if role != "kea":
         folders = (root.inner(root.settings["lease_file"]).parent, root.place / "var/run")
         run(*AS_ROOT, "mkdir", "-p", *folders)
+    if root.settings.get("hosts_file"):
+        root.put(root.settings["hosts_file"], "")
     return root
 
 

@@ -318,6 +318,7 @@ def dnsmasq():
         lambda folder: {
             "bus": {"socket": str(folder / "bus")},
             "family": 4,
+            "hosts_file": "",
             "lease_file": str(folder / "leases"),
         },
         lambda _: {"answers": counts},

@@ -21,6 +21,7 @@ def hosts():
 @pytest.mark.parametrize(
     ("role", "options", "own"),
     [
+        ("dnsmasq", {"backend": "memory"}, {"reload"}),
         (
             *("kea", {"backend": "memfile"}),
             {"add-subnets", "config-set", "reclaim", "reload", "remove-subnets"},

@@ -1,9 +1,13 @@
 """The dnsmasq server behind the contract: what differs from other servers."""
 
+import os
+import secrets
+import signal
 import time
 from pathlib import Path
 
-from leaselab_contract import process, restarted
+from leaselab_contract import changed, process, restarted
+from leaselab_contract.operations import operation
 
 from dnsmasq_contract import bus
 
@@ -11,6 +15,9 @@ ANSWER_S = 0.8
 BUS_S = 5.0
 LATE_S = 0.02
 """By how much time(2) may be behind (s): the kernel goes on with it at its next tick."""
+ADDRESS, CLIENT, RESERVED = "192.0.2.1", "02:fd:00:00:ff:ff", "02:fd:00:00:{:02x}:{:02x}"
+"""A lease that an operation adds, and hardware addresses that no client of a load has."""
+FOR_A_DAY = ("uint32:86400", "uint32:0", "boolean:false")
 COUNTERS = ("dhcp_ack", "dhcp_offer", "dhcp_nak")
 
 
@@ -34,6 +41,31 @@ class Server(restarted.Server):
     def ready(self):
         """Return its version, by D-Bus."""
         return bus.version(self.config)
+
+    @operation(
+        "reload",
+        "a lease gets the name that only the new file has",
+        lambda server: bool(server.config["hosts_file"]),
+    )
+    def reload(self):
+        """Read a file of 1000 reservations (SIGHUP)."""
+        pid, name = self.running(), f"operated-{secrets.token_hex(4)}"
+        others = (f"{RESERVED.format(*divmod(number, 256))},r{number}" for number in range(999))
+        text = "\n".join([f"{CLIENT},{name}", *others, ""])
+        own = [f"string:{ADDRESS}", f"string:{CLIENT}", "array:byte:", "array:byte:"]
+        with (
+            bus.signals(self.config) as said,
+            changed.replaced(self.config["hosts_file"], text),
+        ):
+            bus.ask(self.config, "AddDhcpLease", *own, *FOR_A_DAY)
+            try:
+                yield
+                os.kill(pid, signal.SIGHUP)
+                while name not in said():
+                    yield False
+                yield True
+            finally:
+                bus.ask(self.config, "DeleteDhcpLease", f"string:{ADDRESS}")
 
     def rest(self):
         """Wait for the next second of its clock, which is a little late.
