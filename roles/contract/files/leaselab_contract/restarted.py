@@ -8,6 +8,16 @@ from leaselab_contract import process, server
 from leaselab_contract.errors import ContractError
 
 
+@contextlib.contextmanager
+def held(path):
+    """Hold a lock file for the context."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
 class Server(server.Server):
     """A server whose `launch` begins without leases.
 
@@ -17,14 +27,9 @@ class Server(server.Server):
     ENTRIES = "leases"
     """What it holds."""
 
-    @contextlib.contextmanager
     def steady(self):
-        """Keep samples from meeting the restart of a reset."""
-        path = Path(self.config["lock_file"])
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        """Keep samples from meeting the restart of a reset, for a context."""
+        return held(self.config["lock_file"])
 
     def entries(self):
         """Return how many entries it holds."""

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from leaselab_contract import changed
+from leaselab_contract.database import ask, is_distant
 from leaselab_contract.errors import ContractError
 from leaselab_contract.operations import operation
 
+from kea_contract import database
 from kea_contract.control import control
 
 ADDED = 1000
@@ -15,6 +17,17 @@ MARK = "leaselab-operation"
 """What the configuration has in its user context; Kea ignores it."""
 NEW_MARK = "config-get shows the new mark of the configuration"
 ANSWER_S = 1.0
+RECONNECT = {"max-reconnect-tries": 600, "reconnect-wait-time": 100}
+"""How often Kea tries to reach a database again, and when (ms): by itself it would end."""
+DATABASES = ("lease-database", "hosts-database")
+NO_LEASE = {4: "192.0.2.1", 6: "2001:db8::1"}
+"""Addresses that no client has, by family."""
+
+
+def _restarts(server):
+    """Whether its database is on this host, and it can be asked what it has there."""
+    known = server.config
+    return known["can_wipe"] and database.has_leases(known) and not is_distant(known)
 
 
 class WithOperations:
@@ -113,3 +126,28 @@ class WithOperations:
         yield
         control(self.config, "leases-reclaim", {"remove": False})
         yield True
+
+    @operation("restart-database", "Kea looks a lease up in it again", _restarts)
+    def restart_database(self):
+        """Restart the database of its leases; Kea tries each 100 ms to reach it."""
+        wanted = self._running()
+        for name in DATABASES:
+            wanted[self._dhcp].get(name, {}).update(RECONNECT)
+        control(self.config, "config-set", wanted)
+        yield
+        with self.restarting():
+            ask(self.config, "stop")
+            ask(self.config, "start")
+        while not self._looks_up():
+            yield False
+        yield True
+
+    def _looks_up(self):
+        """Whether it has an answer of its database on a lease."""
+        family = self.config["family"]
+        asked = {"ip-address": NO_LEASE[family], **({"type": "IA_NA"} if family == 6 else {})}
+        try:
+            control(self.config, f"lease{family}-get", asked, ANSWER_S)
+        except (OSError, ValueError, ContractError):
+            return False
+        return True
