@@ -1,0 +1,161 @@
+"""`leaselab dev bench operations`: what clients notice of each operation on each real server.
+
+The lab measures each scenario once, with all operations of its server one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from benchmarks._shown import Table, add_markdown, show
+from leaselab.archive.store import Store
+from leaselab.catalog.catalogue import Catalogue
+from leaselab.catalog.checkout import checkout_root
+from leaselab.model.record import Record
+from leaselab.model.server import server_name
+
+OF_ANY = ("link-down", "pause-100ms", "pause-1s", "pause-5s")
+_OF_ZONES = ("reload", "add-zones", "remove-zones")
+_OF_KEA = ("reload", "config-set", "add-subnets", "remove-subnets", "reclaim")
+OPERATIONS = {
+    "v4-memfile": _OF_KEA,
+    "v4-mysql": (*_OF_KEA, "restart-database"),
+    "v4-postgresql": (*_OF_KEA, "restart-database"),
+    "v4-dnsmasq": ("reload",),
+    "bind9-delegations-size-10000-threads-1": _OF_ZONES,
+    "bind9-recursive-cold": ("flush",),
+    "unbound-recursive-cold": ("reload", "reload-keep-cache", "blocklist"),
+    "nsd-delegations-size-10000": _OF_ZONES,
+    "knot-delegations-size-10000": _OF_ZONES,
+    "powerdns-lmdb-cold": ("flush",),
+}
+"""Scenarios, and the operations that only their servers have."""
+OK, INVALID = 0, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What clients noticed of an operation; times in seconds, None where it is not known."""
+
+    scenario: str
+    server: str
+    operation: str
+    stall_s: float | None = None
+    usual_gap_s: float | None = None
+    recovered_s: float | None = None
+    effect_s: float | None = None
+    late: int | None = None
+    lost: int | None = None
+    rss_bytes: int | None = None
+    why: str = ""
+    """Why it had no effect, or why there are no figures."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure; returns 0 where each operation had its effect."""
+    args = _options(argv)
+    rows: list[Row] = []
+    for scenario in args.scenario or OPERATIONS:
+        rows += _rows(args, scenario)
+        show([_table(rows)], args.markdown, _reasons(rows))
+    if args.json:
+        print(json.dumps({"benchmark": "operations", "rows": [*map(asdict, rows)]}))
+    return INVALID if any(row.why for row in rows) else OK
+
+
+def _options(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="leaselab dev bench operations", description=__doc__)
+    parser.add_argument("scenario", nargs="*", help=f"some of {', '.join(OPERATIONS)}")
+    parser.add_argument("--rate", type=int, default=300, help="load (1/s; default: 300)")
+    parser.add_argument("--every", type=int, default=10, help="spacing (s; default: 10)")
+    parser.add_argument("--inventory", default="inventory/docker", help="default: %(default)s")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="the archive")
+    parser.add_argument("--json", action="store_true", help="one JSON document at the end")
+    add_markdown(parser)
+    args = parser.parse_args(argv)
+    if not OPERATIONS.keys() >= set(args.scenario):
+        parser.error("a scenario that is none of these")
+    return args
+
+
+def _rows(args: argparse.Namespace, scenario: str) -> list[Row]:
+    """Measure a scenario; the rows of its operations, or of what prevented them."""
+    names = (*OF_ANY, *OPERATIONS[scenario])
+    settings = (
+        *(f"operations={','.join(names)}", "rounds=1", f"rate={args.rate}"),
+        *("before_s=3", f"every_s={args.every}"),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        ids = Path(folder, "ids")
+        launcher = str(checkout_root() / "leaselab")
+        words = [launcher, "run", scenario, "--procedure", "operate", "-i", args.inventory]
+        words += [word for setting in settings for word in ("--set", setting)]
+        words += ["--results", str(args.results), "--id-file", str(ids)]
+        done = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+        made = ids.read_text(encoding="utf-8").split() if ids.exists() else []
+    if not made:
+        kind = Catalogue.here().find(scenario).server.kind
+        return [Row(scenario, kind, "-", why=f"nothing was measured: exit {done.returncode}")]
+    return rows_of(Store(args.results).load(made[-1]))
+
+
+def rows_of(record: Record) -> list[Row]:
+    """What a result says of each operation; where none happened, why."""
+    trials = [trial for round_ in record.rounds for trial in round_.trials if trial.operations]
+    scenario, server = record.scenario.name, server_name(record.server)
+    if not trials:
+        why = "; ".join(reason.text for reason in record.reasons) or record.outcome
+        return [Row(scenario, server, "-", why=why)]
+    usual = trials[-1].figures.get("usual_gap_s")
+    return [
+        Row(
+            *(scenario, server, one.name, one.stall_s, usual, one.recovered_s, one.effect_s),
+            *(one.late, one.lost, one.rss_bytes, one.why),
+        )
+        for one in trials[-1].operations
+    ]
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table(
+        "What clients notice of operations",
+        "Longest time without an answer, beside that of the time before; time until latency is "
+        "as before, and until the effect was seen; transactions late and lost; highest memory.",
+    )
+    for heading in ("scenario", "server", "operation"):
+        table.add_column(heading)
+    for heading in ("stall ms", "usual ms", "recovery s", "effect s", "late", "lost", "MiB"):
+        table.add_column(heading, "right")
+    for row in rows:
+        table.add_row(
+            row.scenario,
+            row.server,
+            row.operation,
+            _figure(row.stall_s, 1000),
+            _figure(row.usual_gap_s, 1000),
+            _figure(row.recovered_s, 1, 2),
+            _figure(row.effect_s, 1, 3),
+            _figure(row.late),
+            _figure(row.lost),
+            _figure(row.rss_bytes, 2**-20),
+        )
+    return table
+
+
+def _figure(value: float | None, times: float = 1, places: int = 0) -> str:
+    return "-" if value is None else f"{times * value:.{places}f}"
+
+
+def _reasons(rows: Sequence[Row]) -> list[str]:
+    return [f"{row.scenario}, {row.operation}: {row.why}" for row in rows if row.why]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

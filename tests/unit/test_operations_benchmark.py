@@ -1,0 +1,34 @@
+"""`leaselab dev bench operations`: all operations of all servers, and its table."""
+
+import pytest
+from benchmarks.operations import OF_ANY, OPERATIONS, rows_of
+from tests.contracts import contract_module
+from tests.formula import archived
+
+from leaselab.catalog.catalogue import Catalogue
+
+KINDS = {name: Catalogue.here().find(name).server.kind for name in OPERATIONS}
+
+
+@pytest.mark.parametrize("kind", sorted(set(KINDS.values())))
+def test_all_operations_of_a_server_are_in_it(kind):
+    with contract_module(kind, f"{kind}_contract.server") as module:
+        methods = (getattr(module.Server, name) for name in dir(module.Server))
+        known = {method.operation[0] for method in methods if hasattr(method, "operation")}
+    own = (OPERATIONS[scenario] for scenario, of in KINDS.items() if of == kind)
+    assert known == {*OF_ANY, *(name for names in own for name in names)}
+
+
+def test_a_row_has_what_clients_noticed_of_an_operation(tmp_path):
+    plan = {"name": "operate", "operations": ["reload", "pause-1s"], "rate": 1000}
+    first, second = rows_of(archived(tmp_path, 1, rounds=1, **plan))
+    assert (first.operation, second.operation) == ("reload", "pause-1s")
+    assert second.stall_s == pytest.approx(1.0, abs=0.01)
+    assert (second.late, second.lost, second.why) == (0, 0, "")
+    assert first.usual_gap_s < 0.01
+
+
+def test_a_result_without_operations_is_a_row_with_its_reason(tmp_path):
+    (row,) = rows_of(archived(tmp_path, 1, rounds=1, name="fixed-load", rate=1000))
+    assert (row.operation, row.stall_s) == ("-", None)
+    assert row.why
