@@ -100,6 +100,7 @@ def test_a_longer_stall_is_worse_unless_its_budget_allows_it(
     assert live(place, hashes[0], hashes[-1], *OPERATED) == 1
     out, _ = capsys.readouterr()
     assert "Worse: the longest stall of kea" in out
+    assert re.search(r"\(\+1[45]\d ms, 95 % interval", " ".join(out.split()))
     assert re.search(r"longest stall: (3\.9|4\.[01])", out)
     policy = tmp_path / "leaselab.yml"
     policy.write_text(f"allow: {{stall_s: {budget}}}\n")

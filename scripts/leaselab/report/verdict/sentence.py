@@ -22,6 +22,7 @@ from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.model.text import printable
 from leaselab.report.listing import sentence
+from leaselab.report.units import scale_of
 from leaselab.report.verdict.cost import closing_words, together_words
 from leaselab.report.verdict.words import (
     change_words,
@@ -137,13 +138,14 @@ def _duel_closing(verdict: Verdict, duel: DuelVerdict, base: Record, other: Reco
     name, before = _apart_names(base, other)
     low, high = verdict.ci95
     least = "" if verdict.limit is Limit.NONE else "at least "
-    title = metric_title(duel.metric, other)
+    title, amount = metric_title(duel.metric, other), ""
     if duel.metric == COMPLETED:
         text = f"{name} completes {least}{_percent(verdict.ratio)} than {before} under the same"
         text += " load"
     else:
         text = f"the {title} of {name} is {pace_words(verdict.ratio)} than that of {before}"
-    text += f" (95 % interval {percent(low)} to {percent(high)}, {p_words(verdict.p)})"
+        amount = _amount(base.metric(duel.metric), other.metric(duel.metric))
+    text += f" ({amount}95 % interval {percent(low)} to {percent(high)}, {p_words(verdict.p)})"
     more = " and ".join(more_words(duel.worse, other))
     main = _main_closing(verdict, duel, text, minutes_of(base, other))
     if likely := more_words((one for one in duel.others if one.said is Said.LIKELY), other):
@@ -153,6 +155,15 @@ def _duel_closing(verdict: Verdict, duel: DuelVerdict, base: Record, other: Reco
     if duel.answer is Answer.SLOWER:
         return f"{main} It has {more}."
     return f"Worse: {name} has {more}. Of the {title}: {main[0].lower()}{main[1:]}"
+
+
+def _amount(before: Metric | None, after: Metric | None) -> str:
+    """What a figure of B is more than that of A: ``+150 ms, ``; empty where one is unknown."""
+    values = [one.value for one in (before, after) if one and one.value is not None]
+    if after is None or len(values) < 2:
+        return ""
+    unit, factor = scale_of(after.unit, values)
+    return f"{factor * (values[1] - values[0]):+.3g} {unit}, "
 
 
 def more_words(figures: Iterable[Judged], other: Record) -> list[str]:
