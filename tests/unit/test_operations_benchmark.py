@@ -1,8 +1,12 @@
 """`leaselab dev bench operations`: all operations of all servers, and its table."""
 
+import json
+
 import pytest
-from benchmarks.operations import OF_ANY, OPERATIONS, rows_of
+from benchmarks.operations import OF_ANY, OPERATIONS, main, rows_of
+from msgspec.structs import replace
 from tests.contracts import contract_module
+from tests.examples import archive_result
 from tests.formula import archived
 
 from leaselab.catalog.catalogue import Catalogue
@@ -26,6 +30,17 @@ def test_a_row_has_what_clients_noticed_of_an_operation(tmp_path):
     assert second.stall_s == pytest.approx(1.0, abs=0.01)
     assert (second.late, second.lost, second.why) == (0, 0, "")
     assert first.usual_gap_s < 0.01
+
+
+def test_what_the_archive_has_is_not_measured_again(tmp_path, capsys):
+    plan = {"name": "operate", "operations": ["reload", "pause-1s"], "rate": 1000}
+    made = archived(tmp_path / "made", 1, rounds=1, **plan)
+    scenario = replace(made.scenario, name="v4-memfile")
+    ident = made.id.replace(made.scenario.name, scenario.name)
+    archive_result(tmp_path / "results", replace(made, id=ident, scenario=scenario))
+    assert main(["v4-memfile", "--made", "--results", str(tmp_path / "results"), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out.splitlines()[-1])["rows"]
+    assert [row["operation"] for row in rows] == ["reload", "pause-1s"]
 
 
 def test_a_result_without_operations_is_a_row_with_its_reason(tmp_path):
