@@ -191,7 +191,7 @@ class World:
     def foreign(self):
         return self.heard.pop(0) if self.heard else []
 
-    def read(self):
+    def read(self, link_changes=0):  # noqa: ARG002  # the port's
         return HostReading(0.01, 0.0, None, self.dropped)
 
     # The generator.

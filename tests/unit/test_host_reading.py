@@ -24,3 +24,16 @@ def test_a_reading_that_is_none_is_a_broken_lab(answer):
         RemoteHost(FakeHost("here", others=answer), "lo").read()
     assert (caught.value.outcome, caught.value.where) == (Outcome.LAB, "here")
     assert "python3: not found" in str(caught.value) or not isinstance(answer, tuple)
+
+
+def test_a_link_may_change_as_often_as_it_was_made_to():
+    changes = iter([2, 4, 6, 8])
+    usual = {"work_s": 0.1, "steal_s": 0.0, "throttled_s": None, "receive_errors": 0}
+    answer = lambda _: {**usual, "carrier_changes": next(changes)}  # noqa: E731
+    host = RemoteHost(FakeHost("here", others=answer), "eth1")
+    host.read()
+    host.read(2)
+    for made in (0, 4):
+        with pytest.raises(LeaselabError, match="the link of eth1 has changed") as caught:
+            host.read(made)
+        assert caught.value.outcome is Outcome.LAB

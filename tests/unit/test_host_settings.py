@@ -69,7 +69,7 @@ class Machine:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{content}\n")
 
-    def read(self):
+    def read(self, link_changes=0):  # noqa: ARG002  # the port's
         """Every file of the kernel."""
         files = (path for part in ("sys", "proc") for path in (self.root / part).rglob("*"))
         return {

@@ -65,6 +65,7 @@ class World:
     did: list = field(default_factory=list)
     aborts: list = field(default_factory=list)
     waited: list = field(default_factory=list)
+    link_changes: list = field(default_factory=list)
     now: float = 0.0
 
     def start(self):
@@ -115,7 +116,8 @@ class World:
         self.did.append((name, content))
         return name
 
-    def read(self):
+    def read(self, link_changes=0):
+        self.link_changes.append(link_changes)
         return HostReading(0.01 + self.now, 2.0 * self.now, None, int(10 * self.now))
 
     def trials(self):
@@ -176,7 +178,7 @@ class Printing(Reading):
 class Falling(World):
     """A host whose counter of dropped datagrams falls."""
 
-    def read(self):
+    def read(self, link_changes=0):  # noqa: ARG002  # the port's
         return HostReading(0.01, 0.0, None, 70 - int(10 * self.now))
 
 
@@ -334,6 +336,7 @@ class Happening:
     world: World
     error: LeaselabError | None = None
     ends_server: bool = True
+    link_changes: int = 0
 
     def happen(self, until):
         until(12.0)
@@ -363,6 +366,14 @@ def test_what_leaves_the_server_alive_has_its_figures_and_all_of_another_trial()
     trial = world.measure(may_abort=False, during=Happening(world, ends_server=False))
     assert trial.figures == {"last_s": pytest.approx(1000.2), "samples": 1.0}
     assert (trial.cpu_us is None, world.did.count("reset")) == (False, 1)
+
+
+def test_a_link_that_was_made_to_change_is_that_of_the_servers_host():
+    world = World(readings=[Reading(made(), started_at_s=1040.0)])
+    trials = replace(world.trials(), hosts={"server": world, "generator": world})
+    cut = Happening(world, ends_server=False, link_changes=2)
+    trials.measure(LOAD, "cut", may_abort=False, during=cut)
+    assert sorted(world.link_changes) == [0, 0, 0, 2]
 
 
 def test_what_happened_without_a_figure_is_a_trial_that_says_why():

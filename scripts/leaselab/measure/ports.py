@@ -165,8 +165,11 @@ class GeneratorHost(Protocol):
 class Host(Protocol):
     """A host that is watched from trial to trial."""
 
-    def read(self) -> HostReading:
-        """Read it now; raises a broken-lab error when it does not answer."""
+    def read(self, link_changes: int = 0) -> HostReading:
+        """Read it now; raises a broken-lab error when it does not answer.
+
+        `link_changes`: how often its link was made to come or go since it was read last.
+        """
 
 
 class Watch(Protocol):
@@ -227,6 +230,10 @@ class During(Protocol):
     @property
     def ends_server(self) -> bool:
         """Whether the server under test can neither be read nor reset after it."""
+
+    @property
+    def link_changes(self) -> int:
+        """How often the link of the server's host was made to come or go in it."""
 
     def happen(self, until: Callable[[float], None]) -> None:
         """Do it; `until` waits until a time since the generator was started (s)."""

@@ -175,7 +175,7 @@ class Trials:
             else self.generator.offer(load, may_abort=may_abort)
         )
         after = self.server.sample_now()
-        readings.append(self._read())
+        readings.append(self._read(during.link_changes if during else 0))
         samples = self.server.samples()
         trouble = clipped(self.server.trouble())
         if trouble:
@@ -277,13 +277,16 @@ class Trials:
     def _foreign(self) -> Sequence[Foreign]:
         return self.watch.foreign() if self.watch is not None else ()
 
-    def _read(self) -> dict[str, HostReading]:
-        """Read the watched hosts, at the same time."""
+    def _read(self, link_changes: int = 0) -> dict[str, HostReading]:
+        """Read the watched hosts, at the same time; `link_changes` are of the server's."""
         if not self.hosts:
             return {}
+
+        def read(role: str) -> HostReading:
+            return self.hosts[role].read(link_changes if role == SERVER else 0)
+
         with ThreadPoolExecutor(max_workers=len(self.hosts)) as pool:
-            readings = pool.map(lambda host: host.read(), self.hosts.values())
-            return dict(zip(self.hosts, readings, strict=True))
+            return dict(zip(self.hosts, pool.map(read, self.hosts), strict=True))
 
     @contextmanager
     def _resetting(self, *, reset: bool) -> Iterator[Future[Mapping[str, int]]]:

@@ -83,6 +83,8 @@ class Operated(Struct, frozen=True):
     """Why it had none."""
     ahead_s: float = 0.0
     """The server's clock less the engine's (s)."""
+    link_changes: Count = 0
+    """How often it had the link of the server's host come or go."""
 
 
 UNPLACED = 123

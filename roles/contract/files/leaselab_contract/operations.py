@@ -18,11 +18,15 @@ LIMIT_S = 60.0
 POLL_S = 0.005
 
 
-def operation(name, seen, has=lambda _server: True):
-    """Mark a method as the operation of this name, of the servers for which `has` is true."""
+def operation(name, seen, has=lambda _server: True, link_changes=0):
+    """Mark a method as the operation of this name, of the servers for which `has` is true.
+
+    `link_changes` is how often it has the link of the test interface come or go.
+    """
 
     def marked(method):
         method.operation = name, seen, has
+        method.link_changes = link_changes
         return method
 
     return marked
@@ -61,7 +65,8 @@ def follow(server):
         name = line.strip()
         if name not in methods:
             raise ContractError(f"no operation {name!r} (wanted {', '.join(methods)})")
-        emit({"name": name, **carried_out(methods[name]())})
+        method = methods[name]
+        emit({"name": name, "link_changes": method.link_changes, **carried_out(method())})
 
 
 def carried_out(steps, limit_s=LIMIT_S):

@@ -211,6 +211,7 @@ class Server:
         "link-down",
         "the kernel shows the interface as down",
         lambda server: address.is_cable(server.config["interface"]),
+        link_changes=2,
     )
     def cut(self):
         """Take its test interface down for 1 s, as a cable that is pulled out."""

@@ -64,6 +64,7 @@ class Death:
     server: Server
 
     ends_server: ClassVar[bool] = True
+    link_changes: ClassVar[int] = 0
 
     def happen(self, until: Callable[[float], None]) -> None:
         """End them, and start them again; return when they serve together."""

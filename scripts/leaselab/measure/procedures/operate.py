@@ -87,6 +87,11 @@ class Operating:
 
     ends_server: ClassVar[bool] = False
 
+    @property
+    def link_changes(self) -> int:
+        """As of the port."""
+        return sum(one.link_changes for one in self.done)
+
     def happen(self, until: Callable[[float], None]) -> None:
         """Carry them out, each when it is due or the one before has ended."""
         procedure = self.procedure
