@@ -101,6 +101,14 @@ def test_a_server_that_reports_nothing_has_gaps_and_no_zeros():
     assert {point[name] for name in ("cpu", "rss_mb", "held", "gained", "drops")} == {None}
 
 
+def test_a_new_process_counts_from_zero_and_makes_a_gap():
+    before = {"cpu_s": 1.0, "udp_drops": 7, "beside_cpu_s": {"database": 1.0}}
+    again = {"cpu_s": 0.1, "udp_drops": 0, "beside_cpu_s": {"database": 0.1}}
+    changed = with_samples(0, (0, before), (1, again))
+    point = next(server_points(changed))
+    assert (point["cpu"], point["drops"], point["beside"]) == (None, None, {"database": None})
+
+
 def test_a_round_that_is_measured_has_what_there_is_of_it():
     """As a page shows it meanwhile: the trial under way has samples, but no seconds yet."""
     samples = {"server": ROUND.trials[0].samples["server"][:2]}

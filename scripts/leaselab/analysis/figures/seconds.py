@@ -57,17 +57,17 @@ def server_points(one: Round, role: str = SERVER) -> Iterator[Point]:
             yield {
                 "s": begin + now.t - first.t,
                 "trial": number,
-                "cpu": _slope(before.cpu_s, now.cpu_s, length),
+                "cpu": _counted(before.cpu_s, now.cpu_s, length),
                 "beside": {
-                    name: _slope(before.beside_cpu_s.get(name), spent, length)
+                    name: _counted(before.beside_cpu_s.get(name), spent, length)
                     for name, spent in now.beside_cpu_s.items()
                 },
                 "rss_mb": None if now.rss_bytes is None else now.rss_bytes / 1e6,
                 "held": now.held,
                 "gained": _slope(before.held, now.held, length),
-                "drops": _slope(before.udp_drops, now.udp_drops, length),
+                "drops": _counted(before.udp_drops, now.udp_drops, length),
                 "counted": {
-                    name: _slope(before.counters.get(name), count, length)
+                    name: _counted(before.counters.get(name), count, length)
                     for name, count in now.counters.items()
                 },
             }
@@ -81,6 +81,11 @@ def _trials(one: Round) -> Iterator[tuple[int, Trial, float]]:
     for number, trial in enumerate(one.trials, start=1):
         begin = (datetime.fromisoformat(trial.started_at) - origin).total_seconds()
         yield number, trial, begin
+
+
+def _counted(before: float | None, now: float | None, length: float) -> float | None:
+    """Return the slope of a counter, or None where it has begun again with a new process."""
+    return _slope(before, now, length) if (now or 0) >= (before or 0) else None
 
 
 def _slope(before: float | None, now: float | None, length: float) -> float | None:
