@@ -205,6 +205,8 @@ class Zones:
     resets: int = 0
     functions: dict = field(default_factory=lambda: {"main;answer": 9.0, "main;receive": 2.0})
     """What a query costs by stack (us); one more microsecond has no sample."""
+    waits: dict = field(default_factory=lambda: {"database": 40.0, "page fault": 3.0})
+    """What a query waits for by cause (us)."""
     profiled_from: int = 0
     """Queries before the profile was begun."""
     files: dict = field(default_factory=dict)
@@ -266,7 +268,8 @@ class Zones:
             stack: round(queries * spent / 100) for stack, spent in self.functions.items()
         }
         samples = sum(stacks.values())
-        return Sampled("cpu-clock:u", samples, 1e-4 * samples, 0, stacks)
+        waits = {cause: 1e-6 * spent * queries for cause, spent in self.waits.items()}
+        return Sampled("cpu-clock:u", samples, 1e-4 * samples, 0, stacks, waits)
 
     def operations(self):
         return {name: OperationKind(f"It does {name}.", "it answers") for name in STALLS_S}

@@ -3,12 +3,14 @@
 import gzip
 import io
 import json
+import math
 import random
 import re
 from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.contracts import contract_module
 from tests.doubles import Killed
 from tests.formula import (
@@ -33,7 +35,9 @@ from leaselab.analysis.comparison.profile import (
 )
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
+from leaselab.measure.procedures.profile import parts
 from leaselab.model.errors import Outcome, invalid_measurement
+from leaselab.model.observation import Sampled
 from leaselab.report.export.markdown import markdown_of_profiles
 from leaselab.report.profile import growth, print_profile, rows, summary
 from leaselab.report.site.profile import flames
@@ -172,6 +176,34 @@ def test_clients_that_come_back_are_served_once_before_the_profile_is_taken():
         assert round_.metrics["loss_ratio"] == 0.0 < lossy.metrics["loss_ratio"]
         assert round_.shown_trial == 1
         assert round_.metrics["samples"] == pytest.approx(10_000 * 11 / 100, rel=0.01)
+
+
+def test_the_parts_of_a_transaction_add_up_to_the_latency_that_the_generator_saw():
+    """What has no metric of its own is named, and below 0 is no error."""
+    point = formula_point(
+        formula_bench(**PROFILE), Zones(waits={"lock": 4.0, "page fault": 3.0})
+    )
+    metrics = point.rounds[0].metrics
+    assert (metrics["lock_us"], metrics["other_us"]) == pytest.approx((4.0, 3.0), rel=1e-3)
+    assert metrics["database_us"] is None
+    trial = replace(point.rounds[0].shown, figures={"latency_us": 15.0}, cpu_us=12.0)
+    waits = {"lock": 4e-6 * trial.completed, "page fault": 3e-6 * trial.completed}
+    divided = parts(trial, Sampled("cpu-clock", 1, 1.0, 0, {}, waits))
+    assert divided == pytest.approx(
+        {"lock": 4.0, "page fault": 3.0, "cpu_us": 12.0, "queue_us": -4.0}
+    )
+    assert math.fsum(divided.values()) == pytest.approx(15.0)
+
+
+def test_show_has_a_table_of_the_parts_with_the_longest_first(two, capsys):
+    store, (base, _) = two
+    assert main(["show", base.id, "--all", "--results", str(store.root)]) == 0
+    table = capsys.readouterr().out.partition("Where the time goes: ")[2].splitlines()
+    assert table[0].endswith(UNIT)
+    rows = [line.split("  ") for line in table[2:5]]
+    assert [row[0].strip() for row in rows] == ["database", "on the CPU", "page fault"]
+    shares = [float(row[-1]) for row in rows]
+    assert sum(shares) == pytest.approx(100.0, abs=0.2)
 
 
 def test_where_no_profile_may_be_taken_or_has_samples_the_result_says_so():

@@ -41,6 +41,7 @@ SAMPLED = {
     "sampled_s": 0.002,
     "lost": 0,
     "stacks": {"kea;main;run": 2},
+    "waits": {"database": 0.001},
 }
 GOOD = {
     "sh": "this boot",

@@ -106,6 +106,8 @@ class Sampled:
     stacks: Mapping[str, Count]
     """Samples by stack: functions from the outermost to the running one, separated by
     semicolons."""
+    waits: Mapping[str, Amount]
+    """What its threads waited for meanwhile, by cause (s, of all threads together)."""
 
 
 class FunctionCost(Struct, frozen=True):

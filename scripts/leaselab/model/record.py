@@ -130,7 +130,7 @@ class Round(Figures, frozen=True, kw_only=True):
     lower bound of a max rate; null without one."""
     files: dict[str, File] = {}
     """Paths within the result of its further files, by kind. stacks: samples of the server's
-    CPU time, by stack."""
+    CPU time, by stack. waits: parts of a transaction's time (us), by cause."""
     traffic_s: Amount
     """Sum of the trials' traffic_s, warm-ups among them (s)."""
     wall_s: Amount

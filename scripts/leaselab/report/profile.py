@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from leaselab.analysis.comparison.profile import (
@@ -15,6 +16,7 @@ from leaselab.analysis.comparison.profile import (
     Spent,
     averaged,
 )
+from leaselab.model.procedures.profile import part_title
 from leaselab.model.record import Record
 from leaselab.report.facts import whole_of
 from leaselab.report.listing import amount, signed_amount
@@ -118,6 +120,8 @@ def spent_tables(rounds: Sequence[Spent], unit: str) -> Iterator[Table]:
     `unit` is that of its figure.
     """
     mean, per = averaged(rounds), unit.partition(" ")[2]
+    if mean.waits:
+        yield _waits_table(mean.waits, unit)
     names = sorted(mean.own, key=lambda name: (-mean.own[name], name))
     rest = names[SHOWN:]
     counted = bool(mean.calls)
@@ -143,6 +147,17 @@ def spent_tables(rounds: Sequence[Spent], unit: str) -> Iterator[Table]:
             ["system call", f"calls {per}"],
             [[name, amount(count)] for name, count in calls],
         )
+
+
+def _waits_table(waits: Mapping[str, float], unit: str) -> Table:
+    """The parts of the time of a transaction, the longest first."""
+    whole = math.fsum(waits.values())
+    body = [
+        [part_title(cause), amount(spent), f"{100 * spent / whole:.1f}"]
+        for cause, spent in sorted(waits.items(), key=lambda one: (-one[1], one[0]))
+    ]
+    title = f"Where the time goes: {amount(whole)} {unit}"
+    return Table(title, [f"part ({unit})", "mean", "%"], body, code=False)
 
 
 def call_headings(profiles: ProfileDifference) -> list[str]:

@@ -1,4 +1,4 @@
-"""A profile: where a variant's processes spend their CPU time, by perf.
+"""A profile: where a variant's processes spend their CPU time, by perf, and their waits.
 
 The event is cpu-clock: it is CPU time, which is what is asked for, and it is there on hosts
 without counters, such as virtual machines.  Stacks are unwound from .eh_frame, which every
@@ -17,6 +17,7 @@ from pathlib import Path
 from leaselab_contract.errors import ContractError, last_line
 from leaselab_contract.process import ENVIRONMENT, tree
 from leaselab_contract.verbs import emit
+from leaselab_contract.waits import Watch
 
 PERF = "/usr/bin/perf"
 EVENT = "cpu-clock"
@@ -37,16 +38,26 @@ _KERNEL = re.compile(r"ffff[89a-f][0-9a-f]{11}")
 _LOST = re.compile(r"PERF_RECORD_LOST(?:_SAMPLES)?\D+(?P<count>\d+)")
 
 
-def profile(pid):
-    """Sample until standard input is closed; print that it has begun, then the samples."""
+def profile(pid, peer):
+    """Sample until standard input is closed; print that it has begun, then the samples.
+
+    `peer` names what the server has connected to, by its address.
+    """
     with tempfile.TemporaryDirectory(prefix="leaselab-profile.", dir=FOLDER) as folder:
         data = Path(folder) / "perf.data"
-        with recording(sorted(tree(pid)), data) as perf:
+        pids = sorted(tree(pid))
+        with recording(pids, data) as perf:
+            watch = Watch(pids, peer)
             emit({"recording": True})
-            while os.read(0, 4096):
-                pass
+            watch.until(closed)
+            waits = watch.taken()
             end(perf)
-        emit(read(data))
+        emit({**read(data), "waits": waits})
+
+
+def closed(seconds):
+    """Wait; return whether standard input was closed meanwhile."""
+    return bool(select.select([0], [], [], seconds)[0]) and not os.read(0, 4096)
 
 
 @contextlib.contextmanager

@@ -181,7 +181,11 @@ class Server:
 
     def profile(self):
         """Sample where its CPU time goes, until standard input is closed."""
-        profile.profile(self.running())
+        profile.profile(self.running(), self.peer)
+
+    def peer(self, address):
+        """Name what it has connected to at an address; empty for one on its own host."""
+        return "database" if self.config.get("database") else address
 
     def operations(self):
         """Return what can be done to it while it serves."""

@@ -129,6 +129,11 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
             "written": written(reading["counters"], *self.config["written_counters"]),
         }
 
+    def peer(self, address):
+        """Name its partner and its database."""
+        is_partner = address and address == self.config["pair_partner"]
+        return "partner" if is_partner else super().peer(address)
+
     def beside_cpu_s(self):
         """Return the CPU time of its database, its poller and its delayed link."""
         beside = super().beside_cpu_s()

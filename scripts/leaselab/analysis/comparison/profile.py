@@ -7,16 +7,17 @@ so that builds compare that served a different number of transactions.
 from __future__ import annotations
 
 import gzip
+import json
 import math
 import re
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from leaselab.analysis.comparison.basis import alternated
 from leaselab.analysis.figures.statistics import CONFIDENCE, quantile
-from leaselab.model.procedures.profile import SAMPLED_US, STACKS
+from leaselab.model.procedures.profile import SAMPLED_US, STACKS, WAITS
 from leaselab.model.record import Record
 
 Stack = tuple[str, ...]
@@ -50,6 +51,8 @@ class Spent:
     """By function: how often it was called; empty of samples, which do not say."""
     system_calls: Mapping[str, float] = field(default_factory=dict)
     """By name: how often the server made them; empty of samples."""
+    waits: Mapping[str, float] = field(default_factory=dict)
+    """Parts of the whole time of a transaction (us), by cause; empty of counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +148,8 @@ def spent_of(record: Record, read: Callable[[str], bytes]) -> list[Spent]:
         cpu_us, sampled_us = round_.metrics.get("cpu_us"), round_.metrics.get(SAMPLED_US)
         if STACKS in round_.files and sampled_us:
             text = gzip.decompress(read(round_.files[STACKS])).decode(errors="replace")
-            found.append(spent(text, sampled_us, cpu_us))
+            waits = json.loads(read(round_.files[WAITS])) if WAITS in round_.files else {}
+            found.append(replace(spent(text, sampled_us, cpu_us), waits=waits))
     return found
 
 
@@ -186,6 +190,7 @@ def averaged(rounds: Sequence[Spent]) -> Spent:
         _mean(rounds, _all),
         calls=means(lambda one: one.calls),
         system_calls=means(lambda one: one.system_calls),
+        waits=means(lambda one: one.waits),
     )
 
 

@@ -21,6 +21,7 @@ from leaselab.model.bench import Bench
 from leaselab.model.observation import Counted, Generated
 from leaselab.model.procedure import Procedure
 from leaselab.model.procedures.cost import NOTHING, Cost
+from leaselab.model.procedures.profile import LATENCY_US
 from leaselab.model.record import GENERATOR, GENERATOR_LIMITED, SERVER
 from leaselab.model.scenario import Scenario
 from leaselab.model.trial import HostUse, Load, Trial
@@ -85,6 +86,11 @@ class Reading:
         raise NotImplementedError
 
     @property
+    def mean_latency_s(self) -> float | None:
+        """Mean latency of what was answered (s); None where the tool does not say it."""
+        return None
+
+    @property
     def started_at_s(self) -> float:
         """When the load began, by the clock of the generator's host (s since 1970)."""
         raise NotImplementedError
@@ -116,6 +122,8 @@ class Reading:
         A procedure that fills the pool lifts the doubt that it is full.  `fields` are the
         further ones of the trial.
         """
+        if self.procedure.samples and (mean_s := self.mean_latency_s) is not None:
+            fields["figures"] = {LATENCY_US: 1e6 * mean_s}
         short = self.short(counts)
         counts = counts.as_begun if short else counts
         words = [*([short] if short else []), *self.doubts(counts, seen)]

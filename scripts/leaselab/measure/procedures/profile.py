@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
+import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from leaselab.measure.ports import Ask, Server
@@ -15,12 +18,23 @@ from leaselab.measure.procedures.method import (
 )
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.observation import Sampled
-from leaselab.model.procedures.profile import SAMPLED_US, STACKS, Profile
+from leaselab.model.procedure import CPU
+from leaselab.model.procedures.profile import (
+    LATENCY_US,
+    QUEUE_US,
+    SAMPLED_US,
+    STACKS,
+    WAITS,
+    Profile,
+    metric_of,
+)
 from leaselab.model.record import Round
 from leaselab.model.trial import Load, Trial
 
 FILE = f"{STACKS}.folded.gz"
 """Name of the samples by stack: a line each, in the form that flame graphs are made from."""
+WAITS_FILE = f"{WAITS}.json"
+"""Name of the parts of a transaction's time (us), by cause."""
 
 
 class Profiled(OneLoadMethod[Profile]):
@@ -57,15 +71,46 @@ class Profiled(OneLoadMethod[Profile]):
                 wanted="some of both",
                 todo="offer more, or for longer: --set rate=N, --set duration_s=N",
             )
-        files = {FILE: gzip.compress(folded(profile.stacks).encode(), mtime=0)}
+        divided = parts(trial, profile)
+        files = {
+            FILE: gzip.compress(folded(profile.stacks).encode(), mtime=0),
+            WAITS_FILE: json.dumps(divided).encode(),
+        }
         shown = len(made) - 1 + bool(plan.returning)
-        return Found(figures(trial, profile), shown_trial=shown, files=files)
+        return Found(figures(trial, profile, divided), shown_trial=shown, files=files)
 
 
-def figures(trial: Trial, profile: Sampled) -> dict[str, float | None]:
-    """What a round comes to, by the metrics' names; the cost is that of its last trial."""
+def parts(trial: Trial, profile: Sampled) -> dict[str, float]:
+    """Return the parts of the mean time of a transaction, by cause (us).
+
+    The time of all threads together over all transactions: several threads serve several at
+    once.  What is left of the latency that the generator saw is no time of a thread; it is
+    below 0 where threads also work while no transaction waits for them.
+    """
+    divided = {
+        cause: 1e6 * spent_s / trial.completed for cause, spent_s in profile.waits.items()
+    }
+    if trial.cpu_us is not None:
+        divided[CPU] = trial.cpu_us
+        if (latency_us := trial.figures.get(LATENCY_US)) is not None:
+            divided[QUEUE_US] = latency_us - math.fsum(divided.values())
+    return divided
+
+
+def figures(
+    trial: Trial, profile: Sampled, divided: Mapping[str, float]
+) -> dict[str, float | None]:
+    """What a round comes to, by the metrics' names; the cost is that of its last trial.
+
+    `divided` are its `parts`.
+    """
+    sums = defaultdict[str, float](float)
+    for cause, spent_us in divided.items():
+        sums[metric_of(cause)] += spent_us
     return {
-        "cpu_us": trial.cpu_us,
+        **sums,
+        **trial.figures,
+        CPU: trial.cpu_us,
         SAMPLED_US: 1e6 * profile.sampled_s / trial.completed,
         "samples": profile.samples,
         "lost_samples": profile.lost,

@@ -1,4 +1,4 @@
-"""Profile: one load under which the server's CPU time is sampled by function."""
+"""Profile: one load under which the server's CPU time is sampled, and what it waits for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Final
 import msgspec
 
 from leaselab.model.procedure import (
+    CPU,
     LOSS_KIND,
     STALLED_LIMIT,
     Length,
@@ -24,6 +25,36 @@ STACKS = "stacks"
 """Key in `Round.files` of the samples by stack."""
 SAMPLED_US = "sampled_us"
 """Name of the metric of the CPU time that the samples of a round represent."""
+WAITS = "waits"
+"""Key in `Round.files` of the parts of a transaction's time (us), by cause."""
+LATENCY_US, QUEUE_US, OTHER_US = "latency_us", "queue_us", "other_us"
+"""Names of metrics: the mean latency of a transaction, what is left of it without all other
+parts, and the waits of no metric."""
+PARTS = {
+    LATENCY_US: "mean latency",
+    QUEUE_US: "queues and network",
+    "processor_us": "no processor",
+    "database_us": "database",
+    "partner_us": "partner",
+    "sync_us": "fsync",
+    "lock_us": "lock",
+    "sleep_us": "sleep",
+    OTHER_US: "other waits",
+}
+"""Titles of the metrics that, with the CPU time, add up to the first, by their names: that of
+a wait is its cause in the server's contract and ``_us``."""
+
+
+def part_title(cause: str) -> str:
+    """Return the words for a part of a transaction's time; that of no metric is its cause."""
+    name = metric_of(cause)
+    return cause if name == OTHER_US else PARTS.get(name, "on the CPU")
+
+
+def metric_of(cause: str) -> str:
+    """Return the name of the metric that a part of a transaction's time is in."""
+    known = (CPU, *PARTS)
+    return next((name for name in (cause, f"{cause}_us") if name in known), OTHER_US)
 
 
 class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
@@ -86,6 +117,10 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
         return (
             cost,
             MetricKind(SAMPLED_US, "sampled", cost.unit, "neither", cost.how),
+            *(
+                MetricKind(name, title, cost.unit, "neither", cost.how, seldom=True)
+                for name, title in PARTS.items()
+            ),
             MetricKind("samples", "samples", "samples", "neither"),
             MetricKind("lost_samples", "lost", "samples", "neither"),
             LOSS_KIND,

@@ -64,6 +64,11 @@ class DnsperfReading(DnsReading):
         return by_second(seconds or self.output.completed)
 
     @property
+    def mean_latency_s(self) -> float:
+        """As in the base class."""
+        return self.output.whole.mean_latency_s
+
+    @property
     def _most(self) -> int:
         """Queries that may wait for an answer at once."""
         return int(self.bench.generator.settings["outstanding"])

@@ -235,8 +235,11 @@ class Leaseload(Adapter):
             argv += ["--goal", f"{self._procedure.loss_ratio:g}"]
         if self._is_dns and is_recorded(self._bench.scenario):
             argv += ["--arrivals", f"{RECORDED}:{self._queries}"]
-        if isinstance(self._procedure, Event) or self._procedure.operates:
-            argv += ["--bin", f"{BIN_S:g}", *([] if self._is_dns else [HISTORY])]
+        seen = isinstance(self._procedure, Event) or self._procedure.operates
+        if seen or self._procedure.samples:
+            argv += ["--bin", f"{BIN_S:g}"]
+        if seen and not self._is_dns:
+            argv += [HISTORY]
         return argv
 
     def _beginning(self, load: Load) -> list[str]:

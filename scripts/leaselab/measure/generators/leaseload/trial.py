@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -91,6 +92,13 @@ class LeaseloadReading(Reading):
         del lists["answered"]
         whole = {name: np.array(list_, dtype=np.float64) for name, list_ in lists.items()}
         return Binned(self.report.bin_s, **whole)
+
+    @property
+    def mean_latency_s(self) -> float | None:
+        """As in the base class, of a load that was counted by bins."""
+        bins = self.report.bins
+        answered = sum(bins.completed) + sum(bins.late)
+        return math.fsum(bins.latency_s) / answered if answered else None
 
     @property
     def started_at_s(self) -> float:

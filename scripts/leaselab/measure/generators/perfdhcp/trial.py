@@ -102,6 +102,12 @@ class PerfdhcpReading(Reading):
         return self.output.second.received_at
 
     @property
+    def mean_latency_s(self) -> float | None:
+        """As in the base class."""
+        latency_s = self.output.exchanges.latency_s
+        return float(latency_s.mean()) if latency_s.size else None
+
+    @property
     def family(self) -> int:
         """Of addresses: 4 or 6."""
         return int(self.bench.scenario.load["family"])
