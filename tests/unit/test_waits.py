@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -165,3 +166,43 @@ def test_the_waits_of_a_real_process_are_those_that_it_measures_itself(contract)
         share = wanted_s / sum(spent.values())
         spread = (share * (1 - share) / len(looked)) ** 0.5
         assert waits[name] / whole_s == pytest.approx(share, abs=4 * spread), name
+
+
+def stopped(pid):
+    """Whether a signal has stopped a process."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("T")
+
+
+def test_a_process_that_a_brake_stops_stands_still_for_the_time_of_the_brake(contract):
+    """On a busy machine it stops later than the signal says, and that is seen later still."""
+    spinning = [sys.executable, "-c", "while True: pass"]
+    held, ends = {"least": 0.0, "most": 0.0}, threading.Event()
+    with (
+        contract_module("contract", "leaselab_contract.brake") as brake,
+        subprocess.Popen(spinning, start_new_session=True) as server,
+    ):
+
+        def hold():
+            while not ends.wait(0.010):
+                asked = time.monotonic()
+                with brake.stopped(server.pid):
+                    while not stopped(server.pid):
+                        pass
+                    seen = time.monotonic()
+                    time.sleep(0.010)
+                    held["least"] += time.monotonic() - seen
+                held["most"] += time.monotonic() - asked
+
+        holding = threading.Thread(target=hold)
+        watch, looked = contract.Watch([server.pid], str), []
+        began = time.monotonic()
+        holding.start()
+        watch.until(lambda seconds: looked.append(time.sleep(seconds)) or len(looked) > 500)
+        waits = watch.taken()
+        lived_s = time.monotonic() - began
+        ends.set()
+        holding.join()
+        server.kill()
+    share = waits["stopped by a signal"] / lived_s
+    reach = 4 * (share * (1 - share) / len(looked)) ** 0.5
+    assert held["least"] / lived_s - reach < share < held["most"] / lived_s + reach

@@ -76,9 +76,8 @@ class Profile(OneLoad, frozen=True, kw_only=True, tag=PROFILE):
 
     @property
     def words(self) -> str:
-        return (
-            f"{self.load_words} for {self.duration_s} s, while the server's CPU time is sampled"
-        )
+        how = "while the server's CPU time and waits are sampled"
+        return f"{self.load_words} for {self.duration_s} s, {how}"
 
     @property
     def most_attempted(self) -> int:
