@@ -13,13 +13,6 @@ DELAY_US = 10_000
 CLIENTS = 40
 COUNT = ["--set=rounds=2", "--set=transactions=40", f"--set=clients={CLIENTS}"]
 LOAD = ["--set=rate=20", f"--set=returning={CLIENTS}", "--set=rounds=3", "--set=warm_up_s=0"]
-BRAKED = "v4-dnsmasq"
-SHARE = 0.4
-BRAKE = f"""
-until test -n "$(pgrep dnsmasq)"; do sleep 0.1; done
-(echo {SHARE}; while pgrep dnsmasq >/dev/null; do sleep 0.1; done) |
-  /opt/leaselab/server brake "$(ls -t /opt/leaselab/variants | head -n 1)" | tail -n 1
-"""
 
 
 def profiled(results, scenarios, *words):
@@ -35,15 +28,15 @@ def profiled(results, scenarios, *words):
 
 
 def test_the_wait_for_a_database_is_the_delay_of_its_round_trips(results):
-    """These are counted by system calls; half of each is the same work of the database."""
+    """System calls count these; what the link adds on a busy machine, the generator sees, too."""
     words = ["compare", "package", "package", "--cost", "--scenario", NEAR, *COUNT]
     counted = leaselab(*words, "--results", results, "--json")
     assert counted.returncode == 0, counted.stderr
     trips = json.loads(counted.stdout)["profile"]["system_calls"]["sendto"]["a"]
     assert trips >= 3
     near, far = profiled(results, (NEAR, FAR), *LOAD)
-    waited_us = far["database_us"] - near["database_us"]
-    assert waited_us == pytest.approx(trips * DELAY_US, rel=0.05)
+    waited_us, seen_us = (far[name] - near[name] for name in ("database_us", "latency_us"))
+    assert 0.95 * trips * DELAY_US < waited_us < 1.05 * seen_us
     for parts in (near, far):
         own = ("cpu_us", "queue_us", "processor_us", "database_us")
         rest = sum(parts.get(f"{name}_us", 0.0) for name in ("sync", "lock", "sleep", "other"))

@@ -48,11 +48,19 @@ def profile(pid, peer):
         pids = sorted(tree(pid))
         with recording(pids, data) as perf:
             watch = Watch(pids, peer)
+            hurry()
             emit({"recording": True})
             watch.until(closed)
             waits = watch.taken()
             end(perf)
         emit({**read(data), "waits": waits})
+
+
+def hurry():
+    """Come before other processes, where the host lets it: a look must not wait for them."""
+    with contextlib.suppress(PermissionError):
+        priority = os.SCHED_FIFO | os.SCHED_RESET_ON_FORK
+        os.sched_setscheduler(0, priority, os.sched_param(1))
 
 
 def closed(seconds):

@@ -9,17 +9,18 @@ kernel has counted; the looks only divide what is left of the time.
 import collections
 import contextlib
 import ctypes
-import fcntl
 import ipaddress
 import os
 import platform
 import random
+import socket
 import struct
-import termios
 import time
+from functools import partial
 from pathlib import Path
 
 from leaselab_contract.errors import ContractError
+from leaselab_contract.process import stat_fields
 
 PERIOD_S = 0.002
 """Mean time between two looks (s); a random one, so that no timer of a server keeps step."""
@@ -75,6 +76,8 @@ FUTEX_OF_LOCK = frozenset({0, 6, 13})
 """Operations of a futex by which a mutex is waited for: a condition variable has others."""
 _LISTENS = "0A"
 _PIDFD_GETFD = 438
+_UNACKED, _SENT_MS, _RECEIVED_MS = 24, 44, 52
+"""Places in the kernel's tcp_info: segments, and times since the last data."""
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -129,7 +132,7 @@ class Thread:
     def __init__(self, pid, folder):
         self.pid, self.last = pid, IDLE
         self.looks = collections.Counter()
-        self._stat = folder / "stat"
+        self._name = f"{pid}/task/{folder.name}"
         self._call = os.open(folder / "syscall", os.O_RDONLY)
         self._times = os.open(folder / "schedstat", os.O_RDONLY)
         self._first = self._latest = self._read()
@@ -151,8 +154,7 @@ class Thread:
 
     def stopped(self):
         """Whether a signal has stopped it."""
-        text = self._stat.read_text(encoding="ascii", errors="replace")
-        return text.rpartition(") ")[2][0] in "Tt"
+        return stat_fields(self._name)[0] in "Tt"
 
     def close(self):
         """Close its files."""
@@ -186,17 +188,14 @@ class Watch:
         self._began = time.monotonic()
         self._find()
         try:
-            readable = [thread.words() for thread in self._threads.values()]
+            why = "" if [each.words() for each in self._threads.values()] else "no such file"
         except OSError as error:
-            readable = []
             why = error.strerror
-        else:
-            why = "no such file"
-        if not (KINDS and readable):
+        if why or not KINDS:
             raise ContractError(
                 f"it cannot be seen what the server waits for (found {platform.machine()}, "
-                f"/proc/PID/task/TID/syscall: {why}; wanted {' or '.join(CALLS)}, and the "
-                "capability SYS_PTRACE)"
+                f"/proc/PID/task/TID/syscall: {why or 'there'}; wanted {' or '.join(CALLS)}, "
+                "and the capability SYS_PTRACE)"
             )
 
     def until(self, closed):
@@ -213,28 +212,22 @@ class Watch:
 
     def _look(self):
         """Look at each thread once."""
-        directly = set()
         for tid, thread in list(self._threads.items()):
             try:
-                what = self._cause(thread, directly)
+                what = self._cause(thread)
             except ProcessLookupError:
                 self._ended.append(self._threads.pop(tid))
             except (OSError, struct.error):
                 pass  # it went on meanwhile, and has closed what it waited at
             else:
                 thread.looks.update([] if what is None else [what])
-        self._beside.update(self._connections.waiting(directly))
+        self._beside.update(self._connections.waiting())
         self._looks += 1
 
-    def _cause(self, thread, directly):
-        """Return what a thread waits for, and note at which connection."""
-        pid = thread.pid
-
-        def descriptor(number):
-            directly.add((pid, number))
-            return self._connections.named(pid, number)
-
-        what = cause(thread.words(), lambda at, count: polled(pid, at, count), descriptor)
+    def _cause(self, thread):
+        """Return what a thread waits for."""
+        named = partial(self._connections.named, thread.pid)
+        what = cause(thread.words(), partial(polled, thread.pid), named)
         if what == "restart":  # it was interrupted, and waits on
             return thread.last
         if what == FAULT and thread.stopped():
@@ -295,14 +288,14 @@ class Connections:
                 with contextlib.suppress(OSError):
                     there[path.readlink().as_posix()] = int(path.name)
         self._learn(pid, there)
-        for link in [link for link, (owner, *_) in self._copies.items() if owner == pid]:
-            if link not in there:
-                os.close(self._copies.pop(link)[2])
+        for link, (owner, copy) in list(self._copies.items()):
+            if owner == pid and link not in there:
+                copy.close()
+                del self._copies[link]
         for link, number in there.items():
             if link not in self._copies and self._by_link.get(link):
-                copy = copied(pid, number)
-                if copy is not None:
-                    self._copies[link] = (pid, number, copy)
+                with contextlib.suppress(OSError):
+                    self._copies[link] = pid, copied(pid, number)
 
     def _learn(self, pid, links):
         """Learn what is at the other end of these, but for what is no such socket: IDLE."""
@@ -312,37 +305,43 @@ class Connections:
         if unknown:
             self._by_link |= dict.fromkeys(unknown, IDLE) | sockets(pid, self._name)
 
-    def waiting(self, directly):
-        """Yield what is awaited by no thread: another end that has not answered yet.
+    def waiting(self):
+        """Yield whose answers are awaited without a thread that waits.
 
-        An answer acknowledges the question; until then that is in the socket's queue.  Not of
-        connections at which a thread waits itself.
+        Not of connections at which threads do wait.
         """
-        for link, (pid, number, copy) in self._copies.items():
-            if link in self._blocked or (pid, number) in directly:
-                continue
+        for link in self._copies.keys() - self._blocked:
             with contextlib.suppress(OSError):
-                queued = struct.unpack("i", fcntl.ioctl(copy, termios.TIOCOUTQ, b"\0" * 4))
-                if queued[0] > 0:
+                if is_asked(self._copies[link][1]):
                     yield self._by_link[link]
 
     def close(self):
         """Give the copies back."""
-        for _, _, copy in self._copies.values():
-            os.close(copy)
+        for _, copy in self._copies.values():
+            copy.close()
 
 
 def copied(pid, number):
-    """Return a copy of a descriptor of a process; None where that may not be."""
-    try:
-        handle = os.pidfd_open(pid)
-    except OSError:
-        return None
-    try:
-        copy = _libc.syscall(_PIDFD_GETFD, handle, number, 0)
-    finally:
-        os.close(handle)
-    return copy if copy >= 0 else None
+    """Return a copy of a socket of a process; raises OSError where that may not be."""
+    handle = os.pidfd_open(pid)
+    copy = _libc.syscall(_PIDFD_GETFD, handle, number, 0)
+    os.close(handle)
+    if copy < 0:
+        raise OSError(ctypes.get_errno(), "pidfd_getfd")
+    return socket.socket(fileno=copy)
+
+
+def is_asked(connection):
+    """Whether the other end of a TCP connection has still to answer.
+
+    An answer acknowledges the question; where that takes more than some 40 ms, the kernel does,
+    and the last data of both ways have times (in steps of some ms).
+    """
+    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _RECEIVED_MS + 4)
+    unacknowledged, sent_ms, received_ms = (
+        struct.unpack_from("I", info, place)[0] for place in (_UNACKED, _SENT_MS, _RECEIVED_MS)
+    )
+    return unacknowledged > 0 or sent_ms < received_ms
 
 
 def polled(pid, address, count):
@@ -360,11 +359,10 @@ def sockets(pid, name):
     IDLE stands for clients: they have connected to a port that is listened on.
     """
     peers = {}
-    for table in ("tcp", "tcp6", "udp", "udp6", "unix"):
-        path = Path(f"/proc/{pid}/net/{table}")
-        if path.exists():
-            rows = [line.split() for line in path.read_text(encoding="utf-8").splitlines()[1:]]
-            peers |= of_unix(rows, name) if table == "unix" else of_internet(rows, name)
+    for table in Path(f"/proc/{pid}/net").glob("[tu]*"):
+        if table.name in ("tcp", "tcp6", "udp", "udp6", "unix"):
+            rows = [line.split() for line in table.read_text(encoding="utf-8").splitlines()[1:]]
+            peers |= of_unix(rows, name) if table.name == "unix" else of_internet(rows, name)
     return peers
 
 
