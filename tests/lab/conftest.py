@@ -41,6 +41,7 @@ ORDER = (
     "test_lab_down",
     "test_faults_database",
     "test_database_apart",
+    "test_waits",
     "test_faults_powerdns",
     "test_recursor",
     "test_namespaces",
