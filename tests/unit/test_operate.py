@@ -209,6 +209,11 @@ def test_the_picture_shows_answers_and_latency_around_an_operation(record):
     assert (answers[-0.5], answers[0.5]) == (1000, 0)
     assert max(latency.values()) == pytest.approx(1000, abs=10)
     assert "took effect" in operation_note(shown)
+    known = len(shown.around.latency_s) - 50
+    cut = replace(shown.around, latency_s=(*[None] * 50, *shown.around.latency_s[-known:]))
+    _, latency = operation_chart(replace(shown, around=cut), "queries")["vconcat"]
+    first, *_, last = _points(latency).values()
+    assert (np.isnan(first), np.isnan(last)) == (True, False), "where nothing was answered"
     silent = replace(shown.around, answered=(0, 0), latency_s=(None, None))
     assert operation_chart(replace(shown, around=silent), "queries") is None
 

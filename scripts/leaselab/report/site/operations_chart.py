@@ -80,12 +80,11 @@ def _panel(
     points = [
         {
             "s": round(around.from_s + number * step * around.step_s, 3),
-            "v": float(f"{value:.4g}"),
+            "v": None if value is None else float(f"{value:.4g}"),
             "n": title,
             "t": 1,
         }
         for number, value in enumerate(values)
-        if value is not None
     ]
     made = panel(title, points, [(title, vega.MEASURED)], None, place)
     if operation.effect_s is not None:

@@ -126,10 +126,10 @@ def panel(
 ) -> vega.Spec:
     """Return a panel of lines on the common clock.
 
-    `values` have the time `s`, the value `v`, the line's name `n` and the trial `t`; `series`
-    are names and colours, `place` is its number.
+    `values` have the time `s`, the value `v` (None interrupts the line), the line's name `n`
+    and the trial `t`; `series` are names and colours, `place` is its number.
     """
-    known = [float(value["v"]) for value in values]
+    known = [float(value["v"]) for value in values if value["v"] is not None]
     known += [] if goal is None else [100 * goal]
     scale = {"domain": [min(0.0, *known), _ROOM * max(known) or 1.0], "nice": False}
     shown = {
