@@ -1,5 +1,8 @@
 """What real servers do for each transaction, counted behind their contract."""
 
+import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -132,6 +135,17 @@ def test_two_starts_of_a_recursor_with_a_warm_cache_cost_the_same(case, hosts, t
     role, options = RECURSORS[case]
     root = deployed.recursor(hosts[0], tmp_path, role, **options)
     check_equal(counted(root, hosts, asking(tmp_path, 60, recursive=True)))
+
+
+def test_a_server_that_is_slow_to_say_what_it_holds_is_waited_for(hosts, tmp_path):
+    """A sample, which comes each second, does not wait for 2 s."""
+    root = deployed.leases(hosts[0], tmp_path, "dnsmasq", 4, backend="memory")
+    server = Server(root)
+    with server.counting("instructions") as counter:
+        (started,) = server.started
+        os.kill(started["pid"], signal.SIGSTOP)
+        threading.Timer(2.0, os.kill, (started["pid"], signal.SIGCONT)).start()
+        assert counter.held() == 0
 
 
 def test_dnsmasq_walks_its_list_of_leases_and_writes_and_signals_each(hosts, tmp_path):

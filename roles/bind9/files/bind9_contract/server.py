@@ -169,7 +169,7 @@ class Server(zones.WithZones, updated.Server):
 
     def counted(self):
         """Return its counters, and what its cache or its updated zones have."""
-        answer = statistics.ask(self.config)
+        answer = statistics.ask(self.config, self.ANSWER_S)
         held = statistics.cached(self.config, answer)
         if held is None:
             held = self.held()

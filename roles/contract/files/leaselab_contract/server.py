@@ -36,6 +36,8 @@ class Server:
     """Methods that the contract's program calls; each returns what is printed, or prints."""
     START_S = 30.0
     STOP_S = 10.0
+    ANSWER_S = 0.8
+    """Longest wait of a sample, which comes each second, for its own counters (s)."""
     REFUSED = "REFUSED"
     """The counter of requests that it refuses."""
 

@@ -14,8 +14,6 @@ class Server(restarted.Server):
     """
 
     ENTRIES = "updates"
-    BUSY_S = 0.8
-    """Longest wait of a sample for its serial numbers."""
     RESET_S = 20.0
 
     @property
@@ -69,6 +67,6 @@ class Server(restarted.Server):
     def held(self):
         """Return the same for a sample: None where it takes none, or is too busy to say."""
         try:
-            return self.updated(self.BUSY_S) if self.takes_updates else None
+            return self.updated(self.ANSWER_S) if self.takes_updates else None
         except (OSError, ValueError):
             return None

@@ -11,7 +11,6 @@ from leaselab_contract.operations import operation
 
 from dnsmasq_contract import bus
 
-ANSWER_S = 0.8
 BUS_S = 5.0
 LATE_S = 0.02
 """By how much time(2) may be behind (s): the kernel goes on with it at its next tick."""
@@ -81,7 +80,7 @@ class Server(restarted.Server):
 
     def counted(self):
         """Return its counters, and its leases by them."""
-        known = bus.metrics(self.config, ANSWER_S)
+        known = bus.metrics(self.config, self.ANSWER_S)
         return {name: known[name] for name in COUNTERS}, bus.held(self.config, known)
 
     def stop(self):

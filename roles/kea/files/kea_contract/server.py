@@ -16,8 +16,6 @@ from leaselab_contract.errors import ContractError
 from kea_contract import database, operated, pair, poll, store
 from kea_contract.control import config_hash, control, forget_leases, leases, statistic
 
-ANSWER_S = 0.8
-
 
 class Server(operated.WithOperations, WithDatabase, server.Server):
     """Kea, with a pair's agent, its database, the delayed link to that, and its poller."""
@@ -145,9 +143,9 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
 
     def counted(self):
         """Return its statistics and its leases."""
-        held = leases(self.config, ANSWER_S)
+        held = leases(self.config, self.ANSWER_S)
         names = self.config["counters"]
-        return {name: statistic(self.config, name, ANSWER_S) for name in names}, held
+        return {name: statistic(self.config, name, self.ANSWER_S) for name in names}, held
 
     def list(self):
         """Print every lease: address and client."""

@@ -10,7 +10,6 @@ from leaselab_contract import control, dns, process, sampling, server, zones
 from leaselab_contract.errors import ContractError
 
 GREETING = "NSDCT1"
-ANSWER_S = 0.8
 STATUS_S = 10.0
 COUNTERS = {
     "num.queries": "QUERY",
@@ -98,5 +97,5 @@ class Server(zones.WithZones, server.Server):
 
     def counted(self):
         """Return its counters; it holds nothing."""
-        figures = control.statistics(self.config["socket"], GREETING, ANSWER_S)
+        figures = control.statistics(self.config["socket"], GREETING, self.ANSWER_S)
         return control.counters(figures, COUNTERS), None

@@ -8,7 +8,6 @@ from leaselab_contract import dns, program, sampling, server
 from leaselab_contract.errors import ContractError
 from leaselab_contract.operations import operation
 
-ANSWER_S = 0.8
 CONTROL_S = 20.0
 TRIES = 5
 COUNTERS = {
@@ -74,7 +73,7 @@ class Server(server.Server):
 
     def counted(self):
         """Return its counters, and what its caches have."""
-        figures = self.figures(ANSWER_S)
+        figures = self.figures(self.ANSWER_S)
         counters = {name: figures[own] for own, name in COUNTERS.items()}
         return counters, held(figures)
 

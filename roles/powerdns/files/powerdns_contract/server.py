@@ -12,7 +12,6 @@ from leaselab_contract.operations import operation
 from powerdns_contract import store
 from powerdns_contract.control import cached, config_hash, control, counters
 
-ANSWER_S = 0.8
 TRIES = 5
 BEGIN_EMPTY = ("cold", "mixed")
 """What may be declared of caches that a reset has to empty."""
@@ -70,6 +69,6 @@ class Server(WithDatabase, updated.Server):
 
     def counted(self):
         """Return its counters, and what its caches or its updated zones hold."""
-        known = counters(self.config, ANSWER_S)
+        known = counters(self.config, self.ANSWER_S)
         held = cached(known) if self.config["cache"] != "none" else self.held()
         return {name: known[name] for name in self.config["counters"]}, held

@@ -12,7 +12,6 @@ from leaselab_contract.errors import ContractError
 from leaselab_contract.operations import operation
 
 GREETING = "UBCT1"
-ANSWER_S = 0.8
 CONTROL_S = 20.0
 COUNTERS = {
     "total.num.queries": "QUERY",
@@ -116,7 +115,7 @@ class Server(server.Server):
 
     def counted(self):
         """Return its counters, and what its caches have."""
-        figures = self.statistics(ANSWER_S)
+        figures = self.statistics(self.ANSWER_S)
         return control.counters(figures, COUNTERS), held(figures)
 
 
