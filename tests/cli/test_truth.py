@@ -58,7 +58,7 @@ def test_all_of_the_families_are_measured_from_whose_settings_something_follows(
     names = {row["scenario"].split("-", 2)[2] for row in rows}
     assert names == {
         *("capped", "slow", "stalls", "collapses", "duplicates", "foreign", "warm-up"),
-        *("filling", "drops", "refusals", "late", "malformed", "operated"),
+        *("filling", "drops", "refusals", "late", "malformed", "operated", "operated-200ms"),
     }
     ways = {row["scenario"].split("-")[1] for row in rows}
     assert ways == {"v4", "v6", "dns", "tcp", "dot", "https", "updates"}

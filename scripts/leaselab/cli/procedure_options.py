@@ -127,7 +127,7 @@ def parameters_of(procedure: str) -> Iterator[tuple[str, str]]:
         default = getattr(usual, name)
         shown = ",".join(map(str, default if isinstance(default, tuple) else (default,)))
         text = texts[name].rstrip(".")
-        unset = default is None
+        unset = default in (None, ())
         yield name if unset else f"{name}={shown}", f"{text}; {values[name]}."
 
 
