@@ -22,6 +22,7 @@ from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.record import Reason
 from leaselab.model.server import Build
 from leaselab.model.source import Commit
+from leaselab.report.verdict.words import two_digits
 
 BASE = example_result()
 
@@ -411,3 +412,11 @@ def test_a_build_is_identified_by_its_files_its_commit_or_its_package():
     assert len({item.made_of for item in (package, alone, built, changed)}) == 4
     assert again.made_of == built.made_of
     assert example_result(version="2.6.2").server.made_of != package.made_of
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0.0024, "+0.24 %"), (-0.031, "-3.1 %"), (0.998, "+100 %"), (25.61, "+2561 %")],
+)
+def test_a_share_has_two_digits_and_no_exponent(share, words):
+    assert two_digits(share, "+") == words

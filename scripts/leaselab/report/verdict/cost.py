@@ -12,7 +12,7 @@ from leaselab.model.procedure import COMPLETED
 from leaselab.model.procedures.cost import INSTRUCTIONS, SYSTEM_CALLS
 from leaselab.report.listing import amount, signed_amount
 from leaselab.report.profile import short_name
-from leaselab.report.verdict.words import interval_words, percent
+from leaselab.report.verdict.words import interval_words, percent, two_digits
 
 HEADINGS = ["for each transaction", "A", "B", "B - A", "range of A", "of B", "judged from"]
 NAMES = 1
@@ -46,7 +46,7 @@ def closing_words(
     """
     part = verdict.instructions
     if not verdict.deciding:
-        size = f"{100 * part.least / part.before:.2g} %"
+        size = two_digits(part.least / part.before)
         return (
             f"Equal: {name} costs as many {part.unit} as {before}: {amount(part.after)} of "
             f"{amount(part.before)}, and a change of {size} would count."
@@ -71,7 +71,7 @@ def _whole_words(part: Part, functions: ProfileDifference | None) -> str:
 def part_words(part: Part) -> str:
     """A change in a few words: ``1.2 % more instructions per exchange``."""
     if part.name == INSTRUCTIONS:
-        size = f"{100 * abs(part.after / part.before - 1):.2g} %"
+        size = two_digits(abs(part.after / part.before - 1))
         return f"{size} {'more' if part.grown else 'fewer'} {part.unit}"
     return f"{amount(abs(part.difference))} {'more' if part.grown else 'fewer'} {part.title}"
 
@@ -79,7 +79,7 @@ def part_words(part: Part) -> str:
 def short_words(part: Part) -> str:
     """The same for a table: ``+1.2 % instructions``."""
     if part.name == INSTRUCTIONS:
-        return f"{100 * (part.after / part.before - 1):+.2g} % {part.title}"
+        return f"{two_digits(part.after / part.before - 1, '+')} {part.title}"
     return f"{signed_amount(part.difference)} {part.title}"
 
 

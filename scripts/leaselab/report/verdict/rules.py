@@ -20,6 +20,7 @@ from leaselab.model.policy import (
 )
 from leaselab.model.source import SHORT
 from leaselab.report.listing import signed_amount
+from leaselab.report.verdict.words import two_digits
 
 
 def rule_lines(comparisons: Iterable[Comparison]) -> Iterator[str]:
@@ -87,7 +88,7 @@ def _answer(figure: Ruled) -> str:
     if figure.state is State.KEPT:
         return str(figure.state.value)
     by_amount = figure.share is None or (figure.rule and not figure.rule.allowed.is_share)
-    change = f"{100 * (figure.share or 0):.2g} %"
+    change = two_digits(figure.share or 0)
     change = f"-{change}" if drops(figure.figure) else f"+{change}"
     if figure.rule and figure.rule.allowed.is_limit and figure.value is not None:
         change = f"{figure.value:.4g} {figure.unit}"

@@ -14,6 +14,12 @@ def percent(ratio: float) -> str:
     return f"{100 * (ratio - 1):+.1f} %"
 
 
+def two_digits(share: float, sign: str = "") -> str:
+    """A share with two digits, and all before the point: ``0.24 %``, ``2561 %``."""
+    shown = f"{100 * share:{sign}.2g}"
+    return f"{100 * share:{sign}.0f} %" if "e+" in shown else f"{shown} %"
+
+
 def interval_words(ci95: tuple[float, float] | None) -> str:
     """The same of an interval: ``-4.0 to -2.2 %``."""
     if ci95 is None:
