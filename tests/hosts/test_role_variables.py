@@ -39,7 +39,7 @@ OF_THE_WAY = ("mysql_support_address",)
 
 
 def support_of(name):
-    """What serves a scenario's server on this host from the other one."""
+    """The service on the other host that a scenario's server on this host uses."""
     support = SCENARIOS[name].support
     if name == BORROWING:
         return {"kind": "mysql", "options": {}}
