@@ -171,7 +171,8 @@ def test_a_cancelled_job_of_gitlab_releases_its_bench(bench, measures, tmp_path)
     """gitlab-ci-local cancels nothing: this kills a job's script, and runs the one after it."""
     server = make_repository(tmp_path / "work")
     head = commit(server, "Begin", {"a": "1"})
-    job = gates.component(bench="rack1", leaselab=str(bench.leaselab))["leaselab-rate"]
+    given = {"bench": "rack1", "leaselab": str(bench.leaselab)}
+    job = gates.component(**given, duel_options="--budget=5")["leaselab-rate"]
     given = {"LEASELAB": bench.leaselab, "CI_PROJECT_DIR": server, "CI_COMMIT_SHA": head}
     environment = {**os.environ, **job["variables"], **{k: str(v) for k, v in given.items()}}
     (script,), (after,) = job["script"], job["after_script"]
