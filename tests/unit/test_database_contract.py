@@ -46,6 +46,7 @@ class Contract:
             "client": client,
             "variables_sql": "SHOW",
             "version_variable": "version",
+            "backup": ["sh", "-c", f"{answer} || {{ echo 'cannot connect' >&2; exit 1; }}"],
             "variables": ["flush"],
             "reset_sql": "DROP",
             "counting": {
@@ -118,6 +119,16 @@ def test_what_counts_queries_is_set_up_for_that_start_alone(contract):
     assert (contract.run_folder / "seen").exists()
     assert not Path(contract.settings["counting"]["file"]).exists()
     assert contract.do("counts", "v4-mysql") == {"queries": 3, "rows": 1}
+
+
+def test_a_backup_is_counted_and_removed_and_its_failure_named(contract):
+    assert contract.do("backup", "v4-mysql") == "backup of mysql: cannot connect\n"
+    contract.do("start", "v4-mysql")
+    before = sorted(Path(contract.settings["data_folder"]).iterdir())
+    assert contract.do("backup", "v4-mysql") == {
+        "bytes": len("version\t11.8flush\t2other\t1") + 3
+    }
+    assert sorted(Path(contract.settings["data_folder"]).iterdir()) == before
 
 
 def test_after_a_boot_every_verb_finds_what_it_needs(contract):

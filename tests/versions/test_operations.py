@@ -24,7 +24,14 @@ def hosts():
         ("dnsmasq", {"backend": "memory"}, {"reload"}),
         (
             *("kea", {"backend": "memfile"}),
-            {"add-subnets", "config-set", "reclaim", "reload", "remove-subnets"},
+            {
+                "add-subnets",
+                "config-set",
+                "lease-cleanup",
+                "reclaim",
+                "reload",
+                "remove-subnets",
+            },
         ),
     ],
 )

@@ -196,8 +196,8 @@ def test_operations_take_effect_in_a_release_that_serves(suite, name, network, t
             for word, act in known.items()
             if not word.startswith("pause")
         }
-    asked = ("add-subnets", "config-set", "reclaim", "reload", "remove-subnets")
-    assert why == dict.fromkeys(asked, "")
+    asked = ("add-subnets", "config-set", "lease-cleanup", "reclaim", "reload")
+    assert why == dict.fromkeys((*asked, "remove-subnets"), "")
     assert file.read_text(encoding="utf-8") == before
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import sys
+import tempfile
 from pathlib import Path
 
 from leaselab_contract import confinement, process, program
@@ -131,6 +132,13 @@ def counts(config):
     }
 
 
+def backup(config):
+    """Write a backup of the server's database into a file without a name; return its size."""
+    with tempfile.TemporaryFile(dir=config["data_folder"]) as file:
+        program.run(config["backup"], f"backup of {config['name']}", SQL_S, into=file)
+        return {"bytes": os.fstat(file.fileno()).st_size}
+
+
 def stop(config):
     """End it in good order; a database on another host is left running."""
     ended = process.end(config["process"], STOP_S) if config["process"] else False
@@ -182,7 +190,7 @@ def sql(config):
 VERBS = {
     verb.__name__: verb
     for verb in (
-        *(start, start_counting, counts, stop, state),
+        *(start, start_counting, counts, backup, stop, state),
         *(credentials, login, reset, sql),
     )
 }

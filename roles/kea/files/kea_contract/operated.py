@@ -1,5 +1,7 @@
 """Operations on a running Kea: its configuration read, set and grown while it serves."""
 
+import json
+import time
 from pathlib import Path
 
 from leaselab_contract import changed
@@ -20,18 +22,36 @@ ANSWER_S = 1.0
 RECONNECT = {"max-reconnect-tries": 600, "reconnect-wait-time": 100}
 """How often Kea tries to reach a database again, and when (ms): by itself it would end."""
 DATABASES = ("lease-database", "hosts-database")
+CLEANS_EACH_S = 4
+"""How often the lease file is cleaned up, from the operation on that does so (s)."""
+USUALLY_CLEANED_EACH_S = 3600
+"""The same of a configuration that does not say how often (s)."""
+BEFORE_S = 0.1
+"""How long before the cleanup that operation begins (s)."""
 NO_LEASE = {4: "192.0.2.1", 6: "2001:db8::1"}
 """Addresses that no client has, by family."""
 
 
-def _restarts(server):
-    """Whether its database is on this host, and it can be asked what it has there."""
-    known = server.config
-    return known["can_wipe"] and database.has_leases(known) and not is_distant(known)
+def _has_database(server):
+    """Whether the database of its leases is on this host."""
+    return database.has_leases(server.config) and not is_distant(server.config)
+
+
+def _looks_leases_up(server):
+    """Whether that is so, and it can be asked what it has there."""
+    return server.config["can_wipe"] and _has_database(server)
+
+
+def _writes_file(server):
+    """Whether it writes its leases into a file."""
+    return not database.has_leases(server.config) and Path(server.config["lease_file"]).exists()
 
 
 class WithOperations:
     """Kea with a control socket."""
+
+    cleaned_each_s = None
+    """How often its lease file was cleaned up before an operation changed that (s)."""
 
     @property
     def _dhcp(self):
@@ -49,8 +69,11 @@ class WithOperations:
             return None
 
     def _running(self):
-        """Return the same as config-set takes it."""
-        return {self._dhcp: control(self.config, "config-get")[self._dhcp]}
+        """Return the same as config-set takes it, with the lease file cleaned up as before."""
+        running = control(self.config, "config-get")[self._dhcp]
+        if self.cleaned_each_s is not None:
+            running["lease-database"]["lfc-interval"] = self.cleaned_each_s
+        return {self._dhcp: running}
 
     def _mark(self, shown):
         return (shown or {}).get("user-context", {}).get(MARK, 0)
@@ -127,7 +150,29 @@ class WithOperations:
         control(self.config, "leases-reclaim", {"remove": False})
         yield True
 
-    @operation("restart-database", "Kea looks a lease up in it again", _restarts)
+    @operation("lease-cleanup", "kea-lfc has written the cleaned file", _writes_file)
+    def clean_leases_up(self):
+        """Have the lease file cleaned up (LFC): by its interval, as no command does it."""
+        wanted = self._running()
+        store = wanted[self._dhcp]["lease-database"]
+        self.cleaned_each_s = store.get("lfc-interval", USUALLY_CLEANED_EACH_S)
+        store["lfc-interval"] = CLEANS_EACH_S
+        control(self.config, "config-set", wanted)
+        time.sleep(CLEANS_EACH_S - BEFORE_S)
+        cleaned = Path(f"{self.config['lease_file']}.2")
+        was = _written(cleaned)
+        yield
+        while _written(cleaned) == was:
+            yield False
+        yield True
+
+    @operation("backup-database", "the backup is written", _has_database)
+    def back_database_up(self):
+        """Write a backup of the database of its leases (mariadb-dump, mysqldump or pg_dump)."""
+        yield
+        yield json.loads(ask(self.config, "backup"))["bytes"] > 0
+
+    @operation("restart-database", "Kea looks a lease up in it again", _looks_leases_up)
     def restart_database(self):
         """Restart the database of its leases; Kea tries each 100 ms to reach it."""
         wanted = self._running()
@@ -151,3 +196,8 @@ class WithOperations:
         except (OSError, ValueError, ContractError):
             return False
         return True
+
+
+def _written(path):
+    """When a file was written (ns since 1970); None where there is none."""
+    return path.stat().st_mtime_ns if path.exists() else None
