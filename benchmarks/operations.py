@@ -23,12 +23,13 @@ from leaselab.model.record import Record
 from leaselab.model.server import server_name
 
 OF_ANY = ("link-down", "pause-100ms", "pause-1s", "pause-5s")
-_OF_ZONES = ("reload", "add-zones", "remove-zones")
+_OF_ZONES = ("reload", "add-zones", "remove-zones", "transfer")
 _OF_KEA = ("reload", "config-set", "add-subnets", "remove-subnets", "reclaim")
+_OF_DATABASE = ("backup-database", "restart-database")
 OPERATIONS = {
-    "v4-memfile": _OF_KEA,
-    "v4-mysql": (*_OF_KEA, "restart-database"),
-    "v4-postgresql": (*_OF_KEA, "restart-database"),
+    "v4-memfile": (*_OF_KEA, "lease-cleanup"),
+    "v4-mysql": (*_OF_KEA, *_OF_DATABASE),
+    "v4-postgresql": (*_OF_KEA, *_OF_DATABASE),
     "v4-dnsmasq": ("reload",),
     "bind9-delegations-size-10000-threads-1": _OF_ZONES,
     "bind9-recursive-cold": ("flush",),

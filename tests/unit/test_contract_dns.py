@@ -76,8 +76,56 @@ def test_an_answer_without_a_serial_number_has_none(dns, records, record):
         asked(dns.serial, lambda query: header(query, records=records) + record)
 
 
+@pytest.mark.parametrize("kept", [0, 1, 5, 11])
+def test_an_answer_that_ends_within_its_record_has_no_serial_number(dns, kept):
+    with pytest.raises(ValueError, match="no whole record"):
+        asked(dns.serial, lambda query: header(query) + soa()[:kept])
+
+
 @pytest.mark.parametrize("wrong", [b"short", None])
 def test_what_is_no_answer_to_the_query_is_not_taken_for_one(dns, wrong):
     """The query itself, sent back, is none either."""
     with pytest.raises(ValueError, match="not "):
         asked(dns.ask, lambda query: wrong or query)
+
+
+def transferred(dns, answers_to):
+    """What a transfer returns of a server that sends these messages, made of the query."""
+
+    def answer(listening):
+        asking, _ = listening.accept()
+        with asking:
+            query = asking.recv(512)[2:]
+            for message in answers_to(query):
+                asking.sendall(struct.pack("!H", len(message)) + message)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as pool:
+        answered = pool.submit(answer, listening)
+        try:
+            return dns.transfer("127.0.0.1", "z1.test", port=listening.getsockname()[1])
+        finally:
+            answered.result()
+
+
+def test_a_transfer_ends_with_the_second_soa(dns):
+    """Only its first message need repeat the question."""
+
+    def answers(query):
+        rest = query[:2] + struct.pack("!HHHHH", 0x8400, 0, 2, 0, 0)
+        first = header(query, records=2) + soa() + soa(kind=2, data=b"\xc0\x0c")
+        return first, rest + soa(b"\x01h\xc0\x0c", 1, b"\xc0\x00\x02\x01") + soa(), b"unread"
+
+    assert transferred(dns, answers) == 4
+
+
+def test_what_is_no_transfer_is_said(dns):
+    with pytest.raises(dns.ContractError, match="it refuses the transfer: REFUSED"):
+        transferred(dns, lambda query: [header(query, 0x8005, 0)])
+    for wrong in (
+        lambda query: [header(query, records=2) + soa()],
+        lambda query: [header(query, records=0)],
+        lambda _query: [b"short"],
+        lambda query: [header(query) + soa()],  # and then it ends
+    ):
+        with pytest.raises(ValueError, match=r"transfer|query|record"):
+            transferred(dns, wrong)

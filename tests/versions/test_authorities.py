@@ -114,7 +114,9 @@ def check_operations(host):
         started.append(json.loads(host.verb("start")[1]))
     finally:
         host.verb("stop")
-    zones = {"reload", "add-zones", "remove-zones"} if host.role != "yadifa" else set()
+    zones = (
+        {"reload", "add-zones", "remove-zones", "transfer"} if host.role != "yadifa" else set()
+    )
     assert made.keys() == {"pause-100ms", "pause-1s", *zones}
     assert started[0]["config_sha256"] == started[1]["config_sha256"]
 

@@ -1,4 +1,7 @@
-"""A query for the SOA of a zone: a name server is ready when it answers, not when it runs."""
+"""Queries for the SOA of a zone, and for a whole zone.
+
+A name server is ready when it answers, not when it runs.
+"""
 
 import secrets
 import socket
@@ -6,7 +9,7 @@ import struct
 
 from leaselab_contract.errors import ContractError
 
-SOA = 6
+SOA, AXFR = 6, 252
 RCODES = ("NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED")
 UDP_BYTES = 4096
 _HEADER = struct.Struct("!HHHHHH")
@@ -14,6 +17,9 @@ _POINTER = 0xC0
 """A length from here on is a pointer to the rest of a name."""
 _IS_ANSWER, _RECURSION_DESIRED, _RCODE = 0x8000, 0x0100, 0x000F
 _INTERNET = 1
+_LENGTH = struct.Struct("!H")
+_RECORD = struct.Struct("!HHIH")
+"""Type, class, TTL and length of a record, behind its name."""
 
 
 def ask(address, zone, *, port=53, seconds=1.0, recursion=False):
@@ -36,9 +42,8 @@ def ask(address, zone, *, port=53, seconds=1.0, recursion=False):
     found, flags, _, records, _, _ = _HEADER.unpack_from(answer)
     if found != number or not flags & _IS_ANSWER:
         raise ValueError("not the answer to this query")
-    code = flags & _RCODE
-    rcode = RCODES[code] if code < len(RCODES) else str(code)
-    return rcode, records, answer[len(query) :]  # the question is as it was sent
+    rest = answer[len(query) :]  # the question is as it was sent
+    return _word(flags & _RCODE), records, rest
 
 
 def serial(address, zone, *, port=53, seconds=1.0, recursion=False):
@@ -46,16 +51,69 @@ def serial(address, zone, *, port=53, seconds=1.0, recursion=False):
     _, records, answer = ask(address, zone, port=port, seconds=seconds, recursion=recursion)
     if not records:
         raise ValueError(f"no SOA of {zone}")
-    at = 0
-    while 0 < answer[at] < _POINTER:
-        at += 1 + answer[at]
-    at += 2 if answer[at] else 1
-    kind, size = (int.from_bytes(answer[place : place + 2], "big") for place in (at, at + 8))
-    end = at + 10 + size
+    kind, end = _record(answer, 0)
     if kind != SOA or end > len(answer):
         raise ValueError(f"no SOA of {zone}")
     # Behind two names, five numbers end it.
     return int.from_bytes(answer[end - 20 : end - 16], "big")
+
+
+def transfer(address, zone, *, port=53, seconds=1.0):
+    """Return how many records a server sends of a zone (AXFR, RFC 5936), its SOA twice.
+
+    Raises ContractError where it refuses, OSError where nothing comes for `seconds`,
+    ValueError where what comes is no transfer.
+    """
+    query = message(secrets.randbelow(1 << 16), zone, kind=AXFR)
+    received = ends = 0
+    with socket.create_connection((address, port), timeout=seconds) as connection:
+        connection.sendall(_LENGTH.pack(len(query)) + query)
+        with connection.makefile("rb") as stream:
+            while ends < 2:
+                length = int.from_bytes(stream.read(_LENGTH.size), "big")
+                kinds = _answered(stream.read(length), query)
+                received += len(kinds)
+                ends += kinds.count(SOA)
+    return received
+
+
+def _answered(answer, query):
+    """Return the types of the records of a message of a transfer."""
+    if len(answer) < _HEADER.size:
+        raise ValueError(f"not a message of a transfer: {len(answer)} bytes")
+    number, flags, questions, records, _, _ = _HEADER.unpack_from(answer)
+    if number != _HEADER.unpack_from(query)[0]:
+        raise ValueError("not an answer to this query")
+    if code := flags & _RCODE:
+        raise ContractError(f"it refuses the transfer: {_word(code)}")
+    if not records:
+        raise ValueError("an empty message of a transfer")
+    at = len(query) if questions else _HEADER.size
+    kinds = []
+    for _ in range(records):
+        kind, at = _record(answer, at)
+        kinds.append(kind)
+    return kinds
+
+
+def _record(answer, at):
+    """Return the type of the record that begins there, and where it ends.
+
+    Raises ValueError where the answer ends before its data.
+    """
+    try:
+        while 0 < answer[at] < _POINTER:
+            at += 1 + answer[at]
+        at += 2 if answer[at] else 1
+        kind, _, _, size = _RECORD.unpack_from(answer, at)
+    except (IndexError, struct.error):
+        raise ValueError("no whole record") from None
+    return kind, at + _RECORD.size + size
+
+
+def _word(code):
+    """Return an rcode by its name, as a number in text if it has none here."""
+    return RCODES[code] if code < len(RCODES) else str(code)
 
 
 def check_answers(config, *, recursion=False):
@@ -69,7 +127,7 @@ def check_answers(config, *, recursion=False):
         raise ContractError(f"it answers {rcode} with {records} records for the SOA of {zone}")
 
 
-def message(number, zone, *, recursion=False):
+def message(number, zone, *, recursion=False, kind=SOA):
     """Return a query as it is sent; raises ValueError for what is no name."""
     flags = _RECURSION_DESIRED if recursion else 0
     labels = [label.encode("ascii") for label in zone.rstrip(".").split(".") if label]
@@ -77,4 +135,4 @@ def message(number, zone, *, recursion=False):
         raise ValueError(f"not a domain name: {zone}")
     asked = b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
     head = _HEADER.pack(number, flags, 1, 0, 0, 0)
-    return head + asked + struct.pack("!HH", SOA, _INTERNET)
+    return head + asked + struct.pack("!HH", kind, _INTERNET)

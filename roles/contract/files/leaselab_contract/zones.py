@@ -15,6 +15,8 @@ ADDED_FILE = "operate.added"
 """Name of the file of all added zones, in the folder of the zones; none of them ends so."""
 ADDED_TEXT = "$TTL 60\n@ SOA ns hostmaster 1 10800 3600 604800 3600\n@ NS ns\nns A 192.0.2.53\n"
 ASK_S = 0.2
+TRANSFER_S = 10.0
+"""How long a transfer may stand still."""
 NEW_SERIAL = "it answers the new serial number of the zone"
 _SERIAL = re.compile(r"(\sSOA\s+\S+\s+\S+\s*\(?\s*)\d+")
 _BEGINNING = 4096
@@ -73,6 +75,13 @@ class WithZones:
             while self.serial_of(zone) != new:
                 yield False
             yield True
+
+    @operation("transfer", "it has sent the last record of the zone", _is_text)
+    def transfer(self):
+        """Send a zone whole over TCP (AXFR)."""
+        yield
+        dns.transfer(self.config["address"], self.config["known_name"], seconds=TRANSFER_S)
+        yield True
 
     @operation("add-zones", "it answers for the last of the added zones", _is_text)
     def add_zones(self):
