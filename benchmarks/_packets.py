@@ -141,6 +141,12 @@ class PacketWorld:
     def listing(self) -> Mapping[str, Mapping[str, str]]:
         return {}
 
+    def cut(self) -> NoReturn:
+        raise AssertionError("it does not declare that")
+
+    def rejoin(self) -> None:
+        """They always do reach each other."""
+
     def operations(self) -> NoReturn:
         raise AssertionError("it does not declare that")
 

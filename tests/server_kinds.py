@@ -370,7 +370,7 @@ def kea(*, can_wipe):
             "control_socket": str(folder / "socket"),
             "refused_counter": "pkt4-nak-sent",
             "written_counters": ["pkt4-ack-sent", "v4-lease-reuses"],
-            "pair_state": "",
+            **dict.fromkeys(("pair_state", "pair_partner"), ""),
             "leases_statistic": "subnet[50].assigned-addresses",
             **dict.fromkeys(("agent", "poller")),
         },

@@ -18,13 +18,14 @@ PAIR = "v4-memfile-hs"
         ("share=0", "share is not valid (found 0, wanted a number above"),
         ("rounds=-1", "rounds is not valid (found -1"),
         ("before_s=0", "before_s is not valid (found 0"),
+        ("event=partition --set who=partner", "a partition kills nobody"),
         ("after_s=10", "wanted more than the scenario's pair_max_response_delay_s, 10"),
     ],
 )
 def test_numbers_that_give_no_figure_and_a_server_alone_are_refused(
     lab, setting, message, capsys
 ):
-    assert main(["run", "--procedure", "event", PAIR, "--set", setting]) == 2
+    assert main(["run", "--procedure", "event", PAIR, "--set", *setting.split()]) == 2
     assert message in capsys.readouterr().err
     assert main(["run", "--procedure", "event", "v4-memfile"]) == 2
     assert "an event needs a pair" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from tests.examples import trial_of
 
 from leaselab.leases.history import Kind, Recorder
 from leaselab.measure.procedures import method_of
-from leaselab.measure.procedures.event import Death, outage_s, served
+from leaselab.measure.procedures.event import Happening, outage_s, served
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.event import Event
 from leaselab.model.trial import Load
@@ -81,6 +81,13 @@ class Pair:
     def restart(self, roles):
         self.done.append(("restart", *roles))
 
+    def cut(self):
+        self.done.append(("cut",))
+        return "hot-standby-partition"
+
+    def rejoin(self):
+        self.done.append(("rejoin",))
+
     def settle(self):
         self.done.append(("settle",))
 
@@ -104,11 +111,13 @@ STORES = (
             {"who": "both", "return_s": 5},
             [10.0, ("crash", "server", "partner"), 15.0, ("restart", "server", "partner")],
         ),
+        ({"event": "partition"}, [10.0, ("cut",)]),
+        ({"event": "partition", "return_s": 5}, [10.0, ("cut",), 15.0, ("rejoin",)]),
     ],
 )
 def test_those_die_and_return_who_were_asked_to_when_they_were(changes, done):
     pair = Pair({}, {})
-    Death(replace(PROCEDURE, **changes), LOAD, pair).happen(pair.done.append)
+    Happening(replace(PROCEDURE, **changes), LOAD, pair).happen(pair.done.append)
     assert pair.done == done
 
 
@@ -127,9 +136,23 @@ def test_a_lease_has_to_be_known_to_all_that_answer_at_the_end(changes, count, s
         recorder.add(Kind.GRANTED, client, f"10.0.0.{number}", 0, 1000, valid_s=86_400)
     pair = Pair(STORES[0], {**STORES[1], "10.0.0.4": "d"})
     answers = SimpleNamespace(answered_at=replies((10.0, 21.3)), history=recorder.history())
-    fields = Death(replace(PROCEDURE, **changes), LOAD, pair).fields(answers, 0.0, ())
+    fields = Happening(replace(PROCEDURE, **changes), LOAD, pair).fields(answers, 0.0, ())
     assert fields["figures"]["violations"] == count
     assert pair.done == settled
+
+
+def test_what_a_pair_may_do_by_design_while_it_is_cut_is_no_fault():
+    recorder = Recorder()
+    for client in "ab":
+        recorder.add(Kind.GRANTED, client, "10.0.0.1", 0, 1000, valid_s=86_400)
+    happening = Happening(replace(PROCEDURE, event="partition"), LOAD, Pair(*STORES))
+    happening.happen(lambda _at: None)
+    answers = SimpleNamespace(answered_at=replies((10.0, 21.3)), history=recorder.history())
+    fields = happening.fields(answers, 0.0, ())
+    assert fields["figures"]["violations"] == 0
+    twice, *_ = fields["violations"]
+    assert (twice.rule, twice.count) == ("twice", 1)
+    assert "partner-down" in twice.permitted
 
 
 @pytest.mark.parametrize(("seen", "count"), [("abc", 2), ("ac", 1), ("a", 0), (None, 2)])
@@ -141,7 +164,7 @@ def test_a_lease_is_lost_that_the_partner_does_not_know_if_its_client_has_it(see
         recorder.add(Kind.GRANTED, client, address, 0, 1000, valid_s=86_400)
     history = None if seen is None else recorder.history()
     answers = SimpleNamespace(answered_at=replies((10.0, 21.3)), history=history)
-    fields = Death(PROCEDURE, LOAD, Pair(*STORES)).fields(answers, 0.0, ())
+    fields = Happening(PROCEDURE, LOAD, Pair(*STORES)).fields(answers, 0.0, ())
     assert fields["figures"].pop("outage_s") == pytest.approx(11.3, abs=0.101)
     assert fields["figures"] == {"violations": count, "held": 3, "held_by_partner": 2}
     lost = [(each.rule, each.count) for each in fields["violations"]]

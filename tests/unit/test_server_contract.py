@@ -180,7 +180,8 @@ def test_one_too_busy_to_count_is_sampled_and_one_that_was_killed_is_not(variant
 def test_a_kind_has_a_method_for_each_of_its_verbs(role):
     verbs = {"start", "reset", "sample", "stop", "brake", "profile", "count"}
     verbs |= {"operations", "operate"}
-    more = {"bind9": {"reload"}, "kea": {"state", "settle", "list", "crash", "restart"}}
+    of_pair = {"state", "settle", "crash", "restart", "cut", "rejoin"}
+    more = {"bind9": {"reload"}, "kea": of_pair | {"list"}}
     with contract_module(role, f"{role}_contract.server") as module:
         assert set(module.Server.VERBS) == verbs | more.get(role, set())
         assert all(callable(getattr(module.Server, verb)) for verb in module.Server.VERBS)

@@ -99,6 +99,15 @@ class Server(Protocol):
         Raises a server-broken error where one does not start.
         """
 
+    def cut(self) -> str:
+        """Cut several servers off from each other; return the mode in which they serve then.
+
+        One of `leases.modes`.  Only where the kind declares it.
+        """
+
+    def rejoin(self) -> None:
+        """Let them reach each other again."""
+
     def listing(self) -> Mapping[str, Mapping[str, str]]:
         """Return what each server holds by role, such as clients by address; as `crash`."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -45,6 +45,13 @@ class State(Struct, frozen=True):
 
     trouble: str
     """How it differs from the requested state of several servers; empty where it does not."""
+
+
+class Cut(Struct, frozen=True):
+    """Report of the server contract's `cut`."""
+
+    mode: Literal["connected", "hot-standby-partition", "load-balancing-partition"]
+    """How the servers serve while they do not reach each other."""
 
 
 class Reloaded(Struct, frozen=True):

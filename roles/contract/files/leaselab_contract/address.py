@@ -81,6 +81,27 @@ def down(interface):
             ip("address", "replace", one, "dev", interface, "nodad")
 
 
+def cut_off(address):
+    """Drop what this host sends to an address, until `rejoin`."""
+    if not _dropped(address):
+        _route("add", "blackhole", address)
+
+
+def rejoin(address):
+    """Send to it again."""
+    if _dropped(address):
+        _route("delete", "blackhole", address)
+
+
+def _dropped(address):
+    return bool(_route("show", "exact", address, "type", "blackhole"))
+
+
+def _route(*words):
+    family = "-6" if any(":" in word for word in words) else "-4"
+    return program.run(["ip", family, "route", *words], "ip route", USABLE_S)
+
+
 def having_address(address):
     """Return the interfaces that have an address."""
     wanted = ipaddress.ip_address(address).packed

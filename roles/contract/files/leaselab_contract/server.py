@@ -219,7 +219,7 @@ class Server:
         lambda server: address.is_cable(server.config["interface"]),
         link_changes=2,
     )
-    def cut(self):
+    def take_link_down(self):
         """Take its test interface down for 1 s, as a cable that is pulled out."""
         interface = self.config["interface"]
         yield

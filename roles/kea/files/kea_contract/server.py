@@ -1,7 +1,7 @@
 """The Kea servers behind the contract: what differs from other servers.
 
-start makes a database's schema from nothing; state and settle are about a pair; list prints
-address and client of every lease.
+start makes a database's schema from nothing; state, settle, cut and rejoin are about a pair;
+list prints address and client of every lease.
 """
 
 import os
@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from leaselab_contract import filled, process, sampling, server
+from leaselab_contract import address, filled, process, sampling, server
 from leaselab_contract.database import WithDatabase
 from leaselab_contract.errors import ContractError
 
@@ -20,7 +20,11 @@ from kea_contract.control import config_hash, control, forget_leases, leases, st
 class Server(operated.WithOperations, WithDatabase, server.Server):
     """Kea, with a pair's agent, its database, the delayed link to that, and its poller."""
 
-    VERBS = (*server.Server.VERBS, "state", "settle", "list", "crash", "restart")
+    VERBS = (
+        *server.Server.VERBS,
+        *("state", "settle", "list"),
+        *("crash", "restart", "cut", "rejoin"),
+    )
 
     def prepare(self):
         """Empty the store and the forensic log; start the database with its delayed link."""
@@ -167,8 +171,24 @@ class Server(operated.WithOperations, WithDatabase, server.Server):
             pair.start_agent(self.config["agent"])
         return {"pid": child.pid, "version": version}
 
+    def cut(self):
+        """Drop what goes to its partner; return the mode in which both then serve.
+
+        Servers with one database promise the same as before: the other waits for it.
+        """
+        address.cut_off(self.config["pair_partner"])
+        state = self.config["pair_state"]
+        return {"mode": f"{state}-partition" if state else "connected"}
+
+    def rejoin(self):
+        """Let it reach its partner again."""
+        address.rejoin(self.config["pair_partner"])
+        return {}
+
     def stop(self):
         """End it, its companion services, and its database."""
+        if self.config["pair_partner"]:
+            self.rejoin()
         ended = super().stop()
         poller = self.config["poller"]
         helpers = [*([poller] if poller else []), *database.links(self.config)]

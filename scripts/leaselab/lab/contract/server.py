@@ -20,6 +20,7 @@ from leaselab.model.bench import ServerUnderTest
 from leaselab.model.errors import LeaselabError, invalid_measurement, lab_broken, server_broken
 from leaselab.model.observation import (
     Counts,
+    Cut,
     Held,
     Operable,
     Operated,
@@ -45,6 +46,7 @@ COUNT_TIMEOUT_S = 120.0
 _Told = TypeVar(
     "_Told",
     Counts,
+    Cut,
     Held,
     Operable,
     Operated,
@@ -277,6 +279,19 @@ class ContractServer:
                 where=self._connection.access.name,
                 todo="see the server's log there",
             )
+
+    def cut(self) -> str:
+        """Drop what it sends to its partner; return the mode in which both serve then."""
+        done = self._do("cut", RESET_TIMEOUT_S)
+        if done.status != 0:
+            raise self._broken(f"the server cannot be cut off: {last_line(done.stderr)}")
+        return self.decoded(done.stdout, Cut, "cut").mode
+
+    def rejoin(self) -> None:
+        """Let it reach its partner again."""
+        done = self._do("rejoin", RESET_TIMEOUT_S)
+        if done.status != 0:
+            raise self._broken(f"the server stays cut off: {last_line(done.stderr)}")
 
     def listing(self) -> dict[str, str]:
         """Return all that it holds: whose it is, by what it is, such as client by address."""

@@ -127,6 +127,16 @@ class Servers:
         for role in roles:
             self.by_role[role].restart()
 
+    def cut(self) -> str:
+        """Cut all off from each other; return the mode in which they serve then."""
+        modes = [one.cut() for one in self.by_role.values()]
+        return modes[0]
+
+    def rejoin(self) -> None:
+        """Let all reach each other again."""
+        for one in self.by_role.values():
+            one.rejoin()
+
     def operations(self) -> Mapping[str, OperationKind]:
         """Return what can be done to the server under test while it serves, by name."""
         return self.by_role[SERVER].operations()

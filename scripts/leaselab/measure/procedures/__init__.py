@@ -7,7 +7,7 @@ from typing import Any
 from leaselab.measure.procedures.burst import AllAtOnce
 from leaselab.measure.procedures.cost import Counting
 from leaselab.measure.procedures.duel import DuelTrials
-from leaselab.measure.procedures.event import Crash
+from leaselab.measure.procedures.event import Failing
 from leaselab.measure.procedures.fill import Filled
 from leaselab.measure.procedures.fixed_load import Steady
 from leaselab.measure.procedures.max_rate import Search
@@ -32,7 +32,7 @@ from leaselab.model.procedures.replay import Replay
 _METHODS: dict[type[Procedure], type[Method[Any]]] = {
     MaxRate: Search,
     FixedLoad: Steady,
-    Event: Crash,
+    Event: Failing,
     Operate: Operations,
     Burst: AllAtOnce,
     Fill: Filled,

@@ -1,9 +1,9 @@
-"""Event: what clients notice when servers of several die under a steady load, or return."""
+"""Event: what clients notice when servers of several die under a load, or are cut off."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from leaselab.leases.check import check
 from leaselab.leases.history import History, Kind, Recorder
+from leaselab.leases.modes import CONNECTED, MODES, Mode
 from leaselab.measure.ports import Answers, Ask, Server
 from leaselab.measure.procedures.method import Found, OneLoadMethod
 from leaselab.model.errors import invalid_measurement
 from leaselab.model.lease_safety import faults_of
-from leaselab.model.procedures.event import Event
+from leaselab.model.procedures.event import PARTITION, Event
 from leaselab.model.procedures.one_load import VIOLATIONS
 from leaselab.model.record import PARTNER, SERVER, Round
 from leaselab.model.trial import Load, Sample
@@ -31,20 +32,22 @@ Times = NDArray[np.float64]
 _DAY_S = 86_400
 
 
-class Crash(OneLoadMethod[Event]):
-    """Servers die under the load: others take over, or they return."""
+class Failing(OneLoadMethod[Event]):
+    """Servers die under the load, or are cut off: others take over, or they return."""
 
     unbroken = False  # it is one trial, made or not
 
     def measure(self, ask: Ask, server: Server, earlier: Sequence[Round]) -> Found:
-        """Offer the load, and kill servers in it.
+        """Offer the load, and make the event in it.
 
         Raises an invalid-measurement error when the load was not served before, or not
         again within `after_s`.
         """
         procedure = self.procedure
         load = Load(self.rate, procedure.before_s + procedure.after_s)
-        trial = ask(load, may_abort=False, reset=False, during=Death(procedure, load, server))
+        trial = ask(
+            load, may_abort=False, reset=False, during=Happening(procedure, load, server)
+        )
         if not trial.valid:
             raise invalid_measurement(
                 trial.detail or f"the trial does not count: {trial.reason}",
@@ -55,25 +58,34 @@ class Crash(OneLoadMethod[Event]):
         return Found(dict(trial.figures), shown_trial=0)
 
 
-@dataclass(frozen=True)
-class Death:
-    """The end of servers, and their return."""
+@dataclass
+class Happening:
+    """The end of servers, or of what they hear of each other, and their return."""
 
     procedure: Event
     load: Load
     server: Server
+    mode: Mode = field(default=CONNECTED, init=False)
+    """How they served in the end."""
 
     ends_server: ClassVar[bool] = True
     link_changes: ClassVar[int] = 0
 
     def happen(self, until: Callable[[float], None]) -> None:
-        """End them, and start them again; return when they serve together."""
+        """End them or cut them off, and undo that; return when they serve together."""
         procedure = self.procedure
+        is_partition = procedure.event == PARTITION
         until(float(procedure.before_s))
-        self.server.crash(procedure.killed)
+        if is_partition:
+            self.mode = MODES[self.server.cut()]
+        else:
+            self.server.crash(procedure.killed)
         if procedure.return_s:
             until(float(procedure.before_s + procedure.return_s))
-            self.server.restart(procedure.killed)
+            if is_partition:
+                self.server.rejoin()
+            else:
+                self.server.restart(procedure.killed)
 
     def fields(
         self, answers: Answers, _began_at: float, _samples: Sequence[Sample]
@@ -90,7 +102,7 @@ class Death:
         # Of clients that said nothing what the dead server holds is taken as acknowledged.
         history = _given(own) if answers.history is None else answers.history
         answering = [listing[role] for role in self.procedure.answering]
-        violations = check(history, store=known_to_all(answering))
+        violations = check(history, mode=self.mode, store=known_to_all(answering))
         figures = {
             "outage_s": outage_s(served(answers.answered_at, self.load), self.procedure),
             VIOLATIONS.name: float(faults_of(violations)),
@@ -140,7 +152,7 @@ def outage_s(share: Times, procedure: Event) -> float:
     before = share[: round(procedure.before_s / STEP_S)]
     if np.median(before) < KEPT_SHARE:
         raise invalid_measurement(
-            "the load was not served before the server died",
+            "the load was not served before the event",
             found=f"{100 * float(np.median(before)):.0f} % of it",
             wanted=f"{100 * KEPT_SHARE:.0f} % or more",
             todo="offer less: --set rate=N",
@@ -154,7 +166,7 @@ def outage_s(share: Times, procedure: Event) -> float:
     if ends[longest] == share.size:
         raise invalid_measurement(
             "the load was not served again",
-            found=f"still short {procedure.after_s} s after the server died",
+            found=f"still short {procedure.after_s} s after the event",
             todo="give the pair longer: --set after_s=N",
         )
     return float((ends[longest] - starts[longest]) * STEP_S)

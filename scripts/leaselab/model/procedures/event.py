@@ -1,4 +1,4 @@
-"""Event: one load, and an event under it, such as a crash."""
+"""Event: one load, and an event under it: a crash, or a partition."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from msgspec import Meta
 from leaselab.model.procedure import MEDIAN, Length, MetricKind, refuse
 from leaselab.model.procedures.one_load import VIOLATIONS, OneLoad
 
+PARTITION: Final = "partition"
 EVENT: Final = "event"
 """Name of the procedure."""
 AFTER_SLACK_S = 20
@@ -19,18 +20,19 @@ _ROLES: Final = ("server", "partner")
 
 
 class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
-    """One load, and an event under it: one of several servers fails."""
+    """One load, and an event under it: servers fail, or the network between them."""
 
-    event: Literal["crash"] = "crash"
-    """The event: servers are killed, as by a crash."""
+    event: Literal["crash", "partition"] = "crash"
+    """What happens: a crash kills servers, a partition drops what they send to each other."""
     who: Literal["server", "partner", "both"] = "server"
-    """Whom it is about: the server under test, the other one of its pair, or both at once."""
+    """Whom a crash kills: the server under test, the other one of its pair, or both at once."""
     before_s: Length = 10
     """Traffic before it (s)."""
     after_s: Length = 30
     """Traffic after it (s); longer than the other server takes to detect the event."""
     return_s: Annotated[int, Meta(ge=0, le=604_800)] = 0
-    """From it until they are started again, with what they hold (s); 0 is never."""
+    """From it until killed servers are started again, with what they hold, or cut ones reach
+    each other (s); 0 is never."""
 
     @property
     def usual_share(self) -> float:
@@ -46,6 +48,8 @@ class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
     @property
     def killed(self) -> tuple[str, ...]:
         """The roles of those that are killed."""
+        if self.event == PARTITION:
+            return ()
         return _ROLES if self.who == "both" else (self.who,)
 
     @property
@@ -62,6 +66,13 @@ class Event(OneLoad, frozen=True, kw_only=True, tag=EVENT):
                 f"who {self.who}, return_s {self.return_s}, after_s {self.after_s}",
                 "a server that lives, or return_s above 0 and below after_s",
                 "set return_s, or leave out who",
+            )
+        if self.event == PARTITION and self.who != "server":
+            refuse(
+                "a partition kills nobody",
+                f"who {self.who}",
+                "no who",
+                "leave out who, or set event=crash",
             )
 
     @property
