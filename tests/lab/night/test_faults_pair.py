@@ -83,6 +83,15 @@ def test_a_pair_without_a_partner_in_the_inventory_is_bad_input(deployed, result
 ALONE = {"rate": 300, "rounds": 1, "before_s": 3}
 
 
+def of_event(scenario, results, **more):
+    """The result of an event of a pair."""
+    given = [f"--set={name}={value}" for name, value in {**ALONE, **more}.items()]
+    words = ("run", "--procedure", "event", scenario, *given, "--results", results, "--json")
+    done = leaselab(*words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 @pytest.mark.parametrize(
     ("scenario", "more"),
     [
@@ -94,19 +103,26 @@ ALONE = {"rate": 300, "rounds": 1, "before_s": 3}
     ids=str,
 )
 def test_no_lease_is_lost_where_killed_servers_return(scenario, more, results):
-    given = [
-        word
-        for name, value in {**ALONE, **more}.items()
-        for word in ("--set", f"{name}={value}")
-    ]
-    done = leaselab(
-        "run", "--procedure", "event", scenario, *given, "--results", results, "--json"
-    )
-    assert done.returncode == 0, done.stderr
-    (trial,) = trials_of(json.loads(done.stdout))
+    (trial,) = trials_of(of_event(scenario, results, **more))
     assert trial["violations"] == []
     figures = trial["figures"]
     assert min(figures["held"], figures["held_by_partner"]) >= trial["completed"] > 300 * 3
+
+
+@pytest.mark.parametrize("scenario", ["v4-memfile-hs", "v6-memfile-mt-lb", "v4-mysql-shared"])
+def test_a_pair_that_is_cut_off_does_what_its_mode_permits_and_comes_together(
+    scenario, results, on_host
+):
+    """For 20 s, of which the servers take 10 to take each other for dead."""
+    document = of_event(scenario, results, event="partition", return_s=20)
+    (trial,) = trials_of(document)
+    assert trial["figures"]["violations"] == 0
+    assert all(each["permitted"] for each in trial["violations"])
+    figures = {metric["name"]: metric["value"] for metric in document["metrics"]}
+    # the servers that share a database wait for no partner
+    assert (figures["outage_s"] > 5) == (not scenario.endswith("-shared"))
+    for role in ("server", "partner"):
+        assert on_host(role, "ip route show type blackhole") == ""
 
 
 def test_leases_that_are_not_replicated_are_violations(deployed, bench_file, results, on_host):
@@ -146,21 +162,7 @@ def test_leases_that_are_not_replicated_are_violations(deployed, bench_file, res
 
 def test_a_failover_serves_again_and_no_lease_is_lost(deployed, results):
     assert deployed["servers"]["partner"]
-    load = (
-        "--set",
-        "rate=300",
-        "--set",
-        "before_s=3",
-        "--set",
-        "after_s=18",
-        "--set",
-        "rounds=1",
-    )
-    done = leaselab(
-        "run", "--procedure", "event", "v4-memfile-hs", *load, "--results", results, "--json"
-    )
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+    document = of_event("v4-memfile-hs", results, after_s=18)
     assert (document["outcome"], document["procedure"]["name"]) == ("ok", "event")
     figures = {metric["name"]: metric["value"] for metric in document["metrics"]}
     of_server = ["start_s", "memory_mib"]
