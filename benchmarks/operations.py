@@ -32,7 +32,7 @@ OPERATIONS = {
     "v4-postgresql": (*_OF_KEA, *_OF_DATABASE),
     "v4-dnsmasq": ("reload",),
     "bind9-delegations-size-10000-threads-1": _OF_ZONES,
-    "bind9-recursive-cold": ("flush",),
+    "bind9-recursive-cold": ("flush", "blocklist"),
     "unbound-recursive-cold": ("reload", "reload-keep-cache", "blocklist"),
     "nsd-delegations-size-10000": _OF_ZONES,
     "knot-delegations-size-10000": _OF_ZONES,
@@ -107,7 +107,14 @@ def _rows(args: argparse.Namespace, scenario: str) -> list[Row]:
         launcher = str(checkout_root() / "leaselab")
         words = [launcher, "run", scenario, "--procedure", "operate", "-i", args.inventory]
         words += [word for setting in settings for word in ("--set", setting)]
-        words += ["--results", str(args.results), "--id-file", str(ids)]
+        words += [
+            "--generator",
+            "leaseload",
+            "--results",
+            str(args.results),
+            "--id-file",
+            str(ids),
+        ]
         done = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
         made = ids.read_text(encoding="utf-8").split() if ids.exists() else []
     if not made:

@@ -1,6 +1,7 @@
 """Servers of each kind in the root of a release, deployed as their roles do it."""
 
 import json
+from contextlib import contextmanager
 
 from tests.contracts import ROLES
 from tests.rooted import Rooted
@@ -95,6 +96,20 @@ def authority(network, folder, role, /, packages=PACKAGES, data="zones", **optio
         root.list_zones(folder, FOLDER, listed)
     root.put("/etc/leaselab-bind9-deployed_rndc.key", KEY)
     return root
+
+
+@contextmanager
+def hierarchy(network, folder):
+    """NSD with the hierarchy, which recursors ask."""
+    run(*network, "ip", "address", "add", f"{AUTHORITY}/24", "dev", "s0")
+    own = {"data": "hierarchy", "test_address": AUTHORITY}
+    root = authority(network, folder, "nsd", packages=OF_AUTHORITY, **own)
+    status, said = root.verb("start")
+    try:
+        assert status == 0, said
+        yield
+    finally:
+        root.verb("stop")
 
 
 def _made_zones(root, data, address):

@@ -10,7 +10,6 @@ from tests import deployed
 from tests.counted import Generator, Server
 from tests.nightly import but_at_night
 from tests.rooted import LOADS, Rooted, cabled
-from tests.tools import run
 
 from leaselab.analysis.comparison.cost import LEAST_RATIO, LEAST_WHOLE, by_function
 from leaselab.measure.counting import Step, count
@@ -53,14 +52,8 @@ def hosts():
 @pytest.fixture(scope="module")
 def asked(hosts, tmp_path_factory):
     """NSD with the hierarchy, which the recursors ask while they fill their caches."""
-    folder = tmp_path_factory.mktemp("authority")
-    run(*hosts[0], "ip", "address", "add", f"{deployed.AUTHORITY}/24", "dev", "s0")
-    own = {"data": "hierarchy", "test_address": deployed.AUTHORITY}
-    root = deployed.authority(hosts[0], folder, "nsd", packages=deployed.OF_AUTHORITY, **own)
-    status, said = root.verb("start")
-    assert status == 0, said
-    yield
-    root.verb("stop")
+    with deployed.hierarchy(hosts[0], tmp_path_factory.mktemp("authority")):
+        yield
 
 
 def leasing(family, clients, transactions, name="usual"):

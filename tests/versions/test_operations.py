@@ -49,6 +49,20 @@ def test_its_operations_take_effect_and_leave_its_files_as_they_were(
     assert started[0]["config_sha256"] == started[1]["config_sha256"]
 
 
+@pytest.mark.night
+def test_a_recursor_takes_a_response_policy_zone_of_a_million_names(hosts, tmp_path):
+    options = {"role": "recursive", "data": "hierarchy", "threads": 1}
+    root = deployed.recursor(hosts[0], tmp_path, "bind9", **options)
+    with deployed.hierarchy(hosts[0], tmp_path):
+        try:
+            started = [json.loads(root.verb("start")[1])]
+            assert root.operated().keys() == OF_ALL | {"blocklist", "flush"}
+            started.append(json.loads(root.verb("start")[1]))
+        finally:
+            root.verb("stop")
+    assert started[0]["config_sha256"] == started[1]["config_sha256"]
+
+
 def test_a_link_that_is_down_comes_back_with_its_addresses(hosts):
     code = f"""
 import sys

@@ -12,7 +12,7 @@ import signal
 import time
 from pathlib import Path
 
-from leaselab_contract import dns, process, program, sampling, server, updated, zones
+from leaselab_contract import changed, dns, process, program, sampling, server, updated, zones
 from leaselab_contract.errors import ContractError
 from leaselab_contract.operations import operation
 
@@ -27,8 +27,16 @@ EMPTY_S = 20.0
 FLUSH_S = 10.0
 RECONFIG_S = 60.0
 RELOAD_POLL_S = 0.02
+BLOCKED = 1_000_000
+BLOCKED_ZONE, MARK = "operate.rpz", "mark.blocked"
+"""A response policy zone, and a name that it has and nobody else."""
+BLOCKED_TEXT = f"$TTL 60\n@ SOA ns h 1 10800 3600 604800 3600\n@ NS .\n{MARK} TXT here\n"
 _THREADS = re.compile(r"using (\d+) worker thread")
 _VERSION = re.compile(r"\b\d+\.\d+\.\d+")
+
+
+def _is_recursor(server):
+    return server.config["role"] == RECURSIVE
 
 
 class Server(zones.WithZones, updated.Server):
@@ -116,10 +124,33 @@ class Server(zones.WithZones, updated.Server):
         """As in the base class."""
         self.rndc("reconfig", RECONFIG_S)
 
+    @operation("blocklist", "it answers for a name of the list", _is_recursor)
+    def block(self):
+        """Read its configuration with a response policy zone of 1000000 blocked names."""
+        path, listed = map(Path, self.config["config_files"][:2])
+        file = listed.with_suffix(".rpz")
+        names = "\n".join(f"b{number}.blocked CNAME ." for number in range(BLOCKED))
+        policy = f'options {{\n  response-policy {{ zone "{BLOCKED_ZONE}"; }};'
+        zone = f'zone "{BLOCKED_ZONE}" {{ type primary; file "{file}"; }};\n'
+        text = path.read_text(encoding="utf-8").replace("options {", policy, 1) + zone
+        with changed.beside(file, f"{BLOCKED_TEXT}{names}\n"), changed.replaced(path, text):
+            yield
+            self.rndc("reconfig", RECONFIG_S)
+            while not self._has_mark():
+                yield False
+            yield True
+
+    def _has_mark(self):
+        try:
+            rcode, _, _ = dns.ask(
+                self.config["address"], MARK, seconds=zones.ASK_S, recursion=True
+            )
+        except (OSError, ValueError):
+            return False
+        return rcode == "NOERROR"
+
     @operation(
-        "flush",
-        "its cache has half of the sets of records that it had, or less",
-        lambda server: server.config["role"] == RECURSIVE,
+        "flush", "its cache has half of the sets of records that it had, or less", _is_recursor
     )
     def flush(self):
         """Empty its cache."""
