@@ -38,8 +38,8 @@ def test_a_host_without_it_gets_it_whole():
     assert missing(PARENT) == [
         f"link add link eth1 name leaselab2 address {own} type macvlan mode bridge",
         "link set leaselab2 up",
-        "address add 198.18.0.11/24 dev leaselab2",
-        "address add 2001:2:0:1::11/64 dev leaselab2",
+        "address add 198.18.0.11/24 dev leaselab2 metric 512",
+        "address add 2001:2:0:1::11/64 dev leaselab2 metric 512",
     ]
 
 
@@ -48,7 +48,7 @@ def test_what_it_lost_comes_back():
     lost = {**MADE, "flags": ["BROADCAST"], "addr_info": MADE["addr_info"][:1]}
     assert missing(PARENT, lost) == [
         "link set leaselab2 up",
-        "address add 2001:2:0:1::11/64 dev leaselab2",
+        "address add 2001:2:0:1::11/64 dev leaselab2 metric 512",
     ]
 
 
@@ -87,26 +87,38 @@ def test_an_address_on_another_device_is_reported():
     assert second_place.misplaced([PARENT, MADE], DEVICE, ADDRESSES) == []
 
 
+RIGHT = {"all/arp_ignore": 1, "all/arp_announce": 2}
+"""As a lab's container has it."""
+
+
 @pytest.mark.parametrize(
     ("values", "changed"),
     [
         # A host as Debian has it: no filter, and every device answers for all addresses.
-        ({}, {"eth1/arp_ignore": 1, "leaselab2/arp_ignore": 1}),
-        ({"eth1/arp_ignore": 1}, {"leaselab2/arp_ignore": 1}),
-        ({"all/arp_ignore": 1}, {}),
-        ({"all/arp_ignore": 2, "all/rp_filter": 2}, {}),
         (
-            {"all/arp_ignore": 1, "all/rp_filter": 1},
-            {"eth1/rp_filter": 2, "leaselab2/rp_filter": 2},
+            {},
+            {
+                "eth1/arp_ignore": 1,
+                "leaselab2/arp_ignore": 1,
+                "eth1/arp_announce": 2,
+                "leaselab2/arp_announce": 2,
+            },
         ),
-        ({"all/arp_ignore": 1, "leaselab2/rp_filter": 1}, {"leaselab2/rp_filter": 2}),
+        (
+            {"eth1/arp_ignore": 1, "all/arp_announce": 1},
+            {"leaselab2/arp_ignore": 1, "eth1/arp_announce": 2, "leaselab2/arp_announce": 2},
+        ),
+        (RIGHT, {}),
+        ({**RIGHT, "all/arp_ignore": 2, "all/rp_filter": 2}, {}),
+        ({**RIGHT, "all/rp_filter": 1}, {"eth1/rp_filter": 2, "leaselab2/rp_filter": 2}),
+        ({**RIGHT, "leaselab2/rp_filter": 1}, {"leaselab2/rp_filter": 2}),
     ],
 )
 def test_the_kernel_answers_and_takes_what_comes_in_at_each_device(tmp_path, values, changed):
     for device in ("all", "eth1", DEVICE):
         folder = tmp_path / "sys/net/ipv4/conf" / device
         folder.mkdir(parents=True)
-        for name in ("arp_ignore", "rp_filter"):
+        for name in ("arp_ignore", "arp_announce", "rp_filter"):
             value = values.get(f"{device}/{name}", 0)
             (folder / name).write_text(f"{value}\n", encoding="ascii")
     assert second_place.settings("eth1", DEVICE, tmp_path) == {

@@ -48,7 +48,11 @@ steps:
 """
 
 _TIMEOUT_S = 20
-_ARP = "net/ipv4/conf/{}/arp_ignore"
+_METRIC = 512
+"""Of the routes of its addresses: those of the test interface come first, in whatever order the
+two devices came up."""
+_ARP = {"net/ipv4/conf/{}/arp_ignore": 1, "net/ipv4/conf/{}/arp_announce": 2}
+"""A device answers for its own addresses alone, and asks by one of them."""
 _REVERSE = "net/ipv4/conf/{}/rp_filter"
 _STRICT, _LOOSE = 1, 2
 
@@ -104,7 +108,7 @@ def commands(
         if "local" in info
     }
     missing += [
-        ["address", "add", address, "dev", device]
+        ["address", "add", address, "dev", device, "metric", str(_METRIC)]
         for address in addresses
         if address not in present
     ]
@@ -116,7 +120,7 @@ def settings(interface: str, device: str, proc: Path) -> dict[str, int]:
 
     Both devices have a route to the test network, and the kernel takes the same one for both:
     what comes in at the other would be dropped where it asks for the very route.  And without
-    the first, each device would answer ARP for the other's address.
+    the others, each device would answer ARP for the other's address, or give it as its own.
     """
 
     def value(name: str) -> int:
@@ -127,8 +131,9 @@ def settings(interface: str, device: str, proc: Path) -> dict[str, int]:
 
     changed = {}
     for one in (interface, device):
-        if not max(value(_ARP.format("all")), value(_ARP.format(one))):
-            changed[_ARP.format(one)] = 1
+        for name, least in _ARP.items():
+            if max(value(name.format("all")), value(name.format(one))) < least:
+                changed[name.format(one)] = least
         if max(value(_REVERSE.format("all")), value(_REVERSE.format(one))) == _STRICT:
             changed[_REVERSE.format(one)] = _LOOSE
     return changed
