@@ -36,7 +36,7 @@ OPERATIONS = {
     "unbound-recursive-cold": ("reload", "reload-keep-cache", "blocklist"),
     "nsd-delegations-size-10000": _OF_ZONES,
     "knot-delegations-size-10000": _OF_ZONES,
-    "powerdns-lmdb-cold": ("flush",),
+    "powerdns-lmdb-warm-up": ("flush",),
 }
 """Scenarios, and the operations that only their servers have."""
 OPERATE = Operate.__struct_config__.tag
@@ -67,7 +67,7 @@ def main(argv: Sequence[str]) -> int:
     rows: list[Row] = []
     for scenario in args.scenario or OPERATIONS:
         rows += _rows(args, scenario)
-        show([_table(rows)], args.markdown, _reasons(rows))
+        show([_table(rows, args.rate)], args.markdown, _reasons(rows))
     if args.json:
         print(json.dumps({"benchmark": "operations", "rows": [*map(asdict, rows)]}))
     return INVALID if any(row.why for row in rows) else OK
@@ -140,11 +140,12 @@ def rows_of(record: Record) -> list[Row]:
     ]
 
 
-def _table(rows: Sequence[Row]) -> Table:
+def _table(rows: Sequence[Row], rate: int) -> Table:
     table = Table(
         "What clients notice of operations",
-        "Longest time without an answer, beside that of the time before; time until latency is "
-        "as before, and until the effect was seen; transactions late and lost; highest memory.",
+        f"One trial at {rate}/s each. Longest time without an answer, beside that of the time "
+        "before; time until latency is as before, and until the effect was seen; transactions "
+        "late and lost; highest memory.",
     )
     for heading in ("scenario", "server", "operation"):
         table.add_column(heading)
