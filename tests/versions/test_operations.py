@@ -79,3 +79,26 @@ assert [*map(address.having_address, both)] == [["s0"]] * 2
 """
     status, said = run(*hosts[0], sys.executable, "-c", code)
     assert status == 0, said
+
+
+@pytest.mark.parametrize("other", ["198.18.0.30", "2001:2:0:1::30"])
+def test_a_host_that_is_cut_off_from_another_sends_it_nothing_until_it_rejoins(hosts, other):
+    code = f"""
+import socket, sys
+sys.path.insert(0, {str(ROLES / "contract/files")!r})
+from leaselab_contract import address
+family = socket.AF_INET6 if ":" in {other!r} else socket.AF_INET
+def sends():
+    with socket.socket(family, socket.SOCK_DGRAM) as sending:
+        try:
+            return sending.sendto(b"x", ({other!r}, 9)) == 1
+        except OSError:
+            return False
+assert sends()
+for change, expected in ((address.cut_off, False), (address.rejoin, True)):
+    for _ in range(2):  # the second time it has no effect
+        change({other!r})
+        assert sends() is expected
+"""
+    status, said = run(*hosts[0], sys.executable, "-c", code)
+    assert status == 0, said

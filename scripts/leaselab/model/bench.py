@@ -119,9 +119,8 @@ class ServerUnderTest:
     holds: str = ""
     """What it stores, in one word, such as ``leases``; empty where it stores nothing."""
     capabilities: tuple[str, ...] = ()
-    """Optional operations of its contract: ``pair``, ``crash``, ``partition``, ``list``,
-    ``reload``, and ``two-addresses``, to run beside another variant of the same kind on the
-    same host."""
+    """Optional operations of its contract: ``pair``, ``crash``, ``list``, ``reload``, and
+    ``two-addresses``, to run beside another variant of the same kind on the same host."""
     load_apart: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the load, over the scenario's own, so that of two servers that are up at once
     only this one receives it."""

@@ -66,40 +66,30 @@ def is_cable(interface):
 @contextlib.contextmanager
 def down(interface):
     """Take an interface down for the context; then it has its IPv6 addresses again."""
-
-    def ip(*words):
-        return program.run(["ip", *words], "ip", USABLE_S)
-
-    shown = ip("-6", "-oneline", "address", "show", "dev", interface, "scope", "global")
+    shown = _ip("-6", "-oneline", "address", "show", "dev", interface, "scope", "global")
     kept = [line.split()[3] for line in shown.splitlines()]
     try:
-        ip("link", "set", interface, "down")
+        _ip("link", "set", interface, "down")
         yield
     finally:
-        ip("link", "set", interface, "up")
+        _ip("link", "set", interface, "up")
         for one in kept:
-            ip("address", "replace", one, "dev", interface, "nodad")
+            _ip("address", "replace", one, "dev", interface, "nodad")
 
 
 def cut_off(address):
     """Drop what this host sends to an address, until `rejoin`."""
-    if not _dropped(address):
-        _route("add", "blackhole", address)
+    _ip("route", "replace", "blackhole", address)
 
 
 def rejoin(address):
     """Send to it again."""
-    if _dropped(address):
-        _route("delete", "blackhole", address)
+    family = "-6" if ":" in address else "-4"
+    _ip(family, "route", "flush", "exact", address, "type", "blackhole")
 
 
-def _dropped(address):
-    return bool(_route("show", "exact", address, "type", "blackhole"))
-
-
-def _route(*words):
-    family = "-6" if any(":" in word for word in words) else "-4"
-    return program.run(["ip", family, "route", *words], "ip route", USABLE_S)
+def _ip(*words):
+    return program.run(["ip", *words], "ip", USABLE_S)
 
 
 def having_address(address):

@@ -129,8 +129,7 @@ class Servers:
 
     def cut(self) -> str:
         """Cut all off from each other; return the mode in which they serve then."""
-        modes = [one.cut() for one in self.by_role.values()]
-        return modes[0]
+        return {role: one.cut() for role, one in self.by_role.items()}[SERVER]
 
     def rejoin(self) -> None:
         """Let all reach each other again."""
