@@ -57,6 +57,8 @@ class Row:
     late: int | None = None
     lost: int | None = None
     rss_bytes: int | None = None
+    rate: int | None = None
+    """The load (transactions/s)."""
     why: str = ""
     """Why it had no effect, or why there are no figures."""
 
@@ -67,7 +69,7 @@ def main(argv: Sequence[str]) -> int:
     rows: list[Row] = []
     for scenario in args.scenario or OPERATIONS:
         rows += _rows(args, scenario)
-        show([_table(rows, args.rate)], args.markdown, _reasons(rows))
+        show([_table(rows)], args.markdown, _reasons(rows))
     if args.json:
         print(json.dumps({"benchmark": "operations", "rows": [*map(asdict, rows)]}))
     return INVALID if any(row.why for row in rows) else OK
@@ -107,14 +109,8 @@ def _rows(args: argparse.Namespace, scenario: str) -> list[Row]:
         launcher = str(checkout_root() / "leaselab")
         words = [launcher, "run", scenario, "--procedure", "operate", "-i", args.inventory]
         words += [word for setting in settings for word in ("--set", setting)]
-        words += [
-            "--generator",
-            "leaseload",
-            "--results",
-            str(args.results),
-            "--id-file",
-            str(ids),
-        ]
+        words += ["--generator", "leaseload"]
+        words += ["--results", str(args.results), "--id-file", str(ids)]
         done = subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
         made = ids.read_text(encoding="utf-8").split() if ids.exists() else []
     if not made:
@@ -134,28 +130,30 @@ def rows_of(record: Record) -> list[Row]:
     return [
         Row(
             *(scenario, server, one.name, one.stall_s, usual, one.recovered_s, one.effect_s),
-            *(one.late, one.lost, one.rss_bytes, one.why),
+            *(one.late, one.lost, one.rss_bytes, trials[-1].rate, one.why),
         )
         for one in trials[-1].operations
     ]
 
 
-def _table(rows: Sequence[Row], rate: int) -> Table:
+def _table(rows: Sequence[Row]) -> Table:
     table = Table(
         "What clients notice of operations",
-        f"One trial at {rate}/s each. Longest time without an answer, beside that of the time "
+        "One trial each. Longest time without an answer, beside that of the time "
         "before; time until latency is as before, and until the effect was seen; transactions "
         "late and lost; highest memory.",
     )
     for heading in ("scenario", "server", "operation"):
         table.add_column(heading)
-    for heading in ("stall ms", "usual ms", "recovery s", "effect s", "late", "lost", "MiB"):
+    of_time = ("stall ms", "usual ms", "recovery s", "effect s")
+    for heading in ("load /s", *of_time, "late", "lost", "MiB"):
         table.add_column(heading, "right")
     for row in rows:
         table.add_row(
             row.scenario,
             row.server,
             row.operation,
+            _figure(row.rate),
             _figure(row.stall_s, 1000),
             _figure(row.usual_gap_s, 1000),
             _figure(row.recovered_s, 1, 2),

@@ -28,7 +28,7 @@ def test_a_row_has_what_clients_noticed_of_an_operation(tmp_path):
     first, second = rows_of(archived(tmp_path, 1, rounds=1, **plan))
     assert (first.operation, second.operation) == ("reload", "pause-1s")
     assert second.stall_s == pytest.approx(1.0, abs=0.01)
-    assert (second.late, second.lost, second.why) == (0, 0, "")
+    assert (second.late, second.lost, second.why, second.rate) == (0, 0, "", 1000)
     assert first.usual_gap_s < 0.01
 
 
