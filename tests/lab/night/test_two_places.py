@@ -150,7 +150,10 @@ def test_a_device_of_the_second_place_that_is_gone_is_reported_and_made_again(
     on_host("server", f"ip link delete {device}")
     assert wrong() == []
     with (
-        pytest.raises(LeaselabError, match=f"wanted on {device}") as caught,
+        pytest.raises(
+            LeaselabError,
+            match=rf"not where it was .*found on none of .*; wanted on {device}\)",
+        ) as caught,
         both_up(*benches, host=hosts["server"]),
     ):
         pass
