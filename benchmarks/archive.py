@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks._synthetic import COMMITS_A_YEAR, SCENARIOS, write_result
 from leaselab.archive.index_file import INDEX
 from leaselab.archive.store import Store
-from leaselab.report.review import series_of
+from leaselab.report.review.reading import series_of
 from leaselab.report.site.figure import svg
 from leaselab.report.site.history import history
 from leaselab.report.site.history_panels import lines_of

@@ -4,7 +4,7 @@ import pytest
 from tests.repositories import commit, git, make_repository
 
 from leaselab.cli.main import main
-from leaselab.report.review import review_of
+from leaselab.report.review.reading import review_of
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from leaselab.archive.store import Store
 from leaselab.cli import bench_options
 from leaselab.cli.main import main
 from leaselab.model.errors import Outcome, lab_broken, server_broken
-from leaselab.report.review import review_of
+from leaselab.report.review.reading import review_of
 from leaselab.run.confirmation import Confirmation
 
 STEP = [1.02] * 14 + [0.97] * 8

@@ -13,7 +13,8 @@ from leaselab.cli import review as command
 from leaselab.cli.main import main
 from leaselab.model.changes import Culprit, Search
 from leaselab.model.errors import LeaselabError
-from leaselab.report.review import next_words, review_of
+from leaselab.report.review.reading import review_of
+from leaselab.report.review.words import next_words
 from leaselab.report.site.site import write_site
 
 pytestmark = pytest.mark.usefixtures("undrawn")

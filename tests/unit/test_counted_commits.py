@@ -9,7 +9,10 @@ from tests.past import name_of, past
 from leaselab.analysis.history.series import State
 from leaselab.archive.store import Store
 from leaselab.cli.main import main
-from leaselab.report.review import failing, notes, print_review, review_document, review_of
+from leaselab.report.review.document import review_document
+from leaselab.report.review.reading import review_of
+from leaselab.report.review.review import failing
+from leaselab.report.review.table import notes, print_review
 from leaselab.report.site.history import history
 from leaselab.report.site.history_panels import lines_of
 from leaselab.report.site.site import write_site

@@ -10,15 +10,10 @@ from tests.past import ANCHOR, copied, fought, name_of, past
 
 from leaselab.analysis.history.series import State
 from leaselab.archive.store import Store
-from leaselab.report.review import (
-    Period,
-    cells,
-    markdown_of_review,
-    month,
-    notes,
-    review_document,
-    review_of,
-)
+from leaselab.report.review.document import review_document
+from leaselab.report.review.reading import review_of
+from leaselab.report.review.review import Period, month
+from leaselab.report.review.table import cells, markdown_of_review, notes
 
 STEP = [1.02] * 14 + [0.97] * 8
 

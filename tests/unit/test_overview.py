@@ -10,7 +10,9 @@ from tests.past import fought, past
 from leaselab.analysis.history.series import State
 from leaselab.archive.store import Store
 from leaselab.model.procedures.max_rate import MaxRate
-from leaselab.report.review import Period, cells, review_of
+from leaselab.report.review.reading import review_of
+from leaselab.report.review.review import Period
+from leaselab.report.review.table import cells
 from leaselab.report.site.beside import beside, beside_ids
 from leaselab.report.site.families import Axis, families
 from leaselab.report.site.news import answer

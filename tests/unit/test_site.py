@@ -24,7 +24,7 @@ from leaselab.archive.index_file import INDEX
 from leaselab.archive.row import row_of
 from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, Outcome
-from leaselab.report.review import review_of
+from leaselab.report.review.reading import review_of
 from leaselab.report.site import site
 from leaselab.report.site.history import history
 from leaselab.report.site.history_panels import lines_of

@@ -23,17 +23,11 @@ from leaselab.model import moment
 from leaselab.model.changes import Acceptance
 from leaselab.model.errors import Outcome, usage_error
 from leaselab.model.source import SHORT
-from leaselab.report.review import (
-    Period,
-    Review,
-    failing,
-    markdown_of_review,
-    month,
-    print_review,
-    range_words,
-    review_document,
-    review_of,
-)
+from leaselab.report.review.document import review_document
+from leaselab.report.review.reading import review_of
+from leaselab.report.review.review import Period, Review, failing, month
+from leaselab.report.review.table import markdown_of_review, print_review
+from leaselab.report.review.words import range_words
 from leaselab.run.confirmation import Confirmation
 
 NAME = "review"

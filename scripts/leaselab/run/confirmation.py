@@ -12,7 +12,7 @@ from leaselab.lab.hosts.inventory import Inventory
 from leaselab.model.errors import LeaselabError, Outcome
 from leaselab.model.procedures.duel import DUEL, OPERATED, OPERATING
 from leaselab.model.speech import announce, say
-from leaselab.report.review import range_words
+from leaselab.report.review.words import range_words
 from leaselab.run.contest import duel, explain
 from leaselab.run.measurement import Show
 from leaselab.run.sides import Sides

@@ -11,7 +11,7 @@ from leaselab.analysis.history.changes import belongs
 from leaselab.analysis.history.series import Change, Series
 from leaselab.model.server import server_name
 from leaselab.report.listing import common_kind
-from leaselab.report.review import build_name, title_words
+from leaselab.report.review.words import build_name, title_words
 from leaselab.report.site.figure import Figure
 from leaselab.report.site.history_panels import Drawing, Line, titles_of
 from leaselab.report.site.news import change_words, news_of

@@ -17,7 +17,7 @@ from leaselab.model.procedures.cost import COST
 from leaselab.model.server import server_name
 from leaselab.model.source import SHORT
 from leaselab.report.listing import sentence
-from leaselab.report.review import step_words
+from leaselab.report.review.words import step_words
 from leaselab.report.site.figure import Figure, figure
 from leaselab.report.site.history_chart import Course, Mark, Step, history_chart
 from leaselab.report.site.review import change_colour

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from leaselab.analysis.history.series import Change, Point, Series, State
-from leaselab.report.review import (
-    Period,
-    Review,
+from leaselab.report.review.review import Period, Review
+from leaselab.report.review.words import (
     build_name,
     moved_words,
     next_words,

@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from leaselab.analysis.history.series import Change, Series, State
-from leaselab.report.review import (
-    Review,
-    cells,
-    counts,
+from leaselab.report.review.document import review_document
+from leaselab.report.review.review import Review
+from leaselab.report.review.table import cells, counts, notes, parts
+from leaselab.report.review.words import (
     next_words,
-    notes,
-    parts,
     point_words,
     range_words,
-    review_document,
     state_words,
     step_words,
     title_words,

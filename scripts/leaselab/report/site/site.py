@@ -18,7 +18,10 @@ from leaselab.archive.store import Store
 from leaselab.model.errors import LeaselabError, usage_error
 from leaselab.model.record import Record
 from leaselab.report.facts import about
-from leaselab.report.review import Review, change_document, review_of, title_words
+from leaselab.report.review.document import change_document
+from leaselab.report.review.reading import review_of
+from leaselab.report.review.review import Review
+from leaselab.report.review.words import title_words
 from leaselab.report.site.beside import beside, beside_ids
 from leaselab.report.site.compare import Group, choose, compared, group, newest_duel
 from leaselab.report.site.duel import said_of

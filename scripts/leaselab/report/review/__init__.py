@@ -1,0 +1,1 @@
+"""What changed in an archive, for terminal, pages, Markdown and JSON."""
