@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leaselab.analysis.history.anchors import Session, doubted
-from leaselab.analysis.history.series import relative
+from leaselab.analysis.history.histories import relative
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

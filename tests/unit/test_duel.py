@@ -9,17 +9,8 @@ from msgspec.structs import replace as replace_struct
 from scipy import stats
 from tests.examples import round_of, trial_of
 
-from leaselab.analysis.duels.duel import (
-    LEAST_LOSS,
-    Answer,
-    Estimate,
-    Said,
-    estimate,
-    judge,
-    places_differ,
-    power,
-    trimmed,
-)
+from leaselab.analysis.duels.duel import LEAST_LOSS, Answer, Said, judge, places_differ
+from leaselab.analysis.duels.estimate import Estimate, estimate, power, trimmed
 from leaselab.model.errors import LeaselabError
 from leaselab.model.procedures import procedure_of
 from leaselab.model.procedures.duel import LEAST_ROUNDS, Duel

@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from tests.examples import example_result
 
 from leaselab.analysis.comparison.incompatibilities import incompatibilities
-from leaselab.analysis.duels.duel import last_bound, power, scatter, trimmed
+from leaselab.analysis.duels.duel import last_bound, scatter
 from leaselab.analysis.duels.error_budget import error_budget, minutes_of, wider_error
+from leaselab.analysis.duels.estimate import power, trimmed
 from leaselab.model.procedures.duel import MOST_WIDER, Duel
 from leaselab.model.record import Experiment, Round
 from leaselab.report.verdict.table import budget_words

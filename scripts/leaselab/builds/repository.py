@@ -14,20 +14,19 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, UTC, datetime
 from pathlib import Path
 
 from leaselab.archive.disk import drafted
+from leaselab.builds.git import Done, git, git_environment
 from leaselab.model.errors import LeaselabError, lab_broken, near, server_broken, usage_error
 from leaselab.model.source import SHORT, Commit, public_address
 from leaselab.model.text import bounded, printable
 
 MOST_FILES, MOST_BYTES = 100_000, 1 << 30
 """What a commit may have: files and folders, and bytes.  Kea has 4 000, and 58 MB."""
-_LOCAL_S = 120.0
 _REMOTE_S = 1800.0
 _SCP_LIKE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//)")
 _MAIN = tuple(
@@ -44,8 +43,6 @@ _FIELDS = "%H%x00%T%x00%at%x00%aI%x00%ct%x00%cI%x00%s"
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LETTERS = 200
 """The most that is kept of a subject or a name."""
-_OF_ANOTHER = ("DIR", "WORK_TREE", "INDEX_FILE", "OBJECT_DIRECTORY", "COMMON_DIR", "PREFIX")
-"""Variables (GIT_...) by which a hook says which repository it is of: not the one read here."""
 _WORKTREE_AUTHOR = {
     # `git stash create` makes a commit that is never shown.
     f"GIT_{who}_{what}": "leaselab"
@@ -68,7 +65,7 @@ class Repository:
         A branch that is there as one of the remote ``origin`` alone is meant as well.
         Raises a usage error for an unknown or ambiguous name.
         """
-        done = _git(self.path, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
+        done = git(self.path, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}")
         if "is ambiguous" in done.stderr:
             raise usage_error(
                 f"{ref!r} means more than one commit",
@@ -80,7 +77,7 @@ class Repository:
         if done.status != 0:
             # What a CI server checked out has its branches as those of the remote alone.
             remote = f"refs/remotes/origin/{ref}^{{commit}}"
-            done = _git(self.path, "rev-parse", "--verify", "--end-of-options", remote)
+            done = git(self.path, "rev-parse", "--verify", "--end-of-options", remote)
         # git also takes an exclusion such as ^main, and answers with one
         if done.status != 0 or not _HASH.fullmatch(done.stdout.strip()):
             raise self._unknown(ref)
@@ -91,7 +88,7 @@ class Repository:
 
         That is, with an annotated tag or any other.  Raises a usage error where there is none.
         """
-        tag = _git(self.path, "describe", "--tags", "--abbrev=0", f"{commit.hash}^")
+        tag = git(self.path, "describe", "--tags", "--abbrev=0", f"{commit.hash}^")
         if tag.status != 0:
             raise usage_error(
                 "no release before it",
@@ -109,7 +106,7 @@ class Repository:
         Raises a usage error where there is no main branch, or no such commit.
         """
         for main in _MAIN:
-            base = _git(self.path, "merge-base", commit.hash, main)
+            base = git(self.path, "merge-base", commit.hash, main)
             name = base.stdout.strip()
             if base.status == 0 and name:
                 break
@@ -137,7 +134,7 @@ class Repository:
         first, last = self.resolve(old), self.resolve(new)
         if self._shallow() and not self.is_ancestor(first, last):
             raise self._cut_off(text)
-        listed = _git(
+        listed = git(
             self.path,
             "rev-list",
             "--topo-order",
@@ -183,11 +180,11 @@ class Repository:
         parents = self._parents(commit)
         if len(parents) < 2:
             return None
-        base = _git(self.path, "merge-base", *parents[:2]).stdout.strip()
+        base = git(self.path, "merge-base", *parents[:2]).stdout.strip()
         return (base, parents[1]) if base else None
 
     def _parents(self, commit: Commit) -> list[str]:
-        done = _git(self.path, "rev-parse", f"{commit.hash}^@")
+        done = git(self.path, "rev-parse", f"{commit.hash}^@")
         return done.stdout.split() if done.status == 0 else []
 
     def worktree(self) -> Commit:
@@ -196,17 +193,17 @@ class Repository:
         Only files that git knows; a new one counts once it is added.  Raises a
         usage error where there is no checkout.
         """
-        if _git(self.path, "rev-parse", "--is-inside-work-tree").stdout.strip() != "true":
+        if git(self.path, "rev-parse", "--is-inside-work-tree").stdout.strip() != "true":
             raise usage_error("there is no checkout", where=self.name, wanted="files to build")
         head = self.resolve("HEAD")
-        stash = _git(self.path, "stash", "create", environment=_WORKTREE_AUTHOR)
+        stash = git(self.path, "stash", "create", environment=_WORKTREE_AUTHOR)
         # A file that was written again as it was: git ends with 1, and has nothing to say.
         nothing = (stash.status, stash.stderr.strip()) == (1, "")
         if stash.status != 0 and not nothing:
             raise self._failed("git stash create", stash)
         if not stash.stdout.strip():
             return head
-        tree = _git(self.path, "rev-parse", f"{stash.stdout.strip()}^{{tree}}").stdout.strip()
+        tree = git(self.path, "rev-parse", f"{stash.stdout.strip()}^{{tree}}").stdout.strip()
         described = f"{head.described}-dirty"
         return replace(
             head, ref="the checkout", tree=tree, described=described, dirty=True, accepted=False
@@ -218,7 +215,7 @@ class Repository:
         Raises a usage error for one of more than `most` bytes.
         """
         place = f"{commit.tree}:{name}"
-        size = _git(self.path, "cat-file", "-s", place)
+        size = git(self.path, "cat-file", "-s", place)
         if size.status == 0 and int(size.stdout) > most:
             raise usage_error(
                 "the file is too large",
@@ -226,7 +223,7 @@ class Repository:
                 found=f"{int(size.stdout)} bytes",
                 wanted=f"up to {most}",
             )
-        done = _git(self.path, "cat-file", "blob", place)
+        done = git(self.path, "cat-file", "blob", place)
         return done.stdout if done.status == 0 else None
 
     def trailers(self, commit: Commit, word: str) -> tuple[str, list[str]]:
@@ -235,7 +232,7 @@ class Repository:
         Both are what somebody wrote: git authenticates neither.
         """
         form = f"%ce%x00%(trailers:key={word},valueonly,unfold)"
-        done = _git(self.path, "log", "--no-walk", f"--format={form}", commit.hash)
+        done = git(self.path, "log", "--no-walk", f"--format={form}", commit.hash)
         if done.status != 0:
             raise self._failed(f"git log {commit.hash}", done)
         address, _, values = done.stdout.partition("\0")
@@ -249,13 +246,13 @@ class Repository:
         """
         words = ("-Iz", "--line-number", "--word-regexp", "--fixed-strings", "--max-count=50")
         where = ("-e", word, commit.tree, "--", *names)
-        done = _git(self.path, "grep", "--full-name", *words, *where)
+        done = git(self.path, "grep", "--full-name", *words, *where)
         rows = (row.split("\0") for row in done.stdout.split("\n"))
         return [(row[0].partition(":")[2], int(row[1])) for row in rows if len(row) > 2]
 
     def changed(self, before: Commit, after: Commit) -> frozenset[str]:
         """Return the files that differ between two commits, by those of the second."""
-        done = _git(self.path, "diff", "--name-only", "-z", before.tree, after.tree)
+        done = git(self.path, "diff", "--name-only", "-z", before.tree, after.tree)
         return frozenset(filter(None, done.stdout.split("\0")))
 
     def archive(self, commit: Commit, folder: Path) -> Path:
@@ -273,7 +270,7 @@ class Repository:
         wanted = commit.tree if commit.dirty else commit.hash
         self._check_size(wanted)
         with drafted(target) as draft:
-            done = _git(self.path, "archive", "--format=tar", f"--output={draft}", wanted)
+            done = git(self.path, "archive", "--format=tar", f"--output={draft}", wanted)
             if done.status != 0:
                 raise lab_broken(
                     f"git archive: {done.reason}",
@@ -290,8 +287,9 @@ class Repository:
         """
         argv = ("git", "-C", str(self.path), "ls-tree", "-r", "-t", "--long", tree)
         files = size = 0
+        environment = git_environment(self.path)
         with subprocess.Popen(
-            argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(self.path)
+            argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment
         ) as listing:
             for row in listing.stdout or ():
                 files += 1
@@ -312,14 +310,12 @@ class Repository:
             )
 
     def _commit(self, name: str, ref: str) -> Commit:
-        shown = _git(self.path, "log", "--no-walk", f"--format={_FIELDS}", name)
+        shown = git(self.path, "log", "--no-walk", f"--format={_FIELDS}", name)
         if shown.status != 0:
             raise self._failed(f"git log {name}", shown)
         # what is shown of a merge ends in an empty line
         commit_hash, tree, *dates, subject = shown.stdout.rstrip("\n").split("\0", 6)
-        described = _git(
-            self.path, "describe", "--tags", "--always", commit_hash
-        ).stdout.strip()
+        described = git(self.path, "describe", "--tags", "--always", commit_hash).stdout.strip()
         named = printable(described) if len(described) <= _LETTERS // 2 else commit_hash[:SHORT]
         accepted = self._accepted(commit_hash)
         return Commit(
@@ -336,10 +332,10 @@ class Repository:
 
     def _accepted(self, name: str) -> bool:
         """Whether a tag or the main branch has a commit; others may be anybody's."""
-        bare = _git(self.path, "rev-parse", "--is-bare-repository").stdout.strip() == "true"
+        bare = git(self.path, "rev-parse", "--is-bare-repository").stdout.strip() == "true"
         # in a mirror it is the server's default branch, in a checkout any branch
-        head = _git(self.path, "symbolic-ref", "--quiet", "HEAD").stdout.strip() if bare else ""
-        done = _git(
+        head = git(self.path, "symbolic-ref", "--quiet", "HEAD").stdout.strip() if bare else ""
+        done = git(
             self.path,
             "for-each-ref",
             "--count=1",
@@ -352,23 +348,23 @@ class Repository:
         return bool(done.stdout.strip())
 
     def _shallow(self) -> bool:
-        done = _git(self.path, "rev-parse", "--is-shallow-repository")
+        done = git(self.path, "rev-parse", "--is-shallow-repository")
         return done.stdout.strip() == "true"
 
     def is_ancestor(self, first: Commit, last: Commit) -> bool:
         """Whether a commit is in the history of another one, or that one."""
-        done = _git(self.path, "merge-base", "--is-ancestor", first.hash, last.hash)
+        done = git(self.path, "merge-base", "--is-ancestor", first.hash, last.hash)
         return done.status == 0
 
     def _unknown(self, ref: str) -> LeaselabError:
         if self._shallow():
             return self._cut_off(ref)
-        names = _git(self.path, "for-each-ref", "--format=%(refname:short)").stdout.split()
+        names = git(self.path, "for-each-ref", "--format=%(refname:short)").stdout.split()
         nearest = near(ref, names)[:1]
         todo = f"did you mean {nearest[0]!r}?" if nearest else "name a branch, a tag or a hash"
         return usage_error(f"no commit {ref!r}", where=self.name, todo=todo)
 
-    def _failed(self, command: str, done: _Done) -> LeaselabError:
+    def _failed(self, command: str, done: Done) -> LeaselabError:
         return usage_error(
             f"git: {done.reason}", where=self.name, todo=f"see what {command} says there"
         )
@@ -395,7 +391,7 @@ def open_repository(where: str, mirrors: Path) -> Repository:
     if not path.exists():
         shown = public_address(where)
         raise usage_error("no git repository", where=shown, wanted="a path or an address")
-    folder = _git(path if path.is_dir() else path.parent, "rev-parse", "--git-dir")
+    folder = git(path if path.is_dir() else path.parent, "rev-parse", "--git-dir")
     if not path.is_dir() or folder.status != 0:
         raise usage_error(
             "not a git repository",
@@ -440,11 +436,11 @@ def _mirror(address: str, mirrors: Path) -> Repository:
     with place.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (place / "HEAD").exists():
-            done = _git(place, "remote", "update", "--prune", seconds=_REMOTE_S)
+            done = git(place, "remote", "update", "--prune", seconds=_REMOTE_S)
         else:
             shutil.rmtree(draft, ignore_errors=True)  # what an interrupted one left
             clone = ("clone", "--quiet", "--mirror", "--", address, str(draft))
-            done = _git(mirrors, *clone, seconds=_REMOTE_S)
+            done = git(mirrors, *clone, seconds=_REMOTE_S)
             if done.status == 0:
                 draft.rename(place)
     if done.status != 0:
@@ -469,70 +465,3 @@ def _date(seconds: str, text: str) -> str:
         with suppress(ValueError, OverflowError):
             moment = datetime.fromtimestamp(int(seconds), UTC)
     return (moment if _EPOCH.year <= moment.year < MAXYEAR else _EPOCH).isoformat()
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    """What a git command came to."""
-
-    status: int
-    stdout: str
-    stderr: str
-
-    @property
-    def reason(self) -> str:
-        lines = [line for line in self.stderr.splitlines() if line.strip()]
-        telling = [line for line in lines if line.startswith(("fatal:", "error:"))]
-        return (telling or lines or [f"status {self.status}"])[0]
-
-
-def _environment(path: Path) -> dict[str, str]:
-    """Return the user's own, without prompts and without acceptance of unknown host keys."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name.removeprefix("GIT_") not in _OF_ANOTHER or not name.startswith("GIT_")
-    }
-    ssh = os.environ.get("GIT_SSH_COMMAND", "ssh")
-    return {
-        **kept,
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_SSH_COMMAND": f"{ssh} -o BatchMode=yes -o StrictHostKeyChecking=yes",
-        # A folder inside of some repository is not one itself.
-        "GIT_CEILING_DIRECTORIES": str(path.absolute().parent),
-        "LC_ALL": "C.UTF-8",
-    }
-
-
-def _git(
-    path: Path,
-    *arguments: str,
-    seconds: float = _LOCAL_S,
-    environment: dict[str, str] | None = None,
-) -> _Done:
-    argv: Sequence[str] = ("git", "-C", str(path), "-c", "log.showSignature=false", *arguments)
-    try:
-        done = subprocess.run(
-            argv,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=seconds,
-            check=False,
-            env={**_environment(path), **(environment or {})},
-        )
-    except FileNotFoundError as error:
-        raise lab_broken(
-            "git is not installed", where="this machine", todo="apt-get install git"
-        ) from error
-    except subprocess.TimeoutExpired as error:
-        raise lab_broken(
-            f"git {arguments[0]} did not end within {seconds:.0f} s",
-            where=str(path),
-            todo="see what it waits for",
-        ) from error
-    # A message may be in any encoding; what is no text is shown as such.
-    return _Done(
-        done.returncode,
-        done.stdout.decode(errors="replace"),
-        done.stderr.decode(errors="replace"),
-    )

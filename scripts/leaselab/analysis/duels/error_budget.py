@@ -7,15 +7,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leaselab.analysis.duels.duel import (
-    Answer,
-    DuelVerdict,
-    judge,
-    last_bound,
-    power,
-    scatter,
-    trimmed,
-)
+from leaselab.analysis.duels.duel import Answer, DuelVerdict, judge, last_bound, scatter
+from leaselab.analysis.duels.estimate import power, trimmed
 from leaselab.model.contest import Contest, contest_by
 from leaselab.model.errors import BELIEVED
 from leaselab.model.procedures.duel import MOST_WIDER, Duel

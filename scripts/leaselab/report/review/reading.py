@@ -10,13 +10,13 @@ from functools import cache
 from leaselab.analysis.comparison.cost import difference_of, judge_cost
 from leaselab.analysis.comparison.verdict import compare
 from leaselab.analysis.history.changes import known_changes
+from leaselab.analysis.history.histories import histories
 from leaselab.analysis.history.series import (
     CountChange,
     Counts,
     Duel,
     Series,
     duelled,
-    histories,
     operations_of,
 )
 from leaselab.archive.calibration import duels
