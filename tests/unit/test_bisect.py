@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaselab.analysis.duels.bisect import (
@@ -42,7 +43,11 @@ def _in(place, step):
 
 
 def search(count, made, limits=PLENTY, broken=frozenset(), known=()):
-    """Search to the end; `made` makes each duel.  Returns the end and the steps."""
+    """Search to the end.  Returns the end and the steps.
+
+    `made` makes each duel, or says which commits are slower, by how much.
+    """
+    made = made if callable(made) else partial(truthful, made)
     duels, steps = list(known), []
     while isinstance(step := next_step(Known(count, tuple(duels), broken), limits), Step):
         steps.append(step)
@@ -51,12 +56,18 @@ def search(count, made, limits=PLENTY, broken=frozenset(), known=()):
     return step, steps
 
 
+def duelled(drops, *pairs, **given):
+    """Truthful duels of these pairs, in that order."""
+    steps = (Step(*pair, 30, Why.HALVE) for pair in pairs)
+    return [truthful(drops, step, f"2025-{n}", **given) for n, step in enumerate(steps)]
+
+
 @st.composite
-def ranges(draw, most=3, least=0):
+def ranges(draw, most=3):
     """How many commits, which are slower by how much, and which cannot be measured."""
     count = draw(st.integers(1, 40))
     places = st.integers(1, count)
-    able = draw(st.sets(places, min_size=min(least, count), max_size=min(most, count)))
+    able = draw(st.sets(places, max_size=most))
     drops = {place: draw(st.floats(0.03, 0.3)) for place in able}
     return count, drops, frozenset(draw(st.sets(places, max_size=count))) - able - {count}
 
@@ -64,10 +75,11 @@ def ranges(draw, most=3, least=0):
 CHANCES = st.randoms(use_true_random=True)
 
 
+@settings(max_examples=100)
 @given(ranges(), CHANCES)
-def test_an_innocent_commit_is_never_named_when_duels_are_truthful(made_up, offs):
+def test_truthful_duels_name_no_innocent_commit_and_find_an_only_culprit(made_up, offs):
     count, drops, broken = made_up
-    end, _ = search(
+    end, steps = search(
         count,
         lambda step, at: truthful(drops, step, at, offs.uniform(-1, 1)),
         broken=broken,
@@ -77,42 +89,27 @@ def test_an_innocent_commit_is_never_named_when_duels_are_truthful(made_up, offs
         assert any(place in drops for place in within)
         assert [item for item in within if item not in broken] == [culprit.gap.place]
     assert end.ending is (Ending.FOUND if drops else Ending.SAME)
-
-
-@given(ranges(most=1, least=1), CHANCES)
-def test_the_only_culprit_is_found_when_duels_are_truthful(made_up, offs):
-    count, drops, broken = made_up
-    end, steps = search(
-        count,
-        lambda step, at: truthful(drops, step, at, offs.uniform(-1, 1)),
-        broken=broken,
-    )
-    (culprit,) = end.culprits
-    assert culprit.gap.place in drops
-    assert end.left is None
-    assert len(steps) <= 3 * (2 + math.log2(count))
+    if len(drops) == 1:
+        assert [culprit.gap.place for culprit in end.culprits] == [*drops]
+        assert end.left is None
+        assert len(steps) <= 3 * (2 + math.log2(count))
 
 
 @given(st.integers(1, 30), st.floats(5, 300), st.sets(st.integers(1, 30)), CHANCES)
 def test_it_ends_within_its_budget_whatever_duels_say(count, budget, broken, chance):
     limits = Limits(budget_minutes=budget)
-    answers = list(Answer)
+    answers, spent = list(Answer), []
 
     def whatever(step, at):
         minutes = step.rounds * limits.round_minutes * chance.uniform(0.2, 1.0)
         mean, error = chance.gauss(-0.03, 0.03), chance.uniform(0, 0.02)
         answer = chance.choice(answers) if at[-1] != "0" else Answer.SLOWER
+        spent.append(minutes)
         return Duelled(step.older, step.newer, at, minutes, answer, mean, error, step.rounds)
 
-    spent = []
-
-    def counted(step, at):
-        spent.append(whatever(step, at))
-        return spent[-1]
-
-    end, _ = search(count, counted, limits, frozenset(broken) - {count})
+    end, _ = search(count, whatever, limits, frozenset(broken) - {count})
     assert isinstance(end, End)
-    assert sum(item.minutes for item in spent) <= budget + 1e-6
+    assert sum(spent) <= budget + 1e-6
 
 
 @given(ranges(most=2), st.integers(0, 30), st.randoms(use_true_random=False))
@@ -130,17 +127,14 @@ def test_the_next_step_follows_from_what_is_known_and_from_no_order_of_it(made_u
     assert next_step(Known(count, tuple(duels), broken), PLENTY) == expected
 
 
-def test_the_ends_come_first_and_equal_ends_end_it():
-    end, steps = search(64, lambda step, at: truthful({}, step, at))
-    assert end == End(Ending.SAME)
-    assert steps == [Step(0, 64, LIMITS.rounds, Why.ENDS)]
+@pytest.mark.parametrize("answer", [Answer.SAME, Answer.FASTER])
+def test_the_ends_come_first_and_a_bad_end_that_is_not_slower_ends_it(answer):
+    def made(step, at):
+        return Duelled(step.older, step.newer, at, 5.0, answer, 0.05, 0.004, 11)
 
-
-def test_a_bad_end_that_is_faster_ends_it():
-    def faster(step, at):
-        return Duelled(step.older, step.newer, at, 5.0, Answer.FASTER, 0.05, 0.004, 11)
-
-    assert search(64, faster)[0] == End(Ending.FASTER)
+    ending = Ending.SAME if answer is Answer.SAME else Ending.FASTER
+    ends = Step(0, 64, LIMITS.rounds, Why.ENDS)
+    assert search(64, made) == (End(ending), [ends])
 
 
 def unknown(step, at, mean=-0.015):
@@ -168,17 +162,9 @@ def test_a_duel_that_the_budget_cut_short_is_made_again_with_a_larger_one():
 
 
 def test_it_halves_the_range_and_confirms_against_the_parent():
-    end, steps = search(64, lambda step, at: truthful({20: 0.05}, step, at))
-    assert [(step.older, step.newer) for step in steps] == [
-        (0, 64),
-        (0, 32),
-        (0, 16),
-        (0, 24),
-        (0, 20),
-        (0, 18),
-        (0, 19),
-        (19, 20),
-    ]
+    end, steps = search(64, {20: 0.05})
+    halved = [(0, newer) for newer in (64, 32, 16, 24, 20, 18, 19)]
+    assert [(step.older, step.newer) for step in steps] == [*halved, (19, 20)]
     assert [step.why for step in steps] == [Why.ENDS, *[Why.HALVE] * 6, Why.CONFIRM]
     (culprit,) = end.culprits
     assert culprit.gap == Gap(19, 20)
@@ -188,7 +174,7 @@ def test_it_halves_the_range_and_confirms_against_the_parent():
 
 def test_duels_that_halve_are_as_long_as_the_noise_needs():
     def rounds(sd, drop):
-        _, steps = search(64, lambda step, at: truthful({20: drop}, step, at, sd=sd))
+        _, steps = search(64, partial(truthful, {20: drop}, sd=sd))
         return {step.rounds for step in steps if step.why is Why.HALVE}
 
     assert rounds(0.01, 0.05) == {FEWEST}
@@ -201,118 +187,76 @@ def test_an_answer_that_chance_has_turned_is_outvoted():
     made = []
 
     def mistaken(step, at):
-        made.append(step)
-        if len(made) == 2:
-            return truthful({}, step, at, sd=0.02)  # as if the culprit were newer
-        return truthful({20: 0.05}, step, at, sd=0.02)
+        made.append(step)  # the second is as if the culprit were newer
+        return truthful({} if len(made) == 2 else {20: 0.05}, step, at)
 
     end, steps = search(64, mistaken)
     assert (steps[1].newer, steps[2].newer > 32) == (32, True)
     assert [culprit.gap for culprit in end.culprits] == [Gap(19, 20)]
 
 
-def test_two_culprits_are_both_named():
-    drops = {10: 0.04, 50: 0.05}
-    end, steps = search(64, lambda step, at: truthful(drops, step, at))
-    assert [culprit.gap for culprit in end.culprits] == [Gap(9, 10), Gap(49, 50)]
+@pytest.mark.parametrize(
+    ("count", "drops", "broken", "gaps", "confirmed"),
+    [
+        (64, {10: 0.04, 50: 0.05}, set(), [Gap(9, 10), Gap(49, 50)], 2),
+        # a gain between two of them hides neither
+        (64, {20: 0.05, 40: -0.03, 50: 0.06}, set(), [Gap(19, 20), Gap(49, 50)], 2),
+        # what cannot be measured is named with the culprit after it
+        (12, {7: 0.05}, {5, 6, 9}, [Gap(4, 7)], 1),
+        # the duel of the ends is that of the parent
+        (1, {1: 0.05}, set(), [Gap(0, 1)], 0),
+    ],
+)
+def test_each_culprit_is_named(count, drops, broken, gaps, confirmed):
+    end, steps = search(count, drops, broken=frozenset(broken))
+    assert [culprit.gap for culprit in end.culprits] == gaps
     assert end.left is None
-    assert sum(step.why is Why.CONFIRM for step in steps) == 2
-
-
-def test_a_gain_between_two_culprits_hides_none_of_them():
-    drops = {20: 0.05, 40: -0.03, 50: 0.06}
-    end, _ = search(64, lambda step, at: truthful(drops, step, at))
-    assert [culprit.gap.place for culprit in end.culprits] == [20, 50]
-
-
-def test_commits_that_cannot_be_measured_are_left_out_and_named_with_the_culprit():
-    end, steps = search(
-        12, lambda step, at: truthful({7: 0.05}, step, at), broken=frozenset({5, 6, 9})
-    )
-    assert not {step.newer for step in steps} & {5, 6, 9}
-    assert [culprit.gap for culprit in end.culprits] == [Gap(4, 7)]
-
-
-@pytest.mark.parametrize("place", [0, 12])
-def test_an_end_that_cannot_be_measured_ends_it(place):
-    assert next_step(Known(12, (), frozenset({place})), LIMITS) == End(Ending.BROKEN)
-
-
-def test_a_range_of_one_commit_takes_one_duel():
-    end, steps = search(1, lambda step, at: truthful({1: 0.05}, step, at))
-    assert len(steps) == 1
-    assert [culprit.gap for culprit in end.culprits] == [Gap(0, 1)]
+    assert not {step.newer for step in steps} & broken
+    assert sum(step.why is Why.CONFIRM for step in steps) == confirmed
+    assert count > 1 or len(steps) == 1
 
 
 def test_what_the_archive_has_is_not_measured_again():
     drops = {20: 0.05}
-    pairs = [(0, 64), (0, 19), (0, 20)]
-    known = [
-        truthful(drops, Step(*pair, 30, Why.HALVE), f"2025-{n}") for n, pair in enumerate(pairs)
-    ]
-    _, steps = search(64, lambda step, at: truthful(drops, step, at), known=known)
+    _, steps = search(64, drops, known=duelled(drops, (0, 64), (0, 19), (0, 20)))
     assert [(step.older, step.newer) for step in steps] == [(19, 20)]
 
 
 def test_a_duel_of_two_commits_inside_the_range_counts_as_well():
     drops = {20: 0.05}
-    known = [truthful(drops, Step(16, 24, 30, Why.HALVE), "2025")]
-    _, steps = search(64, lambda step, at: truthful(drops, step, at), known=known)
+    _, steps = search(64, drops, known=duelled(drops, (16, 24)))
     assert {step.newer for step in steps if step.why is Why.HALVE} <= set(range(16, 25))
 
 
 def test_duels_before_the_first_of_the_ends_are_not_of_its_budget():
-    drops = {20: 0.05}
-    old = truthful(drops, Step(16, 24, 30, Why.HALVE), "2025", minutes=500)
-    ends = truthful(drops, Step(0, 64, 30, Why.ENDS), "2026", minutes=5)
+    old, ends = duelled({20: 0.05}, (16, 24), (0, 64), minutes=5)
+    old = replace(old, minutes=500)
     assert Known(64, (old,)).minutes == 0
     assert Known(64, (old, ends)).minutes == 5
 
 
 def test_rounds_that_take_longer_than_planned_are_counted_as_long():
-    slow = truthful({}, Step(0, 64, 30, Why.ENDS), "1", minutes=60)
-    assert Known(64, (slow,)).round_minutes(0.5) == 2
-    assert Known(64, (slow,)).round_minutes(3) == 3
-    ends = truthful({20: 0.05}, Step(0, 64, 30, Why.ENDS), "1", minutes=60)
-    step = next_step(Known(64, (ends,)), Limits(budget_minutes=71, round_minutes=0.5))
+    known = Known(64, tuple(duelled({20: 0.05}, (0, 64), minutes=60)))
+    assert known.round_minutes(0.5) == 2
+    assert known.round_minutes(3) == 3
+    step = next_step(known, Limits(budget_minutes=71, round_minutes=0.5))
     assert step.rounds == 5  # of two minutes each
-
-
-def test_with_its_budget_spent_it_says_what_is_left():
-    end, _ = search(
-        64,
-        lambda step, at: truthful({20: 0.05}, step, at, minutes=7.0),
-        Limits(budget_minutes=30),
-    )
-    assert end.ending is Ending.OPEN
-    assert not end.culprits
-    assert end.left.after < 20 <= end.left.place
-    assert end.left.commits < 10
 
 
 def test_a_commit_that_its_parent_does_not_bear_out_is_not_named():
     """Many small changes: the ends differ, and no commit alone does it."""
-    drops = dict.fromkeys(range(3, 64, 6), 0.005)
-    end, steps = search(
-        64, lambda step, at: truthful(drops, step, at, minutes=5), Limits(budget_minutes=240)
-    )
+    made = partial(truthful, dict.fromkeys(range(3, 64, 6), 0.005), minutes=5)
+    end, steps = search(64, made, Limits(budget_minutes=240))
     assert end.culprits == ()
     assert end.ending in (Ending.OPEN, Ending.SCATTERED)
     assert len(steps) > 5
 
 
 def test_all_duels_together_say_how_fast_each_place_is():
-    drops = {20: 0.05}
-    pairs = [(0, 64), (0, 32), (16, 32)]
-    known = [
-        truthful(drops, Step(*pair, 30, Why.HALVE), f"{n}") for n, pair in enumerate(pairs)
-    ]
+    known = duelled({20: 0.05}, (0, 64), (0, 32), (16, 32))
     rows = levels(Known(64, tuple(known)))
-    assert {place: round(item.ratio, 3) for place, item in rows.items()} == {
-        16: 1.0,
-        32: 0.95,
-        64: 0.95,
-    }
+    ratios = {place: round(item.ratio, 3) for place, item in rows.items()}
+    assert ratios == {16: 1.0, 32: 0.95, 64: 0.95}
     assert [rows[place].duels for place in (64, 32, 16)] == [1, 3, 3]
     assert rows[64].ci95 == known[0].ci95, "one duel is not pooled"
     widths = [high - low for low, high in (rows[place].ci95 for place in (16, 32))]
@@ -324,12 +268,8 @@ def test_its_cost_is_that_of_searches_that_it_makes_up():
     assert 7 <= cost.duels <= 9
     assert 7 <= cost.places <= 10
     assert 8 < cost.minutes < 30
-    rest = [
-        truthful({20: 0.05}, Step(0, 64, 30, Why.ENDS), "1"),
-        truthful({20: 0.05}, Step(0, 24, 30, Why.HALVE), "2"),
-    ]
-    less = expected_cost(Known(64, tuple(rest)), LIMITS)
-    assert less.duels < cost.duels
+    rest = Known(64, tuple(duelled({20: 0.05}, (0, 64), (0, 24))))
+    assert expected_cost(rest, LIMITS).duels < cost.duels
 
 
 def test_a_search_that_is_over_costs_nothing():

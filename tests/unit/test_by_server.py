@@ -33,13 +33,8 @@ def printed(records):
 
 def test_commits_with_the_same_files_have_a_row_each():
     """A tag stands beside its hash, and no other description; a changed checkout is marked."""
-    lines = printed(
-        [
-            of_commit("a", described="v2.91"),
-            of_commit("b", described="v2.91-3-gbbb"),
-            of_commit("c", dirty=True),
-        ]
-    )
+    others = [of_commit("b", described="v2.91-3-gbbb"), of_commit("c", dirty=True)]
+    lines = printed([of_commit("a", described="v2.91"), *others])
     assert lines[0].split() == ["commit", "date", "subject", "v4-memfile"]
     names = [line.split("  ")[0] for line in lines[1:4]]
     assert names == [f"{'a' * 10} v2.91", "b" * 10, "c" * 10 + "*"]
@@ -59,9 +54,6 @@ def test_packages_of_one_server_share_a_row_and_releases_do_not():
     assert lines[1].split()[:5] == ["Debian", "13.7", "kea", "2.6.3", "2.6.3-1"]
     assert lines[2].split()[-1] == "-"  # not measured there
     assert lines[-1].startswith("releases differ in libraries and compiler, too")
-    rows = by_server_document(records)
-    assert [list(row["results"]) for row in rows] == [
-        ["v4-memfile", "v6-memfile"],
-        ["v4-memfile"],
-    ]
-    assert rows[0]["results"]["v4-memfile"]["value"] == pytest.approx(6006, abs=1)
+    first, other = (row["results"] for row in by_server_document(records))
+    assert ([*first], [*other]) == (["v4-memfile", "v6-memfile"], ["v4-memfile"])
+    assert first["v4-memfile"]["value"] == pytest.approx(6006, abs=1)

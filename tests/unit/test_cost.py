@@ -4,16 +4,16 @@ import gzip
 import io
 import re
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
-import msgspec
 import pytest
 from tests.contracts import contract_module
 from tests.counts import archived_count, counted
 from tests.waiting import until
 
 from leaselab.analysis.comparison.cost import REST, by_function, judge_cost
-from leaselab.analysis.comparison.profile import difference
 from leaselab.analysis.comparison.verdict import compare
 from leaselab.archive.store import Store
 from leaselab.measure.procedures.cost import figures
@@ -32,26 +32,36 @@ DATA = Path(__file__).parents[1] / "data" / "cost"
 
 
 @pytest.fixture
-def callgrind():
-    with contract_module("contract", "leaselab_contract.callgrind") as module:
-        yield module
+def contract():
+    """The modules by which a host counts."""
+    with ExitStack() as stack:
+        modules = SimpleNamespace()
+        for name in ("callgrind", "system_calls", "process"):
+            module = contract_module("contract", f"leaselab_contract.{name}")
+            setattr(modules, name, stack.enter_context(module))
+        yield modules
 
 
 @pytest.fixture
-def system_calls():
-    with contract_module("contract", "leaselab_contract.system_calls") as module:
-        yield module
+def archived(tmp_path):
+    """Archive counts, each of three equal starts or of those that are given; store and all."""
+    store = Store(tmp_path)
+
+    def archive(number, starts):
+        starts = starts if isinstance(starts, list) else [starts] * 3
+        name = f"2026010{number}T000000Z-v4-memfile-000{number}"
+        return archived_count(store, name, *starts)
+
+    return lambda *counts: (store, *map(archive, range(1, 9), counts))
 
 
-@pytest.fixture
-def process():
-    with contract_module("contract", "leaselab_contract.process") as module:
-        yield module
+def read(contract, dump):
+    return contract.callgrind.answer(contract.callgrind.merged([contract.callgrind.read(dump)]))
 
 
-def test_a_dump_of_callgrind_is_read_to_the_last_instruction(callgrind):
+def test_a_dump_of_callgrind_is_read_to_the_last_instruction(contract):
     dump = gzip.decompress((DATA / "callgrind.out.gz").read_bytes()).decode()
-    answer = callgrind.answer(callgrind.merged([callgrind.read(dump)]))
+    answer = read(contract, dump)
     functions = answer["functions"]
     assert answer["simulated"] == {}
     assert sum(row["own"] for row in functions) == 14_901  # as its last line says
@@ -69,13 +79,13 @@ def test_a_dump_of_callgrind_is_read_to_the_last_instruction(callgrind):
     assert not known["g"]["shared"]
 
 
-def test_branches_and_misses_add_up_to_what_valgrind_says(callgrind, process, tmp_path):
-    launcher = callgrind.Callgrind(tmp_path, simulated=True).launcher()
+def test_branches_and_misses_add_up_to_what_valgrind_says(contract, tmp_path):
+    launcher = contract.callgrind.Callgrind(tmp_path, simulated=True).launcher()
     launcher[launcher.index("--instr-atstart=no")] = "--instr-atstart=yes"
-    subprocess.run([*launcher, "/bin/true"], check=True, env=process.ENVIRONMENT)
+    subprocess.run([*launcher, "/bin/true"], check=True, env=contract.process.ENVIRONMENT)
     (place,) = tmp_path.glob("counts.*")
     dump = place.read_text()
-    answer = callgrind.answer(callgrind.merged([callgrind.read(dump)]))
+    answer = read(contract, dump)
     (events,) = re.findall("^events: (.*)", dump, re.MULTILINE)
     (totals,) = re.findall("^totals: (.*)", dump, re.MULTILINE)
     whole = dict(zip(events.split(), map(int, totals.split()), strict=True))
@@ -88,23 +98,22 @@ def test_branches_and_misses_add_up_to_what_valgrind_says(callgrind, process, tm
     }
 
 
-def test_a_summary_of_strace_is_read_without_its_total(system_calls):
-    summary = (
-        "    calls syscall\n--------- -----\n  300 recvmsg\n  1 restart_syscall\n  301 total\n"
+def test_a_summary_of_strace_is_read_without_its_total(contract):
+    rows = (
+        "calls syscall",
+        "--------- -----",
+        "300 recvmsg",
+        "1 restart_syscall",
+        "301 total",
     )
-    assert system_calls.read(summary) == {"recvmsg": 300}
+    assert contract.system_calls.read("\n".join(rows)) == {"recvmsg": 300}
 
 
-def test_a_server_under_valgrind_is_ended_by_its_own_command_line(process, tmp_path):
-    launched = process.launch(
-        {
-            "argv": ["sleep", "600"],
-            "launcher": [process.VALGRIND, "--tool=none"],
-            "pid_file": str(tmp_path / "pid"),
-            "output_file": str(tmp_path / "out"),
-        }
-    )
+def test_a_server_under_valgrind_is_ended_by_its_own_command_line(contract, tmp_path):
+    process = contract.process
     plain = {"argv": ["sleep", "600"], "pid_file": str(tmp_path / "pid")}
+    launcher = {"launcher": [process.VALGRIND, "--tool=none"]}
+    launched = process.launch({**plain, **launcher, "output_file": str(tmp_path / "out")})
     # While valgrind replaces itself by its tool, there are no arguments.
     assert until(lambda: process.running_pid(plain), bool) == launched.pid
     assert process.running_pid({**plain, "argv": ["sleep", "601"]}) is None
@@ -132,35 +141,22 @@ def test_what_a_library_did_is_part_of_the_function_that_called_it():
 
 
 @pytest.mark.parametrize(
-    ("changes", "word", "outcome", "said"),
+    ("changes", "word", "said"),
     [
-        ({}, "equal", Outcome.OK, "a change of 0.1 % would count"),
-        ({"reply": 1}, "equal", Outcome.OK, "a change of 0.1 % would count"),
-        ({"reply": 13}, "more", Outcome.REGRESSION, "(+13.00, of which +13.00 in dhcp_reply)"),
-        ({"reply": -13}, "less", Outcome.OK, "1.2 % fewer"),
-        (
-            {"calls": 4},
-            "more",
-            Outcome.REGRESSION,
-            "costs 1.00 more system calls (+1.00 recvmsg) than",
-        ),
-        ({"allocated": 1}, "equal", Outcome.OK, "a change of 0.1 % would count"),
-        (
-            {"allocated": 2},
-            "more",
-            Outcome.REGRESSION,
-            "2.00 more instructions of the allocator",
-        ),
-        ({"writes": 600}, "more", Outcome.REGRESSION, "costs 2.00 more bytes written than"),
+        ({}, "equal", "a change of 0.1 % would count"),
+        ({"reply": 1}, "equal", "a change of 0.1 % would count"),
+        ({"reply": 13}, "more", "(+13.00, of which +13.00 in dhcp_reply)"),
+        ({"reply": -13}, "less", "1.2 % fewer"),
+        ({"calls": 4}, "more", "costs 1.00 more system calls (+1.00 recvmsg) than"),
+        ({"allocated": 1}, "equal", "a change of 0.1 % would count"),
+        ({"allocated": 2}, "more", "2.00 more instructions of the allocator"),
+        ({"writes": 600}, "more", "costs 2.00 more bytes written than"),
     ],
 )
-def test_more_of_anything_is_worse_and_the_function_is_named(
-    changes, word, outcome, said, tmp_path
-):
-    store = Store(tmp_path)
-    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
-    other = archived_count(store, "20260102T000000Z-v4-memfile-0002", *[counted(**changes)] * 3)
+def test_more_of_anything_is_worse_and_the_function_is_named(changes, word, said, archived):
+    store, base, other = archived(counted(), counted(**changes))
     comparison = compare(base, other)
+    outcome = Outcome.REGRESSION if word == "more" else Outcome.OK
     assert (comparison.error, comparison.word, comparison.outcome) == (None, word, outcome)
     stream = io.StringIO()
     print_comparison(comparison, stream, profiles_of(store, base, other))
@@ -172,12 +168,8 @@ def test_more_of_anything_is_worse_and_the_function_is_named(
     assert (document["ci95"], document["range"]) == (None, [*comparison.verdict.ci95])
 
 
-def test_more_calls_are_shown_apart_from_dearer_ones(tmp_path):
-    store = Store(tmp_path)
-    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
-    twice = counted(reply=800, times=2, calls=13)
-    other = archived_count(store, "20260102T000000Z-v4-memfile-0002", *[twice] * 3)
-    functions = profiles_of(store, base, other)
+def test_more_calls_are_shown_apart_from_dearer_ones(archived):
+    functions = profiles_of(*archived(counted(), counted(reply=800, times=2, calls=13)))
     row = ["1 000", "1 800", "+800.00*", "0.00", "1.00", "2.00*", "+800.00*", "0.00"]
     assert ["dhcp_reply", *row] in [*rows(functions)]
     (call,) = call_rows(functions, changed=True)
@@ -189,12 +181,8 @@ def test_more_calls_are_shown_apart_from_dearer_ones(tmp_path):
     assert document["system_calls"]["recvmsg"]["difference"] == 10
 
 
-def test_a_fall_names_the_function_that_fell(tmp_path):
-    store = Store(tmp_path)
-    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *[counted(main=100)] * 3)
-    other = archived_count(
-        store, "20260102T000000Z-v4-memfile-0002", *[counted(reply=-300)] * 3
-    )
+def test_a_fall_names_the_function_that_fell(archived):
+    store, base, other = archived(counted(main=100), counted(reply=-300))
     words = closing(compare(other, base), profiles_of(store, other, base))
     assert "(+200.00, of which +300.00 in dhcp_reply)" in words
     words = closing(compare(base, other), profiles_of(store, base, other))
@@ -210,48 +198,28 @@ def test_the_rows_of_a_count_add_up_to_all_that_was_counted():
     assert calls.rows[0] == ["recvmsg", "3.00"]
 
 
-def test_an_allocator_that_scatters_hides_no_change_of_its_callers(tmp_path):
-    store = Store(tmp_path)
-    base, other = (
-        archived_count(
-            store,
-            f"2026010{1 + reply}T000000Z-v4-memfile-000{reply}",
-            *[counted(allocated=spent, reply=reply) for spent in (0, 500, 900)],
-        )
-        for reply in (0, 3)
+def test_an_allocator_that_scatters_hides_no_change_of_its_callers(archived):
+    starts = (0, 500, 900)
+    _, base, other = archived(
+        *([counted(allocated=spent, reply=reply) for spent in starts] for reply in (0, 3))
     )
     verdict = judge_cost(base, other)
     assert [part.name for part in verdict.grown] == ["instructions"]
     assert verdict.instructions.difference == pytest.approx(3)
 
 
-def test_starts_that_scatter_hide_smaller_changes(tmp_path):
-    store = Store(tmp_path)
+def test_starts_that_scatter_hide_smaller_changes(archived):
     scattered = [counted(reply=reply) for reply in (0, 5, 10)]
-    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *scattered)
-    for reply, grown in ((20, False), (40, True)):
-        other = archived_count(
-            store, f"20260102T000000Z-v4-memfile-00{reply}", *[counted(reply=reply)] * 3
-        )
+    _, base, *others = archived(scattered, counted(reply=20), counted(reply=40))
+    for other, grown in zip(others, (False, True), strict=True):
         verdict = judge_cost(base, other)
         assert bool(verdict.grown) == grown
         assert verdict.instructions.least == pytest.approx(30)
 
 
-def test_functions_of_two_counts_are_compared_like_those_of_profiles(tmp_path):
-    store = Store(tmp_path)
-    base = archived_count(store, "20260101T000000Z-v4-memfile-0001", *[counted()] * 3)
-    other = archived_count(store, "20260102T000000Z-v4-memfile-0002", *[counted(reply=9)] * 3)
-    spent = [[by_function(counted(reply=reply))] * 3 for reply in (0, 9)]
-    functions = difference(base, other, *spent)
-    assert [function.name for function in functions.grown] == ["dhcp_reply"]
-    assert functions.grown[0].own.difference == pytest.approx(9)
-    assert msgspec.json.encode(base)
-
-
-def test_a_count_is_shown_part_by_part_and_without_what_it_has_not(tmp_path):
+def test_a_count_is_shown_part_by_part_and_without_what_it_has_not(archived, tmp_path):
     starts = [counted(reply=reply, calls=calls) for reply, calls in ((0, 3), (5, 3), (9, 4))]
-    record = archived_count(Store(tmp_path), "20260101T000000Z-v4-memfile-0001", *starts)
+    _, record = archived(starts)
     stream = io.StringIO()
     print_result(record, tmp_path, stream)
     lines = [" ".join(line.split()) for line in stream.getvalue().splitlines()]

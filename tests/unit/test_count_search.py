@@ -104,33 +104,3 @@ def test_halving_counts_the_ends_and_as_few_more_as_halves_need(made, data):
         _, tried = search(costs, known=archived)
         counts = KnownCounts(last, {place: costs[place] for place in archived})
         assert len(tried) <= sum(most_counts(counts)) <= most
-
-
-@given(st.integers(1, 12), st.sampled_from([3, -3]))
-def test_a_change_against_that_of_the_ends_does_not_lead_away(before, sign):
-    costs = [0] * before + [10 * sign, 10 * sign, 5 * sign]
-    assert search(costs)[0].culprits == (Gap(before - 1, before),)
-
-
-def test_changes_that_cancel_each_other_out_need_more_counts():
-    costs = [100] * 3 + [110] * 2 + [100] * 4
-    assert search(costs)[0] == CountEnd(Ending.SAME)
-    end, tried = search(costs, every=1)
-    assert end == CountEnd(Ending.FOUND, (Gap(2, 3), Gap(4, 5)))
-    assert len(tried) == len(costs)
-    assert search(costs, every=4)[0] == CountEnd(Ending.FOUND, (Gap(2, 3), Gap(4, 5)))
-
-
-def test_many_changes_that_are_each_too_small_are_said_to_be_that():
-    def judged(a, b):
-        return change(a, b) if abs(change(a, b)) > 3 else 0
-
-    known = KnownCounts(8, {place: 100 + place for place in range(9)})
-    for every in (None, 1):
-        assert next_count(known, judged, every) == CountEnd(Ending.SCATTERED)
-
-
-def test_without_an_end_there_is_nothing_to_search():
-    for broken in ({0}, {4}):
-        known = KnownCounts(4, {}, frozenset(broken))
-        assert next_count(known, change, every=1) == CountEnd(Ending.BROKEN)

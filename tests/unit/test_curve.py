@@ -1,10 +1,8 @@
 """A figure along a factor, and which points are as good as the best."""
 
-from itertools import pairwise
-
 import pytest
 from msgspec.structs import replace
-from tests.examples import MAX_RATES, PROCEDURE, example_result, invalid_result
+from tests.examples import MAX_RATES, PROCEDURE, built, example_result, invalid_result
 
 from leaselab.analysis.comparison.curve import Standing, curves_of
 from leaselab.model.record import Experiment
@@ -27,8 +25,8 @@ def point(threads, factor=1.0, *, interleaved=None, record=None, **factors):
     return replace(record, scenario=scenario, experiment=experiment)
 
 
-def lower_is_better(record):
-    return replace(record, metrics=(replace(record.figure, better="lower"),))
+def better(record, which):
+    return replace(record, metrics=(replace(record.figure, better=which),))
 
 
 def curve_of(records):
@@ -44,29 +42,21 @@ def standings(curve):
 def test_points_are_ordered_and_those_that_do_not_differ_from_the_best_are_reported():
     records = [point(8, 1.0), point(2, 0.7), point(4, 0.999), point(16, 0.9)]
     curve = curve_of(records)
+    assert curve == curve_of(records[::-1]) == curve_of(sorted(records, key=lambda of: of.id))
     assert (curve.factor, curve.title, curve.unit) == ("threads", "max rate", "exchanges/s")
-    assert standings(curve) == [
-        (2, "differs"),
-        (4, "equal"),
-        (8, "best"),
-        (16, "differs"),
-    ]
-    assert curve.best.at == 8
-    assert curve.best.value == 6006.0
-    assert curve.best.half_width == records[0].figure.half_width
-    assert curve.best.id == records[0].id
+    assert standings(curve) == [(2, "differs"), (4, "equal"), (8, "best"), (16, "differs")]
+    best, figure = curve.best, records[0].figure
+    assert (best.at, best.id, best.value) == (8, records[0].id, 6006.0)
+    assert best.half_width == figure.half_width
 
 
 def test_the_best_is_the_lowest_where_lower_is_better():
     records = [point(2, 0.7), point(4, 0.7005), point(8, 1.0)]
-    curve = curve_of([lower_is_better(record) for record in records])
+    curve = curve_of([better(record, "lower") for record in records])
     assert standings(curve) == [(2, "best"), (4, "equal"), (8, "differs")]
-    neither = [
-        replace(record, metrics=(replace(record.figure, better="neither"),))
-        for record in records
-    ]
-    assert curve_of(neither).best is None
-    assert [item.standing for item in curve_of(neither).points] == [None] * 3
+    neither = curve_of([better(record, "neither") for record in records])
+    assert neither.best is None
+    assert [item.standing for item in neither.points] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -109,43 +99,20 @@ def test_single_runs_cannot_distinguish_points_however_far_they_are(interleaved)
     assert standings(curve_of(records)) == [(2, "too few runs to tell"), (4, "best")]
 
 
-@pytest.mark.parametrize(
-    "records",
-    [
-        [],
-        [point(2), point(2)],
-        [point(2), point(4, backend="mysql")],
-        [point(2), point(2, backend="mysql")],
-        [point(0), point(True)],
-        [point(2), replace(point(4), scenario=example_result().scenario)],
-        [point(2), replace(point(4), metrics=point(4).metrics[1:])],
-    ],
-    ids=[
-        "none",
-        "no factor differs",
-        "two differ",
-        "words",
-        "yes and no",
-        "one has no value",
-        "other figures",
-    ],
-)
-def test_there_is_no_curve_but_along_one_factor_of_numbers(records):
-    assert curves_of(records) == []
+NO_CURVE = {
+    "none": [],
+    "no factor differs": [point(2), point(2)],
+    "two differ": [point(2), point(4, backend="mysql")],
+    "words": [point(2), point(2, backend="mysql")],
+    "yes and no": [point(0), point(True)],
+    "one has no value": [point(2), replace(point(4), scenario=example_result().scenario)],
+    "other figures": [point(2), replace(point(4), metrics=point(4).metrics[1:])],
+}
 
 
-def test_points_that_differ_in_more_are_on_curves_of_their_own_each_with_its_best():
-    records = [
-        point(at, factor, backend=backend)
-        for backend, share in (("mysql", 1.0), ("postgresql", 0.5))
-        for at, factor in ((8, 0.8 * share), (2, 0.7 * share), (4, share))
-    ]
-    first, other = curves_of(records)
-    assert (first.factor, first.alike) == ("threads", {"backend": "mysql"})
-    assert other.alike == {"backend": "postgresql"}
-    best = [(2, "differs"), (4, "best"), (8, "differs")]
-    assert standings(first) == standings(other) == best
-    assert other.best.value == pytest.approx(0.5 * first.best.value)
+@pytest.mark.parametrize("name", NO_CURVE)
+def test_there_is_no_curve_but_along_one_factor_of_numbers(name):
+    assert curves_of(NO_CURVE[name]) == []
 
 
 def test_a_curve_is_along_the_numbers_of_which_there_are_most():
@@ -160,17 +127,5 @@ def test_a_curve_is_along_the_numbers_of_which_there_are_most():
 
 
 def test_builds_have_a_curve_each():
-    def built(record, commit):
-        return replace(
-            record, servers={"server": replace(record.server, version="9", commit=commit)}
-        )
-
     records = [built(point(at), commit) for commit in ("a" * 40, "b" * 40) for at in (2, 4)]
     assert [list(curve.alike) for curve in curves_of(records)] == [["server"], ["server"]]
-
-
-def test_the_order_of_the_records_does_not_matter():
-    records = [point(at, factor) for at, factor in ((2, 0.9), (4, 1.0), (8, 0.95))]
-    orders = [records, records[::-1], [records[1], records[2], records[0]]]
-    for earlier, other in pairwise(orders):
-        assert curve_of(earlier) == curve_of(other)

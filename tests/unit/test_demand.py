@@ -24,24 +24,13 @@ arrivals = st.one_of(
 )
 
 
-def test_the_webinars_clients_need_two_a_second():
-    """86 400 clients whose leases of 24 h are renewed at half."""
-    demand = Demand(Population(86_400, 0.5 * DAY_S), Spread())
-    assert demand.steady.renewals == 2.0
-    assert demand.steady.new == 0.0
-    assert demand.peak == demand.steady
-
-
 @pytest.mark.parametrize(
     ("clients", "lease_s", "rate"),
     [
         (10_000, 0.5 * HOUR_S, 11),
-        (100_000, HOUR_S, 56),
         (500_000, HOUR_S, 278),
         (1_000_000, DAY_S, 23),
         (6_000_000, 0.5 * HOUR_S, 6667),
-        (6_000_000, DAY_S, 139),
-        (6_000_000, 7 * DAY_S, 20),
         (6_000_000, 30 * DAY_S, 5),
     ],
 )
@@ -50,9 +39,12 @@ def test_it_agrees_with_the_published_table_of_lease_times(clients, lease_s, rat
     assert round(Population(clients, 0.5 * lease_s).steady.total) == rate
 
 
-def test_new_clients_come_on_top():
-    steady = Population(86_400, 0.5 * DAY_S, new_per_day=0.5).steady
+def test_new_clients_come_on_top_of_those_that_renew_and_evenly_spread_that_is_the_peak():
+    """86 400 clients whose leases of 24 h are renewed at half: two a second."""
+    demand = Demand(Population(86_400, 0.5 * DAY_S, new_per_day=0.5), Spread())
+    steady = demand.steady
     assert (steady.new, steady.renewals, steady.total) == (0.5, 2.0, 2.5)
+    assert demand.peak == steady
 
 
 def test_in_a_rush_the_others_renew_as_ever():
@@ -98,11 +90,6 @@ def test_more_clients_never_need_less(population, arrival, more):
         assert now >= was
         was, now = (getattr(item.steady, kind) for item in (population, larger))
         assert now >= was
-
-
-@given(populations, st.builds(Rush, share=st.floats(0.001, 1), window_s=st.floats(1, 1e6)))
-def test_a_rush_never_needs_less_than_the_steady_load(population, rush):
-    assert rush.peak(population).total >= population.steady.total * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -109,11 +109,10 @@ def test_what_was_found_stays_found_where_it_was(levels, seed):
     """So each review reports of a commit what the one before reported."""
     readings = series([level for level in levels for _ in range(9)], seed=seed)
 
-    def described(shifts_found):
-        return [(item.shape, item.before, item.after, item.detected) for item in shifts_found]
+    def described(count):
+        known = shifts(readings[:count])
+        return [(item.shape, item.before, item.after, item.detected) for item in known]
 
-    whole = described(shifts(readings))
+    whole = described(len(readings))
     for count in range(0, len(readings), 7):
-        assert described(shifts(readings[:count])) == [
-            item for item in whole if item[3] < count
-        ]
+        assert described(count) == [item for item in whole if item[3] < count]

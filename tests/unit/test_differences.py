@@ -18,8 +18,7 @@ def test_two_sweeps_of_the_same_differ_in_nothing_but_what_they_found():
         document["bench"]["lock_owner"] = "another user"
         document["provenance"]["command"] = ["leaselab", "run"]
         document["servers"]["server"]["config_file"] = "config/other.conf"
-        document["scenario"]["description"] = "in other words"
-        document["scenario"]["across"] = ["backend"]
+        document["scenario"] |= {"description": "in other words", "across": ["backend"]}
         document["scenario"]["factors"]["backend"] = "files"
 
     assert differences([example_result(), edited(example_result(), again)]) == []
@@ -81,17 +80,12 @@ def built(variant, prefix, *, lifetime=60):
 def test_two_builds_with_the_same_settings_have_no_other_configuration():
     first, other = built("v4.1a2b", "/opt/builds/1a2b"), built("v4.3c4d", "/opt/builds/3c4d")
     changed = built("v4.3c4d", "/opt/builds/3c4d", lifetime=61)
-    base = edited(example_result(), first)
-    assert differences([base, edited(example_result(), other)]) == []
-    named = [
-        difference.field
-        for difference in differences([base, edited(example_result(), changed)])
+    base, other, changed = (edited(example_result(), of) for of in (first, other, changed))
+    assert differences([base, other]) == also_changed(base, other) == []
+    assert [row.field for row in differences([base, changed])] == [
+        "server.config_settings_sha256"
     ]
-    assert named == ["server.config_settings_sha256"]
-    assert also_changed(base, edited(example_result(), other)) == []
-    assert also_changed(base, edited(example_result(), changed)) == [
-        "the configuration file as rendered"
-    ]
+    assert also_changed(base, changed) == ["the configuration file as rendered"]
 
 
 def test_older_results_report_the_configuration_by_the_hash_of_the_whole_file():
@@ -101,9 +95,7 @@ def test_older_results_report_the_configuration_by_the_hash_of_the_whole_file():
     now = edited(example_result(), built("v4.1a2b", "/opt/builds/1a2b"))
     before = edited(example_result(), old)
     assert also_changed(before, now)
-    assert "server.config_sha256" in [
-        difference.field for difference in differences([before, now])
-    ]
+    assert "server.config_sha256" in [row.field for row in differences([before, now])]
     assert not also_changed(example_result(), example_result())
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from junitparser import Error, JUnitXml
 from msgspec.structs import replace
-from tests.examples import MAX_RATES, built, example_result, trial_of
+from tests.examples import PROCEDURE, built, example_result, invalid_result, trial_of
 from tests.past import fought
 
 from leaselab.analysis.comparison.verdict import Limit, compare
@@ -35,18 +35,21 @@ def duel(tmp_path):
     return make
 
 
-def with_metric(both, name, value_of):
-    """The same duel with a figure in each round, by side (0, 1) and round."""
+def with_rounds(both, changed):
+    """The same duel with changed rounds, by side (0, 1) and round."""
     return [
-        replace(
-            record,
-            rounds=tuple(
-                replace(round_, metrics={**round_.metrics, name: value_of(side, round_)})
-                for round_ in record.rounds
-            ),
-        )
+        replace(record, rounds=tuple(changed(side, round_) for round_ in record.rounds))
         for side, record in enumerate(both)
     ]
+
+
+def with_metric(both, name, value_of):
+    """The same duel with a figure in each round, by side (0, 1) and round."""
+
+    def changed(side, round_):
+        return replace(round_, metrics={**round_.metrics, name: value_of(side, round_)})
+
+    return with_rounds(both, changed)
 
 
 def test_the_page_judges_by_the_same_rounds_as_the_command(duel):
@@ -107,39 +110,24 @@ def test_what_got_worse_beside_the_rate_is_a_regression_and_named(duel, name, ra
     assert closing(comparison).startswith("Worse: ")
     assert words in closing(comparison)
     assert any(": worse; a rise of" in line for line in figures(comparison))
-    assert [row["name"] for row in comparison_document(comparison)["duel"]["judged"]] == [
-        "cpu_us",
-        name,
-    ]
+    judged = comparison_document(comparison)["duel"]["judged"]
+    assert [row["name"] for row in judged] == ["cpu_us", name]
 
 
 def with_seconds(both):
     """The same duel, with a trial in each round whose seconds scatter by 1 %."""
     chance = random.Random(5)  # noqa: S311  # made up
 
-    def trial(rate):
-        seconds = tuple(
-            Second(
-                t=float(place),
-                attempted=9000,
-                completed=round(rate * (1 + chance.gauss(0, 0.01))),
-                p50_s=None,
-                p99_s=None,
-            )
-            for place in range(3)
-        )
-        return replace(trial_of(9000, 3, 9000), per_second=seconds)
+    def second(at, rate):
+        completed = round(rate * (1 + chance.gauss(0, 0.01)))
+        return Second(t=at, attempted=9000, completed=completed, p50_s=None, p99_s=None)
 
-    return [
-        replace(
-            record,
-            rounds=tuple(
-                replace(round_, trials=(trial(round_.metrics["completed_rate"]),))
-                for round_ in record.rounds
-            ),
-        )
-        for record in both
-    ]
+    def changed(_, round_):
+        rate = round_.metrics["completed_rate"]
+        seconds = tuple(second(float(place), rate) for place in range(3))
+        return replace(round_, trials=(trial_of(9000, 3, 9000, per_second=seconds),))
+
+    return with_rounds(both, changed)
 
 
 def test_the_share_of_the_starts_stands_beside_the_power_where_the_rounds_show_it(duel):
@@ -168,24 +156,15 @@ def test_what_scatters_by_more_than_itself_has_no_bound(duel):
 
 def test_a_server_that_was_not_at_its_limit_is_faster_by_at_least_so_much(duel):
     """B served all that was offered."""
-    base, other = duel(1.1)
-    (full,) = with_metric([other], "loss_ratio", lambda *_: 0.0)
-    comparison = compare(base, full)
+    comparison = compare(*duel(1.1, served_all=True))
     assert comparison.verdict.limit is Limit.AT_LEAST
     assert "completes at least 10." in closing(comparison)
     assert any("B served nearly all" in line for line in figures(comparison))
 
 
 def test_an_interval_without_an_upper_end_is_null_there():
-    few = [5000.0, 6000.0]
-    base = example_result(few, procedure=replace(example_result().procedure, rounds=2, trim=0))
-    other = example_result(
-        MAX_RATES[:3],
-        token="0003",
-        outcome="invalid",
-        reasons=[{"word": "generator-limited", "text": "it offered no more"}],
-    )
-    comparison = compare(base, replace(other, at_least=5400.0))
+    base = example_result([5e3, 6e3], procedure=replace(PROCEDURE, rounds=2, trim=0))
+    comparison = compare(base, replace(invalid_result(token="0003"), at_least=5400.0))
     assert comparison.verdict.limit is Limit.AT_LEAST
     low, high = comparison_document(comparison)["ci95"]
     assert low < 1

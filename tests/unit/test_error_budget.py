@@ -5,14 +5,14 @@ import random
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import example_result
+from tests.examples import example_result, round_of
 
 from leaselab.analysis.comparison.incompatibilities import incompatibilities
 from leaselab.analysis.duels.duel import last_bound, scatter
 from leaselab.analysis.duels.error_budget import error_budget, minutes_of, wider_error
 from leaselab.analysis.duels.estimate import power, trimmed
 from leaselab.model.procedures.duel import MOST_WIDER, Duel
-from leaselab.model.record import Experiment, Round
+from leaselab.model.record import Experiment
 from leaselab.report.verdict.table import budget_words
 
 PLAN = Duel(rounds=20)
@@ -25,26 +25,18 @@ def duel(ratio, number, slowdown, sd=0.004, rounds=PLAN.rounds):
     experiment = Experiment(id=ids[0], points=ids, interleaved=True, slowdown=slowdown)
 
     def result(point, speed):
-        made = tuple(
-            Round(
-                index=index,
-                started_at="2026-11-24T12:00:00Z",
-                metrics={
-                    "completed_rate": speed * 1000 * math.exp(sd * chance.gauss(0, 1)),
-                    "loss_ratio": 0.05,
-                    "cpu_us": None,
-                    "max_rate": 1000.0,  # the figure of the example that it is made of
-                },
-                traffic_s=6.0,
-                wall_s=20.0,
-            )
-            for index in range(1, rounds + 1)
+        # with the figure of the example that it is made of
+        usual = {"loss_ratio": 0.05, "cpu_us": None, "max_rate": 1000.0}
+        rates = (speed * 1000 * math.exp(sd * chance.gauss(0, 1)) for _ in range(rounds))
+        made = (
+            round_of(index=index, metrics={**usual, "completed_rate": rate})
+            for index, rate in enumerate(rates, start=1)
         )
         return replace(
             example_result(),
             id=point,
             procedure=PLAN,
-            rounds=made,
+            rounds=tuple(made),
             experiment=experiment,
             started_at=f"2026-11-24T12:{number:02d}:00.000Z",
             finished_at=f"2026-11-25T12:{number:02d}:00.000Z",  # interrupted for a night
@@ -151,6 +143,4 @@ def test_it_is_reported_in_one_line_and_so_is_that_there_is_none(made):
 def test_a_server_that_was_slowed_down_is_compared_with_no_other(made):
     plain, braked = made[0], made[-1]
     assert incompatibilities(plain[0], braked[0]) == []
-    assert [
-        incompatibility.name for incompatibility in incompatibilities(plain[1], braked[1])
-    ] == ["slowdown"]
+    assert [row.name for row in incompatibilities(plain[1], braked[1])] == ["slowdown"]

@@ -35,12 +35,7 @@ def order(*wanted, interleaved=True, made=()):
 
 @pytest.mark.parametrize(
     ("wanted", "expected"),
-    [
-        ((4, 4), "ABBAABBbAa"),
-        ((3, 3, 3), "ABCCBAAaBbCc"),
-        ((1, 3), "AaBBBb"),
-        ((2,), "AAa"),
-    ],
+    [((4, 4), "ABBAABBbAa"), ((3, 3, 3), "ABCCBAAaBbCc"), ((1, 3), "AaBBBb"), ((2,), "AAa")],
     ids=["two", "three", "one leaves", "alone"],
 )
 def test_points_take_turns_every_other_time_backwards(wanted, expected):

@@ -2,7 +2,6 @@
 
 import io
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -35,18 +34,18 @@ def profile(grown, name="weigh"):
     return compared(rounds(0), rounds(grown), paired=True, unit="µs per exchange")
 
 
-def hunted(**profiles):
-    duel = Duelled(0, 1, "2026-11-02T12:00:00Z", 4.0, Answer.SLOWER, -0.05, 0.003, 12)
+def duel(place, answer=Answer.SLOWER, mean=-0.05, error=0.003):
+    return Duelled(0, place, "2026-11-02T12:00:00Z", 4.0, answer, mean, error, 12)
+
+
+def hunted(**fields):
     culprit = Culprit(Gap(0, 1), Level(RATIO, CI95, 1))
-    return Hunted(
-        [commit(1), commit(2)],
-        scenario="v4-dnsmasq",
-        bench="docker",
-        known=Known(1, (duel,)),
-        limits=Limits(),
-        end=End(Ending.FOUND, (culprit,)),
-        **profiles,
-    )
+    known = {
+        "commits": [commit(1), commit(2)],
+        "known": Known(1, (duel(1),)),
+        "end": End(Ending.FOUND, (culprit,)),
+    }
+    return Hunted(scenario="v4-dnsmasq", bench="docker", limits=Limits(), **known | fields)
 
 
 def printed(hunt):
@@ -72,24 +71,19 @@ def test_without_a_function_that_grew_the_culprit_alone_is_named(profiles):
     assert closing(hunt).endswith("its parent.")
     (culprit,) = report_of_hunt(hunt).document["culprits"]
     assert (culprit["profile"] is None) == (not profiles)
-    assert ("function (" in printed(hunt) + markdown_of_search(report_of_hunt(hunt))) == bool(
-        profiles
-    )
+    shown = printed(hunt) + markdown_of_search(report_of_hunt(hunt))
+    assert ("function (" in shown) == bool(profiles)
 
 
 def test_a_terminal_has_all_on_a_page_and_the_culprit_last(monkeypatch):
     """Whatever the length of the range, of its subjects and of the functions' names."""
     monkeypatch.setenv("COLUMNS", "80")
-    duel = Duelled(0, 99, "2026-11-02T12:00:00Z", 4.0, Answer.SLOWER, -0.05, 0.003, 12)
     commits = [
         Commit("/src", f"{n:040x}", f"{n:040x}", f"{n:040x}", "v1", None, f"Change {n} " * 9)
         for n in range(1, 101)
     ]
-    hunt = replace(
-        hunted(profiles={1: profile(grown=100, name=f"isc::{'dhcp::' * 20}")}),
-        commits=commits,
-        known=Known(99, (duel,)),
-    )
+    profiles = {1: profile(grown=100, name=f"isc::{'dhcp::' * 20}")}
+    hunt = hunted(profiles=profiles, commits=commits, known=Known(99, (duel(99),)))
     stream = io.StringIO()
     stream.isatty = lambda: True
     print_search(report_of_hunt(hunt), stream)
@@ -116,19 +110,15 @@ def test_a_culprit_that_scattered_builds_may_explain_is_named_with_a_doubt(
     ratio, levels, doubtful
 ):
     """Nothing but the order of their functions makes those before it differ."""
-    when, count = "2026-11-02T12:00:00Z", len(levels) + 1
+    count = len(levels) + 1
     duels = [
-        Duelled(0, place, when, 4.0, Answer.SAME, level, 0.001, 12)
-        for place, level in enumerate(levels, start=1)
+        duel(place, Answer.SAME, level, 0.001) for place, level in enumerate(levels, start=1)
     ]
-    duels.append(Duelled(0, count, when, 4.0, Answer.SLOWER, math.log(ratio), 0.001, 12))
+    duels.append(duel(count, mean=math.log(ratio), error=0.001))
     culprit = Culprit(Gap(count - 1, count), Level(ratio, (ratio - 0.01, ratio + 0.01), 1))
-    hunt = Hunted(
-        [commit(number) for number in range(count + 1)],
-        scenario="v4-dnsmasq",
-        bench="docker",
+    hunt = hunted(
+        commits=[commit(number) for number in range(count + 1)],
         known=Known(count, tuple(duels)),
-        limits=Limits(),
         end=End(Ending.FOUND, (culprit,)),
     )
     assert ("--layouts 5" in closing(hunt)) is doubtful

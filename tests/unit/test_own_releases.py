@@ -1,6 +1,5 @@
 """Releases that do not take a user's own file: refused as soon as the release is known."""
 
-import io
 import re
 import tarfile
 
@@ -106,9 +105,8 @@ def workplace_of(folder, **files):
     tar = folder / "files.tar"
     with tarfile.open(tar, "w") as archive:
         for name, text in files.items():
-            entry = tarfile.TarInfo(name.replace("_", "."))
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
+            (folder / name).write_text(text, encoding="utf-8")
+            archive.add(folder / name, name.replace("_", "."))
     return Workplace(None, local_lab(), None, {}, {commit_of("abc1234").tree: tar})
 
 

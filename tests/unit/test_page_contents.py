@@ -49,12 +49,10 @@ def test_a_refused_figure_is_on_its_own_page_alone_and_small(tmp_path, capsys, m
     """6006/s in each run; the reason says why nobody should use it."""
     monkeypatch.setenv("LEASELAB_RESULTS", str(tmp_path))
     archive_result(tmp_path, example_result())
-    words = [{"word": "noisy", "text": "the runs spread by 12 %"}]
+    noisy = [{"word": "noisy", "text": "the runs spread by 12 %"}]
+    of = {"outcome": "invalid", "reasons": noisy, "started": START + timedelta(hours=1)}
     runs = [8000 + rate / 10 for rate in MAX_RATES]
-    made = example_result(
-        runs, outcome="invalid", reasons=words, started=START + timedelta(hours=1)
-    )
-    record = archive_result(tmp_path, made)
+    record = archive_result(tmp_path, example_result(runs, **of))
     assert record.figure.value is None
     figure = number(record.refused_figure.value, "/s")
     report = write_site(Store(tmp_path), tmp_path / "report").parent

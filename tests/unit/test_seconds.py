@@ -25,12 +25,6 @@ def with_samples(number, *changes):
     return with_trial(number, samples={"server": tuple(samples)})
 
 
-def with_second(**fields):
-    """ROUND with a changed first second."""
-    first, *rest = ROUND.trials[0].per_second
-    return with_trial(0, per_second=(replace(first, **fields), *rest))
-
-
 def test_every_second_of_every_trial_has_its_place_since_the_rounds_start():
     points = list(traffic_points(ROUND))
     assert [(point["trial"], point["s"]) for point in points] == [
@@ -43,12 +37,13 @@ def test_every_second_of_every_trial_has_its_place_since_the_rounds_start():
     assert points[0]["p99_ms"] == pytest.approx(8.8)
 
 
-def test_what_was_not_seen_is_no_loss():
-    assert next(traffic_points(with_second(attempted=None)))["loss"] is None
-
-
-def test_a_reply_in_the_next_second_makes_no_negative_loss():
-    assert next(traffic_points(with_second(completed=10**6)))["loss"] == 0.0
+@pytest.mark.parametrize(
+    ("seen", "loss"), [({"attempted": None}, None), ({"completed": 10**6}, 0.0)]
+)
+def test_what_was_not_seen_is_no_loss_and_a_reply_in_the_next_second_no_gain(seen, loss):
+    first, *rest = ROUND.trials[0].per_second
+    changed = with_trial(0, per_second=(replace(first, **seen), *rest))
+    assert next(traffic_points(changed))["loss"] == loss
 
 
 def test_cpu_and_drops_are_what_came_since_the_sample_before():
@@ -63,22 +58,15 @@ def test_cpu_and_drops_are_what_came_since_the_sample_before():
     assert points[0]["beside"] == {}
 
 
-def test_the_servers_own_counters_are_what_they_gained():
-    changed = with_samples(
-        0, (0, {"counters": {"reclaimed": 3}}), (1, {"counters": {"reclaimed": 45, "new": 1}})
-    )
-    point = next(server_points(changed))
+def test_the_servers_own_counters_and_companion_services_are_named_with_what_they_gained():
+    before = {"counters": {"reclaimed": 3}, "beside_cpu_s": {"database": 1.0}}
+    after = {
+        "counters": {"reclaimed": 45, "new": 1},
+        "beside_cpu_s": {"database": 1.4, "proxy": 0.2},
+    }
+    point = next(server_points(with_samples(0, (0, before), (1, after))))
     length = point["s"] - 0.9
     assert point["counted"] == {"reclaimed": pytest.approx(42 / length), "new": None}
-
-
-def test_companion_services_are_named():
-    changed = with_samples(
-        0,
-        (0, {"beside_cpu_s": {"database": 1.0}}),
-        (1, {"beside_cpu_s": {"database": 1.4, "proxy": 0.2}}),
-    )
-    point = next(server_points(changed))
     assert point["beside"] == {"database": pytest.approx(0.4), "proxy": None}
 
 

@@ -6,9 +6,8 @@ import re
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import START, example_trial
+from tests.examples import START, example_trial, round_of
 
-from leaselab.model.record import Round
 from leaselab.report.site.figure import svg
 from leaselab.report.site.legend import legend
 from leaselab.report.site.seconds_chart import seconds_chart, seconds_note
@@ -19,20 +18,9 @@ SPIKE_S = 0.9
 def run_of(seconds):
     """A run of one trial, with one second of high latency in its middle."""
     trial = example_trial(100, seconds, 0.0, number=1, index=1, round_started=START)
-    middle = seconds // 2
-    per_second = [
-        replace(second, p99_s=SPIKE_S) if place == middle else second
-        for place, second in enumerate(trial.per_second)
-    ]
-    trials = (replace(trial, per_second=tuple(per_second)),)
-    return Round(
-        index=1,
-        started_at=START.isoformat(),
-        metrics={},
-        trials=trials,
-        traffic_s=float(seconds),
-        wall_s=float(seconds),
-    )
+    per_second, middle = list(trial.per_second), seconds // 2
+    per_second[middle] = replace(per_second[middle], p99_s=SPIKE_S)
+    return round_of(replace(trial, per_second=tuple(per_second)), started_at=START.isoformat())
 
 
 def panel(seconds, title):

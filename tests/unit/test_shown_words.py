@@ -15,6 +15,7 @@ from tests.formula import (
     archived,
     formula_bench,
     formula_point,
+    formula_trials,
 )
 
 from leaselab.analysis.comparison.verdict import compare
@@ -22,7 +23,6 @@ from leaselab.archive.published import published_bench
 from leaselab.archive.store import Store
 from leaselab.cli import main as cli
 from leaselab.cli.progress import LiveProgress, PlainProgress
-from leaselab.measure.trials import Trials
 from leaselab.model.errors import LeaselabError
 from leaselab.model.journal import Begun, TrialBegun, TrialEnded, entry_of
 from leaselab.model.record import Provenance
@@ -74,8 +74,11 @@ def test_a_result_on_a_terminal(results, name, capsys):
 
 
 def shown_of(results, name, capsys):
-    root, made = results
-    print_result(made[name], Store(root).place(made[name].id), whole=True)
+    return printed(Store(results[0]), results[1][name], capsys)
+
+
+def printed(store, record, capsys):
+    print_result(record, store.place(record.id), whole=True)
     return capsys.readouterr().out.splitlines()
 
 
@@ -120,8 +123,7 @@ def test_each_kind_of_transactions_is_shown(tmp_path, capsys):
                 trial["latency_s"] = {STAGE: None, **trial["latency_s"]}
 
     record = archive_result(tmp_path, edited(example_result(MAX_RATES[:2]), mix))
-    print_result(record, Store(tmp_path).place(record.id), whole=True)
-    lines = capsys.readouterr().out.splitlines()
+    lines = printed(Store(tmp_path), record, capsys)
     first = lines.index("Kinds of exchanges at the lower bound")
     shown = record.rounds[0].shown
     counts = [
@@ -197,21 +199,15 @@ def test_a_verdict_and_what_stands_in_its_way(results, capsys):
         assert foreign(capsys.readouterr().out) == []
 
 
+EXPORTS = ("--csv -", "--csv - --level trials", "--openmetrics -", "--markdown -")
+
+
 @pytest.mark.parametrize(
-    "command",
-    [
-        ["list"],
-        ["list", "--table"],
-        ["export", "--csv", "-"],
-        ["export", "--csv", "-", "--level", "trials"],
-        ["export", "--openmetrics", "-"],
-        ["export", "--markdown", "-"],
-    ],
-    ids=" ".join,
+    "command", ["list", "list --table", *(f"export {words}" for words in EXPORTS)]
 )
 def test_lists_tables_and_exports(results, command, capsys):
     root, _ = results
-    cli.main([*command, "--results", str(root)])
+    cli.main([*command.split(), "--results", str(root)])
     shown = capsys.readouterr().out
     assert "zones" in shown
     assert foreign(shown) == []
@@ -226,12 +222,11 @@ def test_what_gives_its_clients_nothing_carries_none_of_them(results, capsys):
 
 def test_errors_of_the_bench(monkeypatch):
     bench, zones = formula_bench(name="max-rate"), Zones()
-    generator = Flood(bench, None, zones)
-    trials = Trials(bench, bench.procedure, zones, generator, zones)
+    trials = formula_trials(bench, zones)
     with pytest.raises(LeaselabError, match="foreign traffic on the test network") as caught:
         trials.refuse_foreign("an answer from 192.0.2.1")
     assert foreign(str(caught.value)) == []
-    monkeypatch.setattr(generator, "answers", lambda: False)
+    monkeypatch.setattr(trials.generator, "answers", lambda: False)
     with pytest.raises(LeaselabError, match="completes no DNS query") as caught:
         trials.start_server()
     assert foreign(str(caught.value)) == []

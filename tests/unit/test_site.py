@@ -8,14 +8,9 @@ import shutil
 from collections import Counter
 from datetime import timedelta
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
-from tests.examples import (
-    START,
-    archive_result,
-    example_result,
-)
+from tests.examples import START, archive_result, example_result
 from tests.hostile import ATTACK, EXPERIMENT, hostile_archive
 from tests.past import fought, past
 
@@ -45,9 +40,8 @@ class Page(HTMLParser):
         self.links, self.scripts, self.handlers, self.styles, self.ids = [], [], [], [], set()
         self.words = []
         text = path.read_text(encoding="utf-8")
-        self.heading = re.sub(
-            r"<[^>]+>", "", re.split("<h1[^>]*>", text)[-1].partition("</h1>")[0]
-        )
+        heading = re.split("<h1[^>]*>", text)[-1].partition("</h1>")[0]
+        self.heading = re.sub(r"<[^>]+>", "", heading)
         self.feed(text)
 
     def handle_starttag(self, tag, attrs):
@@ -57,9 +51,8 @@ class Page(HTMLParser):
         if "style" in result or tag == "style":
             self.styles.append(tag)
         self.handlers += [name for name in result if name.startswith("on")]
-        self.links += [
-            result[name] for name in ("href", "xlink:href", "src") if result.get(name)
-        ]
+        names = ("href", "xlink:href", "src")
+        self.links += [result[name] for name in names if result.get(name)]
         self.ids.add(result.get("id"))
 
     def handle_data(self, data):
@@ -82,13 +75,9 @@ def pages(folder):
 def test_every_result_scenario_and_question_has_its_page(archive):
     root, records = archive
     names = {str(page.relative_to(root / "report")) for page in pages(root / "report")}
+    questions = ("index", "compare", "validity", "benches", "histories", "review")
     assert names == {
-        "index.html",
-        "compare.html",
-        "validity.html",
-        "benches.html",
-        "histories.html",
-        "review.html",
+        *(f"{name}.html" for name in questions),
         *(f"history/{record.scenario.name}.html" for record in records),
         *(f"sweep/{record.id}.html" for record in records),
         f"experiment/{EXPERIMENT}.html",
@@ -136,7 +125,6 @@ def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
     assert names == ["runs", "loss", "latency", "stages", *SECONDS, "seconds-confirmation"]
     drawn = re.findall(r'<svg role="(?:img|group)" aria-label="[^"]+"', text)
     assert len(drawn) == 5, "four of the whole, and the seconds of the median run"
-    assert "NaN" not in text
     confirmed = f"Confirmed at {records[0].confirmation.rate} exchanges/s (90 % of the figure)"
     assert text.index("95 % interval") < text.index(confirmed) < text.index('id="runs"')
     assert text.count('<td data-label="verdict">overload</td>') == 1, "in its own table"
@@ -148,25 +136,20 @@ def test_every_chart_is_drawn_described_and_has_its_data_for_a_browser(archive):
 
 
 def test_dots_of_a_history_have_the_colour_of_the_change_before_them(tmp_path):
-    """Their intervals are those of the review."""
     records = past(tmp_path, [1.02] * 8 + [0.97] * 4, noise=0.002, days=0.1)
     store = Store(tmp_path)
     assert _colours(store) == {MEASURED: 8, DOUBT: 4}
-    chart = _by_commit(store)
-    drawn = {mean["at"]: (mean["low"], mean["high"]) for mean in _means(chart)}
-    (series,) = review_of(store).series
-    assert drawn == {
-        point.commit[:10]: tuple(float(f"{end:.6g}") for end in point.ci95)
-        for point in series.points
-    }
-    assert [key.name for key in chart.keys[0][1]] == ["measured", "since a suspected change"]
+    keys = _by_commit(store).keys[0][1]
+    assert [key.name for key in keys] == ["measured", "since a suspected change"]
     fought(tmp_path, records[7], records[8], 0.95, days=4)
     assert _colours(store) == {MEASURED: 8, WORSE: 4}
 
 
 def _colours(store):
     """How many commits of a history have which colour."""
-    return Counter(mean["colour"] for mean in _means(_by_commit(store)))
+    layers = _by_commit(store).spec["layer"]
+    means = next(item for item in layers if item.get("name") == "means")
+    return Counter(mean["colour"] for mean in means["data"]["values"])
 
 
 def _by_commit(store):
@@ -177,11 +160,6 @@ def _by_commit(store):
     (panel,) = context["panels"]
     (chart,) = [chart for chart in panel.charts if chart.id == "commits"]
     return chart
-
-
-def _means(chart):
-    means = next(item for item in chart.spec["layer"] if item.get("name") == "means")
-    return means["data"]["values"]
 
 
 def test_the_axis_of_a_history_has_iso_dates_in_utc():
@@ -232,34 +210,29 @@ def test_a_long_history_is_drawn_from_its_newest_and_its_marks_keep_their_number
     assert len(context["rows"]) == 200
 
 
-def test_pages_that_are_current_are_left_alone_and_others_are_not(tmp_path):
-    archive_result(tmp_path, example_result())
+def test_pages_that_are_current_stay_others_are_written_and_those_of_what_is_gone_go(tmp_path):
     report = tmp_path / "report"
-    write_site(Store(tmp_path), report)
-    first = {page: page.stat().st_mtime_ns for page in report.rglob("*.*ml")}
-    archive_result(tmp_path, example_result(started=START + timedelta(hours=1)))
-    write_site(Store(tmp_path), report)
-    old = report / "sweep" / f"{example_result().id}.html"
-    changed = {
-        str(page.relative_to(report))
-        for page in report.rglob("*.*ml")
-        if page.stat().st_mtime_ns != first.get(page)
-    }
-    assert old.stat().st_mtime_ns == first[old]
-    assert {"index.html", "compare.html", "history/v4-memfile.html"} < changed
 
+    def changed(known):
+        """The pages that are written now, after those that were known."""
+        write_site(Store(tmp_path), report)
+        times = {page: page.stat().st_mtime_ns for page in report.rglob("*.*ml")}
+        pages = {page for page, time in times.items() if time != known.get(page)}
+        return times, {str(page.relative_to(report)) for page in pages}
 
-def test_a_page_of_a_result_that_is_gone_goes(tmp_path):
-    for hour in range(2):
-        archive_result(tmp_path, example_result(started=START + timedelta(hours=hour)))
-    write_site(Store(tmp_path), tmp_path / "report")
-    gone = Store(tmp_path).find("last")
+    old = archive_result(tmp_path, example_result()).id
+    first, _ = changed({})
+    new = archive_result(tmp_path, example_result(started=START + timedelta(hours=1))).id
+    _, written = changed(first)
+    assert f"sweep/{old}.html" not in written
+    assert {"index.html", "compare.html", "history/v4-memfile.html"} < written
+    gone = Store(tmp_path).find(new)
     for path in (gone, *gone.rglob("*")):
         path.chmod(0o755)
     shutil.rmtree(gone)
     os.utime(gone.parent)
-    write_site(Store(tmp_path), tmp_path / "report")
-    assert len(list((tmp_path / "report" / "sweep").glob("*.html"))) == 1
+    changed({})
+    assert [page.stem for page in (report / "sweep").glob("*.html")] == [old]
 
 
 def test_older_results_are_linked_where_they_lie_or_at_the_page_that_they_have(tmp_path):
@@ -279,29 +252,24 @@ def test_older_results_are_linked_where_they_lie_or_at_the_page_that_they_have(t
     assert not [link for link in links(sweeps=4) if link.endswith("/result.json")]
 
 
-def test_a_report_elsewhere_links_nothing_that_it_does_not_hold(tmp_path):
-    archive_result(tmp_path / "results", example_result())
-    report = tmp_path / "elsewhere"
-    write_site(Store(tmp_path / "results"), report)
+@pytest.mark.parametrize("places", [(), (2, 0)], ids=["all", "named"])
+def test_a_report_elsewhere_has_what_is_named_and_links_nothing_that_it_does_not_hold(
+    tmp_path, places
+):
+    """What is named is compared with the first of it."""
+    records = [example_result(started=START + timedelta(hours=hour)) for hour in range(3)]
+    ids = [archive_result(tmp_path / "results", record).id for record in records]
+    report, named = tmp_path / "out", [ids[place] for place in places]
+    write_site(Store(tmp_path / "results"), report, named)
+    assert {page.stem for page in (report / "sweep").glob("*.html")} == {*(named or ids)}
     for page in pages(report):
         for link in Page(page).links:
             place = link.partition("#")[0]
             assert (page.parent / place).resolve().is_relative_to(report)
-
-
-def test_results_that_are_named_are_reported_alone_and_compared_with_the_first(tmp_path):
-    ids = []
-    for hour in range(3):
-        record = example_result(started=START + timedelta(hours=hour))
-        ids.append(archive_result(tmp_path, record).id)
-    write_site(Store(tmp_path), tmp_path / "out", [ids[2], ids[0]])
-    assert {page.stem for page in (tmp_path / "out" / "sweep").glob("*.html")} == {
-        ids[0],
-        ids[2],
-    }
-    text = (tmp_path / "out" / "compare.html").read_text(encoding="utf-8")
-    assert text.index(ids[2]) < text.index(ids[0])
-    assert Page(tmp_path / "out" / "compare.html").heading == "0 slower, 0 faster, 1 equal"
+    if named:
+        text = (report / "compare.html").read_text(encoding="utf-8")
+        assert text.index(ids[2]) < text.index(ids[0])
+        assert Page(report / "compare.html").heading == "0 slower, 0 faster, 1 equal"
 
 
 def test_the_pairs_that_differ_are_first_and_counted_in_the_title(tmp_path):
@@ -328,29 +296,24 @@ def test_the_page_of_the_benches_says_how_each_was_and_what_came_of_it(archive):
     page = Page(archive[0] / "report" / "benches.html")
     assert page.heading == "2 benches: 1 measuring, 1 broken"
     words = " ".join(" ".join(page.words).split())
-    assert "docker measuring" in words
-    assert "rack2 broken" in words
-    assert "server: has a fault generator: does not answer" in words
-    assert "2026-11-22 10:00" in words, "when it was checked"
-    assert "2 errors" in words
-
-
-def note_of(root, state):
-    note = {"at": WHEN, "state": state, "detail": "", "hosts": []}
-    write_note(root, "rack1", STATUS, note)
+    hosts = "server: has a fault generator: does not answer"
+    checked = ("2026-11-22 10:00", "2 errors")
+    for said in ("docker measuring", "rack2 broken", hosts, *checked):
+        assert said in words
 
 
 def test_the_benches_are_written_without_other_pages_and_in_no_published_report(tmp_path):
     """Before anything was measured, and again; who holds which bench is the lab's own."""
     report = tmp_path / "report"
-    note_of(tmp_path, "free")
+    note = {"at": WHEN, "state": "free", "detail": "", "hosts": []}
+    write_note(tmp_path, "rack1", STATUS, note)
     page = write_benches(Store(tmp_path), report)
     assert "free" in Page(page).words
     assert [link for link in Page(page).links if link.endswith(".html")] == ["benches.html"]
     result = archive_result(tmp_path, example_result())
     write_site(Store(tmp_path), report)
     before = {path: path.stat().st_mtime_ns for path in report.rglob("*.html")}
-    note_of(tmp_path, "held")
+    write_note(tmp_path, "rack1", STATUS, note | {"state": "held"})
     assert write_benches(Store(tmp_path), report) == page
     assert "held" in Page(page).words
     write_site(Store(tmp_path), report)
@@ -401,22 +364,20 @@ def test_a_report_that_was_interrupted_is_gone_on_with_and_nothing_old_counts_as
 
 
 def test_a_damaged_result_is_refused_and_keeps_no_other_from_its_page(tmp_path):
-    good = archive_result(tmp_path, example_result(started=START + timedelta(hours=1))).id
-    place = Store(tmp_path).place(archive_result(tmp_path, example_result()).id)
-    other = archive_result(tmp_path, example_result(scenario="v6-memfile")).id
-    (Store(tmp_path).place(other) / "SHA256SUMS").chmod(0o644)
-    (Store(tmp_path).place(other)).chmod(0o755)
-    (Store(tmp_path).place(other) / "SHA256SUMS").unlink()
-    path = Path(place) / "result.json"
+    good, changed, unsealed = (
+        Store(tmp_path).place(archive_result(tmp_path, example_result(**fields)).id)
+        for fields in ({"started": START + timedelta(hours=1)}, {}, {"scenario": "v6-memfile"})
+    )
+    unsealed.chmod(0o755)
+    (unsealed / "SHA256SUMS").unlink()
+    path = changed / "result.json"
     path.chmod(0o644)
     path.write_text(path.read_text(encoding="utf-8").replace("6006", "9999"), encoding="utf-8")
     report = tmp_path / "report"
     write_site(Store(tmp_path), report)
-    assert [page.stem for page in (report / "sweep").glob("*.html")] == [good]
+    assert [page.stem for page in (report / "sweep").glob("*.html")] == [good.name]
     refused = " ".join(Page(report / "validity.html").words)
-    assert place.name in refused
-    assert other in refused
-    assert "checksum" in refused
+    assert all(word in refused for word in (changed.name, unsealed.name, "checksum"))
 
 
 @pytest.mark.parametrize("part", ["scenario", "metric", "experiment", "file"])
@@ -448,10 +409,8 @@ def _forge(root, ref, edit):
     document = json.loads((place / "result.json").read_bytes())
     edit(document)
     content = json.dumps(document)
-    for name, text in (
-        ("result.json", content),
-        ("SHA256SUMS", f"{hashlib.sha256(content.encode()).hexdigest()}  result.json\n"),
-    ):
+    sums = f"{hashlib.sha256(content.encode()).hexdigest()}  result.json\n"
+    for name, text in (("result.json", content), ("SHA256SUMS", sums)):
         (place / name).chmod(0o644)
         (place / name).write_text(text, encoding="utf-8")
     os.utime(place.parent)

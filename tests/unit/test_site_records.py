@@ -17,38 +17,15 @@ from tests.examples import (
 from tests.unit.test_site import Page
 
 from leaselab.analysis.figures.summary import whole_latency
-from leaselab.archive.index import Index
 from leaselab.archive.store import Store
 from leaselab.model.record import Experiment
 from leaselab.model.scenario import Transaction
 from leaselab.report.site.experiment import experiment
-from leaselab.report.site.overview import overview
 from leaselab.report.site.site import write_site
 
 FEW = replace(PROCEDURE, rounds=3, trim=0)
 """A procedure of three rounds: pages of nine take three times as long to draw."""
 SINGLE = replace(PROCEDURE, rounds=1, trim=0)
-
-
-@pytest.mark.parametrize("named", [False, True])
-def test_the_overview_has_the_newest_of_each_procedure(tmp_path, named):
-    """A newer fixed load does not hide the max rate of its scenario."""
-    rate = archive_result(tmp_path, example_result(MAX_RATES[:3], procedure=FEW))
-    later = {"started": START + timedelta(hours=1), "token": "0002"}
-    load = archive_result(tmp_path, fixed_load_result((0.0113, 0.0141), **later))
-    store = Store(tmp_path)
-    index = Index(tmp_path, [rate.id, load.id] if named else None)
-    newest = [row["id"] for row in index.newest_places("*")]
-    assert sorted(newest) == sorted([rate.id, load.id])
-    rows = index.every(newest=9)
-    records = [store.load(ref) for ref in newest]
-    shown, _ = overview(records, rows, rows[::-1], index.outcomes(), {})
-    lines = [line for family in shown["families"] for line in family.lines]
-    assert {line.cell.id for line in lines} == set(newest)
-    assert {(line.cell.title, line.cell.unit) for line in lines} == {
-        ("max rate", "exchanges/s"),
-        ("p99 latency", "ms"),
-    }
 
 
 def test_each_figure_of_a_scenario_has_a_history_of_its_own(tmp_path):
@@ -58,17 +35,11 @@ def test_each_figure_of_a_scenario_has_a_history_of_its_own(tmp_path):
             round_["metrics"]["p99"] = round_["metrics"].pop("max_rate")
 
     for hour in range(3):
-        record = example_result(
-            MAX_RATES[:3], started=START + timedelta(hours=hour), procedure=FEW
-        )
+        started = START + timedelta(hours=hour)
+        record = example_result(MAX_RATES[:3], started=started, procedure=FEW)
         archive_result(tmp_path, edited(record, edit) if hour else record)
     report = write_site(Store(tmp_path), tmp_path / "report").parent
-    assert {page.name for page in (report / "history").glob("*.html")} == {
-        "v4-memfile.html",
-        "v4-memfile.p99.html",
-    }
-    rate = Page(report / "history" / "v4-memfile.html")
-    latency = Page(report / "history" / "v4-memfile.p99.html")
+    rate, latency = (Page(page) for page in sorted((report / "history").glob("*.html")))
     assert "v4-memfile.p99.html" in rate.links
     assert "v4-memfile.html" in latency.links
     assert not {link for link in rate.links if "sweep" in link} & set(latency.links)
@@ -112,11 +83,8 @@ def test_an_experiment_along_a_number_is_a_curve_with_its_best_point_marked():
     _, (curve, runs) = experiment(records)
     _, shown = points_of(curve)
     assert curve.title == "Max rate by threads"
-    assert shown == [
-        ("threads 1", 1, "differs"),
-        ("threads 2", 2, "best"),
-        ("threads 4", 4, "equal"),
-    ]
+    standings = zip((1, 2, 4), ("differs", "best", "equal"), strict=True)
+    assert shown == [(f"threads {at}", at, standing) for at, standing in standings]
     intervals = next(item for item in curve.spec["layer"] if "y2" in item["encoding"])
     rows = [(row["low"], row["high"]) for row in intervals["data"]["values"]]
     assert rows == [record.figure.ci95 for record in records]
@@ -129,11 +97,8 @@ def single_runs(*factors, apart_s=0):
     """Points of an experiment along the threads, of one run each."""
     results = []
     for place, factor in enumerate(factors):
-        record = example_result(
-            [factor * MAX_RATES[0]],
-            started=START + timedelta(seconds=place * apart_s),
-            procedure=SINGLE,
-        )
+        started = START + timedelta(seconds=place * apart_s)
+        record = example_result([factor * MAX_RATES[0]], started=started, procedure=SINGLE)
         shown = point(place, factor, threads=2**place)
         results.append(replace(shown, metrics=record.metrics, rounds=record.rounds))
     return results
@@ -244,11 +209,9 @@ def test_equal_points_are_numbered_and_one_without_a_figure_is_in_the_table_alon
 
 @pytest.mark.parametrize("interleaved", [True, False])
 def test_an_experiment_has_a_page_that_overview_and_points_lead_to(tmp_path, interleaved):
+    of = {"interleaved": interleaved, "why": "each is a build"}
     for place, factor in enumerate((0.7, 1)):
-        archive_result(
-            tmp_path,
-            point(place, factor, interleaved=interleaved, why="each is a build", threads=place),
-        )
+        archive_result(tmp_path, point(place, factor, **of, threads=place))
     report = write_site(Store(tmp_path), tmp_path / "report", sweeps=1).parent
     page = Page(report / "experiment" / "20261121-threads.html")
     assert "experiment/20261121-threads.html" in Page(report / "index.html").links
@@ -272,10 +235,9 @@ def test_a_report_of_named_results_has_the_experiment_as_far_as_it_is_named(tmp_
     records = [archive_result(tmp_path, point(place, 1, threads=place)) for place in range(3)]
     named = [record.id for record in records[:2]]
     report = write_site(Store(tmp_path), tmp_path / "site", named).parent
-    page = Page(report / "experiment" / "20261121-threads.html")
-    assert {link for link in page.links if "sweep/" in link} == {
-        f"../sweep/{ref}.html" for ref in named
-    }
+    links = Page(report / "experiment" / "20261121-threads.html").links
+    linked = {link for link in links if "sweep/" in link}
+    assert linked == {f"../sweep/{ref}.html" for ref in named}
 
 
 @pytest.mark.parametrize(

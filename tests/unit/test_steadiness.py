@@ -5,11 +5,10 @@ import statistics
 
 import pytest
 from msgspec.structs import replace
-from tests.examples import round_of, trial_of
+from tests.examples import example_result, round_of, trial_of
 
 from leaselab.analysis.figures.statistics import interval, trimmed_mean
 from leaselab.analysis.figures.steadiness import machine_speeds, moved, trend_of, unsteady
-from leaselab.model.record import Metric
 from leaselab.model.trial import HostUse
 
 
@@ -31,16 +30,8 @@ def runs(*times, role="server"):
 
 def metric(rates, trim):
     """The figure of rounds with these values."""
-    return Metric(
-        name="max_rate",
-        title="max rate",
-        unit="exchanges/s",
-        better="higher",
-        value=trimmed_mean(rates, trim),
-        how="trimmed mean",
-        trim=trim,
-        ci95=interval(rates, trim),
-    )
+    known = {"value": trimmed_mean(rates, trim), "ci95": interval(rates, trim)}
+    return replace(example_result().figure, trim=trim, **known)
 
 
 def test_a_run_in_which_the_work_takes_longer_is_a_slower_one():

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from benchmarks import verdicts as benchmark
 from benchmarks._duels import PLAN, Cell, Design, Machine, compared
-from benchmarks._servers import Shape
 
 from leaselab.analysis.duels.duel import Answer
 
@@ -44,12 +43,6 @@ def test_a_duel_takes_as_long_as_its_rounds(design):
     rounds = [number for number in PLAN.looks if number * PLAN.round_s / 60 <= ended.minutes]
     beside = ended.minutes - rounds[-1] * PLAN.round_s / 60
     assert 0 <= beside < 2.5  # the load was looked for
-
-
-def test_the_ratio_that_a_duel_reports_is_the_true_one():
-    cell = Cell(0.02, 0.015, shape=Shape.HEAVY)
-    ratios = [compared(Design.BOTH, cell, 0.05, seed).ratio for seed in range(20)]
-    assert statistics.fmean(ratios) == pytest.approx(0.95, abs=0.01)
 
 
 def test_a_short_run_finds_drops_and_no_others_and_says_so(capsys):
@@ -120,24 +113,3 @@ def test_servers_that_wander_are_seldom_distinguished_on_a_calibrated_bench():
 
     assert wrong(benchmark.OWN) >= 3
     assert wrong(benchmark.KNOWN) <= 2
-
-
-def test_a_calibrated_bench_on_which_nothing_wanders_takes_no_longer():
-    cell = replace(benchmark.QUIET, calibrated=10, label="changes-calibrated")
-    took = [compared(Design.BOTH, cell, 0.03, seed).minutes for seed in range(60)]
-    assert statistics.fmean(took) < 1.15 * 3.0
-
-
-def test_a_trial_that_its_generator_limits_ends_no_duel():
-    ended = [compared(Design.BOTH, benchmark.LIMITED, 0.03, seed) for seed in range(30)]
-    answers = [duel.answer for duel in ended]
-    assert Answer.UNKNOWN not in answers
-    assert answers.count(Answer.SLOWER) >= 27
-
-
-@pytest.mark.parametrize(("name", "least"), [("p99-50", 22), ("ages", 17)])
-def test_a_duel_goes_on_for_a_figure_that_looks_worse(name, least):
-    """Duels that ended with the rate found 11 % of them, or none."""
-    (world,) = [world for world in benchmark.WORLDS if world.cell.name == name]
-    ended = [compared(Design.BOTH, world.cell, 0.0, seed) for seed in range(30)]
-    assert sum(duel.worse for duel in ended) >= least
