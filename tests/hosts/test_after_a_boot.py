@@ -61,7 +61,7 @@ def settings(tmp_path_factory):
         **{
             f"powerdns-{backend}": (
                 "{{ powerdns_contract_settings }}",
-                {"powerdns_backend": backend},
+                {"server_kind": "powerdns", "powerdns_backend": backend},
             )
             for backend in ("lmdb", "postgresql")
         },

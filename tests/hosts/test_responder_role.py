@@ -58,12 +58,13 @@ def played(tmp_path_factory):
                 **scenario.server.options,
                 **{
                     key: scenario.load[key]
-                    for key in ("family", "queries", "transport")
+                    for key in ("queries", "transport")
                     if key in scenario.load
                 },
             }
             values = {f"responder_{key}": value for key, value in handed.items()} | {
                 **ADDRESSES,
+                "server_family": scenario.load["family"],
                 "server_variant": f"{name}.{KEY[:10]}",
                 "server_test_interface": "eth1",
                 "server_build": "{{ leaselab_built }}",

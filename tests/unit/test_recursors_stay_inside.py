@@ -42,10 +42,10 @@ def test_nothing_leads_a_recursor_past_its_hints(role):
         ("bind9", "query-source address {{ server_test_address }};"),
         ("bind9", "{{ bind9_listens }} port 53 { {{ bind9_address }}; };"),
         ("pdns_recursor", "query-local-address={{ server_test_address }}"),
-        ("pdns_recursor", "local-address={{ pdns_recursor_address }}"),
+        ("pdns_recursor", "local-address={{ server_address }}"),
         ("pdns_recursor", "dnssec=off"),
         ("unbound", "outgoing-interface: {{ server_test_address }}"),
-        ("unbound", "interface: {{ unbound_address }}"),
+        ("unbound", "interface: {{ server_address }}"),
     ],
 )
 def test_a_recursor_asks_and_answers_from_the_test_address(role, line):

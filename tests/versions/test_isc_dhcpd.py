@@ -85,7 +85,7 @@ def deployed(tmp_path_factory):
                 "server_test_interface": "s0",
                 "server_test_address": "198.18.0.10",
                 "server_test_address6": "2001:2:0:1::10",
-                "isc_dhcpd_relay_addresses": ["198.18.0.30"],
+                "server_relay_addresses": ["198.18.0.30"],
                 **{f"isc_dhcpd_{name}": value for name, value in options.items()},
             },
             {

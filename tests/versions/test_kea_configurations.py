@@ -124,10 +124,10 @@ def known_words(suite, family):
 def variables_of(suite, family, shape):
     """What the role has of a release and a scenario."""
     return {
-        "kea_family": family,
+        "server_family": family,
         "kea_subnet": POOLS[family],
         "kea_pool": POOLS[family],
-        "kea_relay_addresses": ["198.18.0.30"],
+        "server_relay_addresses": ["198.18.0.30"],
         "server_test_interface": "lo",
         "server_test_address": "127.0.0.1",
         "server_scenario": "a scenario",

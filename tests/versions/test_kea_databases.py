@@ -157,7 +157,7 @@ def test_leases_written_at_once_into_the_empty_table_are_all_counted(
     tables = {name: database.tables[name][family] for name in database.tables}
     config["database"] = {**database.settings, **tables}
     emptying = config["database"]["empty_sql"]
-    config["database"]["empty_sql"] = emptying.replace("{{ kea_family }}", str(family))
+    config["database"]["empty_sql"] = emptying.replace("{{ server_family }}", str(family))
     counted = [(7, None, kind), (7, 0, kind)]
     texts = []
     with contract_module("kea", "kea_contract.database") as contract:

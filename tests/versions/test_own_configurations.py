@@ -75,7 +75,7 @@ def written(suite):
         kept = folder / f"{name}.json"
         kept.write_text(json.dumps(read(name).server), encoding="utf-8")
         given = {
-            "kea_family": family,
+            "server_family": family,
             "kea_configuration": name,
             "kea_configuration_kept": str(kept),
             "server_variant": name,

@@ -27,7 +27,7 @@ ISC = {"kea_packages": "isc", "perfdhcp_packages": "isc"}
 CASES = {
     **{name: (name, {}) for name in RELEASES},
     "database": ("debian-13", {"kea_backend": "mysql", "kea_version": ""}),
-    "isc": ("ubuntu-24.04", {**ISC, "kea_family": 6}),
+    "isc": ("ubuntu-24.04", {**ISC, "server_family": 6}),
     "isc-mysql": ("debian-12", {**ISC, "kea_backend": "mysql"}),
     "isc-postgresql": ("debian-12", {**ISC, "kea_backend": "postgresql", "kea_version": ""}),
     "isc-2.6": ("debian-12", {**ISC, "kea_backend": "mysql", "kea_version": "2.6.4"}),

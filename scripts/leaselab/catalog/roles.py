@@ -28,6 +28,8 @@ ROLES = Path(__file__).resolve().parents[3] / "roles"
 """They belong to the code that reads them, so they lie in the same checkout."""
 RECIPES = ROLES / "build/files/recipes"
 """Programs that build commits, each with the name of what it builds."""
+SERVERS = "server"
+"""The role that all servers share; its entry point ``check`` has options of all of them."""
 OWN_GENERATOR = "leaseload"
 """The generator whose source is a folder of the project (load/)."""
 _TYPES = {"bool": bool, "int": int, "float": float, "str": str, "list": list, "dict": dict}
@@ -131,7 +133,7 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
     kind = scenario.server.kind
     _one_of(kind, "kind of server", roles_of("server"), where)
     _one_of(scenario.generator, "generator", roles_of("generator"), where)
-    serving = options_of(kind, "main")
+    serving = {**options_of(SERVERS, "check"), **options_of(kind, "main")}
     wanting = {
         "partner": scenario.partner,
         "beside": scenario.beside,
@@ -256,7 +258,10 @@ def _one_of(name: str, what: str, known: list[str], where: str) -> None:
 
 def _check_together(kind: str, given: Mapping[str, Any], where: str) -> None:
     """Refuse options that the role's own tasks would refuse, before anything is touched."""
-    variables = {f"{kind}_{name}": value for name, value in given.items()}
+    shared = options_of(SERVERS, "check")
+    variables = {
+        f"{SERVERS if name in shared else kind}_{name}": value for name, value in given.items()
+    }
     for condition, reason in _conditions(kind):
         if condition(variables) is not True:  # Ansible takes no other value for true
             raise usage_error(" ".join(reason.render(variables).split()), where=where)

@@ -45,7 +45,7 @@ def test_the_playbooks_by_hand_measure_once_and_change_nothing_twice(tmp_path):
 def test_a_deployment_that_kea_refuses_is_reported_in_kea_s_words():
     settings = {
         "scenario": "v4-memfile",
-        "kea_relay_addresses": ["not an address"],
+        "server_relay_addresses": ["not an address"],
         "bench_file_path": "/nowhere/bench.json",
     }
     done = playbook(("lab_up", "provision", "deploy"), "-e", json.dumps(settings))
