@@ -34,6 +34,16 @@ def takes(answer: str, scenario: dict[str, Any]) -> bool:
     return True
 
 
+def release_of(facts: dict[str, Any]) -> str:
+    """Return a host's release, as roles name it: debian-13, ubuntu-24.04.
+
+    A release of Debian has one number.
+    """
+    name = facts["distribution"]
+    number = "distribution_major_version" if name == "Debian" else "distribution_version"
+    return f"{name}-{facts[number]}".lower()
+
+
 class FilterModule:
     """Ansible's entry point."""
 
@@ -42,5 +52,6 @@ class FilterModule:
         return {
             "leaselab_roles": roles_with,
             "leaselab_packages": packages_of,
+            "leaselab_release": release_of,
             "leaselab_takes": takes,
         }

@@ -30,6 +30,8 @@ RECIPES = ROLES / "build/files/recipes"
 """Programs that build commits, each with the name of what it builds."""
 SERVERS = "server"
 """The role that all servers share; its entry point ``check`` has options of all of them."""
+GENERATORS = "generator"
+"""The same of those of generators; entry point ``queries`` has keys of a load of queries."""
 OWN_GENERATOR = "leaseload"
 """The generator whose source is a folder of the project (load/)."""
 _TYPES = {"bool": bool, "int": int, "float": float, "str": str, "list": list, "dict": dict}
@@ -175,7 +177,10 @@ def resolved(scenario: Scenario, where: str) -> Scenario:
                 found=str(value),
                 wanted=" or ".join(map(str, usual)),
             )
-    generating = options_of(scenario.generator, "main")
+    generating = {
+        **options_of(GENERATORS, "queries"),
+        **options_of(scenario.generator, "main"),
+    }
     asking = {name: value for name, value in scenario.load.items() if name in generating}
     _checked(asking, generating, "load", where)
     check_pool(scenario.load, where)
